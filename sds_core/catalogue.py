@@ -1,0 +1,357 @@
+"""Every metric once: name, type, labels, help, and where its value is found.
+
+The exporter, the documentation, dashboards and rules all draw on this table.
+Names and meanings are those of ``docs/metrics.md``.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.totals import ChannelTotals, Histogram, TapTotals, Verdict
+
+Value = int | float | Histogram
+Sample = tuple[tuple[str, ...], Value]
+"""Values of the metric's own labels (without `channel` or `observer`), and the value.
+
+Histograms hold milliseconds and are exported in seconds."""
+
+Source = TypeVar("Source")
+
+
+class Kind(enum.StrEnum):
+    """Prometheus metric types in use."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric(Generic[Source]):
+    """One metric and how its samples are read from a source of figures.
+
+    Attributes:
+        name: Full name as scraped, without the suffixes of histograms.
+        kind: Its type.
+        help: One sentence.
+        labels: Label names beside the one that the source itself gives
+            (`channel`, `observer`).
+        samples: From the source to label values and values; a gauge may yield
+            none, which leaves the series absent.
+    """
+
+    name: str
+    kind: Kind
+    help: str
+    labels: tuple[str, ...]
+    samples: Callable[[Source], Iterable[Sample]]
+
+
+def _one(
+    name: str, kind: Kind, text: str, value: Callable[[Source], Value | None]
+) -> Metric[Source]:
+    def samples(source: Source) -> Iterable[Sample]:
+        found = value(source)
+        return () if found is None else (((), found),)
+
+    return Metric(name, kind, text, (), samples)
+
+
+def _many(
+    name: str,
+    kind: Kind,
+    text: str,
+    labels: tuple[str, ...],
+    samples: Callable[[Source], Iterable[Sample]],
+) -> Metric[Source]:
+    return Metric(name, kind, text, labels, samples)
+
+
+def _seconds(milliseconds: int | None) -> float | None:
+    return None if milliseconds is None else milliseconds / 1000
+
+
+_FRAME_KINDS = ("content", "sync", "ephemeral")
+_DIALECTS = ("spec", "nim")
+
+CHANNEL_METRICS: tuple[Metric[ChannelTotals], ...] = (
+    _many(
+        "sds_frames_total",
+        Kind.COUNTER,
+        "Frames seen, rebroadcasts included, replicas not.",
+        ("kind", "dialect"),
+        lambda t: [
+            ((kind, dialect), t.frames.get(f"{kind}.{dialect}", 0))
+            for kind in _FRAME_KINDS
+            for dialect in _DIALECTS
+        ],
+    ),
+    _one(
+        "sds_replicas_total",
+        Kind.COUNTER,
+        "Further copies of one broadcast.",
+        lambda t: t.replicas,
+    ),
+    _many(
+        "sds_rebroadcasts_total",
+        Kind.COUNTER,
+        "Messages broadcast again, after a repair request or as a retry.",
+        ("cause",),
+        lambda t: [
+            (("repair",), t.rebroadcasts_repair),
+            (("retry",), t.rebroadcasts_retry),
+        ],
+    ),
+    _one(
+        "sds_messages_total",
+        Kind.COUNTER,
+        "Distinct content messages.",
+        lambda t: t.messages,
+    ),
+    _many(
+        "sds_messages_acknowledged_total",
+        Kind.COUNTER,
+        "Messages acknowledged, by the evidence that did it.",
+        ("evidence",),
+        lambda t: [
+            (("definite",), t.acknowledged_definite),
+            (("probable",), t.acknowledged_probable),
+        ],
+    ),
+    _many(
+        "sds_ack_latency_seconds",
+        Kind.HISTOGRAM,
+        "Time from a message's first copy to its acknowledgement.",
+        ("evidence",),
+        lambda t: [
+            (("definite",), t.definite_latency),
+            (("probable",), t.probable_latency),
+        ],
+    ),
+    _one(
+        "sds_messages_acknowledged_in_time_total",
+        Kind.COUNTER,
+        "Messages acknowledged at or before their deadline.",
+        lambda t: t.acknowledged_in_time,
+    ),
+    _one(
+        "sds_messages_unacknowledged_total",
+        Kind.COUNTER,
+        "Messages whose deadline passed although others had an opportunity.",
+        lambda t: t.unacknowledged,
+    ),
+    _one(
+        "sds_messages_unwitnessed_total",
+        Kind.COUNTER,
+        "Messages whose deadline passed with no opportunity: no fault.",
+        lambda t: t.unwitnessed,
+    ),
+    _one(
+        "sds_messages_in_flight",
+        Kind.GAUGE,
+        "Messages not yet acknowledged whose deadline has not passed.",
+        lambda t: t.in_flight,
+    ),
+    _one(
+        "sds_oldest_unacknowledged_timestamp_seconds",
+        Kind.GAUGE,
+        "Event time of the oldest message in flight.",
+        lambda t: _seconds(t.oldest_in_flight_ms),
+    ),
+    _one(
+        "sds_dependency_gaps_opened_total",
+        Kind.COUNTER,
+        "Missing dependencies that stood longer than the settle time.",
+        lambda t: t.gaps_opened,
+    ),
+    _many(
+        "sds_dependency_gaps_closed_total",
+        Kind.COUNTER,
+        "Missing dependencies that ended, by outcome.",
+        ("outcome",),
+        lambda t: [
+            (("late",), t.gaps_late),
+            (("repaired",), t.gaps_repaired),
+            (("recovered_late",), t.gaps_recovered_late),
+            (("lost",), t.gaps_lost),
+            (("tap_gap",), t.gaps_tap_gap),
+        ],
+    ),
+    _one(
+        "sds_dependency_losses_retracted_total",
+        Kind.COUNTER,
+        "Dependencies that arrived after they were counted as lost.",
+        lambda t: t.gaps_retracted,
+    ),
+    _one(
+        "sds_dependencies_missing",
+        Kind.GAUGE,
+        "Missing dependencies open now.",
+        lambda t: t.gaps_open,
+    ),
+    _one(
+        "sds_dependency_gap_seconds",
+        Kind.HISTOGRAM,
+        "Time for which a missing dependency that was filled stood open.",
+        lambda t: t.gap_duration,
+    ),
+    _one(
+        "sds_repair_requests_total",
+        Kind.COUNTER,
+        "Repair requests, one per frame and message id.",
+        lambda t: t.repair_requests,
+    ),
+    _one(
+        "sds_repair_requests_for_received_total",
+        Kind.COUNTER,
+        "Repair requests for an id that the requester's own filter holds.",
+        lambda t: t.repair_requests_for_received,
+    ),
+    _many(
+        "sds_repair_episodes_total",
+        Kind.COUNTER,
+        "Repair episodes that ended, by outcome.",
+        ("outcome",),
+        lambda t: [
+            (("answered",), t.repair_answered),
+            (("expired",), t.repair_expired),
+        ],
+    ),
+    _many(
+        "sds_repair_responses_total",
+        Kind.COUNTER,
+        "Responses to repair requests.",
+        ("redundant",),
+        lambda t: [
+            (("false",), t.repair_answered),
+            (("true",), t.repair_redundant),
+        ],
+    ),
+    _one(
+        "sds_repair_response_seconds",
+        Kind.HISTOGRAM,
+        "Time from an episode's first request to its answer.",
+        lambda t: t.repair_response,
+    ),
+    _many(
+        "sds_channel_verdict",
+        Kind.GAUGE,
+        "1 for the verdict that the channel has, 0 for the others.",
+        ("verdict",),
+        lambda t: [((v.value,), int(t.verdict is v)) for v in Verdict],
+    ),
+    _one(
+        "sds_message_id_collisions_total",
+        Kind.COUNTER,
+        "Frames with a known message id but another sender or lamport timestamp.",
+        lambda t: t.message_id_collisions,
+    ),
+)
+"""Labelled `channel`."""
+
+TAP_METRICS: tuple[Metric[TapTotals], ...] = (
+    _one(
+        "sds_tap_last_seen_timestamp_seconds",
+        Kind.GAUGE,
+        "Event time of the tap's last record, heartbeats included.",
+        lambda t: t.last_seen_ms / 1000,
+    ),
+    _one(
+        "sds_tap_missing_records_total",
+        Kind.COUNTER,
+        "Numbers of the tap's sequence that never came.",
+        lambda t: t.missing_records,
+    ),
+)
+"""Labelled `observer`."""
+
+
+def _channels_by_verdict(snapshot: Snapshot) -> Iterable[Sample]:
+    verdicts = [totals.verdict for totals in snapshot.channels.values()]
+    return [((verdict.value,), verdicts.count(verdict)) for verdict in Verdict]
+
+
+SNAPSHOT_METRICS: tuple[Metric[Snapshot], ...] = (
+    _many(
+        "sds_undecodable_frames_total",
+        Kind.COUNTER,
+        "Records that could not be decoded and went to the dead-letter topic.",
+        ("reason",),
+        lambda s: [((reason,), count) for reason, count in s.undecodable.items()],
+    ),
+    _many(
+        "sds_channels",
+        Kind.GAUGE,
+        "Channels by verdict.",
+        ("verdict",),
+        _channels_by_verdict,
+    ),
+    _one(
+        "sds_monitor_ok",
+        Kind.GAUGE,
+        "1 while no channel is failing or blind and the monitor is not behind.",
+        lambda s: int(s.ok),
+    ),
+    _one(
+        "sds_monitor_records_total",
+        Kind.COUNTER,
+        "Kafka records read.",
+        lambda s: s.job.records,
+    ),
+    _one(
+        "sds_monitor_records_behind",
+        Kind.GAUGE,
+        "Kafka records in the topic that are not read yet.",
+        lambda s: s.job.records_behind,
+    ),
+    _one(
+        "sds_monitor_event_time_lag_seconds",
+        Kind.GAUGE,
+        "Newest record time less the admission time of the newest batch.",
+        lambda s: s.job.event_time_lag_seconds,
+    ),
+    _one(
+        "sds_monitor_batch_duration_seconds",
+        Kind.HISTOGRAM,
+        "Duration of the job's batches.",
+        lambda s: s.job.batch_duration,
+    ),
+    _one(
+        "sds_monitor_state_bytes",
+        Kind.GAUGE,
+        "Memory of the state store.",
+        lambda s: s.job.state_bytes,
+    ),
+    _one(
+        "sds_monitor_state_channels",
+        Kind.GAUGE,
+        "Channels held in the state.",
+        lambda s: len(s.channels),
+    ),
+    _one(
+        "sds_monitor_restarts_total",
+        Kind.COUNTER,
+        "Starts of the job on this checkpoint after the first.",
+        lambda s: s.job.restarts,
+    ),
+    _one(
+        "sds_monitor_dropped_label_channels",
+        Kind.GAUGE,
+        "Channels beyond the label budget, exported together as `other`.",
+        lambda s: len(s.channels) - len(s.labels),
+    ),
+    _many(
+        "sds_monitor_build",
+        Kind.INFO,
+        "Version of the monitor.",
+        ("version",),
+        lambda s: [((s.job.version,), 1)],
+    ),
+)
+"""Of the whole snapshot."""

@@ -1,0 +1,85 @@
+"""All figures at one moment, as the exporter, the page and the report read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from sds_core.observer.totals import ChannelTotals, Histogram, TapTotals, Verdict
+
+BEHIND_SECONDS = 60
+"""Event-time lag from which the monitor counts as behind: one minute of figures."""
+
+_NOTHING: Mapping[str, int] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class JobFigures:
+    """The job itself (metrics ``sds_monitor_*``).
+
+    Attributes:
+        running: Whether the streaming query runs.
+        records: Kafka records read since the checkpoint's first batch.
+        records_behind: Records in the topic that are not read yet.
+        event_time_lag_seconds: Newest record time less the admission time T;
+            None before the first batch.
+        batch_duration: Durations of the batches since the process started.
+        state_bytes: Memory of the state store.
+        restarts: Starts on this checkpoint after the first.
+        error: Why the query ended, in one line; empty while it is well.
+        version: Version of the monitor.
+    """
+
+    running: bool = False
+    records: int = 0
+    records_behind: int = 0
+    event_time_lag_seconds: float | None = None
+    batch_duration: Histogram = field(default_factory=Histogram)
+    state_bytes: int = 0
+    restarts: int = 0
+    error: str = ""
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One consistent view of all figures; never changed, only replaced.
+
+    Attributes:
+        primed: Whether the totals of the checkpoint have been read, or there are
+            none yet.
+        clock_ms: Admission time T of the newest batch, event time, Unix ms.
+        channels: Totals by channel id.
+        labels: The channels that have a label of their own, in the order in
+            which they were first seen; the others are exported as ``other``.
+        taps: Totals by observer.
+        undecodable: Dead letters by reason.
+        job: The job itself.
+    """
+
+    primed: bool = False
+    clock_ms: int = 0
+    channels: Mapping[str, ChannelTotals] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    labels: tuple[str, ...] = ()
+    taps: Mapping[str, TapTotals] = field(default_factory=lambda: MappingProxyType({}))
+    undecodable: Mapping[str, int] = _NOTHING
+    job: JobFigures = field(default_factory=JobFigures)
+
+    @property
+    def behind(self) -> bool:
+        """Whether the figures are more than `BEHIND_SECONDS` old in event time."""
+        lag = self.job.event_time_lag_seconds
+        return lag is not None and lag > BEHIND_SECONDS
+
+    @property
+    def ok(self) -> bool:
+        """The one number: nothing failing, nothing blind, running, not behind."""
+        troubled = {Verdict.FAILING, Verdict.BLIND}
+        return (
+            self.job.running
+            and not self.behind
+            and not any(t.verdict in troubled for t in self.channels.values())
+        )

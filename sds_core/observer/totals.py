@@ -1,0 +1,236 @@
+"""Absolute figures of one channel, one tap and one Kafka partition.
+
+Totals live in the query's state, first in each blob, so they are exactly as
+durable as its checkpoint, and leave the job whole: a sink that sets them twice
+has the same numbers. What each figure means is section by section in
+``docs/figures.md``.
+
+Fields are only ever added, at the end and with a default: an older blob then
+decodes into a newer struct.
+"""
+
+from __future__ import annotations
+
+import enum
+from bisect import bisect_left
+from collections.abc import Iterable
+
+import msgspec
+
+BUCKETS_MS = (
+    250, 500, 1_000, 2_500, 5_000, 10_000,
+    20_000, 30_000, 60_000, 120_000, 300_000, 600_000,
+)  # fmt: skip
+"""Upper bounds of every histogram in milliseconds, each inclusive (contract, 4)."""
+
+
+class Verdict(enum.StrEnum):
+    """Health of one channel (observer model, section 8)."""
+
+    OK = "ok"
+    DEGRADED = "degraded"
+    FAILING = "failing"
+    QUIET = "quiet"
+    BLIND = "blind"
+    WARMING_UP = "warming_up"
+
+
+class Histogram(msgspec.Struct, array_like=True):
+    """Counts of durations per bucket.
+
+    Attributes:
+        counts: One number per bound of `BUCKETS_MS`, then the open bucket; not
+            cumulative. Shape (13,).
+        sum_ms: Sum of all durations in milliseconds.
+    """
+
+    counts: list[int] = msgspec.field(
+        default_factory=lambda: [0] * (len(BUCKETS_MS) + 1)
+    )
+    sum_ms: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many durations were observed."""
+        return sum(self.counts)
+
+    def observe(self, duration_ms: int) -> None:
+        """Count one duration in milliseconds."""
+        self.counts[bisect_left(BUCKETS_MS, duration_ms)] += 1
+        self.sum_ms += duration_ms
+
+    def add(self, other: Histogram) -> None:
+        """Add another histogram's counts to this one."""
+        self.counts = [
+            mine + theirs
+            for mine, theirs in zip(self.counts, other.counts, strict=True)
+        ]
+        self.sum_ms += other.sum_ms
+
+    def percentile_ms(self, percent: int) -> int | None:
+        """Upper bound of the bucket that holds the nearest-rank percentile.
+
+        Returns:
+            Milliseconds; None if nothing was observed or the percentile lies in
+            the open bucket.
+        """
+        rank = nearest_rank(self.count, percent)
+        for bound, count in zip(BUCKETS_MS, self.counts, strict=False):
+            rank -= count
+            if count and rank <= 0:
+                return bound
+        return None
+
+
+def nearest_rank(count: int, percent: int) -> int:
+    """The 1-based rank of a percentile among `count` ordered values, 0 for none."""
+    return -(-count * percent // 100)
+
+
+class ChannelTotals(msgspec.Struct, array_like=True):
+    """Everything that leaves the job for one channel.
+
+    Counters since the checkpoint's first batch, then the state now. Times are
+    event times in Unix milliseconds; None where there is none.
+    """
+
+    first_event_ms: int | None = None
+    last_event_ms: int | None = None
+    clock_ms: int = 0
+
+    # Frames and copies (section 2); `frames` is keyed "<kind>.<dialect>".
+    frames: dict[str, int] = {}
+    replicas: int = 0
+    rebroadcasts_repair: int = 0
+    rebroadcasts_retry: int = 0
+    messages: int = 0
+    message_id_collisions: int = 0
+
+    # Acknowledgement (section 4).
+    acknowledged_definite: int = 0
+    acknowledged_probable: int = 0
+    acknowledged_in_time: int = 0
+    unacknowledged: int = 0
+    unwitnessed: int = 0
+    in_flight: int = 0
+    oldest_in_flight_ms: int | None = None
+    definite_latency: Histogram = msgspec.field(default_factory=Histogram)
+    probable_latency: Histogram = msgspec.field(default_factory=Histogram)
+
+    # Missing dependencies (section 6).
+    gaps_opened: int = 0
+    gaps_late: int = 0
+    gaps_repaired: int = 0
+    gaps_recovered_late: int = 0
+    gaps_lost: int = 0
+    gaps_tap_gap: int = 0
+    gaps_retracted: int = 0
+    gaps_open: int = 0
+    gap_duration: Histogram = msgspec.field(default_factory=Histogram)
+
+    # Repair (section 7).
+    repair_requests: int = 0
+    repair_requests_for_received: int = 0
+    repair_answered: int = 0
+    repair_expired: int = 0
+    repair_redundant: int = 0
+    repair_response: Histogram = msgspec.field(default_factory=Histogram)
+
+    # Health (section 8) and participants (section 9: distinct senders).
+    participants: int = 0
+    verdict: Verdict = Verdict.WARMING_UP
+    verdict_reason: str = "warming_up"
+    remembered_evicted: int = 0
+
+    @property
+    def repair_responses(self) -> int:
+        """Responses, answering and redundant."""
+        return self.repair_answered + self.repair_redundant
+
+    def frames_of(self, kind: str) -> int:
+        """Frames of one kind over both dialects."""
+        return sum(
+            count for key, count in self.frames.items() if key.partition(".")[0] == kind
+        )
+
+
+class TapTotals(msgspec.Struct, array_like=True):
+    """What is known of one tap (observer model, section 8).
+
+    Attributes:
+        last_seen_ms: Event time of its last record, heartbeats included.
+        missing_records: Numbers of its `seq` that never came.
+        hole_since_ms: Start of the newest silence of more than 15 s between two
+            records or of the newest missing number; None if there was none.
+    """
+
+    last_seen_ms: int = 0
+    missing_records: int = 0
+    hole_since_ms: int | None = None
+
+
+class DeadLetterTotals(msgspec.Struct, array_like=True):
+    """Undecodable records of one Kafka partition, by reason (contract, 1)."""
+
+    by_reason: dict[str, int] = {}
+
+
+_COUNTERS = (
+    "replicas",
+    "rebroadcasts_repair",
+    "rebroadcasts_retry",
+    "messages",
+    "message_id_collisions",
+    "acknowledged_definite",
+    "acknowledged_probable",
+    "acknowledged_in_time",
+    "unacknowledged",
+    "unwitnessed",
+    "in_flight",
+    "gaps_opened",
+    "gaps_late",
+    "gaps_repaired",
+    "gaps_recovered_late",
+    "gaps_lost",
+    "gaps_tap_gap",
+    "gaps_retracted",
+    "gaps_open",
+    "repair_requests",
+    "repair_requests_for_received",
+    "repair_answered",
+    "repair_expired",
+    "repair_redundant",
+    "participants",
+    "remembered_evicted",
+)
+_HISTOGRAMS = (
+    "definite_latency",
+    "probable_latency",
+    "gap_duration",
+    "repair_response",
+)
+
+
+def sum_totals(channels: Iterable[ChannelTotals]) -> ChannelTotals:
+    """Totals over channels: sums, participants too, and merged histograms.
+
+    The verdict of the sum is left at its default: there is no verdict over
+    channels.
+    """
+    total = ChannelTotals()
+    firsts, lasts, oldest = [], [], []
+    for channel in channels:
+        for name in _COUNTERS:
+            setattr(total, name, getattr(total, name) + getattr(channel, name))
+        for name in _HISTOGRAMS:
+            getattr(total, name).add(getattr(channel, name))
+        for key, count in channel.frames.items():
+            total.frames[key] = total.frames.get(key, 0) + count
+        total.clock_ms = max(total.clock_ms, channel.clock_ms)
+        firsts.append(channel.first_event_ms)
+        lasts.append(channel.last_event_ms)
+        oldest.append(channel.oldest_in_flight_ms)
+    total.first_event_ms = min((t for t in firsts if t is not None), default=None)
+    total.last_event_ms = max((t for t in lasts if t is not None), default=None)
+    total.oldest_in_flight_ms = min((t for t in oldest if t is not None), default=None)
+    return total
