@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.totals import ChannelTotals, Histogram, TapTotals, Verdict
+from sds_core.wire.errors import Reason
 
 Value = int | float | Histogram
 Sample = tuple[tuple[str, ...], Value]
@@ -272,6 +273,12 @@ TAP_METRICS: tuple[Metric[TapTotals], ...] = (
 """Labelled `observer`."""
 
 
+def _undecodable_by_reason(snapshot: Snapshot) -> Iterable[Sample]:
+    # A reason that only an older version knew keeps its count.
+    counts = {reason.value: 0 for reason in Reason} | dict(snapshot.undecodable)
+    return [((reason,), count) for reason, count in counts.items()]
+
+
 def _channels_by_verdict(snapshot: Snapshot) -> Iterable[Sample]:
     verdicts = [totals.verdict for totals in snapshot.channels.values()]
     return [((verdict.value,), verdicts.count(verdict)) for verdict in Verdict]
@@ -283,7 +290,7 @@ SNAPSHOT_METRICS: tuple[Metric[Snapshot], ...] = (
         Kind.COUNTER,
         "Records that could not be decoded and went to the dead-letter topic.",
         ("reason",),
-        lambda s: [((reason,), count) for reason, count in s.undecodable.items()],
+        _undecodable_by_reason,
     ),
     _many(
         "sds_channels",

@@ -65,7 +65,7 @@ class Snapshot:
     )
     labels: tuple[str, ...] = ()
     taps: Mapping[str, TapTotals] = field(default_factory=lambda: MappingProxyType({}))
-    undecodable: Mapping[str, int] = _NOTHING
+    undecodable: Mapping[str, int] = field(default_factory=lambda: _NOTHING)
     job: JobFigures = field(default_factory=JobFigures)
 
     @property

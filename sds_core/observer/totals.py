@@ -91,7 +91,8 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     """Everything that leaves the job for one channel.
 
     Counters since the checkpoint's first batch, then the state now. Times are
-    event times in Unix milliseconds; None where there is none.
+    event times in Unix milliseconds; None where there is none. `observers` are the
+    taps that showed the channel within the horizon.
     """
 
     first_event_ms: int | None = None
@@ -141,6 +142,7 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     verdict: Verdict = Verdict.WARMING_UP
     verdict_reason: str = "warming_up"
     remembered_evicted: int = 0
+    observers: list[str] = []
 
     @property
     def repair_responses(self) -> int:
@@ -160,13 +162,14 @@ class TapTotals(msgspec.Struct, array_like=True):
     Attributes:
         last_seen_ms: Event time of its last record, heartbeats included.
         missing_records: Numbers of its `seq` that never came.
-        hole_since_ms: Start of the newest silence of more than 15 s between two
-            records or of the newest missing number; None if there was none.
+        last_hole_ms: When the newest hole was found: a silence of more than 15 s
+            between two records, or numbers missing for so long; None if there
+            was none.
     """
 
     last_seen_ms: int = 0
     missing_records: int = 0
-    hole_since_ms: int | None = None
+    last_hole_ms: int | None = None
 
 
 class DeadLetterTotals(msgspec.Struct, array_like=True):

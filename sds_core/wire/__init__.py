@@ -1,0 +1,72 @@
+"""Bytes <-> Frame: the wire format of Scalable Data Sync, and its bloom filters.
+
+`decode` reads a message in either dialect, `encode` writes it. The protobuf of both is
+in proto/, which says how to regenerate it.
+"""
+
+from sds_core.wire.bloom import (
+    DEFAULT_PARAMETERS,
+    BloomFilter,
+    BloomParameters,
+    count_set_bits,
+    estimated_ids,
+    false_positive_rate,
+    filter_bits,
+    probes,
+)
+from sds_core.wire.codec import MAX_VALUE_BYTES, decode, dialect_of, encode
+from sds_core.wire.errors import (
+    BloomBadHeader,
+    BloomError,
+    BloomWrongLength,
+    EmptyValue,
+    MalformedProtobuf,
+    NeitherLamportNorContent,
+    NoChannel,
+    NoMessageId,
+    Reason,
+    UndecodableFrame,
+    ValueTooLarge,
+    WireError,
+)
+from sds_core.wire.frame import (
+    Dialect,
+    Frame,
+    FrameKind,
+    HistoryEntry,
+    HistoryEntryLike,
+    kind_of,
+)
+
+__all__ = [
+    "DEFAULT_PARAMETERS",
+    "MAX_VALUE_BYTES",
+    "BloomBadHeader",
+    "BloomError",
+    "BloomFilter",
+    "BloomParameters",
+    "BloomWrongLength",
+    "Dialect",
+    "EmptyValue",
+    "Frame",
+    "FrameKind",
+    "HistoryEntry",
+    "HistoryEntryLike",
+    "MalformedProtobuf",
+    "NeitherLamportNorContent",
+    "NoChannel",
+    "NoMessageId",
+    "Reason",
+    "UndecodableFrame",
+    "ValueTooLarge",
+    "WireError",
+    "count_set_bits",
+    "decode",
+    "dialect_of",
+    "encode",
+    "estimated_ids",
+    "false_positive_rate",
+    "filter_bits",
+    "kind_of",
+    "probes",
+]

@@ -1,0 +1,225 @@
+"""Kafka's jars: fetched once, checked against pinned checksums at every start.
+
+The fetching is done by the Ivy jar that pyspark brings along for `--packages`, so
+that nothing need be installed besides Java. Checksums are ours, not the repository's:
+`kafka_2.13-4.2.1.sha256`, in the format of `sha256sum`, also says which jars belong to
+the broker. Raising the version means fetching, running the tests and writing that file
+anew.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib.util
+import logging
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import platformdirs
+
+KAFKA_VERSION = "4.2.1"
+_NAME = f"kafka_2.13-{KAFKA_VERSION}"
+
+_FETCH_TIMEOUT_S = 900
+"""A fetch takes half a minute; Ivy itself waits for ever on a silent connection."""
+
+_IVY_XML = f"""\
+<ivy-module version="2.0">
+  <info organisation="sds-monitor" module="broker"/>
+  <dependencies defaultconfmapping="*->default">
+    <dependency org="org.apache.kafka" name="kafka_2.13" rev="{KAFKA_VERSION}"/>
+    <!-- Without a binding for slf4j the broker is silent even about why it stops.
+         The version is that of the log4j-core which Kafka asks for. -->
+    <dependency org="org.apache.logging.log4j" name="log4j-slf4j-impl" rev="2.25.4"/>
+    <!-- Only macros use it, when Kafka is compiled. -->
+    <exclude org="org.scala-lang" module="scala-reflect"/>
+  </dependencies>
+</ivy-module>
+"""
+
+_log = logging.getLogger(__name__)
+
+
+class BrokerError(RuntimeError):
+    """Base of everything that keeps the embedded broker from running."""
+
+
+class BrokerJarsUnavailable(BrokerError):
+    """Kafka's jars are neither in the cache nor to be had.
+
+    Attributes:
+        reason: what failed.
+        remedy: what to do about it.
+    """
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(reason, remedy)
+        self.reason = reason
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        """Say what is wrong and what to do."""
+        return f"Kafka {KAFKA_VERSION} cannot be used: {self.reason}; {self.remedy}"
+
+
+def default_cache_dir() -> Path:
+    """Return the user's cache directory of this program."""
+    return platformdirs.user_cache_path("sds-monitor")
+
+
+def ensure_broker_jars(cache_dir: Path, java: Path) -> Path:
+    """Return the directory of the broker's jars, fetching them (41 MB) if need be.
+
+    Every jar in it has its pinned checksum. Needs no network, and no right to write,
+    when the cache is complete. Processes that start at once fetch once.
+
+    Args:
+        cache_dir: where the directory of jars is kept; made if absent.
+        java: the java that runs Ivy.
+
+    Raises:
+        BrokerJarsUnavailable: a jar cannot be fetched, or one does not have its
+            checksum. Such a jar is deleted: the next call fetches it again.
+    """
+    pinned = pinned_checksums()
+    jars = cache_dir.absolute() / _NAME
+    try:
+        # A jar comes into the directory by a rename, so what is there is whole, and
+        # looking needs no lock.
+        if not _missing_jars(jars, pinned):
+            return jars
+        jars.mkdir(parents=True, exist_ok=True)
+        with _locked(jars.parent / f"{_NAME}.lock"):
+            missing = _missing_jars(jars, pinned)
+            if missing:
+                _fetch(jars, missing, pinned, java)
+    except OSError as error:
+        reason = f"the cache {jars} cannot be used ({error})"
+        remedy = "make it readable and writable, or use another cache directory"
+        raise BrokerJarsUnavailable(reason, remedy) from error
+    return jars
+
+
+def classpath(jars: Path) -> str:
+    """Return the class path of the broker: the pinned jars and no others."""
+    return ":".join(str(jars / name) for name in pinned_checksums())
+
+
+def pinned_checksums() -> dict[str, str]:
+    """Return the SHA-256, in hex, of each jar of the broker by its file name."""
+    lines = Path(__file__).with_name(f"{_NAME}.sha256").read_text().splitlines()
+    return {name: sha256 for sha256, name in (line.split() for line in lines)}
+
+
+def _missing_jars(jars: Path, pinned: Mapping[str, str]) -> list[str]:
+    """Return the names of absent jars; delete and report those that are wrong."""
+    present = [name for name in pinned if (jars / name).exists()]
+    wrong = _wrong_jars(jars, present, pinned)
+    for name in wrong:
+        (jars / name).unlink(missing_ok=True)
+    if wrong:
+        reason = f"wrong checksum, so deleted: {', '.join(wrong)} in {jars}"
+        raise BrokerJarsUnavailable(reason, "start again to fetch what was deleted")
+    return [name for name in pinned if name not in present]
+
+
+def _wrong_jars(jars: Path, names: list[str], pinned: Mapping[str, str]) -> list[str]:
+    return [name for name in names if _sha256(jars / name) != pinned[name]]
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _fetch(
+    jars: Path, missing: list[str], pinned: Mapping[str, str], java: Path
+) -> None:
+    """Fetch all jars into a directory beside `jars`, then move the missing ones in."""
+    _log.info("fetching Kafka %s (41 MB, only once) into %s", KAFKA_VERSION, jars)
+    with tempfile.TemporaryDirectory(dir=jars.parent, prefix="fetch-") as name:
+        work_dir = Path(name)
+        _run_ivy(work_dir, java)
+        fetched = work_dir / "jars"
+        absent = [name for name in missing if not (fetched / name).exists()]
+        if absent:
+            reason = f"the Maven repository has no {', '.join(absent)}"
+            raise BrokerJarsUnavailable(reason, _remedy(jars))
+        wrong = _wrong_jars(fetched, missing, pinned)
+        if wrong:
+            reason = f"fetched with a wrong checksum, so not kept: {', '.join(wrong)}"
+            remedy = "see whether a proxy or mirror alters what it passes on"
+            raise BrokerJarsUnavailable(reason, remedy)
+        for name in missing:
+            (fetched / name).rename(jars / name)
+
+
+def _run_ivy(work_dir: Path, java: Path) -> None:
+    """Let Ivy put all jars into `jars` in the working directory."""
+    remedy = _remedy(work_dir.parent / _NAME)
+    (work_dir / "ivy.xml").write_text(_IVY_XML)
+    command: list[str | Path] = [
+        *(java, "-jar", _ivy_jar()),
+        *("-cache", work_dir / "ivy"),
+        *("-ivy", "ivy.xml"),
+        # Relative: Ivy would read brackets in a path of ours as its own.
+        *("-retrieve", "jars/[artifact]-[revision](-[classifier]).[ext]"),
+        # scala-logging is published as a bundle.
+        *("-types", "jar", "bundle"),
+    ]
+    try:
+        ivy = subprocess.run(  # noqa: S603 - fixed arguments, no shell
+            command,
+            cwd=work_dir,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=_FETCH_TIMEOUT_S,
+        )
+    except subprocess.TimeoutExpired as error:
+        reason = f"not fetched within {_FETCH_TIMEOUT_S} s"
+        raise BrokerJarsUnavailable(reason, remedy) from error
+    if ivy.returncode != 0:
+        reason = f"not fetched ({_complaint(ivy.stdout)})"
+        raise BrokerJarsUnavailable(reason, remedy)
+
+
+def _complaint(ivy_output: str) -> str:
+    """Return the line of Ivy's output that says most about a failure."""
+    lines = [line.strip() for line in ivy_output.splitlines() if line.strip(" \t:")]
+    for sign in ("Exception", "not found", "FAILED"):
+        for line in lines:
+            if sign in line:
+                return line
+    return lines[-1] if lines else "Ivy said nothing"
+
+
+def _remedy(jars: Path) -> str:
+    return (
+        "see whether this machine reaches Maven Central (a proxy goes into "
+        "JAVA_TOOL_OPTIONS as -Dhttps.proxyHost=... -Dhttps.proxyPort=...), or copy "
+        f"{jars} from a machine that has it"
+    )
+
+
+def _ivy_jar() -> Path:
+    # Found without importing pyspark, which takes most of a second.
+    pyspark = importlib.util.find_spec("pyspark")
+    for place in (pyspark and pyspark.submodule_search_locations) or ():
+        for jar in sorted(Path(place, "jars").glob("ivy-*.jar")):
+            return jar
+    reason = "pyspark, whose Ivy fetches Kafka, is not installed"
+    raise BrokerJarsUnavailable(reason, "install sds-monitor with its dependencies")
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a lock among processes; the system lets go of it if this one dies."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

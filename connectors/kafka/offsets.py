@@ -1,0 +1,132 @@
+"""Where records lie: offsets of a topic's partitions, by position and by time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple, TypeVar
+
+from kafka import KafkaAdminClient, TopicPartition
+from kafka.admin import OffsetSpec
+from kafka.errors import KafkaError
+from kafka.protocol.consumer import IsolationLevel
+from kafka.structs import OffsetAndMetadata
+from tenacity import (
+    Retrying,
+    retry_if_exception_type,
+    stop_after_delay,
+    wait_random_exponential,
+)
+
+from connectors.kafka.settings import KafkaSettings, KafkaUnreachable, TopicMissing
+
+_Result = TypeVar("_Result")
+
+
+class TimedOffset(NamedTuple):
+    """A record's offset and its time in Unix ms."""
+
+    offset: int
+    timestamp_ms: int
+
+
+class TopicOffsets:
+    """Looks up offsets of one topic; waits for a broker that restarts.
+
+    All methods raise `KafkaUnreachable` when no broker answers for the settings'
+    time, and `TopicMissing`.
+    """
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self._settings = settings
+        self._admin: KafkaAdminClient | None = None
+
+    def partitions(self) -> list[int]:
+        """The topic's partitions now."""
+
+        def ask(admin: KafkaAdminClient) -> list[int]:
+            (topic,) = admin.describe_topics([self._settings.topic])
+            if topic.get("error_code"):
+                raise TopicMissing(self._settings.topic, self._settings.bootstrap)
+            return sorted(p["partition_index"] for p in topic["partitions"])
+
+        return self._retried(ask)
+
+    def earliest(self, partitions: Collection[int]) -> dict[int, int]:
+        """Offset of the first record that each partition still holds."""
+        found = self._list(dict.fromkeys(partitions, OffsetSpec.EARLIEST))
+        return {partition: at.offset for partition, at in found.items()}
+
+    def latest(self, partitions: Collection[int]) -> dict[int, int]:
+        """Offset after the last committed record of each partition."""
+        found = self._list(dict.fromkeys(partitions, OffsetSpec.LATEST))
+        return {partition: at.offset for partition, at in found.items()}
+
+    def newest(self, partitions: Collection[int]) -> dict[int, TimedOffset]:
+        """A record with the greatest time of each partition that holds any."""
+        return self._list(dict.fromkeys(partitions, OffsetSpec.MAX_TIMESTAMP))
+
+    def first_at_or_after(
+        self, partitions: Collection[int], timestamp_ms: int
+    ) -> dict[int, TimedOffset]:
+        """First record of each partition, by offset, with at least this time.
+
+        Partitions without such a record are left out.
+        """
+        return self._list(dict.fromkeys(partitions, timestamp_ms))
+
+    def commit(self, group: str, offsets: Mapping[int, int]) -> None:
+        """Commit offsets to a consumer group that nobody joins, for lag tools."""
+        topic = self._settings.topic
+        self._retried(
+            lambda admin: admin.alter_group_offsets(
+                group,
+                {
+                    TopicPartition(topic, partition): OffsetAndMetadata(offset, "", -1)
+                    for partition, offset in offsets.items()
+                },
+            )
+        )
+
+    def close(self) -> None:
+        """Close the connection; the next call opens another."""
+        if self._admin is not None:
+            self._admin.close()
+            self._admin = None
+
+    def _list(self, specs: Mapping[int, OffsetSpec | int]) -> dict[int, TimedOffset]:
+        topic = self._settings.topic
+        found = self._retried(
+            lambda admin: admin.list_partition_offsets(
+                {TopicPartition(topic, p): spec for p, spec in specs.items()},
+                isolation_level=IsolationLevel.READ_COMMITTED,
+            )
+        )
+        return {
+            partition.partition: TimedOffset(at.offset, at.timestamp)
+            for partition, at in found.items()
+            if at.offset >= 0
+        }
+
+    def _retried(self, ask: Callable[[KafkaAdminClient], _Result]) -> _Result:
+        retrying = Retrying(
+            retry=retry_if_exception_type(KafkaError),
+            stop=stop_after_delay(self._settings.timeout_s),
+            wait=wait_random_exponential(multiplier=0.2, max=5),
+            reraise=True,
+        )
+        try:
+            return retrying(lambda: self._asked(ask))
+        except KafkaError as error:
+            raise KafkaUnreachable(self._settings.bootstrap, error) from error
+
+    def _asked(self, ask: Callable[[KafkaAdminClient], _Result]) -> _Result:
+        if self._admin is None:
+            self._admin = KafkaAdminClient(
+                bootstrap_servers=self._settings.bootstrap.split(",")
+            )
+        try:
+            return ask(self._admin)
+        except KafkaError:
+            # A client that lost its broker may not find its way back.
+            self.close()
+            raise

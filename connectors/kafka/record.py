@@ -1,0 +1,135 @@
+"""One record of the topic of frames, read by its contract (docs/records.md)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sds_core.observer.digest import NO_HASH, NO_SEQ, fingerprint
+from sds_core.wire import Reason
+
+MAX_AHEAD_MS = 60_000
+"""A record stamped further ahead of wall time is a dead letter and moves no clock."""
+
+SOURCES = frozenset({"relay", "store", "filter", "replay", "simulator"})
+_WAKU_HASH = re.compile(rb"0x[0-9a-fA-F]{64}")
+_MAX_SEQ = 2**63 - 1
+
+
+class RawRecord(NamedTuple):
+    """A Kafka record as the client gives it.
+
+    Attributes:
+        partition, offset: Where it lies.
+        timestamp_ms: Record time, Unix ms.
+        key, value: As written; None where absent.
+        headers: Names and values in order; a name may repeat, the last counts.
+    """
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class TapHeaders:
+    """What the headers of a record say, as far as the monitor uses it.
+
+    Attributes:
+        observer: Tap id; empty if absent.
+        seq: The tap's number; `NO_SEQ` if absent.
+        waku_hash: Fingerprint of the Waku message hash; `NO_HASH` if absent.
+        is_heartbeat: Whether the record only says that the tap lives.
+    """
+
+    observer: str = ""
+    seq: int = NO_SEQ
+    waku_hash: int = NO_HASH
+    is_heartbeat: bool = False
+
+
+NO_HEADERS = TapHeaders()
+
+
+class BadHeader(ValueError):
+    """A header does not hold what the contract says.
+
+    Attributes:
+        reason: The dead-letter reason.
+        name: The header's name.
+        value: Its value.
+    """
+
+    reason = Reason.BAD_HEADER
+
+    def __init__(self, name: str, value: bytes | None) -> None:
+        self.name = name
+        self.value = value
+        super().__init__(f"header {name} is {value!r:.80}")
+
+
+def is_future(timestamp_ms: int, wall_ms: int) -> bool:
+    """Whether a record is stamped too far ahead of the wall time of its admission."""
+    return timestamp_ms > wall_ms + MAX_AHEAD_MS
+
+
+def read_headers(headers: Iterable[tuple[str, bytes | None]]) -> TapHeaders:
+    """Read and check the headers of a record.
+
+    Headers that the contract does not name are ignored.
+
+    Raises:
+        BadHeader: One of them does not hold what the contract says.
+    """
+    values = dict(headers)
+    if not values:
+        return NO_HEADERS
+    observer = _text(values, "observer")
+    is_heartbeat = "kind" in values
+    if is_heartbeat and (values["kind"] != b"heartbeat" or not observer):
+        raise BadHeader("kind", values["kind"])
+    waku_hash = values.get("waku-hash", b"")
+    if "waku-hash" in values and not _WAKU_HASH.fullmatch(waku_hash or b""):
+        raise BadHeader("waku-hash", waku_hash)
+    _one_of(values, "source", SOURCES)
+    _one_of(values, "protocol", {"sds"})
+    _one_of(values, "ephemeral", {"true", "false"})
+    _number(values, "waku-timestamp")
+    return TapHeaders(
+        observer=observer,
+        seq=_number(values, "seq"),
+        # Case does not make another hash.
+        waku_hash=fingerprint(waku_hash.lower()) if waku_hash else NO_HASH,
+        is_heartbeat=is_heartbeat,
+    )
+
+
+_Values = dict[str, bytes | None]
+
+
+def _text(values: _Values, name: str) -> str:
+    value = values.get(name) or b""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise BadHeader(name, value) from None
+
+
+def _number(values: _Values, name: str) -> int:
+    """A header's decimal number; `NO_SEQ` if the header is absent."""
+    if name not in values:
+        return NO_SEQ
+    value = values[name] or b""
+    if not value.isdigit() or len(value) > 20 or int(value) > _MAX_SEQ:
+        raise BadHeader(name, value)
+    return int(value)
+
+
+def _one_of(values: _Values, name: str, allowed: Iterable[str]) -> None:
+    if name in values and _text(values, name) not in allowed:
+        raise BadHeader(name, values[name])

@@ -1,0 +1,184 @@
+"""From one snapshot to Prometheus metric families.
+
+The collector keeps nothing between scrapes: each scrape reads the snapshot once
+and builds fresh families from the catalogue, so a series that is no longer in the
+snapshot is gone, and all samples of a scrape belong to one moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, islice
+from typing import TypeVar
+
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+)
+from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.registry import Collector
+
+from sds_core.catalogue import (
+    CHANNEL_METRICS,
+    SNAPSHOT_METRICS,
+    TAP_METRICS,
+    Kind,
+    Metric,
+    Value,
+)
+from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.totals import (
+    BUCKETS_MS,
+    ChannelTotals,
+    Histogram,
+    TapTotals,
+    sum_totals,
+)
+
+OTHER = "other"
+"""Label value of everything that has no label of its own."""
+
+LABELLED_OBSERVERS = 50
+"""Observers beyond these are `OTHER` (observer model, section 8)."""
+
+_JOB_PREFIX = "sds_monitor_"
+
+_NOT_OF_OTHER = frozenset({"sds_channel_verdict"})
+"""Metrics that mean nothing for several channels at once."""
+
+_BUCKET_NAMES = (*(str(bound_ms / 1000) for bound_ms in BUCKETS_MS), "+Inf")
+
+Source = TypeVar("Source")
+Labelled = list[tuple[tuple[str, ...], Source]]
+"""Sources of figures, each with the values of the labels that it itself gives."""
+
+
+class SnapshotCollector(Collector):
+    """Exports the current snapshot through a registry.
+
+    Args:
+        current: Gives the snapshot to export; called once per scrape, from the
+            thread of the scrape.
+    """
+
+    def __init__(self, current: Callable[[], Snapshot]) -> None:
+        self._current = current
+
+    def describe(self) -> Iterable[Family]:
+        """Nothing: registering must not read a snapshot that may not exist yet."""
+        return ()
+
+    def collect(self) -> Iterator[Family]:
+        """All families of the catalogue; before priming only those of the job."""
+        snapshot = self._current()
+        if not snapshot.primed:
+            yield from _families(_JOB_GAUGES, (), [((), snapshot)])
+            return
+        own, other = _channels(snapshot)
+        for metric in CHANNEL_METRICS:
+            sources = own if metric.name in _NOT_OF_OTHER else own + other
+            yield _family(metric, ("channel",), sources)
+        yield from _families(TAP_METRICS, ("observer",), _taps(snapshot.taps))
+        yield from _families(SNAPSHOT_METRICS, (), [((), snapshot)])
+
+
+# The job's counters go on from the checkpoint: before it is read they would show 0
+# and then jump, which Prometheus takes for an increase.
+_JOB_GAUGES = tuple(
+    metric
+    for metric in SNAPSHOT_METRICS
+    if metric.name.startswith(_JOB_PREFIX) and metric.kind is not Kind.COUNTER
+)
+
+
+def _channels(
+    snapshot: Snapshot,
+) -> tuple[Labelled[ChannelTotals], Labelled[ChannelTotals]]:
+    """The channels with a label of their own, then the rest as one, if any.
+
+    A channel that is itself called "other" is merged into the rest: two series
+    with the same labels would make Prometheus refuse the whole scrape.
+    """
+    labelled = {
+        channel: snapshot.channels[channel]
+        for channel in snapshot.labels
+        if channel in snapshot.channels and channel != OTHER
+    }
+    own: Labelled[ChannelTotals] = [
+        ((channel,), totals) for channel, totals in labelled.items()
+    ]
+    rest = [
+        totals
+        for channel, totals in snapshot.channels.items()
+        if channel not in labelled
+    ]
+    return own, [((OTHER,), sum_totals(rest))] if rest else []
+
+
+def _taps(taps: Mapping[str, TapTotals]) -> Labelled[TapTotals]:
+    """The first observers with a label each, then the rest as one, if any."""
+    named = [(observer, tap) for observer, tap in taps.items() if observer != OTHER]
+    labelled = dict(islice(named, LABELLED_OBSERVERS))
+    own: Labelled[TapTotals] = [
+        ((observer,), tap) for observer, tap in labelled.items()
+    ]
+    rest = [tap for observer, tap in taps.items() if observer not in labelled]
+    if not rest:
+        return own
+    merged = TapTotals(
+        # The stalest, so that an alert on silence misses none of them.
+        last_seen_ms=min(tap.last_seen_ms for tap in rest),
+        missing_records=sum(tap.missing_records for tap in rest),
+    )
+    return [*own, ((OTHER,), merged)]
+
+
+def _families(
+    metrics: Iterable[Metric[Source]],
+    source_labels: tuple[str, ...],
+    sources: Labelled[Source],
+) -> Iterator[Family]:
+    for metric in metrics:
+        yield _family(metric, source_labels, sources)
+
+
+def _family(
+    metric: Metric[Source], source_labels: tuple[str, ...], sources: Labelled[Source]
+) -> Family:
+    labels = (*source_labels, *metric.labels)
+    family = _NEW_FAMILY[metric.kind](metric.name, metric.help, labels=labels)
+    for source_values, source in sources:
+        for values, value in metric.samples(source):
+            _add(family, (*source_values, *values), value)
+    return family
+
+
+_AnyFamily = (
+    CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily | InfoMetricFamily
+)
+
+_NEW_FAMILY: Mapping[Kind, type[_AnyFamily]] = {
+    # This one takes the name with its `_total` and writes it with one `_total`.
+    Kind.COUNTER: CounterMetricFamily,
+    Kind.GAUGE: GaugeMetricFamily,
+    Kind.HISTOGRAM: HistogramMetricFamily,
+    # The catalogue's name is without the `_info` that this one appends.
+    Kind.INFO: InfoMetricFamily,
+}
+
+
+def _add(family: _AnyFamily, labels: Sequence[str], value: Value) -> None:
+    match family, value:
+        case HistogramMetricFamily(), Histogram():
+            cumulative = accumulate(value.counts)
+            buckets = list(zip(_BUCKET_NAMES, cumulative, strict=True))
+            family.add_metric(labels, buckets, value.sum_ms / 1000)
+        case ((CounterMetricFamily() | GaugeMetricFamily()), (int() | float())):
+            family.add_metric(labels, value)
+        case InfoMetricFamily(), _:
+            family.add_metric(labels, {})
+        case _:
+            message = f"{family.name}: a {family.type} cannot hold {value!r}"
+            raise TypeError(message)

@@ -1,0 +1,90 @@
+/** Missing dependencies and what became of them (observer-model section 6). */
+
+import { messagesIn, names, requestsBefore, REPAIR_WINDOW_MS } from "./tap_view.mjs";
+
+const WARM_UP_MS = 30_000;
+const SETTLE_MS = 2_000;
+const DEADLINE_MS = 300_000;
+
+/**
+ * @param {import("./tap_view.mjs").Frame[]} frames of one channel
+ * @param {number} endMs final clock, Unix ms
+ */
+export function gapsIn(frames, endMs) {
+  const outcomes = unseenIn(frames).map((gap) => outcomeOf(gap, frames, endMs));
+  const opened = outcomes.filter(({ outcome }) => outcome !== "unsettled");
+  const count = (name) => opened.filter(({ outcome }) => outcome === name).length;
+  return {
+    opened: opened.length,
+    late: count("late"),
+    repaired: count("repaired"),
+    recovered_late: count("recovered_late"),
+    lost: count("lost"),
+    tap_gap: count("tap_gap"),
+    open: count("open"),
+    retracted: opened.filter(({ retracted }) => retracted).length,
+  };
+}
+
+/**
+ * @typedef {object} Gap
+ * @property {string} id
+ * @property {string} sender of the missing message
+ * @property {import("./tap_view.mjs").Frame} naming the first frame to name it
+ */
+
+/** @returns {Gap[]} every id named before the tap showed it, after warm-up */
+function unseenIn(frames) {
+  const first = new Map(messagesIn(frames).map((message) => [message.id, message]));
+  const warmUpEndMs = frames[0].atMs + WARM_UP_MS;
+  const isWarmUp = ({ atMs }) => atMs <= warmUpEndMs;
+  const warmUpLamport = highestLamport(frames.filter(isWarmUp));
+  const gaps = new Map();
+  const beforeStart = new Set();
+  for (const frame of frames.filter((each) => !isWarmUp(each))) {
+    // At its own index too: a message that names itself is seen.
+    const isSeen = ({ id }) => first.has(id) && first.get(id).index <= frame.index;
+    const isAnchor = (entry) =>
+      isSeen(entry) && first.get(entry.id).lamport > warmUpLamport;
+    frame.history.forEach((entry, position) => {
+      if (isSeen(entry) || gaps.has(entry.id) || beforeStart.has(entry.id)) return;
+      const isAfterStart = frame.history.slice(0, position).some(isAnchor);
+      if (isAfterStart) gaps.set(entry.id, { ...entry, naming: frame });
+      else beforeStart.add(entry.id);
+    });
+  }
+  return [...gaps.values()];
+}
+
+function highestLamport(frames) {
+  return frames
+    .map(({ lamport }) => lamport ?? 0n)
+    .reduce((highest, lamport) => (lamport > highest ? lamport : highest), 0n);
+}
+
+function outcomeOf(gap, frames, endMs) {
+  const arrival = messagesIn(frames).find(({ id }) => id === gap.id);
+  const waitedMs = (arrival?.atMs ?? endMs) - gap.naming.atMs;
+  // A deadline fires only when the clock has passed it: what comes at it counts.
+  if (waitedMs <= SETTLE_MS) return { outcome: "unsettled" };
+  if (waitedMs <= DEADLINE_MS) {
+    return { outcome: arrival ? arrivalOutcome(arrival, frames) : "open" };
+  }
+  const outcome = isShownByOthers(gap, frames) ? "tap_gap" : "lost";
+  return { outcome, retracted: outcome === "lost" && arrival !== undefined };
+}
+
+function arrivalOutcome(arrival, frames) {
+  const latest = requestsBefore(frames, arrival, arrival.id).at(-1);
+  if (!latest) return "late";
+  const isLive = arrival.atMs - latest.atMs <= REPAIR_WINDOW_MS;
+  return isLive ? "repaired" : "recovered_late";
+}
+
+function isShownByOthers({ id, sender, naming }, frames) {
+  return frames
+    .slice(naming.index)
+    .filter(({ atMs }) => atMs <= naming.atMs + DEADLINE_MS)
+    .filter((frame) => frame.sender !== sender)
+    .some((frame) => names(frame, id) || frame.filter.holds(id));
+}

@@ -1,0 +1,34 @@
+"""All HTTP that the monitor offers, as one application (contract, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, make_asgi_app
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from connectors.web import api, health, page
+from sds_core.observer.snapshot import Snapshot
+
+
+def create_app(
+    current: Callable[[], Snapshot], registry: CollectorRegistry
+) -> Starlette:
+    """The application with `/metrics`, the status page, the API and the probes.
+
+    Args:
+        current: Gives the newest snapshot; called once per request, from the thread
+            of the server.
+        registry: What `/metrics` exports, as Prometheus text or OpenMetrics by the
+            request's Accept header.
+    """
+    metrics = make_asgi_app(registry)
+    return Starlette(
+        routes=[
+            Route("/metrics", metrics, methods=["GET"]),
+            *api.routes(current),
+            *health.routes(current),
+            *page.routes(current),
+        ]
+    )

@@ -1,0 +1,43 @@
+"""Probes: does the process live, and do its figures mean anything yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from connectors.web.words import one_line
+from sds_core.observer.snapshot import Snapshot
+
+
+def routes(current: Callable[[], Snapshot]) -> list[BaseRoute]:
+    """`/healthz` and `/readyz`.
+
+    Args:
+        current: Gives the snapshot to judge.
+    """
+
+    async def healthz(request: Request) -> Response:
+        """200 as long as the process answers."""
+        return PlainTextResponse("ok\n")
+
+    async def readyz(request: Request) -> Response:
+        """200 while the query runs and the figures are whole, else 503."""
+        obstacle = _obstacle(current())
+        if obstacle:
+            return PlainTextResponse(f"not ready: {obstacle}\n", status_code=503)
+        return PlainTextResponse("ready\n")
+
+    return [Route("/healthz", healthz), Route("/readyz", readyz)]
+
+
+def _obstacle(snapshot: Snapshot) -> str:
+    if snapshot.job.error:
+        return f"the query stopped: {one_line(snapshot.job.error)}"
+    if not snapshot.primed:
+        return "the totals of the checkpoint have not been read yet"
+    if not snapshot.job.running:
+        return "the query is not running"
+    return ""

@@ -1,0 +1,140 @@
+"""An ASGI application served from a thread of its own."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import threading
+from types import TracebackType
+from typing import Self
+
+import uvicorn
+from starlette.types import ASGIApp
+
+_STOP_SECONDS = 2
+"""What requests under way are given to end: a scrape of a full exporter takes less."""
+
+_REACHED_AT = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
+"""Where a server that listens everywhere is reached from this machine."""
+
+
+class PortInUse(OSError):
+    """Another program listens on the port.
+
+    Attributes:
+        port: The port that was asked for.
+    """
+
+    def __init__(self, port: int) -> None:
+        super().__init__(errno.EADDRINUSE, f"port {port} is in use: choose another")
+        self.port = port
+
+    def __str__(self) -> str:
+        """The message, without the error number."""
+        return str(self.strerror)
+
+
+class WebServer:
+    """Serves an application over HTTP until it is stopped.
+
+    Usable as a context manager. A server that was stopped can be started again.
+
+    Args:
+        app: What to serve.
+        host: Address to listen on. The page and the figures ask nobody who they are:
+            anything but this machine is for the operator to decide.
+        port: Port to listen on, 0 for any free one.
+    """
+
+    def __init__(self, app: ASGIApp, host: str = "127.0.0.1", port: int = 9108) -> None:
+        self._app = app
+        self._host = host
+        self._port = port
+        self._running: tuple[uvicorn.Server, threading.Thread, int] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where the running server is reached from this machine, without a slash.
+
+        Raises:
+            RuntimeError: The server is not running.
+        """
+        if self._running is None:
+            message = "the server is not running"
+            raise RuntimeError(message)
+        _, _, port = self._running
+        host = _REACHED_AT.get(self._host, self._host)
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    def start(self) -> None:
+        """Start to serve; requests are answered from when this returns.
+
+        Raises:
+            PortInUse: Another program listens on the port.
+            OSError: The address cannot be listened on for another reason.
+            RuntimeError: The server is running already.
+        """
+        if self._running is not None:
+            message = f"the server is running already at {self.url}"
+            raise RuntimeError(message)
+        listener = _listen(self._host, self._port)
+        # The signals of the process are the main program's, which calls stop():
+        # uvicorn leaves them alone outside the main thread.
+        server = uvicorn.Server(
+            uvicorn.Config(
+                self._app,
+                loop="asyncio",
+                http="h11",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                log_level="error",
+                access_log=False,
+                timeout_graceful_shutdown=_STOP_SECONDS,
+            )
+        )
+        thread = threading.Thread(
+            target=server.run, args=([listener],), name="web-server", daemon=True
+        )
+        self._running = (server, thread, listener.getsockname()[1])
+        thread.start()
+        while not server.started:
+            thread.join(0.01)
+            if not thread.is_alive():
+                self._running = None
+                listener.close()
+                message = "the web server ended as it started: see its log"
+                raise RuntimeError(message)
+
+    def stop(self) -> None:
+        """Stop to serve, if it does; requests under way are given two seconds."""
+        if self._running is None:
+            return
+        server, thread, _ = self._running
+        server.should_exit = True
+        thread.join()
+        self._running = None
+
+    def __enter__(self) -> Self:
+        """Start."""
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop."""
+        self.stop()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise PortInUse(port) from error
+        raise

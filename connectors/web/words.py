@@ -1,0 +1,116 @@
+"""Figures in the words of the status page.
+
+Channel ids come from strangers. `shown` makes one fit to stand in a line; escaping
+for HTML is left to the template and the script.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from sds_core.observer.totals import BUCKETS_MS, Histogram, Verdict
+
+NOTHING = "\N{EN DASH}"
+"""Stands where there is nothing to measure, which is not zero."""
+
+VERDICTS = {
+    Verdict.FAILING: "Failing",
+    Verdict.BLIND: "Blind",
+    Verdict.DEGRADED: "Degraded",
+    Verdict.WARMING_UP: "Warming up",
+    Verdict.QUIET: "Quiet",
+    Verdict.OK: "OK",
+}
+"""Most troubled first: the order of the page."""
+
+_REASONS = {
+    "warming_up": "only just started",
+    "tap_hole": "every tap has a hole in its records",
+    "no_records": "no records are coming in",
+    "audit_incomplete": "the audit found the mirror incomplete",
+    "lost": "messages were lost",
+    "unacknowledged": "not acknowledged in time",
+    "recovering": "recovering missing messages",
+    "repair_expired": "repair requests unanswered",
+    "bloom_saturated": "bloom filter too full",
+    "quiet": "no messages lately",
+    "ok": "nothing amiss",
+}
+
+_NAME_HEAD, _NAME_TAIL = 26, 13
+
+
+def reason(code: str) -> str:
+    """The reason of a verdict; one that this page does not know is shown as it is."""
+    return _REASONS.get(code, code.replace("_", " "))
+
+
+def shown(channel: str) -> str:
+    """A channel id in one line of about 40 characters.
+
+    Control characters and changes of text direction are written as escapes: they
+    could otherwise make the line read as something else. Of a long id the end is
+    kept too, since long ids often share their beginning.
+    """
+    if len(channel) > _NAME_HEAD + _NAME_TAIL + 1:
+        channel = channel[:_NAME_HEAD] + "…" + channel[-_NAME_TAIL:]
+    plain = "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode()
+        for char in channel
+    )
+    return plain if plain.strip() else f"\N{LEFT DOUBLE QUOTATION MARK}{plain}”"
+
+
+def one_line(text: str) -> str:
+    """Text with every run of white space, line ends included, as one space."""
+    return " ".join(text.split())
+
+
+def number(value: int) -> str:
+    """12345 as "12,345"."""
+    return f"{value:,}"
+
+
+def counted(value: int, noun: str) -> str:
+    """A number and a regular noun: "1 channel", "2 channels"."""
+    return f"{number(value)} {noun}" + ("" if value == 1 else "s")
+
+
+def share(part: int, whole: int) -> str:
+    """A part of a whole in percent, rounded down: only all of it is 100 %."""
+    return f"{100 * part // whole} %" if whole else NOTHING
+
+
+def duration(milliseconds: int) -> str:
+    """A duration in seconds, or in minutes if it is a whole number of them."""
+    minutes, rest = divmod(milliseconds, 60_000)
+    if minutes and not rest:
+        return f"{minutes} min"
+    return f"{milliseconds / 1000:,g} s"
+
+
+def percentile(histogram: Histogram, percent: int) -> str:
+    """What a histogram knows of a percentile: the upper bound of its bucket."""
+    if not histogram.count:
+        return NOTHING
+    bound_ms = histogram.percentile_ms(percent)
+    if bound_ms is None:
+        return f"> {duration(BUCKETS_MS[-1])}"
+    return f"≤ {duration(bound_ms)}"
+
+
+def seconds(value: float | None) -> str:
+    """Seconds with one decimal."""
+    return NOTHING if value is None else f"{value:,.1f} s"
+
+
+def more_than(value: float) -> str:
+    """Seconds rounded down to tens: a sentence read aloud must not change each poll."""
+    return f"over {int(value // 10) * 10:,} s"
+
+
+def utc(unix_ms: int) -> str:
+    """An event time, Unix ms, as UTC date and time; 0 is none."""
+    if not unix_ms:
+        return NOTHING
+    return f"{datetime.fromtimestamp(unix_ms // 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"

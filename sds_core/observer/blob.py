@@ -1,0 +1,65 @@
+"""The versioned form in which a view lies in the state store.
+
+``length of totals (4 bytes, big-endian) | totals | state``, both MessagePack. The
+totals come first so that an exporter can be primed by reading only them, without
+decoding any view.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+
+VERSION = 1
+"""Written by this release; every version from 1 on can be read."""
+
+LENGTH_BYTES = 4
+
+Totals = TypeVar("Totals")
+State = TypeVar("State")
+
+_ENCODER = msgspec.msgpack.Encoder()
+
+
+class UnknownBlobVersion(ValueError):
+    """A checkpoint was written by a newer release.
+
+    Attributes:
+        version: The version found.
+    """
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        super().__init__(
+            f"the checkpoint holds state of version {version}, this release reads "
+            f"up to {VERSION}: run the release that wrote it, or a newer one"
+        )
+
+
+def pack(totals: Any, state: Any) -> bytes:
+    """The blob of a view's totals and state."""
+    head = _ENCODER.encode(totals)
+    return len(head).to_bytes(LENGTH_BYTES, "big") + head + _ENCODER.encode(state)
+
+
+def unpack(
+    version: int, data: bytes, totals: type[Totals], state: type[State]
+) -> tuple[Totals, State]:
+    """The totals and the state of a blob.
+
+    Raises:
+        UnknownBlobVersion: A newer release made it.
+    """
+    if version > VERSION:
+        raise UnknownBlobVersion(version)
+    end = LENGTH_BYTES + int.from_bytes(data[:LENGTH_BYTES], "big")
+    return (
+        unpack_totals(data[:end], totals),
+        msgspec.msgpack.decode(memoryview(data)[end:], type=state),
+    )
+
+
+def unpack_totals(head: bytes, totals: type[Totals]) -> Totals:
+    """The totals from the start of a blob, up to and including them."""
+    return msgspec.msgpack.decode(memoryview(head)[LENGTH_BYTES:], type=totals)

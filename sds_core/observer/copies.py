@@ -1,0 +1,136 @@
+"""Duplicates and replicas: which frames are further copies (observer model, 2)."""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+from sds_core.observer.digest import NO_HASH, NO_SEQ, SeenFrame
+from sds_core.observer.memory import Memory, Remembered
+from sds_core.observer.settings import ObserverSettings
+from sds_core.observer.totals import ChannelTotals
+
+
+class Copy(enum.Enum):
+    """What a frame is to the frames before it."""
+
+    BROADCAST = enum.auto()
+    REPLICA = enum.auto()
+    DUPLICATE = enum.auto()
+
+
+class Broadcast(msgspec.Struct, array_like=True):
+    """The latest broadcast of one byte string.
+
+    Attributes:
+        time_ms: Record time of its first copy.
+        clock_ms: The channel's clock then.
+        has_hash: Whether any copy of it carried a Waku hash.
+    """
+
+    time_ms: int
+    clock_ms: int
+    has_hash: bool
+
+
+class CopiesState(msgspec.Struct, array_like=True):
+    """Packed form of `Copies`."""
+
+    numbers: dict[str, Remembered] = {}
+    hashes: Remembered = msgspec.field(default_factory=Remembered)
+    broadcasts: dict[int, Broadcast] = {}
+
+
+class Copies:
+    """Tells broadcasts from their copies within the horizon."""
+
+    def __init__(
+        self,
+        settings: ObserverSettings,
+        totals: ChannelTotals,
+        state: CopiesState,
+    ) -> None:
+        self._settings = settings
+        self._totals = totals
+        self._numbers = {
+            observer: Memory(settings.remembered, packed)
+            for observer, packed in state.numbers.items()
+        }
+        self._hashes = Memory(settings.remembered, state.hashes)
+        self._broadcasts = state.broadcasts
+
+    def classify(self, frame: SeenFrame, clock_ms: int) -> Copy:
+        """Say what the frame is, and remember it."""
+        if self._is_duplicate(frame, clock_ms):
+            return Copy.DUPLICATE
+        if self._is_replica(frame):
+            self._remember_hash(frame, clock_ms)
+            return Copy.REPLICA
+        self._remember_hash(frame, clock_ms)
+        self._remember_broadcast(frame, clock_ms)
+        return Copy.BROADCAST
+
+    def forget_before(self, clock_ms: int) -> None:
+        """Forget what lies before the horizon."""
+        for observer in list(self._numbers):
+            numbers = self._numbers[observer]
+            numbers.forget_before(clock_ms)
+            if not len(numbers):
+                del self._numbers[observer]
+        self._hashes.forget_before(clock_ms)
+        while self._broadcasts:
+            content = next(iter(self._broadcasts))
+            if self._broadcasts[content].clock_ms >= clock_ms:
+                return
+            del self._broadcasts[content]
+
+    def observers(self) -> list[str]:
+        """The taps with numbers that are remembered."""
+        return sorted(self._numbers)
+
+    def state(self) -> CopiesState:
+        """Packed form for the blob."""
+        return CopiesState(
+            {observer: numbers.packed() for observer, numbers in self._numbers.items()},
+            self._hashes.packed(),
+            self._broadcasts,
+        )
+
+    def _is_duplicate(self, frame: SeenFrame, clock_ms: int) -> bool:
+        if frame.seq == NO_SEQ or not frame.observer:
+            return False
+        numbers = self._numbers.get(frame.observer)
+        if numbers is None:
+            numbers = self._numbers[frame.observer] = Memory(self._settings.remembered)
+        if frame.seq in numbers:
+            return True
+        self._totals.remembered_evicted += numbers.add(frame.seq, clock_ms)
+        return False
+
+    def _is_replica(self, frame: SeenFrame) -> bool:
+        if frame.waku_hash != NO_HASH and frame.waku_hash in self._hashes:
+            return True
+        earlier = self._broadcasts.get(frame.content)
+        if earlier is None or (earlier.has_hash and frame.waku_hash != NO_HASH):
+            return False
+        apart = abs(frame.time_ms - earlier.time_ms)
+        if apart > self._settings.replica_window_ms:
+            return False
+        earlier.has_hash = earlier.has_hash or frame.waku_hash != NO_HASH
+        return True
+
+    def _remember_hash(self, frame: SeenFrame, clock_ms: int) -> None:
+        if frame.waku_hash != NO_HASH:
+            evicted = self._hashes.add(frame.waku_hash, clock_ms)
+            self._totals.remembered_evicted += evicted
+
+    def _remember_broadcast(self, frame: SeenFrame, clock_ms: int) -> None:
+        # Taken out first, so that the dictionary stays in order of age.
+        self._broadcasts.pop(frame.content, None)
+        self._broadcasts[frame.content] = Broadcast(
+            frame.time_ms, clock_ms, frame.waku_hash != NO_HASH
+        )
+        if len(self._broadcasts) > self._settings.remembered:
+            del self._broadcasts[next(iter(self._broadcasts))]
+            self._totals.remembered_evicted += 1

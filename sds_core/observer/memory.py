@@ -1,0 +1,62 @@
+"""Bounded memory of what was seen, oldest forgotten first."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+
+class Remembered(msgspec.Struct, array_like=True):
+    """Packed form of a `Memory`: parallel columns in order of age.
+
+    Attributes:
+        keys: ``int64``, shape (n,).
+        clocks: ``int64`` Unix ms, shape (n,).
+    """
+
+    keys: bytes = b""
+    clocks: bytes = b""
+
+
+class Memory:
+    """Keys seen lately, each with the clock at which it was last seen."""
+
+    def __init__(self, limit: int, packed: Remembered | None = None) -> None:
+        self._limit = limit
+        self._clocks: dict[int, int] = {}
+        if packed is not None:
+            keys = np.frombuffer(packed.keys, dtype=np.int64).tolist()
+            clocks = np.frombuffer(packed.clocks, dtype=np.int64).tolist()
+            self._clocks = dict(zip(keys, clocks, strict=True))
+
+    def __contains__(self, key: int) -> bool:
+        """Whether the key is remembered."""
+        return key in self._clocks
+
+    def __len__(self) -> int:
+        """How many keys are remembered."""
+        return len(self._clocks)
+
+    def add(self, key: int, clock_ms: int) -> int:
+        """Remember a key as of now; returns how many the limit pushed out."""
+        self._clocks.pop(key, None)
+        self._clocks[key] = clock_ms
+        if len(self._clocks) <= self._limit:
+            return 0
+        del self._clocks[next(iter(self._clocks))]
+        return 1
+
+    def forget_before(self, clock_ms: int) -> None:
+        """Forget what was last seen before a time."""
+        while self._clocks:
+            key = next(iter(self._clocks))
+            if self._clocks[key] >= clock_ms:
+                return
+            del self._clocks[key]
+
+    def packed(self) -> Remembered:
+        """Columns for the state."""
+        return Remembered(
+            keys=np.fromiter(self._clocks, dtype=np.int64).tobytes(),
+            clocks=np.fromiter(self._clocks.values(), dtype=np.int64).tobytes(),
+        )

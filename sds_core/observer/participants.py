@@ -1,0 +1,71 @@
+"""Who speaks in a channel."""
+
+from __future__ import annotations
+
+import msgspec
+
+from sds_core.observer.settings import ObserverSettings
+
+UNKNOWN = -1
+"""Index of a sender that a frame does not name."""
+
+
+class Participant(msgspec.Struct, array_like=True):
+    """One participant.
+
+    Attributes:
+        name: Participant id.
+        first_ms: Event time of its first first copy; None if it is only named.
+        last_ms: Event time of its latest first copy.
+    """
+
+    name: str
+    first_ms: int | None = None
+    last_ms: int = 0
+
+
+class Participants:
+    """All participants of a channel, by index in order of first mention."""
+
+    def __init__(self, settings: ObserverSettings, state: list[Participant]) -> None:
+        self._horizon_ms = settings.horizon_ms
+        self._all = state
+        self._index = {participant.name: i for i, participant in enumerate(state)}
+
+    def index(self, name: str) -> int:
+        """Index of a participant id, new or known; `UNKNOWN` for the empty one."""
+        if not name:
+            return UNKNOWN
+        index = self._index.get(name)
+        if index is None:
+            index = self._index[name] = len(self._all)
+            self._all.append(Participant(name))
+        return index
+
+    def active_others(self, sender: int, time_ms: int) -> int:
+        """How many but the sender spoke before a time and within the horizon of it."""
+        return sum(
+            index != sender
+            and participant.first_ms is not None
+            and participant.first_ms < time_ms
+            and participant.last_ms >= time_ms - self._horizon_ms
+            for index, participant in enumerate(self._all)
+        )
+
+    def spoke(self, index: int, time_ms: int) -> bool:
+        """Note a first copy; returns whether it is the participant's first."""
+        if index == UNKNOWN:
+            return False
+        participant = self._all[index]
+        is_first = participant.first_ms is None
+        participant.first_ms = (
+            time_ms
+            if participant.first_ms is None
+            else min(participant.first_ms, time_ms)
+        )
+        participant.last_ms = max(participant.last_ms, time_ms)
+        return is_first
+
+    def state(self) -> list[Participant]:
+        """Form for the blob."""
+        return self._all

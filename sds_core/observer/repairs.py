@@ -1,0 +1,125 @@
+"""Repair requests, their episodes and responses (observer model, section 7)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from sds_core.observer.deadlines import Deadlines, Due
+from sds_core.observer.settings import ObserverSettings
+from sds_core.observer.totals import ChannelTotals
+from sds_core.wire import Dialect
+
+
+class Request(msgspec.Struct, array_like=True):
+    """What was asked for one message id.
+
+    Attributes:
+        first_ms: Event time of the newest episode's first request.
+        latest_ms: The channel's clock at the latest request.
+        window_ms: How long after it a response may come.
+        is_open: Whether the newest episode waits for its answer.
+    """
+
+    first_ms: int
+    latest_ms: int
+    window_ms: int
+    is_open: bool = True
+
+
+class Repairs:
+    """Follows repair episodes by message id."""
+
+    def __init__(
+        self,
+        settings: ObserverSettings,
+        totals: ChannelTotals,
+        deadlines: Deadlines,
+        requests: dict[int, Request],
+    ) -> None:
+        self._settings = settings
+        self._totals = totals
+        self._deadlines = deadlines
+        self._requests = requests
+        for key, request in requests.items():
+            if request.is_open:
+                self._await_answer(key, request)
+
+    def was_requested(self, key: int) -> bool:
+        """Whether the id was ever asked for, within the horizon."""
+        return key in self._requests
+
+    def is_live(self, key: int, clock_ms: int) -> bool:
+        """Whether the latest request for the id is within the repair window."""
+        request = self._requests.get(key)
+        return request is not None and _within_window(request, clock_ms)
+
+    def requested(
+        self, key: int, held: bool, dialect: Dialect, time_ms: int, clock_ms: int
+    ) -> None:
+        """A frame asks for the id; `held` if its own filter holds it."""
+        self._totals.repair_requests += 1
+        self._totals.repair_requests_for_received += held
+        # Taken out first, so that the dictionary stays in order of the latest.
+        request = self._requests.pop(key, None)
+        window_ms = self._settings.repair_window_ms(dialect)
+        if request is None or not request.is_open:
+            request = Request(time_ms, clock_ms, window_ms)
+            self._await_answer(key, request)
+        request.latest_ms = clock_ms
+        request.window_ms = window_ms
+        self._requests[key] = request
+        if len(self._requests) > self._settings.remembered:
+            self._forget_oldest()
+
+    def responded(self, key: int, time_ms: int, clock_ms: int) -> None:
+        """The id was broadcast: a response if a request for it is live."""
+        request = self._requests.get(key)
+        if request is None or not _within_window(request, clock_ms):
+            return
+        if not request.is_open:
+            self._totals.repair_redundant += 1
+            return
+        request.is_open = False
+        self._totals.repair_answered += 1
+        self._totals.repair_response.observe(max(0, time_ms - request.first_ms))
+
+    def window_passed(self, key: int, clock_ms: int) -> int | None:
+        """An episode's window may have passed.
+
+        Returns:
+            The time at which it expired; None if it was answered or asked anew.
+        """
+        request = self._requests.get(key)
+        if request is None or not request.is_open:
+            return None
+        if _within_window(request, clock_ms):
+            self._await_answer(key, request)
+            return None
+        return self._expire(request)
+
+    def forget_before(self, clock_ms: int) -> None:
+        """Forget requests whose latest lies before the horizon."""
+        while self._requests:
+            key = next(iter(self._requests))
+            if self._requests[key].latest_ms >= clock_ms:
+                return
+            del self._requests[key]
+
+    def _await_answer(self, key: int, request: Request) -> None:
+        deadline_ms = request.latest_ms + request.window_ms
+        self._deadlines.add(deadline_ms, Due.EPISODE_EXPIRED, key)
+
+    def _expire(self, request: Request) -> int:
+        request.is_open = False
+        self._totals.repair_expired += 1
+        return request.latest_ms + request.window_ms
+
+    def _forget_oldest(self) -> None:
+        oldest = self._requests.pop(next(iter(self._requests)))
+        if oldest.is_open:
+            self._expire(oldest)
+        self._totals.remembered_evicted += 1
+
+
+def _within_window(request: Request, clock_ms: int) -> bool:
+    return clock_ms <= request.latest_ms + request.window_ms

@@ -1,0 +1,37 @@
+"""Named settings of the observer model, in milliseconds unless said otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sds_core.wire import Dialect
+
+
+@dataclass(frozen=True, slots=True)
+class ObserverSettings:
+    """Defaults of the observer model; the section of each stands beside it."""
+
+    replica_window_ms: int = 2_000  # 2: without hashes, byte-identical copies
+    horizon_ms: int = 3_600_000  # 4: nothing older is looked for
+    remembered: int = 20_000  # 2: entries of each memory of a channel
+    ack_deadline_ms: int = 120_000  # 4
+    probable_rate: float = 1e-6  # 4: joint false-positive rate, a ratio
+    probable_witnesses: int = 2  # 4: distinct participants, fewer in small channels
+    warm_up_ms: int = 30_000  # 6
+    settle_ms: int = 2_000  # 6
+    gap_deadline_ms: int = 300_000  # 6
+    # 2 and 7: T_max + sweep + transport. js: 120 + 10 + 5 s, nim: 300 + 10 + 5 s.
+    repair_window_spec_ms: int = 135_000
+    repair_window_nim_ms: int = 315_000
+    verdict_window_ms: int = 600_000  # 8
+    unacknowledged_percent: int = 5  # 8: above it a channel is failing
+    tap_hole_ms: int = 15_000  # 8
+
+    def repair_window_ms(self, dialect: Dialect) -> int:
+        """How long a request of this dialect may wait for its response."""
+        if dialect is Dialect.NIM:
+            return self.repair_window_nim_ms
+        return self.repair_window_spec_ms
+
+
+DEFAULTS = ObserverSettings()

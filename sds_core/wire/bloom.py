@@ -1,0 +1,349 @@
+"""The bloom filters of both dialects, bit for bit.
+
+A participant puts the ids of the messages it has received into a filter and sends the
+filter along with every message. The dialects agree on its size and on how two hashes
+give k indices, and on nothing else: the hash, the order of the bytes and the wire form
+are their own, so that each filter is noise to the other.
+
+Sources: js-waku packages/sds/src/bloom_filter and nim_hashn, whose answers are in
+tests/vectors; nim-sds sds/bloom.nim and sds/protobuf.nim, and Nim's hash of strings
+since version 2.2.4.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import farmhash
+import mmh3
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from sds_core.wire.errors import BloomBadHeader, BloomWrongLength
+from sds_core.wire.frame import Dialect
+from sds_core.wire.proto import sds_nim_pb2
+
+_WORD_BITS = 64
+_WORD_BYTES = 8
+
+# nim-sds sds/protobuf.nim, serializeBloomFilter.
+_BITS_TAG = 0x0A
+_ERROR_RATE_UNIT = 1_000_000
+
+MAX_K = 64
+"""Most hashes a header may ask for: 64 belongs to an error rate of 10**-19."""
+
+_SPEC = Dialect.SPEC
+
+# nim-sds sds/bloom.nim, hashN: made with the checks for overflow off, and the least
+# integer has no positive counterpart.
+_INT64_MIN = -(1 << 63)
+
+# hashN of both: the second hash is that of the id with this behind it.
+_SECOND_HASH_SUFFIX = b" b"
+
+
+@dataclass(frozen=True, slots=True)
+class BloomParameters:
+    """What a filter is made for, and the size that follows from it.
+
+    Attributes:
+        capacity: ids it is made to hold, at least 1.
+        error_rate: share of false positives when it holds them, in (0, 1).
+        bits_per_element: bits for each id.
+        k: indices for each id.
+        m_bits: bits in use.
+        length_bytes: bytes of the bits on the wire; whole words, always one more than
+            the full words in use.
+    """
+
+    capacity: int
+    error_rate: float
+    bits_per_element: int = field(init=False)
+    k: int = field(init=False)
+    m_bits: int = field(init=False)
+    length_bytes: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Derive the size, by the formula that both libraries use."""
+        if self.capacity < 1:
+            message = f"capacity is {self.capacity}, must be at least 1"
+            raise ValueError(message)
+        if not 0 < self.error_rate < 1:
+            message = f"error_rate is {self.error_rate}, must be between 0 and 1"
+            raise ValueError(message)
+        bits_per_element = math.ceil(-math.log(self.error_rate) / math.log(2) ** 2)
+        m_bits = self.capacity * bits_per_element
+        length_bytes = _WORD_BYTES * (1 + m_bits // _WORD_BITS)
+        # The way round a frozen dataclass that its documentation gives.
+        object.__setattr__(self, "bits_per_element", bits_per_element)
+        object.__setattr__(self, "k", round(math.log(2) * bits_per_element))
+        object.__setattr__(self, "m_bits", m_bits)
+        object.__setattr__(self, "length_bytes", length_bytes)
+
+
+DEFAULT_PARAMETERS = BloomParameters(capacity=10_000, error_rate=0.001)
+"""Both libraries' default (SDS, "Default Configuration Values"): 150,000 bits, k 10."""
+
+
+def probes(
+    message_id: str, dialect: Dialect, m_bits: int, k: int
+) -> tuple[tuple[int, int], ...]:
+    """Return where a filter has the k bits of an id, as (byte index, bit mask).
+
+    With `bits` from `filter_bits`, the id is (probably) in the filter if
+    `all(bits[index] & mask for index, mask in probes)`. Filters of the same dialect,
+    m_bits and k share their probes.
+
+    Ids are hashed as UTF-8. js-waku hashes UTF-16 code units instead, which is the same
+    for ASCII; all ids in use are ASCII.
+
+    Args:
+        message_id: the id as text, not the bytes that it may stand for in hex.
+        dialect: whose hash and order of bytes to use.
+        m_bits: bits in use, at least 1.
+        k: indices for each id.
+    """
+    first = message_id.encode()
+    second = first + _SECOND_HASH_SUFFIX
+    if dialect is _SPEC:
+        # MurmurHash3 x86_32, seed 0, signed.
+        indices = double_hash(mmh3.hash(first), mmh3.hash(second), m_bits, k)
+        # 64-bit words, most significant byte first.
+        return tuple(
+            [((index >> 3) ^ 7, 1 << (index & 7)) for index in indices],
+        )
+    indices = double_hash(
+        _signed64(farmhash.Fingerprint64(first)),
+        _signed64(farmhash.Fingerprint64(second)),
+        m_bits,
+        k,
+    )
+    # 64-bit words, least significant byte first.
+    return tuple([(index >> 3, 1 << (index & 7)) for index in indices])
+
+
+def double_hash(hash_a: int, hash_b: int, m_bits: int, k: int) -> list[int]:
+    """Return k indices in [0, m_bits) from two signed hashes.
+
+    |A + n * B| mod m with A = |hash_a| mod m, B = |hash_b| mod m, n = 0 .. k - 1
+    (Kirsch and Mitzenmacher, "Less Hashing, Same Performance").
+    """
+    a = _residue(hash_a, m_bits)
+    b = _residue(hash_b, m_bits)
+    return [abs(a + n * b) % m_bits for n in range(k)]
+
+
+def filter_bits(
+    dialect: Dialect, raw: bytes, parameters: BloomParameters = DEFAULT_PARAMETERS
+) -> tuple[bytes | memoryview, int, int]:
+    """Return (bits, m_bits, k) of a filter as it was on the wire, without copying it.
+
+    Args:
+        dialect: the dialect of the frame.
+        raw: `Frame.bloom_filter`.
+        parameters: what both sides are configured with. Only for SPEC, whose filters
+            do not say; those of NIM do.
+
+    Raises:
+        BloomWrongLength: a SPEC filter is not as long as `parameters` ask for.
+        BloomBadHeader: a NIM filter's header is unusable.
+    """
+    if dialect is _SPEC:
+        if len(raw) != parameters.length_bytes:
+            raise BloomWrongLength(parameters.length_bytes, len(raw))
+        return raw, parameters.m_bits, parameters.k
+    bits, _, m_bits, k = _split_nim(raw)
+    return bits, m_bits, k
+
+
+def count_set_bits(
+    dialect: Dialect, bits: bytes | bytearray | memoryview, m_bits: int
+) -> int:
+    """Return how many of the first `m_bits` bits are set.
+
+    Args:
+        dialect: whose order of bytes the bits are in.
+        bits: whole 64-bit words, as `filter_bits` gives them.
+        m_bits: bits in use, at most all.
+    """
+    full_words, rest = divmod(m_bits, _WORD_BITS)
+    end = full_words * _WORD_BYTES
+    words = np.frombuffer(bits, np.uint64, full_words)
+    last_word = int.from_bytes(
+        bits[end : end + _WORD_BYTES], "big" if dialect is _SPEC else "little"
+    )
+    in_use = last_word & ((1 << rest) - 1)
+    return int(np.bitwise_count(words).sum(dtype=np.int64)) + in_use.bit_count()
+
+
+class BloomFilter:
+    """A filter that can be asked and added to.
+
+    Attributes:
+        dialect: whose hash, order of bytes and wire form it has.
+        m_bits: bits in use.
+        k: indices for each id.
+        bits: the words in the dialect's order of bytes.
+        capacity: ids it is made to hold.
+        error_rate_millionths: share of false positives it is made for, times 10**6.
+    """
+
+    __slots__ = ("bits", "capacity", "dialect", "error_rate_millionths", "k", "m_bits")
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        parameters: BloomParameters = DEFAULT_PARAMETERS,
+    ) -> None:
+        """Make an empty filter of the size that `parameters` ask for."""
+        self.dialect = dialect
+        self.m_bits = parameters.m_bits
+        self.k = parameters.k
+        self.bits = bytearray(parameters.length_bytes)
+        self.capacity = parameters.capacity
+        # Cut off, not rounded, as nim-sds does.
+        self.error_rate_millionths = int(parameters.error_rate * _ERROR_RATE_UNIT)
+
+    @classmethod
+    def from_wire(
+        cls,
+        dialect: Dialect,
+        raw: bytes,
+        parameters: BloomParameters = DEFAULT_PARAMETERS,
+    ) -> BloomFilter:
+        """Read a filter as it was on the wire; see `filter_bits` for the arguments.
+
+        Raises:
+            BloomError: it is none.
+        """
+        self = cls.__new__(cls)
+        self.dialect = dialect
+        if dialect is _SPEC:
+            bits, self.m_bits, self.k = filter_bits(dialect, raw, parameters)
+            self.capacity = parameters.capacity
+            self.error_rate_millionths = int(parameters.error_rate * _ERROR_RATE_UNIT)
+        else:
+            bits, header, self.m_bits, self.k = _split_nim(raw)
+            self.capacity = header.capacity
+            self.error_rate_millionths = header.error_rate_millionths
+        self.bits = bytearray(bits)
+        return self
+
+    def to_wire(self) -> bytes:
+        """Return the filter as its dialect writes it."""
+        if self.dialect is _SPEC:
+            return bytes(self.bits)
+        return sds_nim_pb2.BloomFilter(
+            bits=bytes(self.bits),
+            capacity=self.capacity,
+            error_rate_millionths=self.error_rate_millionths,
+            k=self.k,
+            m_bits=self.m_bits,
+        ).SerializeToString()
+
+    def add(self, message_id: str) -> None:
+        """Put an id in."""
+        for index, mask in probes(message_id, self.dialect, self.m_bits, self.k):
+            self.bits[index] |= mask
+
+    def contains(self, message_id: str) -> bool:
+        """Tell whether an id is in: never wrong when it says no."""
+        bits = self.bits
+        return all(
+            bits[index] & mask
+            for index, mask in probes(message_id, self.dialect, self.m_bits, self.k)
+        )
+
+    def bits_set(self) -> int:
+        """Return how many of the bits in use are set."""
+        return count_set_bits(self.dialect, self.bits, self.m_bits)
+
+    def false_positive_rate(self) -> float:
+        """Return the chance, in [0, 1], that an id never put in seems to be in.
+
+        It follows from the fill, whatever the filter was made for.
+        """
+        return false_positive_rate(self.bits_set(), self.m_bits, self.k)
+
+    def estimated_ids(self) -> float:
+        """Return about how many ids are in; infinity if every bit is set."""
+        return estimated_ids(self.bits_set(), self.m_bits, self.k)
+
+
+def false_positive_rate(set_bits: int, m_bits: int, k: int) -> float:
+    """Return the chance, in [0, 1], that an id never put in seems to be in."""
+    return float((set_bits / m_bits) ** k)
+
+
+def estimated_ids(set_bits: int, m_bits: int, k: int) -> float:
+    """Return about how many ids set that many bits; infinity if all are set.
+
+    -(m / k) * ln(1 - X / m) (Swamidass and Baldi, 2007).
+    """
+    if set_bits == m_bits:
+        return math.inf
+    # log1p keeps a nearly empty filter exact, and an empty one at 0.
+    return -(m_bits / k) * math.log1p(-set_bits / m_bits) + 0.0
+
+
+def _split_nim(
+    raw: bytes,
+) -> tuple[bytes | memoryview, sds_nim_pb2.BloomFilter, int, int]:
+    """Return the bits of a nim-sds filter, its header, and m_bits and k, checked.
+
+    nim-sds writes the bits first: what follows them is then parsed alone. Another order
+    is valid protobuf too, and costs a copy. Nothing is ever made of the size that the
+    header claims. nim-sds wants all its fields, we only those that we need.
+    """
+    bits: bytes | memoryview
+    span = _leading_bits(raw)
+    try:
+        if span is None:
+            header = sds_nim_pb2.BloomFilter.FromString(raw)
+            bits = header.bits
+        else:
+            header = sds_nim_pb2.BloomFilter.FromString(raw[span.stop :])
+            # Bits that come twice are nobody's; the last count, says protobuf.
+            bits = header.bits or memoryview(raw)[span]
+    except DecodeError as error:
+        raise BloomBadHeader(str(error), len(raw)) from None
+    k = header.k
+    if not 1 <= k <= MAX_K:
+        detail = f"k is {k}, must be in [1, {MAX_K}]"
+        raise BloomBadHeader(detail, len(raw))
+    m_bits = header.m_bits
+    # Only whole words can be addressed.
+    addressable_bits = len(bits) // _WORD_BYTES * _WORD_BITS
+    if not 1 <= m_bits <= addressable_bits:
+        detail = f"m_bits is {m_bits}, must be in [1, {addressable_bits}]"
+        raise BloomBadHeader(detail, len(raw))
+    return bits, header, m_bits, k
+
+
+def _leading_bits(raw: bytes) -> slice | None:
+    """Return where the bits stand if field 1 comes first, whole; else None."""
+    if not raw or raw[0] != _BITS_TAG:
+        return None
+    length = 0
+    # Three bytes hold lengths to 2 MiB, a hundred times those in use.
+    for position, byte in enumerate(raw[1:4]):
+        length |= (byte & 0x7F) << (7 * position)
+        if byte < 0x80:
+            start = 2 + position
+            return slice(start, start + length) if start + length <= len(raw) else None
+    return None
+
+
+def _signed64(value: int) -> int:
+    """Read an unsigned 64-bit integer as a signed one."""
+    return value - (1 << 64) if value >> 63 else value
+
+
+def _residue(hashed: int, m_bits: int) -> int:
+    """Return |hashed| mod m_bits as both libraries' machines compute it."""
+    if hashed == _INT64_MIN:
+        # It stays negative, and so does its remainder.
+        return -(-hashed % m_bits)
+    return abs(hashed) % m_bits

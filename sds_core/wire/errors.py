@@ -1,0 +1,161 @@
+"""What can be wrong with bytes that should have been SDS.
+
+    WireError (a ValueError)
+    ├── UndecodableFrame        no Frame can be made of the bytes: a dead letter
+    │   ├── EmptyValue                  empty_value
+    │   ├── ValueTooLarge               too_large
+    │   ├── MalformedProtobuf           protobuf_error
+    │   ├── NoMessageId                 no_message_id
+    │   ├── NeitherLamportNorContent    neither_lamport_nor_content
+    │   └── NoChannel                   no_channel
+    └── BloomError              the frame stands, its filter cannot be used
+        ├── BloomWrongLength
+        └── BloomBadHeader
+
+Each class carries its values as attributes and repeats them in its message. The values
+are the exception's `args`, so that an error survives pickling between processes.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import ClassVar
+
+
+class Reason(StrEnum):
+    """Why a record is a dead letter: the value of header `dead-letter-reason`.
+
+    The list is closed (contract, "Kafka record"). This package gives the first six; the
+    others belong to the record around the frame and to the MVDS decoder.
+    """
+
+    EMPTY_VALUE = "empty_value"
+    TOO_LARGE = "too_large"
+    PROTOBUF_ERROR = "protobuf_error"
+    NO_MESSAGE_ID = "no_message_id"
+    NEITHER_LAMPORT_NOR_CONTENT = "neither_lamport_nor_content"
+    NO_CHANNEL = "no_channel"
+    CHANNEL_MISMATCH = "channel_mismatch"
+    FUTURE_TIMESTAMP = "future_timestamp"
+    BAD_HEADER = "bad_header"
+    MVDS_ERROR = "mvds_error"
+
+
+class WireError(ValueError):
+    """Base of everything this package raises about bytes it was given.
+
+    Attributes:
+        text: the message, with the attributes to fill in. Ids come from strangers:
+            a message quotes no more of one than 80 characters.
+    """
+
+    text: ClassVar[str]
+
+    def __str__(self) -> str:
+        """Fill the attributes into the message."""
+        return self.text.format_map(vars(self))
+
+
+class UndecodableFrame(WireError):
+    """The bytes are not an SDS message.
+
+    Attributes:
+        reason: the dead-letter reason, the same for all errors of a class.
+    """
+
+    reason: ClassVar[Reason]
+
+
+class EmptyValue(UndecodableFrame):
+    """There are no bytes at all."""
+
+    reason = Reason.EMPTY_VALUE
+    text = "the value is empty"
+
+
+class ValueTooLarge(UndecodableFrame):
+    """The value is longer than a frame may be; it was not looked into."""
+
+    reason = Reason.TOO_LARGE
+    text = "the value has {actual_bytes} bytes, a frame at most {limit_bytes}"
+
+    def __init__(self, actual_bytes: int, limit_bytes: int) -> None:
+        super().__init__(actual_bytes, limit_bytes)
+        self.actual_bytes = actual_bytes
+        self.limit_bytes = limit_bytes
+
+
+class MalformedProtobuf(UndecodableFrame):
+    """The bytes are not protobuf, or not that of an SDS message."""
+
+    reason = Reason.PROTOBUF_ERROR
+    text = "{actual_bytes} bytes are no SDS message: {detail}"
+
+    def __init__(self, detail: str, actual_bytes: int) -> None:
+        super().__init__(detail, actual_bytes)
+        self.detail = detail
+        self.actual_bytes = actual_bytes
+
+
+class NoMessageId(UndecodableFrame):
+    """The message has no id, so that nothing could ever refer to it."""
+
+    reason = Reason.NO_MESSAGE_ID
+    text = "a message in dialect {dialect} has no message id"
+
+    def __init__(self, dialect: str) -> None:
+        super().__init__(dialect)
+        self.dialect = dialect
+
+
+class NeitherLamportNorContent(UndecodableFrame):
+    """The message is of no kind: not content, not sync, not ephemeral."""
+
+    reason = Reason.NEITHER_LAMPORT_NOR_CONTENT
+    text = (
+        "message {message_id!r:.80} in dialect {dialect} "
+        "has neither lamport timestamp nor content"
+    )
+
+    def __init__(self, dialect: str, message_id: str) -> None:
+        super().__init__(dialect, message_id)
+        self.dialect = dialect
+        self.message_id = message_id
+
+
+class NoChannel(UndecodableFrame):
+    """The message does not say to which channel it belongs."""
+
+    reason = Reason.NO_CHANNEL
+    text = "message {message_id!r:.80} in dialect {dialect} names no channel"
+
+    def __init__(self, dialect: str, message_id: str) -> None:
+        super().__init__(dialect, message_id)
+        self.dialect = dialect
+        self.message_id = message_id
+
+
+class BloomError(WireError):
+    """The bytes of a bloom filter cannot be read as one."""
+
+
+class BloomWrongLength(BloomError):
+    """A filter without a header does not have the length its parameters ask for."""
+
+    text = "a bloom filter has {actual_bytes} bytes instead of {expected_bytes}"
+
+    def __init__(self, expected_bytes: int, actual_bytes: int) -> None:
+        super().__init__(expected_bytes, actual_bytes)
+        self.expected_bytes = expected_bytes
+        self.actual_bytes = actual_bytes
+
+
+class BloomBadHeader(BloomError):
+    """The header of a nim-sds filter is missing, damaged or impossible."""
+
+    text = "the header of a bloom filter of {actual_bytes} bytes is unusable: {detail}"
+
+    def __init__(self, detail: str, actual_bytes: int) -> None:
+        super().__init__(detail, actual_bytes)
+        self.detail = detail
+        self.actual_bytes = actual_bytes

@@ -1,0 +1,182 @@
+"""One SDS message, whichever dialect it came in.
+
+SDS calls it *message*; this project says *frame* for what was on the wire and keeps
+*message* for what the participants mean by it: a message may be seen in many frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from sds_core.wire.errors import NeitherLamportNorContent
+
+
+class Dialect(StrEnum):
+    """The two incompatible field layouts in use.
+
+    SPEC is that of the specification and of js-waku, NIM that of nim-sds. Each also
+    has its own bloom filter and its own clock: the lamport timestamps of SPEC are
+    milliseconds, those of NIM are seconds. They cannot be compared.
+    """
+
+    SPEC = "spec"
+    NIM = "nim"
+
+
+class FrameKind(StrEnum):
+    """What a frame is, by SDS, "Protocol Steps".
+
+    CONTENT carries something for the application. SYNC carries only what the sender
+    knows. EPHEMERAL asks for no reliability and has no lamport timestamp.
+    """
+
+    CONTENT = "content"
+    SYNC = "sync"
+    EPHEMERAL = "ephemeral"
+
+
+# Members of an enum are slow to reach by name (a descriptor in Python 3.11), and
+# kind_of runs for every frame.
+_CONTENT = FrameKind.CONTENT
+_SYNC = FrameKind.SYNC
+_EPHEMERAL = FrameKind.EPHEMERAL
+
+
+class HistoryEntryLike(Protocol):
+    """What every entry of a history offers, ours or the protobuf library's."""
+
+    @property
+    def message_id(self) -> str:
+        """The id of the message named; may be empty in a frame from a stranger."""
+
+    @property
+    def retrieval_hint(self) -> bytes:
+        """Helps to fetch the message elsewhere; empty if unknown."""
+
+    @property
+    def sender_id(self) -> str:
+        """Who sent the message; empty if unknown."""
+
+
+class HistoryEntry(NamedTuple):
+    """A message named by another: a causal dependency, or one asked for (SDS-R).
+
+    Attributes:
+        message_id: the id of the message named.
+        retrieval_hint: helps to fetch it elsewhere, for example a Waku message hash;
+            empty if unknown.
+        sender_id: who sent it; empty if unknown.
+    """
+
+    message_id: str
+    retrieval_hint: bytes = b""
+    sender_id: str = ""
+
+
+class Frame(NamedTuple):
+    """One SDS message as a value.
+
+    A named tuple because nothing immutable is made faster, and a frame is made for
+    every record. `decode` leaves the entries where the protobuf library put them:
+    `causal_history` and `repair_request` are then its own sequences, which cannot be
+    pickled or hashed. `detached` gives the same frame without them. Two frames are
+    equal if they say the same, wherever their entries live.
+
+    Attributes:
+        dialect: the layout it was read in, or will be written in.
+        kind: content, sync or ephemeral; follows from lamport and content.
+        sender_id: the sender; empty if unknown, as in most frames of nim-sds.
+        message_id: never empty in a decoded frame.
+        channel_id: never empty in a decoded frame.
+        lamport: in [0, 2**64), in the unit of the dialect; None if absent.
+        causal_history: the messages this one depends on, in the sender's order.
+        bloom_filter: as on the wire of the dialect; empty if absent. See bloom.py.
+        repair_request: the messages the sender asks for (SDS-R).
+        content: the application's bytes, opaque to us.
+    """
+
+    dialect: Dialect
+    kind: FrameKind
+    sender_id: str
+    message_id: str
+    channel_id: str
+    lamport: int | None
+    causal_history: Sequence[HistoryEntryLike]
+    bloom_filter: bytes
+    repair_request: Sequence[HistoryEntryLike]
+    content: bytes
+
+    @classmethod
+    def build(
+        cls,
+        dialect: Dialect,
+        *,
+        message_id: str,
+        channel_id: str,
+        sender_id: str = "",
+        lamport: int | None = None,
+        causal_history: Sequence[HistoryEntryLike] = (),
+        bloom_filter: bytes = b"",
+        repair_request: Sequence[HistoryEntryLike] = (),
+        content: bytes = b"",
+    ) -> Frame:
+        """Return a frame whose kind follows from its lamport timestamp and content.
+
+        Raises:
+            NeitherLamportNorContent: it would be of no kind.
+        """
+        kind = kind_of(lamport, content)
+        if kind is None:
+            raise NeitherLamportNorContent(dialect, message_id)
+        return cls(
+            dialect,
+            kind,
+            sender_id,
+            message_id,
+            channel_id,
+            lamport,
+            causal_history,
+            bloom_filter,
+            repair_request,
+            content,
+        )
+
+    def detached(self) -> Frame:
+        """Return the same frame in plain Python values only."""
+        return self._replace(
+            causal_history=_plain(self.causal_history),
+            repair_request=_plain(self.repair_request),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by meaning: entries by their values, not by their containers."""
+        return isinstance(other, Frame) and tuple(self.detached()) == tuple(
+            other.detached()
+        )
+
+    def __ne__(self, other: object) -> bool:
+        """Say the opposite of `==`, where a tuple's own would not."""
+        return not self == other
+
+    def __hash__(self) -> int:
+        """Hash by meaning, so that equal frames have equal hashes."""
+        return hash(tuple(self.detached()))
+
+
+def kind_of(lamport: int | None, content: bytes) -> FrameKind | None:
+    """Return the kind of a frame, or None if it is of no kind.
+
+    A lamport timestamp of 0 is present, content of no bytes is absent: so does js-waku.
+    """
+    if lamport is not None:
+        return _CONTENT if content else _SYNC
+    return _EPHEMERAL if content else None
+
+
+def _plain(entries: Sequence[HistoryEntryLike]) -> tuple[HistoryEntry, ...]:
+    return tuple(
+        HistoryEntry(entry.message_id, entry.retrieval_hint, entry.sender_id)
+        for entry in entries
+    )

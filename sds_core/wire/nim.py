@@ -1,0 +1,130 @@
+"""The dialect of nim-sds.
+
+Source: nim-sds sds/protobuf.nim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from google.protobuf.message import DecodeError
+
+from sds_core.wire import frame as frames
+from sds_core.wire.errors import (
+    MalformedProtobuf,
+    NeitherLamportNorContent,
+    NoChannel,
+    NoMessageId,
+)
+from sds_core.wire.frame import Dialect, Frame, HistoryEntryLike, kind_of
+from sds_core.wire.proto.sds_nim_pb2 import HistoryEntry, OldSdsMessage, SdsMessage
+
+_NIM = Dialect.NIM
+
+_MESSAGE_ID_TAG = 0x0A
+"""Field 1 of a HistoryEntry, length-delimited; as text, a line feed."""
+
+
+def decode(value: bytes) -> Frame:
+    """Read `value` as a message of this dialect, whatever it looks like.
+
+    nim-sds itself is stricter: it refuses a message without lamport timestamp or
+    without (possibly empty) content.
+
+    Raises:
+        UndecodableFrame: it is none.
+    """
+    message: SdsMessage | OldSdsMessage
+    causal_history: Sequence[HistoryEntryLike]
+    try:
+        try:
+            message = SdsMessage.FromString(value)
+            causal_history = message.causal_history
+            old = not all(entry.message_id for entry in causal_history)
+        except DecodeError:
+            # Perhaps only because bare ids are no entries.
+            old = True
+        if old:
+            message = OldSdsMessage.FromString(value)
+            causal_history = _read_old_history(message.causal_history)
+    except (DecodeError, UnicodeDecodeError) as error:
+        raise MalformedProtobuf(str(error), len(value)) from None
+    message_id = message.message_id
+    if not message_id:
+        raise NoMessageId(_NIM)
+    lamport: int | None = message.lamport_timestamp
+    # Asking for presence costs as much as the access: only 0 can mean absent.
+    if not lamport and not message.HasField("lamport_timestamp"):
+        lamport = None
+    content = message.content
+    kind = kind_of(lamport, content)
+    if kind is None:
+        raise NeitherLamportNorContent(_NIM, message_id)
+    channel_id = message.channel_id
+    if not channel_id:
+        raise NoChannel(_NIM, message_id)
+    return Frame(
+        _NIM,
+        kind,
+        message.sender_id,
+        message_id,
+        channel_id,
+        lamport,
+        causal_history,
+        message.bloom_filter,
+        message.repair_request,
+        content,
+    )
+
+
+def encode(frame: Frame) -> bytes:
+    """Write `frame` in this dialect, byte for byte as nim-sds would.
+
+    Fields stand in the order of their numbers. Content and filter are written even if
+    empty; a history is always one of entries, never the bare ids of older peers.
+    """
+    message = SdsMessage(
+        message_id=frame.message_id,
+        lamport_timestamp=frame.lamport,
+        channel_id=frame.channel_id,
+        content=frame.content,
+        bloom_filter=frame.bloom_filter,
+        sender_id=frame.sender_id,
+    )
+    for entry in frame.causal_history:
+        message.causal_history.add(
+            message_id=entry.message_id,
+            retrieval_hint=entry.retrieval_hint,
+            sender_id=entry.sender_id,
+        )
+    for entry in frame.repair_request:
+        message.repair_request.add(
+            message_id=entry.message_id,
+            retrieval_hint=entry.retrieval_hint,
+            sender_id=entry.sender_id,
+        )
+    return message.SerializeToString()
+
+
+def _read_old_history(entries: Sequence[bytes]) -> tuple[frames.HistoryEntry, ...]:
+    return tuple([_read_old_entry(raw) for raw in entries])
+
+
+def _read_old_entry(raw: bytes) -> frames.HistoryEntry:
+    """Read one entry, be it a HistoryEntry or the bare message id of an older peer.
+
+    Both are length-delimited field 3. What parses as an entry and names a message is
+    one; fields that we do not know are passed over, as everywhere in protobuf. A bare
+    id would have to hold a line feed to pass for an entry.
+    """
+    if _MESSAGE_ID_TAG in raw:
+        try:
+            entry = HistoryEntry.FromString(raw)
+        except DecodeError:
+            pass
+        else:
+            if entry.message_id:
+                return frames.HistoryEntry(
+                    entry.message_id, entry.retrieval_hint, entry.sender_id
+                )
+    return frames.HistoryEntry(str(raw, "utf-8"))

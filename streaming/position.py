@@ -1,0 +1,69 @@
+"""Where the job stands in the topic: the offset that Spark keeps per batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+
+class PartitionPosition(NamedTuple):
+    """Where the job stands in one partition.
+
+    Attributes:
+        next_offset: The next offset to read.
+        newest_ms: Greatest record time before it, Unix ms, or any time at or below
+            the position's clock; 0 if nothing was read.
+        first_offset: Where reading of this partition began.
+    """
+
+    next_offset: int
+    newest_ms: int
+    first_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A point between two batches.
+
+    Attributes:
+        clock_ms: Admission time T: every record before it has been read.
+        admitted_ms: Wall time at which the batch before it was admitted, by which
+            that batch tells future timestamps, also when it is replayed.
+        skipped: Records given up because they were gone before they were read.
+        partitions: Position in each partition.
+    """
+
+    clock_ms: int = 0
+    admitted_ms: int = 0
+    skipped: int = 0
+    partitions: Mapping[int, PartitionPosition] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Form for Spark's offset log."""
+        return {
+            "clock_ms": self.clock_ms,
+            "admitted_ms": self.admitted_ms,
+            "skipped": self.skipped,
+            "partitions": {
+                str(partition): list(position)
+                for partition, position in sorted(self.partitions.items())
+            },
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Position:
+        """Read what `to_json` made."""
+        return cls(
+            clock_ms=data["clock_ms"],
+            admitted_ms=data["admitted_ms"],
+            skipped=data["skipped"],
+            partitions={
+                int(partition): PartitionPosition(*position)
+                for partition, position in data["partitions"].items()
+            },
+        )
+
+    def next_offsets(self) -> dict[int, int]:
+        """The next offset to read of each partition."""
+        return {p: position.next_offset for p, position in self.partitions.items()}

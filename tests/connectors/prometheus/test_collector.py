@@ -1,0 +1,352 @@
+"""From a snapshot to what Prometheus scrapes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from textwrap import dedent
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.openmetrics.exposition import (
+    generate_latest as generate_openmetrics,
+)
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from connectors.prometheus import collector
+from connectors.prometheus.collector import SnapshotCollector
+from sds_core.catalogue import (
+    CHANNEL_METRICS,
+    SNAPSHOT_METRICS,
+    TAP_METRICS,
+    Kind,
+)
+from sds_core.observer.snapshot import JobFigures, Snapshot
+from sds_core.observer.totals import (
+    ChannelTotals,
+    Histogram,
+    TapTotals,
+    Verdict,
+    sum_totals,
+)
+from sds_core.wire.errors import Reason
+
+HOSTILE_IDS = (
+    '<b>"quoted"\\',
+    "two\nlines\r",
+    "日本\u202e",
+    "",
+    " ",
+    "le",
+    "a" * 5_000,
+)
+
+
+def histogram(*durations_ms: int) -> Histogram:
+    """A histogram of the given durations."""
+    made = Histogram()
+    for duration_ms in durations_ms:
+        made.observe(duration_ms)
+    return made
+
+
+def totals(messages: int = 4) -> ChannelTotals:
+    """A channel all of whose kinds of figures depend on the number of messages."""
+    return ChannelTotals(
+        frames={"content.spec": messages, "sync.nim": 2},
+        messages=messages,
+        acknowledged_definite=messages - 1,
+        definite_latency=histogram(*range(300, 300 * messages, 300)),
+        in_flight=1,
+        oldest_in_flight_ms=1_786_276_990_123 - messages,
+        gaps_opened=messages,
+        gaps_late=messages,
+        repair_requests=messages * 3,
+        repair_answered=messages,
+        repair_response=histogram(700_000),
+        verdict=Verdict.OK,
+        verdict_reason="ok",
+    )
+
+
+def snapshot(
+    channels: Iterable[str] = ("a", "b", "c"), labelled: int | None = None
+) -> Snapshot:
+    """A primed snapshot; the first `labelled` channels have a label."""
+    made = {name: totals(4 + number) for number, name in enumerate(channels)}
+    return Snapshot(
+        primed=True,
+        channels=made,
+        labels=tuple(made)[:labelled],
+        taps={"tap": TapTotals(last_seen_ms=5_500, missing_records=3)},
+        undecodable={"too_large": 2},
+        job=JobFigures(
+            running=True,
+            records=7,
+            event_time_lag_seconds=1.5,
+            batch_duration=histogram(100, 2_600),
+            version="1.2.3",
+        ),
+    )
+
+
+def registry_of(current: Callable[[], Snapshot]) -> CollectorRegistry:
+    """A fresh registry with one collector."""
+    registry = CollectorRegistry()
+    registry.register(SnapshotCollector(current))
+    return registry
+
+
+def families_of(exported: Snapshot) -> dict[str, Family]:
+    """All families of one scrape by name."""
+    return {f.name: f for f in registry_of(lambda: exported).collect()}
+
+
+def counters_of(exported: Snapshot) -> dict[tuple[object, ...], float]:
+    """Everything in a scrape that may only grow."""
+    return {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in families_of(exported).values()
+        if family.type in {"counter", "histogram"}
+        for sample in family.samples
+    }
+
+
+def test_text_is_exactly_the_snapshot_in_every_kind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A counter, a gauge, a histogram, a tap's figure and the build stand whole."""
+    shown = {
+        "sds_messages_total",
+        "sds_ack_latency_seconds",
+        "sds_oldest_unacknowledged_timestamp_seconds",
+        "sds_tap_missing_records_total",
+        "sds_monitor_build",
+    }
+    for table in ("CHANNEL_METRICS", "TAP_METRICS", "SNAPSHOT_METRICS"):
+        kept = tuple(m for m in getattr(collector, table) if m.name in shown)
+        monkeypatch.setattr(collector, table, kept)
+    exported = snapshot(["chat"])
+    exported.channels["chat"].definite_latency = histogram(250, 251, 600_001)
+
+    text = generate_latest(registry_of(lambda: exported)).decode()
+
+    bounds = [".25", ".5", "1", "2.5", "5", "10", "20", "30", "60", "120", "300", "600"]
+    empty = "".join(
+        f'sds_ack_latency_seconds_bucket{{channel="chat",evidence="probable",le="{le}"}}'
+        " 0.0\n"
+        for le in (*(str(float(bound)) for bound in bounds), "+Inf")
+    )
+    assert text == dedent(
+        """\
+            # HELP sds_messages_total Distinct content messages.
+            # TYPE sds_messages_total counter
+            sds_messages_total{channel="chat"} 4.0
+            # HELP sds_ack_latency_seconds Time from a message's first copy to its acknowledgement.
+            # TYPE sds_ack_latency_seconds histogram
+            sds_ack_latency_seconds_bucket{channel="chat",evidence="definite",le="0.25"} 1.0
+            sds_ack_latency_seconds_bucket{channel="chat",evidence="definite",le="0.5"} 2.0
+            sds_ack_latency_seconds_bucket{channel="chat",evidence="definite",le="1.0"} 2.0
+            sds_ack_latency_seconds_bucket{channel="chat",evidence="definite",le="2.5"} 2.0
+            sds_ack_latency_seconds_bucket{channel="chat",evidence="definite",le="5.0"} 2.0
+            sds_ack_latency_seconds_bucket{channel="chat",evidence="definite",le="10.0"} 2.0
+            sds_ack_latency_seconds_bucket{channel="chat",evidence="definite",le="20.0"} 2.0
+            sds_ack_latency_seconds_bucket{channel="chat",evidence="definite",le="30.0"} 2.0
+            sds_ack_latency_seconds_bucket{channel="chat",evidence="definite",le="60.0"} 2.0
+            sds_ack_latency_seconds_bucket{channel="chat",evidence="definite",le="120.0"} 2.0
+            sds_ack_latency_seconds_bucket{channel="chat",evidence="definite",le="300.0"} 2.0
+            sds_ack_latency_seconds_bucket{channel="chat",evidence="definite",le="600.0"} 2.0
+            sds_ack_latency_seconds_bucket{channel="chat",evidence="definite",le="+Inf"} 3.0
+            sds_ack_latency_seconds_count{channel="chat",evidence="definite"} 3.0
+            sds_ack_latency_seconds_sum{channel="chat",evidence="definite"} 600.502
+            EMPTY
+            sds_ack_latency_seconds_count{channel="chat",evidence="probable"} 0.0
+            sds_ack_latency_seconds_sum{channel="chat",evidence="probable"} 0.0
+            # HELP sds_oldest_unacknowledged_timestamp_seconds Event time of the oldest message in flight.
+            # TYPE sds_oldest_unacknowledged_timestamp_seconds gauge
+            sds_oldest_unacknowledged_timestamp_seconds{channel="chat"} 1.786276990119e+09
+            # HELP sds_tap_missing_records_total Numbers of the tap's sequence that never came.
+            # TYPE sds_tap_missing_records_total counter
+            sds_tap_missing_records_total{observer="tap"} 3.0
+            # HELP sds_monitor_build_info Version of the monitor.
+            # TYPE sds_monitor_build_info gauge
+            sds_monitor_build_info{version="1.2.3"} 1.0
+            """  # noqa: E501 - compared as it is scraped
+    ).replace("EMPTY\n", empty)
+
+
+def test_metric_names_are_those_of_the_catalogue() -> None:
+    """Each name is scraped exactly as the catalogue has it, and nothing else is."""
+    text = generate_latest(registry_of(snapshot)).decode()
+    typed = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
+    assert typed == [
+        metric.name + ("_info" if metric.kind is Kind.INFO else "")
+        for metric in (*CHANNEL_METRICS, *TAP_METRICS, *SNAPSHOT_METRICS)
+    ]
+
+
+def test_every_label_set_is_there_from_the_start() -> None:
+    """A closed label set is exported as 0, dead-letter reasons included."""
+    undecodable = families_of(snapshot())["sds_undecodable_frames"]
+    found = {sample.labels["reason"]: sample.value for sample in undecodable.samples}
+    assert found == {reason.value: 0 for reason in Reason} | {"too_large": 2}
+
+
+def test_gauge_without_a_value_is_absent() -> None:
+    """Nothing in flight and no batch yet leave no series behind."""
+    exported = Snapshot(primed=True, channels={"a": ChannelTotals()}, labels=("a",))
+    families = families_of(exported)
+    assert families["sds_oldest_unacknowledged_timestamp_seconds"].samples == []
+    assert families["sds_monitor_event_time_lag_seconds"].samples == []
+    assert families["sds_messages"].samples != []
+
+
+def test_unprimed_monitor_exports_only_figures_of_the_job_that_cannot_jump() -> None:
+    """Before the checkpoint is read there are no counters that would then leap."""
+    families = families_of(replace(snapshot(), primed=False))
+    assert families
+    assert all(name.startswith("sds_monitor_") for name in families)
+    assert "counter" not in {family.type for family in families.values()}
+    assert families["sds_monitor_build"].samples[0].labels == {"version": "1.2.3"}
+
+
+def test_channels_without_a_label_are_exported_together() -> None:
+    """`other` holds the sums of all channels that have no label of their own."""
+    families = families_of(snapshot(["a", "b", "c"], labelled=1))
+    messages = {s.labels["channel"]: s.value for s in families["sds_messages"].samples}
+    assert messages == {"a": 4, "other": 5 + 6}
+
+
+def test_merged_channels_have_no_verdict() -> None:
+    """A verdict of several channels would mean nothing."""
+    families = families_of(snapshot(["a", "b", "c"], labelled=1))
+    verdicts = families["sds_channel_verdict"].samples
+    assert {sample.labels["channel"] for sample in verdicts} == {"a"}
+
+
+def test_there_is_no_other_while_all_channels_have_a_label() -> None:
+    """No series called `other` appears without a channel behind it."""
+    text = generate_latest(registry_of(snapshot)).decode()
+    assert 'channel="other"' not in text
+    assert 'observer="other"' not in text
+
+
+def test_channel_called_other_is_merged_into_other() -> None:
+    """A scrape never holds two series with the same labels."""
+    families = families_of(snapshot(["a", "other", "c"], labelled=2))
+    messages = [
+        (s.labels["channel"], s.value) for s in families["sds_messages"].samples
+    ]
+    assert messages == [("a", 4), ("other", 5 + 6)]
+
+
+def test_label_without_figures_is_left_out() -> None:
+    """A label from the ledger whose channel is not in the state makes no series."""
+    exported = replace(snapshot(["a"]), labels=("gone", "a"))
+    samples = families_of(exported)["sds_messages"].samples
+    assert [sample.labels["channel"] for sample in samples] == ["a"]
+
+
+@pytest.mark.parametrize("labelled", [0, 1, 2, 3])
+def test_counters_add_up_over_channels_whatever_the_budget(labelled: int) -> None:
+    """No event is exported twice or not at all because of where its channel went."""
+    exported = snapshot(labelled=labelled)
+    whole = {"all": sum_totals(exported.channels.values())}
+    expected = counters_of(replace(exported, channels=whole, labels=("all",)))
+    found: dict[tuple[object, ...], float] = {}
+    for (name, *labels), value in counters_of(exported).items():
+        merged = (
+            ("channel", "all") if label[0] == "channel" else label for label in labels
+        )
+        key = (name, *merged)
+        found[key] = found.get(key, 0) + value
+    assert found == pytest.approx(expected)
+
+
+def test_no_counter_falls_when_channels_come_and_grow() -> None:
+    """A channel that comes later changes nothing of those that have labels."""
+    before = counters_of(snapshot(["a", "b", "c"], labelled=2))
+    grown = snapshot(["a", "b", "c", "d", "e"], labelled=2)
+    after = counters_of(grown)
+    assert all(after[series] >= value for series, value in before.items())
+    of_a = {key: value for key, value in before.items() if ("channel", "a") in key}
+    assert of_a
+    assert {key: after[key] for key in of_a} == of_a
+
+
+def test_taps_beyond_fifty_are_exported_together() -> None:
+    """`other` tells the stalest of the rest, and the sum of what they miss."""
+    taps = {f"tap-{n}": TapTotals((100 - n) * 1_000, n) for n in range(52)}
+    taps["other"] = TapTotals(last_seen_ms=90_000, missing_records=1)
+    families = families_of(replace(snapshot(), taps=taps))
+    missing = families["sds_tap_missing_records"].samples
+    last_seen = families["sds_tap_last_seen_timestamp_seconds"].samples
+    assert len(missing) == 51
+    assert (missing[49].labels, missing[49].value) == ({"observer": "tap-49"}, 49)
+    assert (missing[50].labels, missing[50].value) == ({"observer": "other"}, 102)
+    assert last_seen[50].value == 49
+
+
+def test_registering_reads_no_snapshot() -> None:
+    """The exporter can be set up before there is anything to export."""
+
+    def current() -> Snapshot:
+        pytest.fail("asked for a snapshot")
+
+    registry_of(current)
+
+
+def test_scrape_reads_one_snapshot() -> None:
+    """All samples of a scrape belong to one moment."""
+    asked = []
+
+    def current() -> Snapshot:
+        asked.append(1)
+        return snapshot()
+
+    generate_latest(registry_of(current))
+    assert len(asked) == 1
+
+
+def test_metric_of_the_wrong_kind_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slip in the catalogue is named instead of being exported as nonsense."""
+    slip = replace(CHANNEL_METRICS[1], kind=Kind.HISTOGRAM)
+    monkeypatch.setattr(collector, "CHANNEL_METRICS", (slip,))
+    with pytest.raises(TypeError, match="sds_replicas_total: a histogram cannot hold"):
+        families_of(snapshot())
+
+
+def test_openmetrics_text_is_readable_and_says_the_same() -> None:
+    """A strict OpenMetrics parser reads every series, ids of any text included."""
+    registry = registry_of(lambda: snapshot(HOSTILE_IDS, labelled=5))
+    text = generate_openmetrics(registry).decode()
+    parsed = {family.name: family for family in text_string_to_metric_families(text)}
+    collected = {family.name: family for family in registry.collect()}
+    assert {name: family.samples for name, family in parsed.items()} == {
+        name: family.samples for name, family in collected.items()
+    }
+
+
+@pytest.mark.skipif(
+    shutil.which("promtool") is None and "CI" not in os.environ,
+    reason="promtool is not installed",
+)
+@pytest.mark.parametrize(
+    "exported",
+    [
+        pytest.param(Snapshot(), id="unprimed"),
+        pytest.param(Snapshot(primed=True), id="empty"),
+        pytest.param(snapshot(HOSTILE_IDS, labelled=5), id="hostile-ids"),
+    ],
+)
+def test_promtool_finds_nothing_to_say(exported: Snapshot) -> None:
+    """Prometheus' own linter takes the text without a remark."""
+    text = generate_latest(registry_of(lambda: exported))
+    run = subprocess.run(
+        ["promtool", "check", "metrics"], input=text, capture_output=True, check=False
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (0, b"", b"")
