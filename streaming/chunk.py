@@ -134,9 +134,7 @@ class Chunk:
         digester.add(frame, record.value or b"", arrival)
 
     def _dead(self, record: RawRecord, reason: Reason) -> None:
-        self._letters.append(
-            DeadLetter(record.partition, record.offset, reason.value)
-        )
+        self._letters.append(DeadLetter(record.partition, record.offset, reason.value))
 
 
 def _headers(record: RawRecord) -> tuple[TapHeaders, bool]:

@@ -43,7 +43,13 @@ OTHER = "other"
 LABELLED_OBSERVERS = 50
 """Observers beyond these are `OTHER` (observer model, section 8)."""
 
-_JOB_PREFIX = "sds_monitor_"
+# The job's counters go on from the checkpoint: before it is read they would show 0
+# and then jump, which Prometheus takes for an increase.
+_BEFORE_PRIMING = tuple(
+    metric
+    for metric in SNAPSHOT_METRICS
+    if metric.name.startswith("sds_monitor_") and metric.kind is not Kind.COUNTER
+)
 
 _NOT_OF_OTHER = frozenset({"sds_channel_verdict"})
 """Metrics that mean nothing for several channels at once."""
@@ -71,10 +77,10 @@ class SnapshotCollector(Collector):
         return ()
 
     def collect(self) -> Iterator[Family]:
-        """All families of the catalogue; before priming only those of the job."""
+        """All families of the catalogue; before priming a few of the job."""
         snapshot = self._current()
         if not snapshot.primed:
-            yield from _families(_JOB_GAUGES, (), [((), snapshot)])
+            yield from _families(_BEFORE_PRIMING, (), [((), snapshot)])
             return
         own, other = _channels(snapshot)
         for metric in CHANNEL_METRICS:
@@ -82,15 +88,6 @@ class SnapshotCollector(Collector):
             yield _family(metric, ("channel",), sources)
         yield from _families(TAP_METRICS, ("observer",), _taps(snapshot.taps))
         yield from _families(SNAPSHOT_METRICS, (), [((), snapshot)])
-
-
-# The job's counters go on from the checkpoint: before it is read they would show 0
-# and then jump, which Prometheus takes for an increase.
-_JOB_GAUGES = tuple(
-    metric
-    for metric in SNAPSHOT_METRICS
-    if metric.name.startswith(_JOB_PREFIX) and metric.kind is not Kind.COUNTER
-)
 
 
 def _channels(

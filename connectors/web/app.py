@@ -7,9 +7,24 @@ from collections.abc import Callable
 from prometheus_client import CollectorRegistry, make_asgi_app
 from starlette.applications import Starlette
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from connectors.web import api, health, page
 from sds_core.observer.snapshot import Snapshot
+
+
+class _Metrics:
+    """The client library's application, which negotiates format and compression.
+
+    It is a function, and those Starlette would call with a request.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._app = make_asgi_app(registry)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one scrape."""
+        await self._app(scope, receive, send)
 
 
 def create_app(
@@ -23,10 +38,9 @@ def create_app(
         registry: What `/metrics` exports, as Prometheus text or OpenMetrics by the
             request's Accept header.
     """
-    metrics = make_asgi_app(registry)
     return Starlette(
         routes=[
-            Route("/metrics", metrics, methods=["GET"]),
+            Route("/metrics", _Metrics(registry), methods=["GET"]),
             *api.routes(current),
             *health.routes(current),
             *page.routes(current),

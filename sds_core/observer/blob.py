@@ -53,13 +53,17 @@ def unpack(
     """
     if version > VERSION:
         raise UnknownBlobVersion(version)
-    end = LENGTH_BYTES + int.from_bytes(data[:LENGTH_BYTES], "big")
-    return (
-        unpack_totals(data[:end], totals),
-        msgspec.msgpack.decode(memoryview(data)[end:], type=state),
-    )
+    head = totals_part(data)
+    rest = memoryview(data)[LENGTH_BYTES + len(head) :]
+    return unpack_totals(head, totals), msgspec.msgpack.decode(rest, type=state)
+
+
+def totals_part(data: bytes) -> bytes:
+    """The packed totals of a blob, or of as much of it as holds them."""
+    length = int.from_bytes(data[:LENGTH_BYTES], "big")
+    return data[LENGTH_BYTES : LENGTH_BYTES + length]
 
 
 def unpack_totals(head: bytes, totals: type[Totals]) -> Totals:
-    """The totals from the start of a blob, up to and including them."""
-    return msgspec.msgpack.decode(memoryview(head)[LENGTH_BYTES:], type=totals)
+    """Totals from what `totals_part` gave."""
+    return msgspec.msgpack.decode(head, type=totals)

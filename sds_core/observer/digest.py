@@ -336,6 +336,9 @@ class ChannelDigester:
     def _add_history(self, frame: Frame) -> None:
         history = self._columns["history"]
         for entry in frame.causal_history:
+            if not entry.message_id:
+                # A stranger may send it; it names nothing.
+                continue
             name = self._name(entry.message_id)
             history.append(name)
             if not self._name_senders[name] and entry.sender_id:
@@ -346,6 +349,8 @@ class ChannelDigester:
         requests = self._columns["requests"]
         # One request per frame and id, however often the frame repeats it.
         for message_id in dict.fromkeys(e.message_id for e in frame.repair_request):
+            if not message_id:
+                continue
             requests.append(self._name(message_id))
             held = bits is not None and bits.contains(message_id)
             self._columns["request_held"].append(held)
@@ -358,7 +363,8 @@ class ChannelDigester:
             columns["filter_kinds"].append(_NO_FILTER)
             columns["bits_set"].append(0)
         else:
-            columns["bits_set"].append(self._add_filter_bits(bits))
+            # A stranger may set bits beyond the filter's size.
+            columns["bits_set"].append(min(self._add_filter_bits(bits), bits.m_bits))
         columns["change_ends"].append(len(columns["positions"]))
         return bits
 

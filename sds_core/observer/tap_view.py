@@ -116,6 +116,10 @@ class TapView:
             return None
         return self._state.holes[0].since_ms + self._settings.tap_hole_ms
 
+    def take_details(self) -> list[object]:
+        """A tap has none."""
+        return []
+
     def _seen(self, time_ms: int) -> None:
         totals = self.totals
         silent_ms = time_ms - totals.last_seen_ms

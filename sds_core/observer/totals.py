@@ -67,6 +67,10 @@ class Histogram(msgspec.Struct, array_like=True):
         ]
         self.sum_ms += other.sum_ms
 
+    def copy(self) -> Histogram:
+        """A histogram of its own with the same counts."""
+        return Histogram(list(self.counts), self.sum_ms)
+
     def percentile_ms(self, percent: int) -> int | None:
         """Upper bound of the bucket that holds the nearest-rank percentile.
 

@@ -1,0 +1,92 @@
+"""Command line of sds-monitor; a file per command.
+
+Commands are imported when they are called, so that those without Spark start fast.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from importlib import import_module
+from importlib.metadata import version
+from types import FrameType
+
+import click
+
+from connectors.java import JavaMissing
+from connectors.kafka.broker_jars import BrokerError
+from connectors.kafka.settings import KafkaUnreachable, RecordsLost, TopicMissing
+
+FINE = 0
+FINDING = 1
+WRONG_USE = 2
+UNREACHABLE = 3
+
+_COMMANDS = {
+    "demo": "Everything on this machine, ending with truth beside findings.",
+    "broker": "The embedded Kafka broker, in the foreground.",
+    "run": "The monitor.",
+}
+
+
+class _LazyGroup(click.Group):
+    """Imports a command's module when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command = import_module(f"streaming.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)  # noqa: S101 - our own modules
+        return command
+
+    def format_commands(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(version("sds-monitor"), prog_name="sds-monitor")
+def group() -> None:
+    """Watch the reliability of SDS channels.
+
+    sds-monitor reads SDS traffic mirrored into Kafka and tells, from outside, whether
+    messages are acknowledged, missing and repaired.
+
+    Exit codes: 0 fine, 1 a finding, 2 wrong use, 3 something needed is unreachable.
+    """
+
+
+class EndedBySignal(SystemExit):
+    """SIGTERM was received: end as on a normal exit, so that all is stopped."""
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    raise EndedBySignal(FINE)
+
+
+def main() -> None:
+    """Entry point: errors in one line, exit codes as documented."""
+    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    logging.getLogger("sds-monitor").setLevel(logging.INFO)
+    signal.signal(signal.SIGTERM, _end)
+    try:
+        sys.exit(group(standalone_mode=False) or FINE)
+    except click.exceptions.Abort:
+        sys.exit(FINE)
+    except click.ClickException as error:
+        _fail(error.format_message(), error.exit_code)
+    except (KafkaUnreachable, TopicMissing, BrokerError, JavaMissing) as error:
+        _fail(str(error), UNREACHABLE)
+    except RecordsLost as error:
+        _fail(str(error), FINDING)
+
+
+def _fail(message: str, code: int) -> None:
+    click.echo(f"sds-monitor: {message}", err=True)
+    sys.exit(code)

@@ -23,7 +23,7 @@ function fill(root, text) {
   for (const element of root.querySelectorAll("[data-text]")) {
     const words = text[element.dataset.text];
     setText(element, words);
-    element.classList.toggle("nil", NIL.has(words));
+    if (element.matches(".figure")) element.classList.toggle("nil", NIL.has(words));
   }
 }
 
@@ -61,7 +61,7 @@ function showRows(channels) {
 function show(fleet) {
   document.title = `${fleet.summary} · sds-monitor`;
   document.body.dataset.level = fleet.level;
-  for (const part of document.querySelectorAll("header, main > .note")) {
+  for (const part of document.querySelectorAll("header, .notes")) {
     fill(part, fleet.text);
   }
   showRows(fleet.channels);

@@ -1,0 +1,137 @@
+"""Undecodable records, copied whole to the dead-letter topic (contract, 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+from kafka.producer.future import FutureRecordMetadata
+
+from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.record import RawRecord
+from connectors.kafka.settings import (
+    DEAD_LETTER_TOPIC,
+    MAX_MESSAGE_BYTES,
+    KafkaSettings,
+    KafkaUnreachable,
+    RecordsLost,
+)
+from connectors.kafka.topics import ensure_topic
+from sds_core.observer.dead_letter_view import DeadLetter
+from sds_core.wire import Reason
+
+_TOPIC = {
+    # Old event times must not make the broker delete them, nor future ones refuse.
+    "retention.ms": "-1",
+    "retention.bytes": str(1024**3),
+    "message.timestamp.after.max.ms": str(2**63 - 1),
+}
+_NEARBY = 100
+"""Offsets this close are read in one go."""
+
+
+class DeadLetterWriter:
+    """Re-reads undecodable records and writes them to the dead-letter topic.
+
+    Duplicates after a crash share their ``dead-letter-source``.
+    """
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        client: Client = Client.CONFLUENT,
+        topic: str = DEAD_LETTER_TOPIC,
+    ) -> None:
+        self._settings = settings
+        self._client = client
+        self._topic = topic
+        self._producer: KafkaProducer | None = None
+
+    def write(self, letters: Sequence[DeadLetter]) -> None:
+        """Copy the records; all are acknowledged when this returns.
+
+        A record that retention has removed meanwhile stays counted and is left out.
+
+        Raises:
+            KafkaUnreachable: No broker answered.
+        """
+        wanted = {(letter.partition, letter.offset): letter for letter in letters}
+        try:
+            producer = self._connected()
+            sent = [
+                self._send(producer, record, wanted[record.partition, record.offset])
+                for record in self._read(sorted(wanted))
+                if (record.partition, record.offset) in wanted
+            ]
+            producer.flush()
+            for future in sent:
+                future.get()
+        except KafkaError as error:
+            raise KafkaUnreachable(self._settings.bootstrap, error) from error
+
+    def close(self) -> None:
+        """Close the producer."""
+        if self._producer is not None:
+            self._producer.close()
+            self._producer = None
+
+    def _connected(self) -> KafkaProducer:
+        if self._producer is None:
+            ensure_topic(self._settings, self._topic, configuration=_TOPIC)
+            self._producer = KafkaProducer(
+                bootstrap_servers=self._settings.bootstrap.split(","),
+                acks="all",
+                max_request_size=MAX_MESSAGE_BYTES,
+                buffer_memory=2 * MAX_MESSAGE_BYTES,
+                delivery_timeout_ms=int(self._settings.timeout_s * 1000),
+            )
+        return self._producer
+
+    def _read(self, offsets: Sequence[tuple[int, int]]) -> Iterator[RawRecord]:
+        for wanted in _ranges(offsets):
+            try:
+                for records in fetch(self._client, self._settings, [wanted]):
+                    yield from records
+            except RecordsLost:
+                continue
+
+    def _send(
+        self, producer: KafkaProducer, record: RawRecord, letter: DeadLetter
+    ) -> FutureRecordMetadata:
+        source = f"{self._settings.topic}:{record.partition}:{record.offset}"
+        headers = [
+            *record.headers,
+            ("dead-letter-reason", letter.reason.encode()),
+            ("dead-letter-source", source.encode()),
+        ]
+        value = record.value
+        if letter.reason == Reason.TOO_LARGE:
+            headers.append(("dead-letter-size", str(len(value or b"")).encode()))
+            value = b""
+        elif record.key is None:
+            # The client sends no record without both.
+            value = value or b""
+        return producer.send(
+            self._topic,
+            key=record.key,
+            value=value,
+            headers=headers,
+            timestamp_ms=record.timestamp_ms,
+        )
+
+
+def _ranges(offsets: Sequence[tuple[int, int]]) -> Iterator[OffsetRange]:
+    """Few ranges that hold all the offsets, which are sorted by partition."""
+    for partition, pairs in groupby(offsets, key=lambda pair: pair[0]):
+        first: int | None = None
+        last = -1
+        for _, offset in pairs:
+            if first is not None and offset - last > _NEARBY:
+                yield OffsetRange(partition, first, last + 1)
+                first = None
+            first = offset if first is None else first
+            last = offset
+        if first is not None:
+            yield OffsetRange(partition, first, last + 1)

@@ -1,0 +1,63 @@
+"""Making topics the way the contract asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from types import MappingProxyType
+
+from kafka import KafkaAdminClient
+from kafka.admin import NewTopic
+from kafka.errors import KafkaError, TopicAlreadyExistsError
+
+from connectors.kafka.settings import (
+    MAX_MESSAGE_BYTES,
+    KafkaSettings,
+    KafkaUnreachable,
+)
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+KEEP_FOR_EVER = MappingProxyType({"retention.ms": "-1"})
+"""For topics with old event times (replays, recordings): the broker soon deletes
+their records otherwise."""
+
+
+def ensure_topic(
+    settings: KafkaSettings,
+    topic: str,
+    partitions: int = 1,
+    configuration: Mapping[str, str] = _NOTHING,
+) -> bool:
+    """Make a topic unless it is there; returns whether it was made.
+
+    Args:
+        settings: The cluster.
+        topic: Name of the topic.
+        partitions: How many, if it is made.
+        configuration: Of the topic, beside what the contract sets.
+
+    Raises:
+        KafkaUnreachable: No broker answered.
+    """
+    contract = {
+        "max.message.bytes": str(MAX_MESSAGE_BYTES),
+        "message.timestamp.type": "CreateTime",
+    }
+    try:
+        admin = KafkaAdminClient(bootstrap_servers=settings.bootstrap.split(","))
+        with closing(admin):
+            admin.create_topics(
+                [
+                    NewTopic(
+                        topic,
+                        partitions,
+                        -1,
+                        topic_configs=contract | {**configuration},
+                    )
+                ]
+            )
+    except TopicAlreadyExistsError:
+        return False
+    except KafkaError as error:
+        raise KafkaUnreachable(settings.bootstrap, error) from error
+    return True

@@ -1,0 +1,250 @@
+"""``sds-monitor run``."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+import click
+from prometheus_client import CollectorRegistry
+
+from connectors.kafka.consumer import Client
+from connectors.kafka.settings import FRAMES_TOPIC, KafkaSettings
+from connectors.prometheus.collector import SnapshotCollector
+from connectors.web.app import create_app
+from connectors.web.server import PortInUse, WebServer
+from sds_core.observer.blindness import judge_blindness
+from sds_core.observer.snapshot import Snapshot
+from streaming.admission import BatchLimits
+from streaming.cli.settings import bootstrap_option, config_option, setting
+from streaming.files import write_atomically
+from streaming.query import (
+    LABEL_BUDGET,
+    CheckpointInUse,
+    CheckpointMismatch,
+    Job,
+    JobFailed,
+    JobSettings,
+    running_job,
+)
+from streaming.session import SessionSettings, make_session
+from streaming.source import EARLIEST, LATEST, SourceSettings
+
+_LOG_SECONDS = 10.0
+
+
+class _StartTime(click.ParamType[str | int]):
+    """``earliest``, ``latest`` or a time, as Unix ms."""
+
+    name = "earliest|latest|TIME"
+
+    def convert(
+        self,
+        value: object,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> str | int:
+        """The word, or the time in Unix ms."""
+        text = str(value)
+        if text in (EARLIEST, LATEST):
+            return text
+        if text.isdigit():
+            return int(text)
+        try:
+            return round(datetime.fromisoformat(text).astimezone().timestamp() * 1000)
+        except ValueError:
+            self.fail(
+                f"{text!r} is neither earliest, latest, a time such as "
+                "2026-11-21T08:00:00Z, nor Unix milliseconds",
+                param,
+                ctx,
+            )
+
+
+@click.command(
+    "run",
+    epilog="Example: sds-monitor run --bootstrap localhost:9092 --checkpoint ./state",
+)
+@config_option
+@bootstrap_option
+@setting("--topic", default=FRAMES_TOPIC, help="Topic of frames.")
+@setting(
+    "--checkpoint",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Directory of the state; the job goes on from there when started again.",
+)
+@setting("--host", default="127.0.0.1", help="Address of metrics and page.")
+@setting(
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    default=9108,
+    help="Port of metrics and page, 0 for any free one.",
+)
+@setting(
+    "--start",
+    type=_StartTime(),
+    default=EARLIEST,
+    help="Where a new checkpoint begins.",
+)
+@setting("--until-caught-up", is_flag=True, help="End when all that is there is read.")
+@setting(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the report here at the end.",
+)
+@setting(
+    "--report-detail",
+    is_flag=True,
+    help="With every definite acknowledgement; from a checkpoint's first start.",
+)
+@setting(
+    "--client",
+    type=click.Choice(list(Client)),
+    default=Client.CONFLUENT,
+    help="Library that reads frames.",
+)
+@setting(
+    "--trigger", type=click.FloatRange(0), default=1.0, help="Seconds between batches."
+)
+@setting(
+    "--max-batch-records",
+    type=click.IntRange(1),
+    default=BatchLimits().rows,
+    help="Kafka records in one batch at most.",
+)
+@setting(
+    "--max-batch-bytes",
+    type=click.IntRange(1),
+    default=BatchLimits().size_bytes,
+    help="Bytes of records in one batch at most, by their mean size.",
+)
+@setting(
+    "--on-lost-records",
+    type=click.Choice(["fail", "skip"]),
+    default="fail",
+    help="When records are gone before they were read.",
+)
+@setting(
+    "--label-budget",
+    type=click.IntRange(0),
+    default=LABEL_BUDGET,
+    help="Channels with a metric label of their own.",
+)
+@setting(
+    "--shuffle-partitions",
+    type=click.IntRange(1),
+    default=SessionSettings().shuffle_partitions,
+    help="Partitions of the state, fixed by a checkpoint's first batch.",
+)
+@setting(
+    "--kafka-timeout",
+    type=click.FloatRange(1),
+    default=120.0,
+    help="Seconds to wait for a broker that does not answer.",
+)
+def command(
+    bootstrap: str,
+    topic: str,
+    checkpoint: Path,
+    host: str,
+    metrics_port: int,
+    start: str | int,
+    until_caught_up: bool,
+    report: Path | None,
+    report_detail: bool,
+    client: str,
+    trigger: float,
+    max_batch_records: int,
+    max_batch_bytes: int,
+    on_lost_records: str,
+    label_budget: int,
+    shuffle_partitions: int,
+    kafka_timeout: float,
+) -> None:
+    """Read SDS traffic from Kafka and show how reliable each channel is.
+
+    Serves the status page at / and Prometheus metrics at /metrics. Kill it at any
+    moment: started again on the same checkpoint, every figure goes on.
+    """
+    source = SourceSettings(
+        KafkaSettings(bootstrap, topic, kafka_timeout),
+        client=Client(client),
+        limits=BatchLimits(max_batch_records, max_batch_bytes),
+        start=start,
+        skip_lost=on_lost_records == "skip",
+    )
+    settings = JobSettings(
+        source,
+        checkpoint.absolute(),
+        trigger_s=trigger,
+        until_caught_up=until_caught_up,
+        report_detail=report_detail,
+        label_budget=label_budget,
+    )
+    spark = make_session(SessionSettings(shuffle_partitions=shuffle_partitions))
+    try:
+        with running_job(spark, settings) as job, served(job, host, metrics_port):
+            follow(job)
+            if report is not None:
+                write_report(job, report)
+    except (CheckpointInUse, CheckpointMismatch, PortInUse) as error:
+        raise click.UsageError(str(error)) from error
+    except JobFailed as error:
+        raise click.ClickException(str(error)) from error
+    finally:
+        spark.stop()
+
+
+@contextmanager
+def served(job: Job, host: str, port: int) -> Iterator[str]:
+    """Serve a job's page and metrics; gives their URL."""
+
+    def current() -> Snapshot:
+        # One of the two places where wall time is read (architecture, decision 3).
+        return judge_blindness(job.board.snapshot, wall_ms())
+
+    registry = CollectorRegistry()
+    registry.register(SnapshotCollector(current))
+    with WebServer(create_app(current, registry), host, port) as server:
+        click.echo(f"status page {server.url}/   metrics {server.url}/metrics")
+        yield server.url
+
+
+def follow(job: Job) -> None:
+    """Wait for the job's end, saying now and then how far it is."""
+    said = float("-inf")
+    try:
+        while not job.wait(1.0):
+            if time.monotonic() - said >= _LOG_SECONDS:
+                said = time.monotonic()
+                click.echo(_progress_line(job.board.snapshot))
+    except KeyboardInterrupt:
+        click.echo("ending")
+    click.echo(_progress_line(job.board.snapshot))
+
+
+def write_report(job: Job, path: Path) -> None:
+    """Write a job's report as JSON with sorted keys."""
+    text = json.dumps(job.report(wall_ms()), indent=2, sort_keys=True)
+    write_atomically(path, text + "\n")
+    click.echo(f"report in {path}")
+
+
+def wall_ms() -> int:
+    """Wall time now, Unix ms."""
+    return time.time_ns() // 1_000_000
+
+
+def _progress_line(snapshot: Snapshot) -> str:
+    job = snapshot.job
+    lag = job.event_time_lag_seconds
+    shown = "nothing read yet" if lag is None else f"{lag:.1f} s behind in event time"
+    return (
+        f"{job.records:,} records read, {job.records_behind:,} to read, {shown}, "
+        f"{len(snapshot.channels):,} channels"
+    )

@@ -1,0 +1,63 @@
+"""Every definite acknowledgement, for ``--report-detail``, beside the checkpoint."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from pathlib import Path
+
+from sds_core.observer.acknowledgements import DefiniteAcknowledgement
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS acknowledgements (
+    channel TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    t0_ms INTEGER NOT NULL,
+    latency_ms INTEGER NOT NULL,
+    PRIMARY KEY (channel, message_id)
+) WITHOUT ROWID
+"""
+
+
+class DetailStore:
+    """A table keyed by channel and message id.
+
+    A replayed batch overwrites its own rows.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self._connected() as connection, connection:
+            connection.execute(_SCHEMA)
+
+    def put(self, found: Mapping[str, Iterable[DefiniteAcknowledgement]]) -> None:
+        """Store acknowledgements by channel, durable when this returns."""
+        rows = [
+            (channel, one.message_id, one.t0_ms, one.latency_ms)
+            for channel, acknowledgements in found.items()
+            for one in acknowledgements
+        ]
+        if not rows:
+            return
+        with self._connected() as connection, connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO acknowledgements VALUES (?, ?, ?, ?)", rows
+            )
+
+    def latencies(self) -> dict[str, list[tuple[str, int]]]:
+        """Message ids and latencies in ms by channel, in order of t0."""
+        found: dict[str, list[tuple[str, int]]] = {}
+        with self._connected() as connection:
+            rows = connection.execute(
+                "SELECT channel, message_id, latency_ms FROM acknowledgements "
+                "ORDER BY channel, t0_ms, message_id"
+            )
+            for channel, message_id, latency_ms in rows:
+                found.setdefault(channel, []).append((message_id, latency_ms))
+        return found
+
+    def _connected(self) -> closing[sqlite3.Connection]:
+        # One connection a call: the sink's thread changes when the query restarts.
+        return closing(sqlite3.connect(self._path))

@@ -1,0 +1,83 @@
+"""The job's own figures, from Spark's progress and the topic's offsets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+from connectors.kafka.offsets import TopicOffsets
+from sds_core.observer.totals import Histogram
+from streaming.board import Board
+from streaming.position import Position
+
+COMMIT_GROUP = "sds-monitor"
+"""Consumer group to which offsets are committed, so that lag tools see the job."""
+
+
+class Progress:
+    """Follows one query; called now and then by whoever waits for it."""
+
+    def __init__(self, board: Board, offsets: TopicOffsets, group: str) -> None:
+        self._board = board
+        self._offsets = offsets
+        self._group = group
+        self._durations = Histogram()
+        self._last_seen: tuple[int, str] = (-1, "")
+        self._committed: dict[int, int] = {}
+        self.position: Position | None = None
+
+    def update(self, query: StreamingQuery) -> None:
+        """Take over all batches since the last call, and measure the lag.
+
+        Raises:
+            connectors.kafka.settings.KafkaUnreachable: No broker answered.
+        """
+        for progress in self._unseen(query):
+            self._durations.observe(progress["durationMs"].get("triggerExecution", 0))
+            end = progress["sources"][0]["endOffset"]
+            if end is not None:
+                self.position = Position.from_json(
+                    json.loads(end) if isinstance(end, str) else end
+                )
+            operators = progress["stateOperators"]
+            state_bytes = sum(operator["memoryUsedBytes"] for operator in operators)
+            self._board.set_job(
+                batch_duration=self._durations.copy(), state_bytes=state_bytes
+            )
+        self._measure(query.isActive)
+
+    def _unseen(self, query: StreamingQuery) -> Sequence[dict[str, Any]]:
+        found = [json.loads(progress.json) for progress in query.recentProgress]
+        fresh = [p for p in found if (p["batchId"], p["timestamp"]) > self._last_seen]
+        if fresh:
+            self._last_seen = (fresh[-1]["batchId"], fresh[-1]["timestamp"])
+        # Spark also reports triggers that found nothing to do.
+        return [p for p in fresh if "addBatch" in p["durationMs"]]
+
+    def _measure(self, running: bool) -> None:
+        position = self.position
+        if position is None:
+            self._board.set_job(running=running)
+            return
+        partitions = list(position.partitions)
+        ends = self._offsets.latest(partitions)
+        newest = self._offsets.newest(partitions)
+        here = position.next_offsets()
+        behind = {p: max(0, ends[p] - offset) for p, offset in here.items()}
+        newest_ms = max((at.timestamp_ms for at in newest.values()), default=0)
+        lag_ms = max(0, newest_ms - position.clock_ms)
+        self._board.set_clock(position.clock_ms)
+        self._board.set_job(
+            running=running,
+            records=sum(
+                p.next_offset - p.first_offset for p in position.partitions.values()
+            ),
+            records_behind=sum(behind.values()),
+            event_time_lag_seconds=lag_ms / 1000,
+        )
+        if here != self._committed:
+            self._offsets.commit(self._group, here)
+            self._committed = here

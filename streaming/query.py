@@ -1,0 +1,283 @@
+"""The one place that wires the graph: source, stateful operator, sink, figures."""
+
+from __future__ import annotations
+
+import fcntl
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.state import GroupStateTimeout
+
+from connectors.kafka.dead_letter import DeadLetterWriter
+from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.settings import DEAD_LETTER_TOPIC
+from sds_core.observer.blindness import judge_blindness
+from sds_core.observer.report import build_report
+from streaming.board import Board
+from streaming.details import DetailStore
+from streaming.files import write_atomically
+from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, make_fold
+from streaming.labels import LabelLedger
+from streaming.prime import read_totals
+from streaming.progress import COMMIT_GROUP, Progress
+from streaming.sink import Sink
+from streaming.source import FORMAT, SdsFramesSource, SourceSettings
+
+QUERY_NAME = "sds-monitor"
+LABEL_BUDGET = 200
+
+
+@dataclass(frozen=True, slots=True)
+class JobSettings:
+    """One job.
+
+    Attributes:
+        source: What is read and how.
+        checkpoint: Directory of the checkpoint; our own files lie in ``monitor/``
+            in it.
+        trigger_s: Shortest time between two batches, seconds.
+        until_caught_up: End when all that the topic holds at the start is read.
+        report_detail: Keep every definite acknowledgement.
+        label_budget: How many channels have a metric label of their own.
+        dead_letter_topic: Where undecodable records go.
+        group: Consumer group to which offsets are committed.
+    """
+
+    source: SourceSettings
+    checkpoint: Path
+    trigger_s: float = 1.0
+    until_caught_up: bool = False
+    report_detail: bool = False
+    label_budget: int = LABEL_BUDGET
+    dead_letter_topic: str = DEAD_LETTER_TOPIC
+    group: str = COMMIT_GROUP
+
+    @property
+    def own_files(self) -> Path:
+        """Directory of what is kept beside Spark's own checkpoint."""
+        return self.checkpoint / "monitor"
+
+
+class CheckpointMismatch(ValueError):
+    """The checkpoint was begun with other settings."""
+
+
+class CheckpointInUse(RuntimeError):
+    """Another job runs on the checkpoint.
+
+    Attributes:
+        checkpoint: Its directory.
+    """
+
+    def __init__(self, checkpoint: Path) -> None:
+        self.checkpoint = checkpoint
+        super().__init__(
+            f"another job runs on checkpoint {checkpoint}: end it, or use another "
+            "--checkpoint"
+        )
+
+
+class JobFailed(RuntimeError):
+    """The query ended with an error.
+
+    Attributes:
+        cause: The error in one line, as raised in our own code where it was.
+    """
+
+    def __init__(self, cause: str) -> None:
+        self.cause = cause
+        super().__init__(cause)
+
+
+@dataclass
+class Job:
+    """A running job.
+
+    Attributes:
+        settings: As given.
+        board: The newest figures.
+        query: Spark's.
+        progress: Of the query.
+        details: Definite acknowledgements; None if the checkpoint keeps none.
+    """
+
+    settings: JobSettings
+    board: Board
+    query: StreamingQuery
+    progress: Progress
+    details: DetailStore | None = field(default=None)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the end at most so long; returns whether the job has ended.
+
+        Raises:
+            JobFailed: It ended with an error.
+        """
+        try:
+            ended = bool(self.query.awaitTermination(max(1, round(seconds))))
+        except StreamingQueryException as error:
+            failure = JobFailed(_cause_of(error))
+            self.board.set_job(running=False, error=failure.cause)
+            raise failure from error
+        self.progress.update(self.query)
+        return ended
+
+    def report(self, generated_at_ms: int) -> dict[str, Any]:
+        """The report as of now; see `build_report`."""
+        details = None
+        if self.details is not None and self.settings.report_detail:
+            details = self.details.latencies()
+        snapshot = judge_blindness(self.board.snapshot)
+        return build_report(snapshot, generated_at_ms, details)
+
+
+@contextmanager
+def running_job(spark: SparkSession, settings: JobSettings) -> Iterator[Job]:
+    """Start a job, and stop it at the end of the block.
+
+    Raises:
+        CheckpointInUse: Another job runs on the checkpoint.
+        CheckpointMismatch: It was begun for another topic, or without detail.
+        connectors.kafka.settings.KafkaUnreachable: No broker answered.
+        connectors.kafka.settings.TopicMissing: The topic does not exist.
+    """
+    settings.own_files.mkdir(parents=True, exist_ok=True)
+    with _lock(settings), _offsets(settings) as offsets:
+        # Asked first, so that a wrong address fails here with a plain error.
+        offsets.partitions()
+        begun = _note_start(settings)
+        board = Board()
+        board.set_job(restarts=begun.starts - 1, version=version("sds-monitor"))
+        labels = LabelLedger(settings.own_files / "labels.json", settings.label_budget)
+        dead_letters = DeadLetterWriter(
+            settings.source.kafka, settings.source.client, settings.dead_letter_topic
+        )
+        details = None
+        if begun.report_detail:
+            details = DetailStore(settings.own_files / "acknowledgements.sqlite")
+        sink = Sink(board, labels, dead_letters, details)
+        sink.show(read_totals(spark, settings.checkpoint))
+        query = _start(spark, settings, sink, with_details=details is not None)
+        progress = Progress(board, offsets, settings.group)
+        board.set_job(running=True)
+        try:
+            yield Job(settings, board, query, progress, details)
+        finally:
+            query.stop()
+            dead_letters.close()
+            board.set_job(running=False)
+
+
+def _start(
+    spark: SparkSession, settings: JobSettings, sink: Sink, with_details: bool
+) -> StreamingQuery:
+    spark.dataSource.register(SdsFramesSource)
+    rows = (
+        spark.readStream.format(FORMAT)
+        .options(**settings.source.to_options())
+        .load()
+        .withWatermark("event_time", "1 millisecond")
+        .groupBy("key")
+        .applyInPandasWithState(
+            make_fold(with_details=with_details),
+            OUTPUT_SCHEMA,
+            STATE_SCHEMA,
+            "update",
+            GroupStateTimeout.EventTimeTimeout,
+        )
+    )
+    writer = (
+        rows.writeStream.queryName(QUERY_NAME)
+        .outputMode("update")
+        .option("checkpointLocation", str(settings.checkpoint))
+        .foreachBatch(sink)
+    )
+    if settings.until_caught_up:
+        return writer.trigger(availableNow=True).start()
+    return writer.trigger(processingTime=f"{settings.trigger_s:g} seconds").start()
+
+
+@contextmanager
+def _lock(settings: JobSettings) -> Iterator[None]:
+    with (settings.own_files / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CheckpointInUse(settings.checkpoint) from None
+        yield
+
+
+@contextmanager
+def _offsets(settings: JobSettings) -> Iterator[TopicOffsets]:
+    offsets = TopicOffsets(settings.source.kafka)
+    try:
+        yield offsets
+    finally:
+        offsets.close()
+
+
+class Begun(msgspec.Struct):
+    """What a checkpoint was begun with, kept beside it.
+
+    Attributes:
+        topic: The topic of frames.
+        report_detail: Whether definite acknowledgements are kept.
+        starts: How often a job was started on it.
+    """
+
+    topic: str
+    report_detail: bool
+    starts: int = 0
+
+
+def _note_start(settings: JobSettings) -> Begun:
+    """Check what the checkpoint was begun with, and count the start."""
+    path = settings.own_files / "job.json"
+    topic = settings.source.kafka.topic
+    if path.exists():
+        begun = msgspec.json.decode(path.read_bytes(), type=Begun)
+    else:
+        begun = Begun(topic, settings.report_detail)
+    if begun.topic != topic:
+        message = (
+            f"checkpoint {settings.checkpoint} was begun on topic {begun.topic}, "
+            f"not {topic}: use another --checkpoint or --topic"
+        )
+        raise CheckpointMismatch(message)
+    if settings.report_detail and not begun.report_detail:
+        message = (
+            f"checkpoint {settings.checkpoint} was begun without --report-detail, "
+            "which must be given from the first start: use another --checkpoint"
+        )
+        raise CheckpointMismatch(message)
+    begun.starts += 1
+    write_atomically(path, msgspec.json.encode(begun).decode())
+    return begun
+
+
+_PYTHON_ERROR = re.compile(r"^[A-Za-z_][\w.]*(?:Error|\w+): (?P<text>\S.*)$", re.MULTILINE)
+_OWN_ERROR = re.compile(
+    r"^(?:connectors|sds_core|streaming)[\w.]*: (?P<text>\S.*)$", re.MULTILINE
+)
+
+
+def _cause_of(error: StreamingQueryException) -> str:
+    """The error that Spark's long text is about, in one line.
+
+    One of our own says what to do; else the first error that Python raised.
+    """
+    text = str(error)
+    own = _OWN_ERROR.search(text)
+    if own is not None:
+        return own["text"]
+    raised = _PYTHON_ERROR.search(text)
+    return raised[0] if raised is not None else text.strip().splitlines()[0]

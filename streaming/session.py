@@ -1,0 +1,70 @@
+"""The Spark session of the job: everything that must be right from the first start."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from connectors.java import find_java
+
+_LOG4J = Path(__file__).with_name("log4j2.properties")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSettings:
+    """How Spark runs.
+
+    Attributes:
+        master: Spark master; all cores of this machine by default.
+        shuffle_partitions: Partitions of the state, fixed by the checkpoint's
+            first batch. Two to eight: each costs memory and time in every batch.
+    """
+
+    master: str = "local[*]"
+    shuffle_partitions: int = 4
+
+
+def make_session(settings: SessionSettings) -> SparkSession:
+    """Start Spark, or return the session that runs.
+
+    Raises:
+        connectors.java.JavaMissing: Java is missing or too old.
+    """
+    java = find_java()
+    os.environ.setdefault("JAVA_HOME", str(java.resolve().parent.parent))
+    # Otherwise workers take the first python3 of PATH.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    # py4j reports every call of a session that is being stopped.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    rocksdb = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    return (
+        SparkSession.builder.master(settings.master)
+        .appName("sds-monitor")
+        .config("spark.api.mode", "classic")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", settings.shuffle_partitions)
+        .config("spark.sql.streaming.stateStore.providerClass", rocksdb)
+        .config(
+            "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
+            True,
+        )
+        # Output waits for no more rows: one per touched key.
+        .config("spark.sql.execution.arrow.maxRecordsPerBatch", 10_000)
+        .config("spark.python.worker.faulthandler.enabled", True)
+        .config("spark.ui.enabled", False)
+        .config("spark.ui.showConsoleProgress", False)
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        # The quick compiler alone: batches are short, and the work is in Python.
+        .config(
+            "spark.driver.extraJavaOptions",
+            f"-XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile={_LOG4J.as_uri()}",
+        )
+        .getOrCreate()
+    )

@@ -1,0 +1,142 @@
+"""The JSON API, over a real socket: paths are decoded on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from sds_core.observer.report import channel_report
+from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.totals import ChannelTotals, Verdict
+
+MakeSnapshot = Callable[..., Snapshot]
+MakeTotals = Callable[..., ChannelTotals]
+
+
+def test_fleet_object_has_every_channel_and_the_job(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """The list tells verdict, reason, figures and the state of the job."""
+    fine, failing = totals(messages=3), totals(Verdict.FAILING, gaps_lost=1)
+    stage.snapshot = snapshot({"fine": fine, "lossy": failing}, records=9)
+    answer = client.get("/api/v1/channels")
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.json() == {
+        "ok": False,
+        "level": "trouble",
+        "summary": "1 of 2 channels failing: lossy",
+        "clock": 1_786_276_990_123,
+        "job": {
+            "primed": True,
+            "running": True,
+            "error": "",
+            "version": "1.2.3",
+            "records": 9,
+            "records_behind": 0,
+            "event_time_lag_seconds": 1.25,
+            "batch_duration_ms": {
+                "count": 0,
+                "sum": 0,
+                "p50": None,
+                "p95": None,
+                "p99": None,
+            },
+            "state_bytes": 0,
+            "restarts": 0,
+        },
+        "undecodable": {},
+        "channel_count": 2,
+        "channels": [
+            {"id": "lossy"} | channel_report(failing),
+            {"id": "fine"} | channel_report(fine),
+        ],
+    }
+
+
+def test_fleet_object_is_whole_before_anything_is_known(
+    client: httpx.Client, stage: Any
+) -> None:
+    """A monitor that only starts answers in the same form."""
+    stage.snapshot = Snapshot()
+    fleet = client.get("/api/v1/channels").json()
+    assert (fleet["level"], fleet["clock"], fleet["channels"]) == ("starting", None, [])
+
+
+def test_limit_keeps_the_most_troubled(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """A reader of few rows gets those that matter, and how many there are."""
+    channels = {"a": totals(), "b": totals(Verdict.BLIND), "c": totals()}
+    stage.snapshot = snapshot(channels)
+    fleet = client.get("/api/v1/channels", params={"limit": 1}).json()
+    assert [channel["id"] for channel in fleet["channels"]] == ["b"]
+    assert fleet["channel_count"] == 3
+
+
+@pytest.mark.parametrize("limit", ["-1", "many", "", "1.5", "²", "9" * 5_000])
+def test_senseless_limit_is_refused_in_one_line(
+    client: httpx.Client, limit: str
+) -> None:
+    """Wrong use is answered by what would be right."""
+    answer = client.get("/api/v1/channels", params={"limit": limit})
+    assert answer.status_code == 400
+    assert answer.json() == {"error": "limit must be a whole number, 0 or more"}
+
+
+def test_words_of_the_page_come_only_when_asked_for(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """Programs get figures, the page gets them in words as well."""
+    stage.snapshot = snapshot({"a": totals()})
+    bare = client.get("/api/v1/channels").json()
+    worded = client.get("/api/v1/channels", params={"text": "true"}).json()
+    assert worded.pop("text")["sentence"] == "Everything is fine"
+    assert worded["channels"][0].pop("text")["verdict"] == "OK"
+    assert worded == bare
+
+
+@pytest.mark.parametrize(
+    "channel",
+    [
+        "plain",
+        "/waku/2/rs/1/chat",
+        "a%2Fb",
+        "a/../b",
+        "two\nlines",
+        "line end\n",
+        "?x=1#y&z",
+        "日本\u202e",
+        " ",
+        "",
+    ],
+)
+def test_channel_is_found_by_any_id(
+    client: httpx.Client,
+    stage: Any,
+    snapshot: MakeSnapshot,
+    totals: MakeTotals,
+    channel: str,
+) -> None:
+    """A percent-encoded id finds exactly its own channel."""
+    wanted = totals(messages=7)
+    decoys = {decoy: totals() for decoy in ("a", "a/b", "b", "two", "line end", "?x=1")}
+    stage.snapshot = snapshot(decoys | {channel: wanted})
+    answer = client.get(f"/api/v1/channels/{quote(channel, safe='')}")
+    assert answer.status_code == 200
+    assert answer.json() == {"id": channel} | channel_report(wanted)
+
+
+@pytest.mark.parametrize("channel", ["nobody", "two\nlines", "<b>", ""])
+def test_unknown_channel_is_said_in_one_line(
+    client: httpx.Client, channel: str
+) -> None:
+    """An id that no channel has is a 404 that a program can read."""
+    answer = client.get(f"/api/v1/channels/{quote(channel, safe='')}")
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json() == {"error": "no channel has this id", "id": channel}
+    assert len(answer.text.splitlines()) == 1

@@ -1,0 +1,77 @@
+"""Scrapes and probes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+
+from sds_core.observer.snapshot import Snapshot
+
+MakeSnapshot = Callable[..., Snapshot]
+
+
+@pytest.mark.parametrize(
+    ("accept", "content_type", "end"),
+    [
+        ("*/*", "text/plain; version=0.0.4; charset=utf-8", "} 1.0\n"),
+        (
+            "application/openmetrics-text; version=1.0.0",
+            "application/openmetrics-text; version=1.0.0; charset=utf-8; "
+            "escaping=underscores",
+            "# EOF\n",
+        ),
+    ],
+)
+def test_scrape_has_the_format_that_was_asked_for(
+    client: httpx.Client, accept: str, content_type: str, end: str
+) -> None:
+    """Prometheus text and OpenMetrics are told apart by the Accept header."""
+    answer = client.get("/metrics", headers={"Accept": accept})
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == content_type
+    assert 'sds_monitor_build_info{version="1.2.3"}' in answer.text
+    assert answer.text.endswith(end)
+
+
+def test_process_is_healthy_whatever_the_query_does(
+    client: httpx.Client, stage: Any
+) -> None:
+    """Restarting the process would not mend a query that waits for its broker."""
+    stage.snapshot = Snapshot()
+    assert client.get("/healthz").status_code == 200
+
+
+def test_ready_while_the_query_runs_on_whole_figures(client: httpx.Client) -> None:
+    """Primed and running is ready."""
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.text) == (200, "ready\n")
+
+
+@pytest.mark.parametrize(
+    ("primed", "job", "reason"),
+    [
+        (False, {}, "the totals of the checkpoint have not been read yet"),
+        (True, {"running": False}, "the query is not running"),
+        (
+            True,
+            {"running": False, "error": "no broker\nat all"},
+            "the query stopped: no broker at all",
+        ),
+    ],
+)
+def test_not_ready_says_why_in_one_line(
+    client: httpx.Client,
+    stage: Any,
+    snapshot: MakeSnapshot,
+    primed: bool,
+    job: dict[str, object],
+    reason: str,
+) -> None:
+    """Each obstacle is a 503 with its reason."""
+    stage.snapshot = replace(snapshot(**job), primed=primed)
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.text) == (503, f"not ready: {reason}\n")

@@ -1,0 +1,89 @@
+"""An application served from a thread."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from typing import Any
+
+import httpx
+import pytest
+
+from connectors.web.server import PortInUse, WebServer
+
+
+def test_server_answers_as_soon_as_it_has_started(stage: Any) -> None:
+    """No request needs to be tried twice."""
+    server = WebServer(stage.app, port=0)
+    server.start()
+    try:
+        assert server.url.startswith("http://127.0.0.1:")
+        assert httpx.get(f"{server.url}/healthz").text == "ok\n"
+    finally:
+        server.stop()
+
+
+def test_stopped_server_leaves_nothing_behind(stage: Any) -> None:
+    """Thread and port are free again, a second stop does nothing."""
+    server = WebServer(stage.app, port=0)
+    server.start()
+    port = int(server.url.rpartition(":")[2])
+    server.stop()
+    server.stop()
+    assert "web-server" not in {thread.name for thread in threading.enumerate()}
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=1)
+
+
+def test_stopped_server_can_start_again(stage: Any) -> None:
+    """A second run is as good as the first."""
+    server = WebServer(stage.app, port=0)
+    for _ in range(2):
+        with server:
+            assert httpx.get(f"{server.url}/healthz").status_code == 200
+
+
+def test_port_in_use_is_named(stage: Any) -> None:
+    """A port that another program has is an error with the port and the way out."""
+    with WebServer(stage.app, port=0) as first:
+        port = int(first.url.rpartition(":")[2])
+        with pytest.raises(PortInUse) as caught:
+            WebServer(stage.app, port=port).start()
+    assert caught.value.port == port
+    assert str(caught.value) == f"port {port} is in use: choose another"
+
+
+def test_running_server_is_not_started_twice(stage: Any) -> None:
+    """A second start would leave the first server without an owner."""
+    with (
+        WebServer(stage.app, port=0) as server,
+        pytest.raises(RuntimeError, match="running already"),
+    ):
+        server.start()
+
+
+def test_server_that_does_not_run_has_no_address(stage: Any) -> None:
+    """A free port is known only once it is taken."""
+    with pytest.raises(RuntimeError, match="not running"):
+        _ = WebServer(stage.app, port=0).url
+
+
+@pytest.mark.parametrize(
+    ("host", "start"),
+    [
+        ("0.0.0.0", "http://127.0.0.1:"),  # noqa: S104 - that is what is tested
+        ("::1", "http://[::1]:"),
+    ],
+)
+def test_address_can_be_reached_from_this_machine(
+    stage: Any, host: str, start: str
+) -> None:
+    """A server that listens everywhere is still reached at a real address."""
+    try:
+        with WebServer(stage.app, host=host, port=0) as server:
+            assert server.url.startswith(start)
+            assert httpx.get(f"{server.url}/healthz").status_code == 200
+    except OSError:
+        if ":" not in host:
+            raise
+        pytest.skip("no IPv6 here")

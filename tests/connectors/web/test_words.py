@@ -1,0 +1,77 @@
+"""Figures in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from connectors.web import words
+from sds_core.observer.totals import Histogram
+
+MakeHistogram = Callable[..., Histogram]
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [
+        (250, "0.25 s"),
+        (1_000, "1 s"),
+        (2_500, "2.5 s"),
+        (60_000, "1 min"),
+        (90_000, "90 s"),
+        (600_000, "10 min"),
+    ],
+)
+def test_duration_is_in_the_unit_that_reads_best(milliseconds: int, text: str) -> None:
+    """Whole minutes are minutes, everything else is seconds."""
+    assert words.duration(milliseconds) == text
+
+
+def test_percentile_is_the_upper_bound_of_its_bucket(histogram: MakeHistogram) -> None:
+    """What a histogram cannot know is not made up."""
+    assert words.percentile(histogram(1_001), 50) == "≤ 2.5 s"
+    assert words.percentile(histogram(600_001), 50) == "> 10 min"
+    assert words.percentile(histogram(), 50) == "\N{EN DASH}"
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "text"),
+    [(0, 0, "\N{EN DASH}"), (0, 3, "0 %"), (3, 3, "100 %"), (9_999, 10_000, "99 %")],
+)
+def test_only_all_of_it_is_a_hundred_percent(part: int, whole: int, text: str) -> None:
+    """Rounding never hides a remainder."""
+    assert words.share(part, whole) == text
+
+
+def test_long_channel_id_keeps_both_ends() -> None:
+    """Ids that share their beginning can still be told apart."""
+    name = words.shown("/topic/" + "x" * 1_000_000 + "/room-12")
+    assert name.startswith("/topic/x")
+    assert name.endswith("x/room-12")
+    assert len(name) == 40
+
+
+@pytest.mark.parametrize(
+    ("channel", "text"),
+    [
+        ("plain room", "plain room"),
+        ("two\nlines\x00", "two\\nlines\\x00"),
+        ("evil\u202egnp", "evil\\u202egnp"),
+        ("", "\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"),
+    ],
+)
+def test_channel_id_cannot_leave_its_line(channel: str, text: str) -> None:
+    """Line ends, controls and direction marks are shown as what they are."""
+    assert words.shown(channel) == text
+
+
+def test_unknown_reason_is_shown_as_it_is() -> None:
+    """A verdict with a reason that the page does not know still has a reason."""
+    assert words.reason("solar_flare") == "solar flare"
+
+
+def test_absent_time_is_a_dash() -> None:
+    """A clock that has not started is not 1970."""
+    assert words.utc(0) == "\N{EN DASH}"
+    assert words.utc(1_786_276_990_123) == "2026-08-09 12:03:10 UTC"

@@ -1,0 +1,253 @@
+"""A driver that feeds frames to a channel's view as the streaming job does."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Sequence
+
+from sds_core.observer import blob
+from sds_core.observer.acknowledgements import DefiniteAcknowledgement
+from sds_core.observer.channel_view import ChannelView
+from sds_core.observer.digest import (
+    NO_HASH,
+    NO_SEQ,
+    Arrival,
+    ChannelDigest,
+    ChannelDigester,
+    fingerprint,
+)
+from sds_core.observer.settings import DEFAULTS, ObserverSettings
+from sds_core.observer.totals import ChannelTotals
+from sds_core.wire import Dialect, Frame, decode, encode
+from tests.support.frames import START_MS, FrameFactory, Record
+
+START_LAMPORT = 100
+"""L0 of a channel from `Channel.after_warm_up`, in both dialects."""
+
+
+@functools.lru_cache(maxsize=4096)
+def _decoded(value: bytes) -> Frame:
+    return decode(value)
+
+
+@functools.lru_cache(maxsize=4096)
+def _encoded(frame: Frame) -> bytes:
+    return encode(frame)
+
+
+def running_clocks(records: Iterable[Record], clock_ms: int = 0) -> Iterator[int]:
+    """The channel's clock at each record, relative like the records' times."""
+    for record in records:
+        clock_ms = max(clock_ms, record.at)
+        yield clock_ms
+
+
+def digest_of(
+    records: Iterable[tuple[Record, int]], first_offset: int = 0, partition: int = 0
+) -> ChannelDigest:
+    """Records with their clocks as one digest, sent through its packed form."""
+    digester = ChannelDigester(partition)
+    for offset, (record, clock_ms) in enumerate(records, first_offset):
+        value = _encoded(record.frame)
+        arrival = Arrival(
+            offset,
+            START_MS + record.at,
+            START_MS + clock_ms,
+            record.observer,
+            record.seq,
+            record.waku_hash,
+        )
+        digester.add(_decoded(value), value, arrival)
+    return ChannelDigest.from_bytes(digester.finish().to_bytes())
+
+
+class Channel:
+    """One channel whose frames are given one by one, in topic order.
+
+    Every call goes to two views, one of which is packed into its blob and unpacked
+    again each time: they must always agree, and the identities of the figures hold.
+    All times are ms since `START_MS`.
+
+    Attributes:
+        frames: Builds the frames.
+        clock_ms: The channel's clock.
+        details: All definite acknowledgements so far.
+    """
+
+    def __init__(
+        self,
+        settings: ObserverSettings = DEFAULTS,
+        dialect: Dialect = Dialect.SPEC,
+    ) -> None:
+        self.frames = FrameFactory(dialect=dialect)
+        self.clock_ms = 0
+        self.details: list[DefiniteAcknowledgement] = []
+        self._settings = settings
+        self._offset = 0
+        self._view = ChannelView(settings)
+        self._packed = self._view.to_blob()
+
+    @classmethod
+    def after_warm_up(
+        cls, settings: ObserverSettings = DEFAULTS, dialect: Dialect = Dialect.SPEC
+    ) -> Channel:
+        """A channel at 60 s, warmed up by frames of nobody at 0."""
+        channel = cls(settings, dialect)
+        for spoken in Dialect:
+            channel.sync("", at=0, lamport=START_LAMPORT, dialect=spoken)
+        channel.clock(60_000)
+        return channel
+
+    @property
+    def totals(self) -> ChannelTotals:
+        """The figures."""
+        return self._view.totals
+
+    @property
+    def verdict(self) -> tuple[str, str]:
+        """The verdict and its reason."""
+        return self.totals.verdict.value, self.totals.verdict_reason
+
+    @property
+    def next_deadline_ms(self) -> int | None:
+        """When the view wants to be called; None if never."""
+        deadline_ms = self._view.next_deadline_ms
+        return None if deadline_ms is None else deadline_ms - START_MS
+
+    def take(
+        self,
+        frame: Frame,
+        at: int,
+        *,
+        observer: str = "",
+        seq: int = NO_SEQ,
+        waku_hash: str = "",
+    ) -> Frame:
+        """The next record of the topic holds this frame; returns the frame."""
+        self.take_records(
+            [
+                Record(
+                    at,
+                    frame,
+                    observer,
+                    seq,
+                    fingerprint(waku_hash) if waku_hash else NO_HASH,
+                )
+            ]
+        )
+        return frame
+
+    def take_records(self, records: Sequence[Record]) -> None:
+        """The next records of the topic, as one digest."""
+        clocked = list(
+            zip(records, running_clocks(records, self.clock_ms), strict=True)
+        )
+        digest = digest_of(clocked, self._offset)
+        self._offset += len(records)
+        self._apply([digest], clocked[-1][1])
+
+    def content(
+        self,
+        message_id: str,
+        sender: str,
+        at: int,
+        lamport: int = 1_000,
+        *,
+        observer: str = "",
+        seq: int = NO_SEQ,
+        waku_hash: str = "",
+        **of_frame: object,
+    ) -> Frame:
+        """A content frame; see `FrameFactory.content`."""
+        frame = self.frames.content(message_id, sender, lamport, **of_frame)  # type: ignore[arg-type]
+        return self.take(frame, at, observer=observer, seq=seq, waku_hash=waku_hash)
+
+    def sync(
+        self, sender: str, at: int, lamport: int = 1_000, **of_frame: object
+    ) -> Frame:
+        """A sync frame; see `FrameFactory.sync`."""
+        return self.take(self.frames.sync(sender, lamport, **of_frame), at)  # type: ignore[arg-type]
+
+    def ephemeral(self, sender: str, at: int) -> Frame:
+        """An ephemeral frame."""
+        return self.take(self.frames.ephemeral(sender), at)
+
+    def clock(self, clock_ms: int) -> None:
+        """Nothing arrives; the admission time moves."""
+        self._apply([], clock_ms)
+
+    def wake(self) -> int:
+        """Call the view as late as its next deadline allows; returns that time."""
+        deadline_ms = self.next_deadline_ms
+        assert deadline_ms is not None
+        self.clock(deadline_ms + 1)
+        return deadline_ms
+
+    def rest(self) -> None:
+        """Wake the view until it no longer wants to be."""
+        for _ in range(1_000):
+            if self.next_deadline_ms is None:
+                return
+            self.wake()
+        raise AssertionError("the view never rests")
+
+    def _apply(self, digests: list[ChannelDigest], clock_ms: int) -> None:
+        self.clock_ms = max(self.clock_ms, clock_ms)
+        self._view.apply(digests, START_MS + clock_ms)
+        twin = ChannelView.from_blob(blob.VERSION, self._packed, self._settings)
+        twin.apply(digests, START_MS + clock_ms)
+        self._packed = twin.to_blob()
+        assert twin.totals == self.totals
+        details = self._view.take_details()
+        assert twin.take_details() == details
+        self.details += details
+        assert_identities(self.totals)
+        deadline_ms = self.next_deadline_ms
+        assert deadline_ms is None or deadline_ms >= self.clock_ms
+
+
+def assert_identities(totals: ChannelTotals) -> None:
+    """What holds at every moment, whatever was seen (observer model, 4, 6, 7)."""
+    assert totals.messages == (
+        totals.acknowledged_in_time
+        + totals.unacknowledged
+        + totals.unwitnessed
+        + totals.in_flight
+    )
+    assert totals.gaps_opened == (
+        totals.gaps_late
+        + totals.gaps_repaired
+        + totals.gaps_recovered_late
+        + totals.gaps_lost
+        + totals.gaps_tap_gap
+        + totals.gaps_open
+    )
+    assert totals.gaps_retracted <= totals.gaps_lost
+    assert totals.repair_responses == (
+        totals.repair_answered + totals.repair_redundant
+    )
+    assert totals.definite_latency.count == totals.acknowledged_definite
+    assert totals.probable_latency.count == totals.acknowledged_probable
+    assert totals.acknowledged_definite <= totals.messages
+    assert totals.acknowledged_probable <= totals.messages
+    assert totals.repair_response.count == totals.repair_answered
+    assert totals.gap_duration.count == (
+        totals.gaps_late + totals.gaps_repaired + totals.gaps_recovered_late
+    )
+    assert totals.repair_requests_for_received <= totals.repair_requests
+    assert (totals.oldest_in_flight_ms is None) == (totals.in_flight == 0)
+    content = totals.frames_of("content")
+    assert content >= totals.messages + (
+        totals.rebroadcasts_repair
+        + totals.rebroadcasts_retry
+        + totals.message_id_collisions
+    )
+    assert all(
+        value >= 0
+        for value in (
+            totals.in_flight,
+            totals.gaps_open,
+            totals.unacknowledged,
+            totals.unwitnessed,
+        )
+    )
