@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
@@ -18,7 +19,12 @@ COMMIT_GROUP = "sds-monitor"
 
 
 class Progress:
-    """Follows one query; called now and then by whoever waits for it."""
+    """Follows one query; called now and then by whoever waits for it.
+
+    Attributes:
+        position: Where the newest batch ended; None before the first.
+        fired_ms: Every deadline before this event time has fired, Unix ms.
+    """
 
     def __init__(self, board: Board, offsets: TopicOffsets, group: str) -> None:
         self._board = board
@@ -28,6 +34,7 @@ class Progress:
         self._last_seen: tuple[int, str] = (-1, "")
         self._committed: dict[int, int] = {}
         self.position: Position | None = None
+        self.fired_ms = 0
 
     def update(self, query: StreamingQuery) -> None:
         """Take over all batches since the last call, and measure the lag.
@@ -42,6 +49,7 @@ class Progress:
                 self.position = Position.from_json(
                     json.loads(end) if isinstance(end, str) else end
                 )
+            self.fired_ms = _watermark_ms(progress) + 1
             operators = progress["stateOperators"]
             state_bytes = sum(operator["memoryUsedBytes"] for operator in operators)
             self._board.set_job(
@@ -81,3 +89,9 @@ class Progress:
         if here != self._committed:
             self._offsets.commit(self._group, here)
             self._committed = here
+
+
+def _watermark_ms(progress: dict[str, Any]) -> int:
+    """The watermark by which a batch fired deadlines, Unix ms."""
+    text = progress.get("eventTime", {}).get("watermark", "1970-01-01T00:00:00.000Z")
+    return round(datetime.fromisoformat(text).timestamp() * 1000)

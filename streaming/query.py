@@ -264,7 +264,9 @@ def _note_start(settings: JobSettings) -> Begun:
     return begun
 
 
-_PYTHON_ERROR = re.compile(r"^[A-Za-z_][\w.]*(?:Error|\w+): (?P<text>\S.*)$", re.MULTILINE)
+_PYTHON_ERROR = re.compile(
+    r"^[A-Za-z_][\w.]*(?:Error|\w+): (?P<text>\S.*)$", re.MULTILINE
+)
 _OWN_ERROR = re.compile(
     r"^(?:connectors|sds_core|streaming)[\w.]*: (?P<text>\S.*)$", re.MULTILINE
 )

@@ -13,12 +13,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from connectors.kafka.record import RawRecord
-from connectors.kafka.settings import KafkaSettings, KafkaUnreachable, RecordsLost
+from connectors.kafka.settings import (
+    KafkaSettings,
+    KafkaUnreachable,
+    RecordsLost,
+    TopicMissing,
+)
 
 _POLL_S = 1.0
+_POLL_EMPTY_MS = 100
 _POLL_RECORDS = 1_000
 
 
@@ -56,7 +62,7 @@ def fetch(
 def _fetch_confluent(
     settings: KafkaSettings, ranges: Sequence[OffsetRange]
 ) -> Iterator[list[RawRecord]]:
-    from confluent_kafka import KafkaError, TopicPartition
+    from confluent_kafka import TopicPartition
 
     consumer = _confluent_consumer(settings)
     open_ranges = {wanted.partition: wanted for wanted in ranges}
@@ -67,41 +73,76 @@ def _fetch_confluent(
     try:
         while open_ranges:
             records = []
-            for message in consumer.consume(_POLL_RECORDS, _POLL_S):
+            # One that waits, then what is there: a call for many waits for all of them.
+            messages = consumer.consume(1, _POLL_S)
+            messages += consumer.consume(_POLL_RECORDS - 1, 0)
+            for message in messages:
                 wanted = open_ranges.get(message.partition())
                 if wanted is None:
                     continue
-                patience.renew()
-                error = message.error()
-                if error is None:
-                    if message.offset() < wanted.end:
-                        records.append(
-                            RawRecord(
-                                wanted.partition,
-                                message.offset(),
-                                message.timestamp()[1],
-                                message.key(),
-                                message.value(),
-                                message.headers() or (),
-                            )
-                        )
-                    if message.offset() < wanted.end - 1:
+                offset = message.offset()
+                if message.error() is None:
+                    patience.renew()
+                    if offset < wanted.end:
+                        records.append(_confluent_record(message))
+                    if offset < wanted.end - 1:
                         continue
-                elif error.code() == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001 - public in librdkafka, the wrapper has no other name
-                    raise RecordsLost(settings.topic, *wanted)
-                elif error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - as above
-                    if error.retriable():
-                        continue
-                    raise KafkaUnreachable(settings.bootstrap, error.str())
-                elif message.offset() < wanted.end:
+                elif not _is_end_of_partition(settings, wanted, message):
+                    continue
+                elif offset < wanted.end:
                     continue
                 del open_ranges[wanted.partition]
-                consumer.pause([TopicPartition(settings.topic, wanted.partition)])
+                # Not `pause`: the next assignment would still be paused.
+                consumer.incremental_unassign(
+                    [TopicPartition(settings.topic, wanted.partition)]
+                )
             if records:
                 yield records
+                patience.renew()
             patience.check()
     finally:
         consumer.unassign()
+
+
+def _confluent_record(message: Any) -> RawRecord:
+    try:
+        headers = message.headers() or ()
+    except UnicodeDecodeError:
+        # Kafka asks for UTF-8 names but checks nothing: no reason to stop for ever.
+        headers = ()
+    return RawRecord(
+        message.partition(),
+        message.offset(),
+        message.timestamp()[1],
+        message.key(),
+        message.value(),
+        headers,
+    )
+
+
+def _is_end_of_partition(
+    settings: KafkaSettings, wanted: OffsetRange, message: Any
+) -> bool:
+    """Whether an event only says that all is read; False for what will pass.
+
+    Raises:
+        RecordsLost, TopicMissing, KafkaUnreachable: It says something worse.
+    """
+    from confluent_kafka import KafkaError
+
+    error = message.error()
+    code = error.code()
+    # The underscore is librdkafka's word for its own errors, as against the broker's.
+    if code == KafkaError._PARTITION_EOF:  # noqa: SLF001 - as above
+        return True
+    if code == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001 - as above
+        first = max(wanted.start, message.offset())
+        raise RecordsLost(settings.topic, wanted.partition, first, wanted.end)
+    if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
+        raise TopicMissing(settings.topic, settings.bootstrap)
+    if error.retriable():
+        return False
+    raise KafkaUnreachable(settings.bootstrap, error.str())
 
 
 @cache
@@ -122,6 +163,9 @@ def _confluent_consumer(settings: KafkaSettings):  # type: ignore[no-untyped-def
             # The defaults stall long reads (docs/architecture.md).
             "queued.min.messages": 1_000_000,
             "fetch.queue.backoff.ms": 5,
+            # What is asked for is there. A request that waits at the end of the log
+            # holds up the next batch by this time: half a second by default.
+            "fetch.wait.max.ms": 10,
             # Its warnings about a broker that restarts are not the user's.
             "log_level": 2,
         }
@@ -138,6 +182,7 @@ def _fetch_kafka_python(
     try:
         consumer = KafkaConsumer(
             bootstrap_servers=settings.bootstrap.split(","),
+            bootstrap_timeout_ms=int(settings.timeout_s * 1000),
             group_id=None,
             enable_auto_commit=False,
             auto_offset_reset="none",
@@ -155,10 +200,12 @@ def _fetch_kafka_python(
         patience = _Patience(settings)
         while open_ranges:
             try:
-                polled = consumer.poll(timeout_ms=int(_POLL_S * 1000))
+                # Returns late, at the timeout, where offsets hold no record.
+                polled = consumer.poll(timeout_ms=_POLL_EMPTY_MS)
             except OffsetOutOfRangeError as error:
-                lost = next(iter(open_ranges.values()))
-                raise RecordsLost(settings.topic, *lost) from error
+                ((partition, offset), *_) = error.args[0].items()
+                end = open_ranges[partition].end
+                raise RecordsLost(*partition, offset, end) from error
             records = [
                 RawRecord(
                     partition.partition,
@@ -174,8 +221,8 @@ def _fetch_kafka_python(
                 and record.offset < open_ranges[partition].end
             ]
             if records:
-                patience.renew()
                 yield records
+                patience.renew()
             for partition in list(open_ranges):
                 # The position also passes offsets that hold no record.
                 if consumer.position(partition) >= open_ranges[partition].end:

@@ -7,12 +7,18 @@ from typing import NamedTuple, TypeVar
 
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import OffsetSpec
-from kafka.errors import KafkaError
+from kafka.errors import (
+    InvalidTopicError,
+    KafkaError,
+    NoError,
+    UnknownTopicOrPartitionError,
+    for_code,
+)
 from kafka.protocol.consumer import IsolationLevel
 from kafka.structs import OffsetAndMetadata
 from tenacity import (
+    RetryCallState,
     Retrying,
-    retry_if_exception_type,
     stop_after_delay,
     wait_random_exponential,
 )
@@ -20,6 +26,12 @@ from tenacity import (
 from connectors.kafka.settings import KafkaSettings, KafkaUnreachable, TopicMissing
 
 _Result = TypeVar("_Result")
+
+_TOPIC_MISSING = (UnknownTopicOrPartitionError, InvalidTopicError)
+_NEWLY_MADE_S = 2.0
+"""So long a broker may not know a partition yet that another one has named."""
+_REQUEST_TIMEOUT_MS = 30_000
+"""The client's own default: longer than a broker takes to answer anything here."""
 
 
 class TimedOffset(NamedTuple):
@@ -45,8 +57,9 @@ class TopicOffsets:
 
         def ask(admin: KafkaAdminClient) -> list[int]:
             (topic,) = admin.describe_topics([self._settings.topic])
-            if topic.get("error_code"):
-                raise TopicMissing(self._settings.topic, self._settings.bootstrap)
+            error = for_code(topic["error_code"])
+            if error is not NoError:
+                raise error(self._settings.topic)
             return sorted(p["partition_index"] for p in topic["partitions"])
 
         return self._retried(ask)
@@ -77,15 +90,21 @@ class TopicOffsets:
     def commit(self, group: str, offsets: Mapping[int, int]) -> None:
         """Commit offsets to a consumer group that nobody joins, for lag tools."""
         topic = self._settings.topic
-        self._retried(
-            lambda admin: admin.alter_group_offsets(
+
+        def ask(admin: KafkaAdminClient) -> None:
+            errors = admin.alter_group_offsets(
                 group,
                 {
                     TopicPartition(topic, partition): OffsetAndMetadata(offset, "", -1)
                     for partition, offset in offsets.items()
                 },
             )
-        )
+            for error in errors.values():
+                # Others, such as a group that somebody did join, stay.
+                if error.retriable:
+                    raise error
+
+        self._retried(ask)
 
     def close(self) -> None:
         """Close the connection; the next call opens another."""
@@ -109,20 +128,26 @@ class TopicOffsets:
 
     def _retried(self, ask: Callable[[KafkaAdminClient], _Result]) -> _Result:
         retrying = Retrying(
-            retry=retry_if_exception_type(KafkaError),
+            retry=_may_pass,
             stop=stop_after_delay(self._settings.timeout_s),
             wait=wait_random_exponential(multiplier=0.2, max=5),
             reraise=True,
         )
         try:
             return retrying(lambda: self._asked(ask))
+        except _TOPIC_MISSING as error:
+            settings = self._settings
+            raise TopicMissing(settings.topic, settings.bootstrap) from error
         except KafkaError as error:
             raise KafkaUnreachable(self._settings.bootstrap, error) from error
 
     def _asked(self, ask: Callable[[KafkaAdminClient], _Result]) -> _Result:
         if self._admin is None:
+            timeout_ms = int(self._settings.timeout_s * 1000)
             self._admin = KafkaAdminClient(
-                bootstrap_servers=self._settings.bootstrap.split(",")
+                bootstrap_servers=self._settings.bootstrap.split(","),
+                bootstrap_timeout_ms=timeout_ms,
+                request_timeout_ms=min(_REQUEST_TIMEOUT_MS, timeout_ms),
             )
         try:
             return ask(self._admin)
@@ -130,3 +155,11 @@ class TopicOffsets:
             # A client that lost its broker may not find its way back.
             self.close()
             raise
+
+
+def _may_pass(state: RetryCallState) -> bool:
+    """Whether to ask again after an error."""
+    error = state.outcome.exception() if state.outcome else None
+    if isinstance(error, _TOPIC_MISSING):
+        return (state.seconds_since_start or 0) < _NEWLY_MADE_S
+    return isinstance(error, KafkaError)

@@ -1,0 +1,203 @@
+"""``sds-monitor demo``."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+from connectors.kafka.broker import EmbeddedBroker
+from connectors.kafka.settings import KafkaSettings
+from connectors.recording.player import make_topic, play
+from connectors.recording.recording import (
+    Comparison,
+    RecordedRecord,
+    compare,
+    load_recording,
+    load_truth,
+    restamped,
+)
+from connectors.web.server import PortInUse
+from streaming.cli.run import served, wall_ms, write_report
+from streaming.cli.settings import config_option, setting
+from streaming.query import Job, JobFailed, JobSettings, running_job
+from streaming.session import SessionSettings, make_session
+from streaming.source import SourceSettings
+
+_SCENARIOS = ("recorded",)
+_PATIENCE_S = 120
+"""What the job may take beyond the playing before the demo gives up, seconds."""
+
+
+@click.command("demo", epilog="Example: sds-monitor demo --duration 60")
+@config_option
+@setting(
+    "--scenario",
+    type=click.Choice(_SCENARIOS),
+    default="recorded",
+    help="Traffic to play: 'recorded' is of real @waku/sds participants.",
+)
+@setting(
+    "--duration",
+    type=click.FloatRange(0),
+    default=20.0,
+    help="Seconds over which the traffic is played.",
+)
+@setting(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the report here at the end.",
+)
+@setting(
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    default=9108,
+    help="Port of metrics and page, 0 for any free one.",
+)
+@setting("--keep", is_flag=True, help="Keep the page up at the end, until Ctrl-C.")
+def command(
+    scenario: str,
+    duration: float,
+    report: Path | None,
+    metrics_port: int,
+    keep: bool,
+) -> None:
+    """Show everything on this machine: Kafka, traffic, the job, metrics and page.
+
+    Ends with a table of the traffic's truth beside what the monitor found; exit code
+    1 if they differ.
+    """
+    console = Console()
+    recording = load_recording()
+    records = list(restamped(recording, end_ms=wall_ms()))
+    with (
+        tempfile.TemporaryDirectory(prefix="sds-monitor-demo-") as directory,
+        EmbeddedBroker() as broker,
+    ):
+        console.print(f"Kafka listens on {broker.bootstrap}")
+        kafka = KafkaSettings(broker.bootstrap)
+        make_topic(records, kafka)
+        settings = JobSettings(
+            SourceSettings(kafka), Path(directory) / "checkpoint", trigger_s=0.5
+        )
+        spark = make_session(SessionSettings(shuffle_partitions=2))
+        try:
+            with (
+                running_job(spark, settings) as job,
+                served(job, "127.0.0.1", metrics_port),
+                ThreadPoolExecutor(1) as pool,
+            ):
+                stop = threading.Event()
+                playing = pool.submit(play, records, kafka, duration, stop)
+                try:
+                    _follow(console, job, records, playing, duration)
+                finally:
+                    stop.set()
+                found = job.report(wall_ms())
+                if report is not None:
+                    write_report(job, report)
+                same = _show(console, list(compare(load_truth(), found)))
+                if keep:
+                    _keep(console, job)
+        except PortInUse as error:
+            message = f"{error}: --metrics-port 0 takes any free one"
+            raise click.UsageError(message) from error
+        except JobFailed as error:
+            raise click.ClickException(str(error)) from error
+        finally:
+            spark.stop()
+    if not same:
+        raise click.exceptions.Exit(1)
+
+
+def _follow(
+    console: Console,
+    job: Job,
+    records: Sequence[RecordedRecord],
+    playing: Future[None],
+    duration_s: float,
+) -> None:
+    """Wait until the job has read every record and fired every deadline before T."""
+    end_ms = records[-1].timestamp_ms
+    with _progress(console) as progress:
+        task = progress.add_task("records read", total=len(records))
+        said = 0
+        for _ in range(round(duration_s) + _PATIENCE_S):
+            job.wait(1.0)
+            if playing.done():
+                playing.result()
+            read = job.board.snapshot.job.records
+            progress.update(task, completed=read)
+            if not console.is_terminal and read - said >= len(records) // 10:
+                said = read
+                console.print(f"{read:,} of {len(records):,} records read")
+            if job.progress.fired_ms >= end_ms and read >= len(records):
+                return
+    message = f"the job has not caught up {_PATIENCE_S} s after the traffic's end"
+    raise click.ClickException(message)
+
+
+def _progress(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        console=console,
+        disable=not console.is_terminal,
+    )
+
+
+def _show(console: Console, comparisons: Sequence[Comparison]) -> bool:
+    """Print the table; returns whether everything is the same."""
+    table = Table(title="Recording of real SDS traffic, all channels together")
+    for heading, justify in (
+        ("figure", "left"),
+        ("truth", "right"),
+        ("monitor", "right"),
+        ("same?", "left"),
+    ):
+        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+    for one in comparisons:
+        if not one.channel:
+            table.add_row(*_row(one))
+    console.print(table)
+    by_channel = [one for one in comparisons if one.channel]
+    channels = {one.channel for one in by_channel}
+    equal = sum(one.same for one in by_channel)
+    console.print(
+        f"by channel: {equal} of {len(by_channel)} figures of {len(channels)} "
+        "channels are the same"
+    )
+    for one in by_channel:
+        if not one.same:
+            console.print(
+                f"  {one.channel}: {one.figure} is {one.found}, truth {one.truth}",
+                markup=False,
+            )
+    return all(one.same for one in comparisons)
+
+
+def _row(one: Comparison) -> tuple[Any, ...]:
+    same = "yes" if one.same else "[bold red]NO[/]"
+    return one.figure, _number(one.truth), _number(one.found), same
+
+
+def _number(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _keep(console: Console, job: Job) -> None:
+    console.print("the page stays up until Ctrl-C")
+    try:
+        while not job.wait(5.0):
+            pass
+    except KeyboardInterrupt:
+        console.print("ending")

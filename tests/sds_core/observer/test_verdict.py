@@ -1,0 +1,312 @@
+"""The verdict on a channel, its reason, and when it changes (observer model, 8)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.channel import START_LAMPORT, Channel
+
+WINDOW_MS = 600_000
+
+
+@pytest.fixture
+def channel() -> Channel:
+    """A channel that has warmed up, at 60 s."""
+    return Channel.after_warm_up()
+
+
+def missed_messages(channel: Channel, messages: int, missed: int) -> int:
+    """Messages at 60 s, some of them never acknowledged; returns their deadline."""
+    for number in range(messages):
+        channel.content(f"m{number}", "alice", at=60_000, lamport=1_000 + number)
+    named = [f"m{number}" for number in range(missed, messages)]
+    channel.sync("bob", at=61_000, lamport=9_000, history=named)
+    return 180_000
+
+
+def lose(channel: Channel) -> int:
+    """Message `x` of sue is lost; returns its deadline."""
+    channel.content("anchor", "anna", at=60_000, lamport=START_LAMPORT + 1)
+    channel.sync("sue", at=60_000, history=["anchor", ("x", "sue")])
+    return 360_000
+
+
+# Each verdict, and the moment at which it begins and ends.
+
+
+def test_new_channel_is_warming_up_for_thirty_seconds() -> None:
+    """From its first record on; at 30 s it is no longer."""
+    channel = Channel()
+    channel.content("m", "alice", at=5_000)
+    assert channel.verdict == ("warming_up", "warming_up")
+    channel.clock(34_999)
+    assert channel.verdict == ("warming_up", "warming_up")
+    channel.clock(35_000)
+    assert channel.verdict == ("ok", "ok")
+
+
+def test_end_of_the_warm_up_wakes_the_view() -> None:
+    """Called as late as its deadline allows, it finds the warm-up ended."""
+    channel = Channel()
+    channel.sync("alice", at=5_000)
+    assert channel.wake() + 1 == 35_000
+    assert channel.verdict == ("quiet", "quiet")
+
+
+def test_warm_up_hides_what_else_happened() -> None:
+    """It is the first verdict that holds."""
+    channel = Channel()
+    channel.sync("alice", at=0)
+    channel.sync("bob", at=20_000, requests=["x"])
+    channel.clock(29_999)
+    assert channel.verdict == ("warming_up", "warming_up")
+
+
+def test_channel_without_content_is_quiet(channel: Channel) -> None:
+    """Sync and ephemeral frames are no content."""
+    channel.sync("bob", at=61_000)
+    channel.ephemeral("bob", at=61_000)
+    assert channel.verdict == ("quiet", "quiet")
+
+
+def test_channel_is_quiet_after_a_window_without_content(channel: Channel) -> None:
+    """At the window's edge the content still counts."""
+    channel.content("m", "alice", at=60_000)
+    channel.sync("bob", at=61_000, history=["m"])
+    channel.clock(60_000 + WINDOW_MS)
+    assert channel.verdict == ("ok", "ok")
+    channel.clock(60_000 + WINDOW_MS + 1)
+    assert channel.verdict == ("quiet", "quiet")
+
+
+def test_replicas_are_no_content(channel: Channel) -> None:
+    """A copy from a second tap long after does not make a channel lively."""
+    frame = channel.content("m", "alice", at=60_000, waku_hash="1")
+    channel.take(frame, at=700_000, waku_hash="1")
+    assert channel.verdict == ("quiet", "quiet")
+
+
+def test_rebroadcasts_are_content(channel: Channel) -> None:
+    """Content is being sent."""
+    frame = channel.content("m", "alice", at=60_000, waku_hash="1")
+    channel.take(frame, at=700_000, waku_hash="2")
+    assert channel.verdict == ("ok", "ok")
+
+
+def test_loss_fails_the_channel_for_a_window(channel: Channel) -> None:
+    """From the gap's deadline to the window's edge behind it."""
+    deadline = lose(channel)
+    channel.clock(deadline)
+    assert channel.verdict == ("degraded", "recovering")
+    channel.clock(deadline + 1)
+    assert channel.verdict == ("failing", "lost")
+    channel.clock(deadline + WINDOW_MS)
+    assert channel.verdict == ("failing", "lost")
+    channel.clock(deadline + WINDOW_MS + 1)
+    assert channel.verdict == ("quiet", "quiet")
+
+
+def test_retracted_loss_fails_the_channel_no_more(channel: Channel) -> None:
+    """The message came after all."""
+    deadline = lose(channel)
+    channel.content("x", "sue", at=deadline + 1_000, lamport=START_LAMPORT + 2)
+    assert channel.totals.gaps_lost == 1
+    assert channel.verdict == ("ok", "ok")
+
+
+def test_one_of_two_losses_retracted_leaves_the_other(channel: Channel) -> None:
+    """Each loss is retracted alone."""
+    deadline = lose(channel)
+    channel.sync("sue", at=60_000, history=["anchor", ("y", "sue")])
+    channel.content("x", "sue", at=deadline + 1_000, lamport=START_LAMPORT + 2)
+    assert channel.verdict == ("failing", "lost")
+
+
+def test_tap_gap_fails_nothing(channel: Channel) -> None:
+    """The network had the message."""
+    deadline = lose(channel)
+    channel.sync("bob", at=70_000, history=["x"])
+    channel.clock(deadline + 1)
+    assert channel.totals.gaps_tap_gap == 1
+    assert channel.verdict == ("ok", "ok")
+
+
+def test_loss_comes_before_unacknowledged(channel: Channel) -> None:
+    """Of two reasons to fail the first is given."""
+    missed_messages(channel, 1, 1)
+    lose(channel)
+    channel.clock(360_001)
+    assert channel.totals.unacknowledged >= 1
+    assert channel.verdict == ("failing", "lost")
+
+
+@pytest.mark.parametrize(
+    ("messages", "missed", "verdict"),
+    [(20, 0, "ok"), (20, 1, "degraded"), (19, 1, "failing"), (1, 1, "failing")],
+)
+def test_more_than_five_percent_unacknowledged_fail_the_channel(
+    channel: Channel, messages: int, missed: int, verdict: str
+) -> None:
+    """Exactly 5 % degrade it only."""
+    deadline = missed_messages(channel, messages, missed)
+    channel.clock(deadline)
+    assert channel.verdict == ("ok", "ok")
+    channel.clock(deadline + 1)
+    assert channel.totals.unacknowledged == missed
+    assert channel.verdict == (verdict, "unacknowledged" if missed else "ok")
+
+
+def test_unwitnessed_messages_fail_nothing(channel: Channel) -> None:
+    """A message that nobody could acknowledge is no fault."""
+    channel.content("m", "alice", at=60_000)
+    channel.clock(180_001)
+    assert channel.totals.unwitnessed == 1
+    assert channel.verdict == ("ok", "ok")
+
+
+def test_unwitnessed_messages_are_among_those_whose_deadline_fell(
+    channel: Channel,
+) -> None:
+    """One unacknowledged of twenty is 5 %, whatever became of the others."""
+    channel.content("m", "alice", at=60_000, lamport=1_000)
+    channel.sync("bob", at=60_001, lamport=1_001)
+    for number in range(19):
+        channel.content(f"n{number}", "alice", at=60_002, lamport=1_002 + number)
+    channel.clock(190_000)
+    assert (channel.totals.unacknowledged, channel.totals.unwitnessed) == (1, 19)
+    assert channel.verdict == ("degraded", "unacknowledged")
+
+
+def test_unacknowledged_message_counts_for_a_window_from_its_deadline(
+    channel: Channel,
+) -> None:
+    """To the whole second; content elsewhere keeps the channel from being quiet."""
+    deadline = missed_messages(channel, 1, 1)
+    channel.content("late", "bob", at=700_000, lamport=9_001)
+    channel.clock(deadline + WINDOW_MS)
+    assert channel.verdict == ("failing", "unacknowledged")
+    channel.clock(deadline + WINDOW_MS + 1)
+    assert channel.verdict == ("ok", "ok")
+
+
+def test_share_is_that_of_the_window_alone(channel: Channel) -> None:
+    """Messages whose deadline fell before the window do not dilute it."""
+    for number in range(30):
+        channel.content(f"m{number}", "alice", at=60_000, lamport=1_000 + number)
+    named = [f"m{number}" for number in range(30)]
+    channel.sync("bob", at=60_000, lamport=9_000, history=named)
+    channel.content("n", "alice", at=120_000, lamport=9_001)
+    channel.sync("bob", at=121_000, lamport=9_002)
+    channel.clock(240_001)
+    assert channel.verdict == ("degraded", "unacknowledged")
+    channel.clock(180_000 + WINDOW_MS)
+    assert channel.verdict == ("degraded", "unacknowledged")
+    channel.clock(180_000 + WINDOW_MS + 1)
+    assert channel.verdict == ("failing", "unacknowledged")
+
+
+def test_open_gap_degrades_the_channel(channel: Channel) -> None:
+    """From the end of the settle time until the message comes."""
+    lose(channel)
+    channel.clock(62_000)
+    assert channel.verdict == ("ok", "ok")
+    channel.clock(62_001)
+    assert channel.verdict == ("degraded", "recovering")
+    channel.content("x", "sue", at=70_000, lamport=START_LAMPORT + 2)
+    assert channel.verdict == ("ok", "ok")
+
+
+def test_open_gap_comes_before_a_few_unacknowledged(channel: Channel) -> None:
+    """Of two reasons to be degraded the first is given."""
+    deadline = missed_messages(channel, 40, 1)
+    channel.sync("sue", at=deadline - 10_000, history=["m39", ("x", "sue")])
+    channel.clock(deadline + 1)
+    assert channel.totals.unacknowledged == 1
+    assert channel.verdict == ("degraded", "recovering")
+
+
+def test_many_unacknowledged_come_before_an_open_gap(channel: Channel) -> None:
+    """Failing comes before degraded."""
+    deadline = missed_messages(channel, 2, 1)
+    channel.sync("sue", at=deadline - 10_000, history=["m1", ("x", "sue")])
+    channel.clock(deadline + 1)
+    assert channel.totals.gaps_open == 1
+    assert channel.verdict == ("failing", "unacknowledged")
+
+
+def test_expired_repair_degrades_the_channel_for_a_window(channel: Channel) -> None:
+    """From the end of the repair window on."""
+    channel.sync("bob", at=70_000, requests=["x"])
+    channel.content("m", "alice", at=500_000)
+    expired = 70_000 + 135_000
+    channel.clock(expired + WINDOW_MS)
+    assert channel.verdict == ("degraded", "repair_expired")
+    channel.clock(expired + WINDOW_MS + 1)
+    assert channel.verdict == ("ok", "ok")
+
+
+def test_repair_expires_in_the_verdict_when_its_window_ends(channel: Channel) -> None:
+    """At the window's end it waits, a millisecond later the channel is degraded."""
+    channel.sync("bob", at=70_000, requests=["x"])
+    channel.clock(205_000)
+    assert channel.verdict == ("quiet", "quiet")
+    channel.clock(205_001)
+    assert channel.verdict == ("degraded", "repair_expired")
+
+
+def test_newest_expiry_counts(channel: Channel) -> None:
+    """A later one begins the window anew."""
+    channel.sync("bob", at=70_000, requests=["x"])
+    channel.sync("bob", at=400_000, requests=["y"])
+    channel.clock(70_000 + 135_000 + WINDOW_MS + 1)
+    assert channel.verdict == ("degraded", "repair_expired")
+    channel.clock(400_000 + 135_000 + WINDOW_MS + 1)
+    assert channel.verdict == ("quiet", "quiet")
+
+
+def test_unacknowledged_comes_before_an_expired_repair(channel: Channel) -> None:
+    """Both degrade; the order of the model decides."""
+    deadline = missed_messages(channel, 20, 1)
+    channel.sync("bob", at=61_000, requests=["x"])
+    channel.clock(deadline + 100_000)
+    assert channel.totals.repair_expired == 1
+    assert channel.verdict == ("degraded", "unacknowledged")
+
+
+# The clock alone.
+
+
+@pytest.mark.parametrize("scenario", ["loss", "missed", "expired", "quiet", "share"])
+def test_view_that_is_only_woken_changes_its_verdict_in_time(scenario: str) -> None:
+    """Woken at its own deadlines it has the verdict of one called every second."""
+
+    def begin() -> Channel:
+        channel = Channel.after_warm_up()
+        if scenario == "loss":
+            lose(channel)
+        elif scenario == "missed":
+            missed_messages(channel, 20, 1)
+        elif scenario == "expired":
+            channel.sync("bob", at=60_000, requests=["x"])
+        elif scenario == "quiet":
+            missed_messages(channel, 3, 0)
+        else:
+            missed_messages(channel, 30, 0)
+            channel.content("n", "alice", at=120_000, lamport=9_001)
+            channel.sync("bob", at=121_000, lamport=9_002)
+        return channel
+
+    woken, watched = begin(), begin()
+    changes = {}
+    while (deadline := woken.next_deadline_ms) is not None:
+        before = woken.verdict
+        assert woken.wake() == deadline
+        if woken.verdict != before:
+            changes[deadline + 1] = (before, woken.verdict)
+    assert changes
+    for moment, (before, after) in changes.items():
+        watched.clock(moment - 1)
+        assert watched.verdict == before
+        watched.clock(moment)
+        assert watched.verdict == after
+    assert watched.verdict == woken.verdict == ("quiet", "quiet")
