@@ -8,12 +8,14 @@ read to the end, and T is the least of the partitions' newest record times.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from itertools import accumulate
+from typing import NamedTuple, Protocol
 
 from connectors.kafka.offsets import TimedOffset
-from connectors.kafka.record import is_future
+from connectors.kafka.record import MAX_AHEAD_MS, is_future
 from connectors.kafka.settings import RecordsLost
 from streaming.position import PartitionPosition, Position
 
@@ -21,6 +23,8 @@ IDLE_PARTITION_MS = 30_000
 """A partition without a record for this long does not hold T back (model, 3)."""
 
 _FIRST_STRIDE_MS = 1_000
+_TRUSTED_STEP_MS = 10_000
+"""Twice the time between heartbeats."""
 _UNSAMPLED_ROWS = 500
 """So few records are read without asking for their size: it would cost a fetch."""
 
@@ -131,28 +135,74 @@ class Admission:
     ) -> Position:
         """The start, with added partitions, and without what is gone."""
         earliest = self.offsets.earliest(partitions)
-        placed = dict(start.partitions)
+        placed = {}
         skipped = start.skipped
+        for partition in start.partitions.keys() - set(partitions):
+            # Kafka takes no partition away: the topic was made anew.
+            self._lose(partition, 0, start.partitions[partition].next_offset)
         for partition in partitions:
             first = earliest[partition]
-            here = placed.get(partition)
+            here = start.partitions.get(partition)
             if here is None:
-                placed[partition] = PartitionPosition(first, 0, first)
-                continue
-            made_anew = here.next_offset > ends[partition] and not self._is_held(
-                partition, here.next_offset
-            )
-            if here.next_offset >= first and not made_anew:
-                continue
-            if not self.skip_lost:
-                raise RecordsLost(self.topic, partition, here.next_offset, first)
-            skipped += max(0, first - here.next_offset)
-            placed[partition] = here._replace(next_offset=first)
+                here = PartitionPosition(first, 0, first)
+            elif here.next_offset < first:
+                self._lose(partition, here.next_offset, first)
+                skipped += first - here.next_offset
+                here = here._replace(next_offset=first, first_offset=first)
+            elif here.next_offset > ends[partition]:
+                # A target may end before the start. What is held may not.
+                held = self.offsets.latest([partition])[partition]
+                if here.next_offset > held:
+                    self._lose(partition, held, here.next_offset)
+                    here = here._replace(next_offset=first, first_offset=first)
+            placed[partition] = here
         return replace(start, partitions=placed, skipped=skipped)
 
-    def _is_held(self, partition: int, offset: int) -> bool:
-        """Whether the topic, apart from a target, reaches up to an offset."""
-        return self.offsets.latest([partition])[partition] >= offset
+    def _lose(self, partition: int, first: int, end: int) -> None:
+        if not self.skip_lost:
+            raise RecordsLost(self.topic, partition, first, end)
+
+
+class _Cut(NamedTuple):
+    """Where all partitions reach one record time.
+
+    Attributes:
+        clock_ms: The time; nothing before it lies behind the cut.
+        next_ms: Time of the earliest record behind it; `clock_ms` if there is none.
+        ends: Offset of the first record with at least this time.
+        rows: Offsets from the batch's start to the ends.
+    """
+
+    clock_ms: int
+    next_ms: int
+    ends: dict[int, int]
+    rows: int
+
+
+class _Scan(NamedTuple):
+    """What reading told of the next records of a partition.
+
+    Attributes:
+        offsets: Of the records.
+        peaks: Greatest time up to each of them; the future ones have none.
+        end: Offset behind what was read.
+    """
+
+    offsets: list[int]
+    peaks: list[int]
+    end: int
+
+    @property
+    def peak_ms(self) -> int:
+        """Greatest time of all; 0 if none has one."""
+        return self.peaks[-1] if self.peaks else 0
+
+    def first_at_or_after(self, clock_ms: int) -> TimedOffset | None:
+        """The first record with at least a time."""
+        index = bisect_left(self.peaks, clock_ms)
+        if index == len(self.peaks):
+            return None
+        return TimedOffset(self.offsets[index], self.peaks[index])
 
 
 class _Batch:
@@ -168,24 +218,39 @@ class _Batch:
         self._admission = admission
         self._start = start
         self._starts = start.next_offsets()
-        self._ends = ends
+        self._ends = dict(ends)
         self._wall_ms = wall_ms
-        self._scans: dict[int, Sequence[TimedOffset]] = {}
+        self._scans: dict[int, _Scan] = {}
+        self._holds_record: dict[tuple[int, int], bool] = {}
         self._row_limit = 0
         # T may not pass what a scan that met the row limit has seen.
         self._ceiling_ms: int | None = None
 
     def end(self, drain: bool) -> Position:
-        starts = self._starts
+        found = None if drain else self._find_newest()
+        if found:
+            for partition, at in found.items():
+                # One that came since the ends were asked for belongs to the batch:
+                # else a scan would have to tell what is the newest before it.
+                self._ends[partition] = max(self._ends[partition], at.offset + 1)
         unread = {
-            p: end - starts[p] for p, end in self._ends.items() if end > starts[p]
+            p: end - self._starts[p]
+            for p, end in self._ends.items()
+            if end > self._starts[p]
         }
+        rows = sum(unread.values())
         self._row_limit = self._rows_within_limits(unread)
-        newest = self._newest()
-        latest_ms = max(self._start.clock_ms, _common_clock(newest, drain))
-        if sum(unread.values()) <= self._row_limit:
-            return self._position(latest_ms, self._ends, newest)
-        return self._aligned(latest_ms)
+        if drain and rows > self._row_limit:
+            # Not all can be read, so that T ends before the last record anyway.
+            return self._aligned(self._wall_ms + MAX_AHEAD_MS)
+        newest = self._newest(self._find_newest() if found is None else found)
+        clock_ms = max(self._start.clock_ms, _common_clock(newest, drain))
+        if rows <= self._row_limit:
+            return self._position(clock_ms, self._ends, newest)
+        end = self._aligned(clock_ms)
+        if end == self._start:
+            return self._beyond_clock(max(newest.values(), default=clock_ms))
+        return end
 
     def _rows_within_limits(self, unread: Mapping[int, int]) -> int:
         limits = self._admission.limits
@@ -196,35 +261,45 @@ class _Batch:
 
     def _aligned(self, latest_ms: int) -> Position:
         """The greatest T, at most the one given, whose records fit the limit."""
-        low_ms, low = self._start.clock_ms, self._ends_at(self._start.clock_ms)
-        if self._rows(low) > self._row_limit:
+        low = self._cut(self._start.clock_ms)
+        if low.rows > self._row_limit:
             # Late records alone are too many: they move no clock.
-            return self._position(low_ms, self._part_of(self._starts, low))
-        stride_ms, high_ms = _FIRST_STRIDE_MS, low_ms
-        while True:  # Gallop, from the first record after T on.
-            first_ms = max(high_ms, self._first_time_after(high_ms))
+            return self._position(low.clock_ms, self._part_of(self._starts, low.ends))
+        stride_ms = _FIRST_STRIDE_MS
+        while True:  # Gallop, from the earliest record behind the cut on.
             last_ms = self._lowered(latest_ms)
-            high_ms = min(first_ms + stride_ms, last_ms + 1)
-            high = self._ends_at(high_ms)
-            if self._rows(high) > self._row_limit:
+            low = low._replace(clock_ms=max(low.clock_ms, min(low.next_ms, last_ms)))
+            high = self._cut_up_to(low.clock_ms + stride_ms, latest_ms)
+            if high.rows > self._row_limit:
                 break
             last_ms = self._lowered(latest_ms)
-            if high_ms > last_ms:
-                return self._position(last_ms, high)
-            low_ms, low = high_ms, high
+            if high.clock_ms > last_ms:
+                return self._position(last_ms, high.ends)
+            low = high
             stride_ms *= 2
-        while high_ms - low_ms > 1 and self._rows(low) < self._row_limit * 3 // 4:
-            middle_ms = (low_ms + high_ms) // 2
-            middle = self._ends_at(middle_ms)
-            if self._rows(middle) > self._row_limit:
-                high_ms, high = middle_ms, middle
+        enough = max(1, self._row_limit * 3 // 4)
+        while high.clock_ms - low.clock_ms > 1 and low.rows < enough:
+            middle = self._cut((low.clock_ms + high.clock_ms) // 2)
+            if middle.rows > self._row_limit or (
+                middle.clock_ms > self._lowered(latest_ms)
+            ):
+                high = middle
             else:
-                low_ms, low = middle_ms, middle
-        if high_ms - low_ms > 1 or self._rows(low):
-            return self._position(low_ms, low)
+                low = middle
+        if high.clock_ms - low.clock_ms > 1 or low.rows:
+            return self._position(low.clock_ms, low.ends)
         # More records of one time than fit: cut inside them. T stays, and none of
         # them is later than it.
-        return self._position(low_ms, self._part_of(low, high))
+        return self._position(low.clock_ms, self._part_of(low.ends, high.ends))
+
+    def _beyond_clock(self, latest_ms: int) -> Position:
+        """A batch behind T, which a partition holds back that has fallen silent."""
+        ends = self._aligned(latest_ms).next_offsets()
+        newest = {
+            p: self._read_times(p, self._starts[p], end).peak_ms
+            for p, end in ends.items()
+        }
+        return self._position(self._start.clock_ms, ends, newest)
 
     def _lowered(self, clock_ms: int) -> int:
         if self._ceiling_ms is None:
@@ -261,86 +336,116 @@ class _Batch:
     def _rows(self, ends: Mapping[int, int]) -> int:
         return sum(end - self._starts[p] for p, end in ends.items())
 
-    def _ends_at(self, clock_ms: int) -> dict[int, int]:
-        """Where each partition's first record with at least this time lies."""
+    def _cut_up_to(self, clock_ms: int, latest_ms: int) -> _Cut:
+        """A cut that does not pass a T, which a scan on the way may lower."""
+        while True:
+            cut = self._cut(min(clock_ms, self._lowered(latest_ms) + 1))
+            if cut.clock_ms <= self._lowered(latest_ms) + 1:
+                return cut
+
+    def _cut(self, clock_ms: int) -> _Cut:
+        found = self._first_at_or_after(clock_ms)
+        ends = {
+            p: min(end, max(self._starts[p], found[p].offset)) if p in found else end
+            for p, end in self._scanned_ends().items()
+        }
+        times = [
+            at.timestamp_ms for p, at in found.items() if at.offset < self._ends[p]
+        ]
+        return _Cut(clock_ms, min(times, default=clock_ms), ends, self._rows(ends))
+
+    def _scanned_ends(self) -> dict[int, int]:
+        """Each partition's end, or that of its scan."""
+        return self._ends | {p: scan.end for p, scan in self._scans.items()}
+
+    def _first_at_or_after(self, clock_ms: int) -> dict[int, TimedOffset]:
+        """The first record of each partition with at least this time."""
+        unread = [p for p, end in self._ends.items() if end > self._starts[p]]
         found = self._admission.offsets.first_at_or_after(
-            [p for p in self._ends if p not in self._scans], clock_ms
+            [p for p in unread if p not in self._scans], clock_ms
         )
         for partition, at in found.items():
-            if at.offset < self._ends[partition] and self._is_future(at.timestamp_ms):
-                # The index cannot look behind a record from the future.
+            if at.offset < self._ends[partition] and self._is_hiding(
+                partition, at, clock_ms
+            ):
                 self._scan(partition)
-        ends = {}
-        for partition, end in self._ends.items():
-            if partition in self._scans:
-                ends[partition] = self._scanned_end(partition, clock_ms)
-            else:
-                offset = found[partition].offset if partition in found else end
-                ends[partition] = min(end, max(self._starts[partition], offset))
-        return ends
+        for partition, scan in self._scans.items():
+            found.pop(partition, None)
+            record = scan.first_at_or_after(clock_ms)
+            if record is not None:
+                found[partition] = record
+        return found
 
-    def _first_time_after(self, clock_ms: int) -> int:
-        """Time of the earliest unread record with at least this time."""
-        found = self._admission.offsets.first_at_or_after(list(self._ends), clock_ms)
-        times = [
-            at.timestamp_ms
-            for partition, at in found.items()
-            if at.offset < self._ends[partition]
-            and not self._is_future(at.timestamp_ms)
-        ]
-        return min(times, default=clock_ms)
+    def _find_newest(self) -> dict[int, TimedOffset]:
+        return self._admission.offsets.newest(list(self._ends))
 
-    def _newest(self) -> dict[int, int]:
+    def _newest(self, found: Mapping[int, TimedOffset]) -> dict[int, int]:
         """Greatest record time of each partition up to its end, Unix ms.
 
         Of a partition that had to be scanned, up to the end of the scan.
         """
-        found = self._admission.offsets.newest(list(self._ends))
         newest = {}
-        for partition, at in found.items():
-            here = self._start.partitions[partition]
-            read_ms = here.newest_ms
-            if here.next_offset >= self._ends[partition]:
-                known = read_ms
-            elif self._is_greatest(partition, at):
-                known = at.timestamp_ms
-            else:
-                scanned = map(self._valid_ms, self._scan(partition))
-                known = max(read_ms, max(scanned, default=0))
+        for partition, end in self._ends.items():
+            known = self._start.partitions[partition].newest_ms
+            at = found.get(partition)
+            if (
+                at is not None
+                and at.offset < end
+                and not self._is_hiding(partition, at, known)
+            ):
+                known = max(known, at.timestamp_ms)
+            elif end > self._starts[partition]:
+                known = max(known, self._scan(partition).peak_ms)
             if known:
                 newest[partition] = known
         return newest
 
-    def _is_greatest(self, partition: int, at: TimedOffset) -> bool:
-        """Whether the broker's newest record is the greatest up to the end."""
+    def _is_hiding(self, partition: int, at: TimedOffset, clock_ms: int) -> bool:
+        """Whether what the broker's index found moves no clock.
+
+        Then the index cannot tell of the records behind it.
+        """
         here = self._start.partitions[partition]
+        clock_ms = max(clock_ms, here.newest_ms, self._start.clock_ms)
         if at.offset < here.next_offset:
-            # Read already; if it moved no clock then, it was from the future.
-            return at.timestamp_ms <= max(here.newest_ms, self._start.clock_ms)
-        return at.offset < self._ends[partition] and not self._is_future(
-            at.timestamp_ms
+            # It moved none when it was read.
+            return at.timestamp_ms > clock_ms
+        if self._is_future(at.timestamp_ms):
+            return True
+        # The end of a transaction has the wall time of its commit. Few live records
+        # are so far ahead of the clock that they must be looked at.
+        return at.timestamp_ms - clock_ms > _TRUSTED_STEP_MS and not self._is_record(
+            partition, at.offset
         )
 
-    def _scan(self, partition: int) -> Sequence[TimedOffset]:
+    def _is_record(self, partition: int, offset: int) -> bool:
+        key = (partition, offset)
+        if key not in self._holds_record:
+            times = self._admission.scan_times(partition, offset, offset + 1)
+            self._holds_record[key] = bool(times)
+        return self._holds_record[key]
+
+    def _scan(self, partition: int) -> _Scan:
         if partition not in self._scans:
             start = self._starts[partition]
             end = min(self._ends[partition], start + self._row_limit)
-            scan = self._admission.scan_times(partition, start, end)
-            self._scans[partition] = scan
+            scan = self._scans[partition] = self._read_times(partition, start, end)
             if end < self._ends[partition]:
-                seen_ms = max(map(self._valid_ms, scan), default=0)
-                self._ceiling_ms = min(seen_ms, self._ceiling_ms or seen_ms)
+                ceilings = [scan.peak_ms]
+                if self._ceiling_ms is not None:
+                    ceilings.append(self._ceiling_ms)
+                self._ceiling_ms = min(ceilings)
         return self._scans[partition]
 
-    def _valid_ms(self, record: TimedOffset) -> int:
-        """A record's time; 0 if it lies in the future and moves no clock."""
-        return 0 if self._is_future(record.timestamp_ms) else record.timestamp_ms
-
-    def _scanned_end(self, partition: int, clock_ms: int) -> int:
-        for record in self._scans[partition]:
-            if self._valid_ms(record) >= clock_ms:
-                return record.offset
-        return min(self._ends[partition], self._starts[partition] + self._row_limit)
+    def _read_times(self, partition: int, start: int, end: int) -> _Scan:
+        records = self._admission.scan_times(partition, start, end)
+        times = (
+            0 if self._is_future(record.timestamp_ms) else record.timestamp_ms
+            for record in records
+        )
+        return _Scan(
+            [record.offset for record in records], list(accumulate(times, max)), end
+        )
 
     def _is_future(self, timestamp_ms: int) -> bool:
         return is_future(timestamp_ms, self._wall_ms)

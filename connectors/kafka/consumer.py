@@ -87,9 +87,10 @@ def _fetch_confluent(
                         records.append(_confluent_record(message))
                     if offset < wanted.end - 1:
                         continue
-                elif not _is_end_of_partition(settings, wanted, message):
-                    continue
-                elif offset < wanted.end:
+                elif (
+                    not _is_end_of_partition(settings, wanted, message)
+                    or offset < wanted.end
+                ):
                     continue
                 del open_ranges[wanted.partition]
                 # Not `pause`: the next assignment would still be paused.
@@ -204,8 +205,10 @@ def _fetch_kafka_python(
                 polled = consumer.poll(timeout_ms=_POLL_EMPTY_MS)
             except OffsetOutOfRangeError as error:
                 ((partition, offset), *_) = error.args[0].items()
-                end = open_ranges[partition].end
-                raise RecordsLost(*partition, offset, end) from error
+                wanted = open_ranges[partition]
+                raise RecordsLost(
+                    settings.topic, wanted.partition, offset, wanted.end
+                ) from error
             records = [
                 RawRecord(
                     partition.partition,

@@ -84,8 +84,6 @@ class DeadLetterWriter:
                 bootstrap_servers=self._settings.bootstrap.split(","),
                 acks="all",
                 max_request_size=MAX_MESSAGE_BYTES,
-                buffer_memory=2 * MAX_MESSAGE_BYTES,
-                delivery_timeout_ms=int(self._settings.timeout_s * 1000),
             )
         return self._producer
 

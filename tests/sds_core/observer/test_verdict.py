@@ -133,9 +133,9 @@ def test_tap_gap_fails_nothing(channel: Channel) -> None:
 
 def test_loss_comes_before_unacknowledged(channel: Channel) -> None:
     """Of two reasons to fail the first is given."""
+    deadline = lose(channel)
     missed_messages(channel, 1, 1)
-    lose(channel)
-    channel.clock(360_001)
+    channel.clock(deadline + 1)
     assert channel.totals.unacknowledged >= 1
     assert channel.verdict == ("failing", "lost")
 

@@ -1,0 +1,59 @@
+# The one list of commands; `make` shows them.
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+PYTEST := $(VENV)/bin/python -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	@python3 -c 'import sys; sys.exit("sds-monitor needs Python 3.11 or newer, python3 is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	python3 -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --upgrade 'pip>=25.1'
+	$(VENV)/bin/pip install --quiet --constraint constraints.txt --group dev --editable .
+	touch $@
+
+.PHONY: install
+install: $(VENV)/installed ## Virtual environment, dependencies, broker jars
+	@$(VENV)/bin/sds-monitor broker --fetch-only
+
+.PHONY: demo
+demo: install ## Real traffic through the whole product, truth beside findings
+	$(VENV)/bin/sds-monitor demo
+
+.PHONY: test
+test: install ## All tests, with real Kafka, Spark and Chromium
+	$(PYTEST)
+
+.PHONY: test-unit
+test-unit: install ## Tests that need neither Kafka, Spark nor a browser
+	$(PYTEST) -m "not kafka and not spark and not browser"
+
+.PHONY: check
+check: install lint type ## What CI checks beside the tests
+
+.PHONY: lint
+lint: install
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/codespell
+
+.PHONY: type
+type: install
+	$(VENV)/bin/mypy
+
+.PHONY: format
+format: install ## Rewrite the code in the house's style
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+
+.PHONY: recording
+recording: ## Make the shipped recording again (needs Node 20 and xz)
+	cd connectors/recording/generator && npm ci --silent && npm run --silent record
+
+.PHONY: constraints
+constraints: install ## Pin every dependency at its newest allowed version
+	$(VENV)/bin/pip install --quiet --upgrade --upgrade-strategy eager --group dev --editable .
+	$(VENV)/bin/pip freeze --exclude-editable > constraints.txt

@@ -1,0 +1,166 @@
+"""Flags, environment, files, errors and exit codes, as an operator meets them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from streaming.cli import group
+from streaming.cli.settings import config_option, setting
+
+
+def sds_monitor(
+    *arguments: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the command as a shell would."""
+    return subprocess.run(
+        [sys.executable, "-m", "streaming.cli", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=os.environ | environment,
+        check=False,
+    )
+
+
+@click.command("show")
+@config_option
+@setting("--some-name", default="default")
+@setting("--number", type=int)
+def show(some_name: str, number: int | None) -> None:
+    """A command that shows its settings."""
+    click.echo(f"{some_name} {number}")
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A file with one shared setting and one of the command's own."""
+    path = tmp_path / "config.toml"
+    path.write_text('some-name = "file"\nelsewhere = 1\n[show]\nnumber = 3\n')
+    return path
+
+
+def test_a_flag_wins_over_environment_file_and_default(config: Path) -> None:
+    """Settings come from the nearest place that gives them."""
+    run = CliRunner().invoke
+    assert run(show).output == "default None\n"
+    assert run(show, ["--config", str(config)]).output == "file 3\n"
+    environment = {"SDS_MONITOR_SOME_NAME": "environment"}
+    found = run(show, ["--config", str(config)], env=environment).output
+    assert found == "environment 3\n"
+    found = run(
+        show, ["--config", str(config), "--some-name", "flag"], env=environment
+    ).output
+    assert found == "flag 3\n"
+
+
+def test_a_file_with_a_setting_the_command_does_not_know_is_refused(
+    config: Path,
+) -> None:
+    """A misspelt setting in a command's own table is named, not ignored."""
+    config.write_text("[show]\nnumbr = 3\n")
+    result = CliRunner().invoke(show, ["--config", str(config)])
+    assert result.exit_code == 2
+    assert "numbr" in result.output
+    assert "number" in result.output
+
+
+def test_a_file_that_is_no_toml_is_named(config: Path) -> None:
+    """The error names the file."""
+    config.write_text("some-name = ")
+    result = CliRunner().invoke(show, ["--config", str(config)])
+    assert result.exit_code == 2
+    assert str(config) in result.output
+
+
+def test_every_flag_of_every_command_has_its_variable_and_an_example() -> None:
+    """Help shows an example; each flag can be given by SDS_MONITOR_*."""
+    with click.Context(group) as context:
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None
+            assert (command.epilog or "").startswith(f"Example: sds-monitor {name}")
+            for parameter in command.params:
+                flag = parameter.opts[0].removeprefix("--")
+                expected = "SDS_MONITOR_" + flag.replace("-", "_").upper()
+                assert parameter.envvar == expected
+
+
+def test_help_lists_the_commands_and_exit_codes() -> None:
+    """A newcomer sees what there is."""
+    found = sds_monitor("--help")
+    assert found.returncode == 0
+    for word in ("demo", "broker", "run", "Exit codes"):
+        assert word in found.stdout
+
+
+def test_the_version_is_that_of_the_project() -> None:
+    """One source for the version."""
+    project = tomllib.loads(Path("pyproject.toml").read_text())["project"]
+    assert sds_monitor("--version").stdout.split()[-1] == project["version"]
+    assert version("sds-monitor") == project["version"]
+
+
+def test_commands_without_spark_start_without_it() -> None:
+    """Help and broker do not import pyspark."""
+    code = (
+        "import sys\n"
+        "from streaming.cli import group\n"
+        "import streaming.cli.broker\n"
+        "sys.exit('pyspark' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run"], "--bootstrap"),
+        (["run", "--bootstrap", "x:1"], "--checkpoint"),
+        (["nonsense"], "nonsense"),
+        (
+            ["run", "--bootstrap", "x:1", "--checkpoint", "x", "--start", "soon"],
+            "'soon' is neither",
+        ),
+    ],
+)
+def test_wrong_use_is_one_line_and_code_2(arguments: list[str], said: str) -> None:
+    """The line says what is wrong."""
+    found = sds_monitor(*arguments)
+    assert found.returncode == 2
+    assert said in found.stderr
+    assert len(found.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.spark
+def test_kafka_that_does_not_answer_is_code_3(tmp_path: Path) -> None:
+    """The line says where Kafka was looked for."""
+    found = sds_monitor(
+        "run",
+        "--bootstrap",
+        "127.0.0.1:1",
+        "--checkpoint",
+        str(tmp_path),
+        "--kafka-timeout",
+        "2",
+    )
+    assert found.returncode == 3
+    assert found.stderr.strip().splitlines()[-1].startswith("sds-monitor: Kafka at")
+
+
+def test_java_that_is_missing_is_code_3_and_says_what_to_install(
+    tmp_path: Path,
+) -> None:
+    """One line, before anything is fetched."""
+    found = sds_monitor("broker", "--fetch-only", JAVA_HOME="", PATH=str(tmp_path))
+    assert found.returncode == 3
+    assert "Java 17" in found.stderr
+    assert len(found.stderr.strip().splitlines()) == 1

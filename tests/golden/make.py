@@ -1,0 +1,157 @@
+"""Writes the golden blobs of this version; `make golden` runs it.
+
+A blob once written is never changed: an older release's checkpoints hold the like.
+So only what is not there yet is written; ``--rewrite`` is for a version that no
+release has written so far.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from array import array
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from sds_core.observer import blob
+from sds_core.observer.channel_view import ChannelView
+from sds_core.observer.dead_letter_view import (
+    DeadLetter,
+    DeadLetterDigest,
+    DeadLetterView,
+)
+from sds_core.observer.tap_view import TapDigest, TapView
+from sds_core.wire import Dialect
+from tests.support.channel import digest_of, running_clocks
+from tests.support.frames import START_MS, FrameFactory, Record
+
+BLOBS = Path(__file__).parent / "blobs"
+
+VIEWS: dict[str, Any] = {
+    "channel": ChannelView,
+    "tap": TapView,
+    "dead_letters": DeadLetterView,
+}
+"""View by the first part of a blob's name."""
+
+
+def made() -> dict[str, Any]:
+    """The views whose blobs are golden, by name."""
+    return {
+        "channel.new": ChannelView(),
+        "channel.busy": _busy_channel(),
+        "channel.nim": _nim_channel(),
+        "tap.holes": _tap(),
+        "dead_letters.two": _dead_letters(),
+    }
+
+
+def _channel(records: list[Record], clock_ms: int) -> ChannelView:
+    view = ChannelView()
+    clocked = zip(records, running_clocks(records), strict=True)
+    view.apply([digest_of(clocked)], START_MS + clock_ms)
+    # Details have left the job when a blob is made.
+    view.take_details()
+    return view
+
+
+def _busy_channel() -> ChannelView:
+    """Something of everything, with much still open."""
+    frames = FrameFactory("golden")
+    repaired = frames.content("repaired", "sue", 104)
+    records = [
+        Record(0, frames.sync("", 100), "west", 1, 11),
+        Record(40_000, frames.content("anchor", "anna", 101), "west", 2, 12),
+        Record(40_100, frames.content("anchor", "anna", 101), "east", 1, 12),
+        Record(
+            41_000,
+            frames.sync(
+                "bob",
+                102,
+                history=["anchor", ("lost", "bob"), ("repaired", "sue"), "late"],
+                requests=["repaired", "open"],
+                holds=["anchor"],
+            ),
+            "west",
+            3,
+            13,
+        ),
+        Record(46_000, repaired, "west", 4, 14),
+        Record(50_000, repaired, "west", 5, 15),
+        Record(51_000, frames.content("late", "sue", 105), "west", 6, 16),
+        Record(345_000, frames.content("seen", "anna", 106), "west", 7, 17),
+        Record(346_000, frames.sync("bob", 107, holds=["seen"]), "west", 8, 18),
+        Record(347_000, frames.sync("carol", 107, holds=["seen"]), "west", 30, 30),
+        Record(350_000, frames.content("in flight", "anna", 108), "west", 9, 19),
+        Record(
+            351_000,
+            frames.sync("bob", 109, history=["seen", "missing"], requests=["missing"]),
+            "west",
+            10,
+            20,
+        ),
+        Record(352_000, frames.content("anchor", "bob", 101), "west", 11, 21),
+        Record(353_000, frames.ephemeral("zoe"), "west", 12, 22),
+    ]
+    return _channel(records, 355_000)
+
+
+def _nim_channel() -> ChannelView:
+    """The other dialect, without tap headers, still settling."""
+    frames = FrameFactory("golden", Dialect.NIM)
+    records = [
+        Record(0, frames.sync("nia", 5)),
+        Record(31_000, frames.content("anchor", "nia", 6)),
+        Record(
+            32_000,
+            frames.sync(
+                "noa", 7, history=["anchor", "x"], requests=["x"], holds=["anchor"]
+            ),
+        ),
+    ]
+    return _channel(records, 33_000)
+
+
+def _tap() -> TapView:
+    """One hole counted, one open."""
+    times = array("q", [START_MS + at for at in (0, 1_000, 20_000, 30_000)])
+    seqs = array("q", [1, 5, 6, 9])
+    view = TapView()
+    view.apply([TapDigest(times.tobytes(), seqs.tobytes())], START_MS + 31_000)
+    return view
+
+
+def _dead_letters() -> DeadLetterView:
+    view = DeadLetterView()
+    letters = [DeadLetter(3, 8, "protobuf_error"), DeadLetter(3, 9, "no_channel")]
+    view.apply([DeadLetterDigest(letters)], START_MS)
+    view.take_details()
+    return view
+
+
+def totals_of(view: Any) -> dict[str, Any]:
+    """The totals by name, as JSON can hold them."""
+    names = [field.name for field in msgspec.structs.fields(view.totals)]
+    return dict(zip(names, msgspec.to_builtins(view.totals), strict=True))
+
+
+def main() -> None:
+    """Write what is not there yet."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rewrite", action="store_true", help="also what is there")
+    rewrite = parser.parse_args().rewrite
+    folder = BLOBS / f"v{blob.VERSION}"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, view in made().items():
+        path = folder / f"{name}.bin"
+        if path.exists() and not rewrite:
+            continue
+        path.write_bytes(view.to_blob())
+        totals = json.dumps(totals_of(view), indent=1, sort_keys=True)
+        (folder / f"{name}.json").write_text(totals + "\n")
+
+
+if __name__ == "__main__":
+    main()

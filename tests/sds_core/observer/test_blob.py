@@ -1,0 +1,161 @@
+"""The versioned form of a view, and blobs of every version ever written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from sds_core.observer import blob
+from sds_core.observer.channel_view import ChannelView
+from sds_core.observer.dead_letter_view import DeadLetterView
+from sds_core.observer.tap_view import TapView
+from sds_core.observer.totals import ChannelTotals, DeadLetterTotals, TapTotals
+from tests.golden.make import VIEWS, made
+from tests.support.channel import Channel
+from tests.support.frames import START_MS
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "blobs"
+BLOBS = sorted(GOLDEN.glob("v*/*.bin"))
+
+View = ChannelView | TapView | DeadLetterView
+
+
+class Totals(msgspec.Struct, array_like=True):
+    """Totals of an older release, with one field less."""
+
+    first: int = 0
+
+
+class NewTotals(msgspec.Struct, array_like=True):
+    """The same with a field added at the end."""
+
+    first: int = 0
+    second: int = 7
+
+
+def test_blob_begins_with_the_length_of_the_totals() -> None:
+    """Four bytes, big-endian; then the totals alone can be read."""
+    data = blob.pack(Totals(5), NewTotals(1, 2))
+    length = int.from_bytes(data[: blob.LENGTH_BYTES], "big")
+    assert msgspec.msgpack.decode(data[4 : 4 + length], type=Totals) == Totals(5)
+    assert blob.unpack(blob.VERSION, data, Totals, NewTotals) == (
+        Totals(5),
+        NewTotals(1, 2),
+    )
+
+
+def test_fields_added_later_take_their_default() -> None:
+    """So that a blob of an older release can be read."""
+    data = blob.pack(Totals(5), Totals(6))
+    assert blob.unpack(blob.VERSION, data, NewTotals, NewTotals) == (
+        NewTotals(5, 7),
+        NewTotals(6, 7),
+    )
+
+
+def test_blob_of_a_newer_version_is_refused() -> None:
+    """With the version in the error and in its message."""
+    data = blob.pack(Totals(5), Totals(6))
+    with pytest.raises(blob.UnknownBlobVersion, match="version 2") as caught:
+        blob.unpack(2, data, Totals, Totals)
+    assert caught.value.version == 2
+
+
+@pytest.mark.parametrize("view", [ChannelView, TapView, DeadLetterView])
+def test_every_view_refuses_a_newer_version(view: type[View]) -> None:
+    """None guesses at what it does not know."""
+    with pytest.raises(blob.UnknownBlobVersion):
+        view.from_blob(blob.VERSION + 1, view().to_blob())
+
+
+@pytest.mark.parametrize("view", [ChannelView, TapView, DeadLetterView])
+def test_new_view_round_trips(view: type[View]) -> None:
+    """An empty view is the same after its blob."""
+    data = view().to_blob()
+    again = view.from_blob(blob.VERSION, data)
+    assert again.totals == view().totals
+    assert again.to_blob() == data
+
+
+def test_packing_changes_nothing() -> None:
+    """A view that was packed goes on as one that was not."""
+    view = ChannelView()
+    view.apply([], START_MS)
+    assert view.to_blob() == view.to_blob()
+    assert view.totals.clock_ms == START_MS
+
+
+# Golden blobs: tests/golden/make.py writes those of a new version or a new case.
+
+
+def test_golden_blobs_exist_for_every_version() -> None:
+    """Every version up to this one can be read, and is tested."""
+    versions = {int(path.parent.name[1:]) for path in BLOBS}
+    assert versions == set(range(1, blob.VERSION + 1))
+    assert {path.name.partition(".")[0] for path in BLOBS} >= set(VIEWS)
+
+
+@pytest.mark.parametrize("path", BLOBS, ids=lambda p: f"{p.parent.name}-{p.stem}")
+def test_golden_blob_has_its_totals(path: Path) -> None:
+    """All figures that the release knew that wrote it; newer ones are at default."""
+    expected = json.loads(path.with_suffix(".json").read_text())
+    view_type = VIEWS[path.name.partition(".")[0]]
+    view = view_type.from_blob(int(path.parent.name[1:]), path.read_bytes())
+    found = msgspec.to_builtins(view.totals)
+    names = [field.name for field in msgspec.structs.fields(view.totals)]
+    totals = dict(zip(names, found, strict=True))
+    assert {name: totals[name] for name in expected} == expected
+    defaults = msgspec.to_builtins(type(view.totals)())
+    for name, default in zip(names, defaults, strict=True):
+        if name not in expected:
+            assert totals[name] == default, name
+
+
+@pytest.mark.parametrize("path", BLOBS, ids=lambda p: f"{p.parent.name}-{p.stem}")
+def test_golden_blob_can_be_primed_from_its_totals(path: Path) -> None:
+    """The totals are read without decoding the view."""
+    types = {
+        "channel": ChannelTotals, "tap": TapTotals, "dead_letters": DeadLetterTotals,
+    }  # fmt: skip
+    kind = path.name.partition(".")[0]
+    data = path.read_bytes()
+    totals = blob.unpack_totals(blob.totals_part(data), types[kind])
+    version = int(path.parent.name[1:])
+    assert totals == VIEWS[kind].from_blob(version, data).totals
+
+
+@pytest.mark.parametrize("name", sorted(made()))
+def test_view_from_a_golden_blob_goes_on_as_one_never_packed(name: str) -> None:
+    """What the blob keeps is all that the future depends on."""
+    path = GOLDEN / "v1" / f"{name}.bin"
+    old = VIEWS[name.partition(".")[0]].from_blob(1, path.read_bytes())
+    fresh = made()[name]
+    for _ in range(100):
+        assert old.next_deadline_ms == fresh.next_deadline_ms
+        if fresh.next_deadline_ms is None:
+            break
+        clock_ms = fresh.next_deadline_ms + 1
+        old.apply([], clock_ms)
+        fresh.apply([], clock_ms)
+        assert old.totals == fresh.totals
+    assert old.next_deadline_ms is None
+
+
+def test_state_of_every_part_survives_its_blob() -> None:
+    """Evidence given before and after packing adds up: witnesses, mentions, L0."""
+    # The driver packs and unpacks between any two calls and compares.
+    channel = Channel.after_warm_up()
+    channel.content("anchor", "anna", at=60_000, lamport=101)
+    channel.sync("bob", at=61_000, history=["anchor", "x"], requests=["x", "y"])
+    channel.sync("carol", at=62_000, history=["x"], holds=["anchor"])
+    channel.content("x", "sue", at=65_000, observer="tap", seq=4, waku_hash="1")
+    channel.content("x", "sue", at=66_000, observer="tap", seq=5, waku_hash="2")
+    channel.rest()
+    totals = channel.totals
+    assert totals.gaps_repaired == 1
+    assert (totals.repair_answered, totals.repair_redundant) == (1, 1)
+    assert totals.repair_expired == 1
+    assert totals.acknowledged_definite == 2

@@ -1,0 +1,289 @@
+"""A channel's view as a whole: time, batches, and a slow reference beside it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sds_core.observer import blob
+from sds_core.observer.acknowledgements import DefiniteAcknowledgement
+from sds_core.observer.channel_view import ChannelView
+from sds_core.observer.digest import ChannelDigest
+from sds_core.observer.report import channel_report
+from sds_core.observer.totals import ChannelTotals, Histogram
+from sds_core.wire import Dialect
+from tests.support.channel import (
+    Channel,
+    assert_identities,
+    digest_of,
+    running_clocks,
+)
+from tests.support.frames import START_MS, Record
+from tests.support.reference import Reference
+from tests.support.traffic import LONG_PAUSES_MS, Scene, play, scenes
+
+CAREFUL = settings(
+    max_examples=250,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+"""The same examples everywhere, for as long as a busy machine can bear."""
+
+END_PAUSES_MS = (0, 1, 2_001, 30_000, 120_001, 135_001, 300_001, 600_000, 700_000)
+
+
+# By hand: time.
+
+
+def test_view_without_records_knows_nothing() -> None:
+    """It warms up, and no deadline is pending."""
+    view = ChannelView()
+    view.apply([], START_MS)
+    assert view.totals == ChannelTotals(clock_ms=START_MS)
+    assert view.next_deadline_ms is None
+
+
+def test_clock_never_goes_back() -> None:
+    """An admission time before the clock is ignored, as is a late record's."""
+    channel = Channel()
+    channel.clock(5_000)
+    channel.clock(4_000)
+    assert channel.totals.clock_ms == START_MS + 5_000
+    channel.sync("alice", at=1_000)
+    assert channel.totals.clock_ms == START_MS + 5_000
+
+
+def test_records_move_the_clock_before_the_admission_time_does() -> None:
+    """The clock is the greater of both."""
+    channel = Channel()
+    channel.sync("alice", at=9_000)
+    channel.clock(3_000)
+    assert channel.totals.clock_ms == START_MS + 9_000
+
+
+def test_deadlines_fire_before_a_later_frame_is_applied() -> None:
+    """The frame that moves the clock past a deadline comes too late for it."""
+    channel = Channel.after_warm_up()
+    channel.content("m", "alice", at=60_000)
+    channel.sync("bob", at=60_001, lamport=2_000)
+    channel.sync("bob", at=180_001, history=["m"])
+    assert channel.totals.unacknowledged == 1
+    assert channel.totals.acknowledged_in_time == 0
+
+
+def test_duplicate_moves_the_clock_all_the_same() -> None:
+    """Its time was read; nothing else about it counts."""
+    channel = Channel.after_warm_up()
+    frame = channel.content("m", "alice", at=60_000, observer="tap", seq=1)
+    channel.take(frame, at=180_001, observer="tap", seq=1)
+    assert channel.totals.unwitnessed == 1
+    assert channel.totals.last_event_ms == START_MS + 60_000
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+def test_idle_channel_rests_at_last(dialect: Dialect) -> None:
+    """Woken by its own deadlines only, it ends every wait and then wants none."""
+    channel = Channel(dialect=dialect)
+    channel.sync("", at=0, lamport=1)
+    channel.content("anchor", "anna", at=40_000, lamport=2)
+    channel.content("last", "anna", at=41_000, lamport=3)
+    channel.sync(
+        "bob", at=42_000, lamport=4, history=["anchor", ("x", "bob")], requests=["y"]
+    )
+    wakes = 0
+    while channel.next_deadline_ms is not None:
+        channel.wake()
+        wakes += 1
+    assert wakes < 15
+    totals = channel.totals
+    assert (totals.in_flight, totals.gaps_open) == (0, 0)
+    assert (totals.unacknowledged, totals.gaps_lost, totals.repair_expired) == (1, 1, 1)
+    assert channel.verdict == ("quiet", "quiet")
+
+
+def test_next_deadline_is_the_earliest() -> None:
+    """End of the warm-up, settle time, deadlines of message, repair and gap."""
+    channel = Channel()
+    channel.sync("", at=0, lamport=1)
+    assert channel.next_deadline_ms == 29_999
+    channel.clock(40_000)
+    assert channel.next_deadline_ms is None
+    channel.content("anchor", "anna", at=40_000, lamport=2)
+    assert channel.next_deadline_ms == 160_000
+    channel.sync("bob", at=41_000, history=["anchor", "x"], requests=["x"])
+    assert channel.next_deadline_ms == 43_000
+    channel.clock(43_001)
+    assert channel.next_deadline_ms == 160_000
+    channel.clock(160_001)
+    assert channel.next_deadline_ms == 41_000 + 135_000
+    channel.clock(176_001)
+    assert channel.next_deadline_ms == 41_000 + 300_000
+    channel.clock(341_001)
+    assert channel.next_deadline_ms == 40_000 + 600_000
+
+
+def test_frames_of_two_partitions_are_taken_by_their_clocks() -> None:
+    """Partition and offset decide only between equal clocks."""
+    frames = Channel().frames
+    first = [Record(0, frames.sync("", 1)), Record(40_000, frames.sync("", 1))]
+    m = Record(60_000, frames.content("m", "alice"))
+    ack = Record(61_000, frames.sync("bob", history=["m"]))
+    digests = [
+        digest_of([(r, r.at) for r in (*first, ack)], partition=1),
+        digest_of([(m, m.at)], partition=0),
+    ]
+    for order in (digests, digests[::-1]):
+        view = ChannelView()
+        view.apply(order, START_MS + 61_000)
+        assert view.totals.definite_latency.sum_ms == 1_000
+
+
+# Properties.
+
+
+def batch(
+    records: list[tuple[Record, int]], first_offset: int, splits: Iterator[int]
+) -> list[ChannelDigest]:
+    """The records of one batch as the digests of its chunks, in any order."""
+    chunks: list[ChannelDigest] = []
+    begin = 0
+    for end in range(1, len(records) + 1):
+        if end == len(records) or next(splits) == 0:
+            chunks.append(digest_of(records[begin:end], first_offset + begin))
+            begin = end
+    return chunks[::-1] if next(splits) % 2 else chunks
+
+
+Found = tuple[ChannelTotals, dict[str, Any], list[DefiniteAcknowledgement]]
+
+
+def at_once(records: list[Record], end_ms: int) -> Found:
+    """All records as one batch."""
+    view = ChannelView()
+    clocked = list(zip(records, running_clocks(records), strict=True))
+    view.apply([digest_of(clocked)], START_MS + end_ms)
+    return view.totals, channel_report(view.totals), view.take_details()
+
+
+def in_batches(records: list[Record], end_ms: int, data: st.DataObject) -> Found:
+    """The records cut at random, with blobs and clock-only calls between batches."""
+    clocked = list(zip(records, running_clocks(records), strict=True))
+    drawn = data.draw(
+        st.lists(st.integers(0, 7), min_size=len(records) * 2, max_size=len(records) * 2)
+    )
+    cuts, splits = drawn[: len(records)], itertools.cycle(drawn[len(records) :] or [0])
+    view, details = ChannelView(), []
+    begin = 0
+    for end, cut in enumerate(cuts, start=1):
+        if cut > 2 and end < len(records):
+            continue
+        clock = clocked[end - 1][1]
+        digests = batch(clocked[begin:end], begin, splits)
+        # T is at most the record time up to which everything was read.
+        view.apply(digests, START_MS + data.draw(st.sampled_from((0, clock))))
+        begin = end
+        assert_identities(view.totals)
+        details += view.take_details()
+        if cut < 2:
+            view = ChannelView.from_blob(blob.VERSION, view.to_blob())
+        following = clocked[end][1] if end < len(records) else end_ms
+        if cut == 1 and following > clock:
+            between = data.draw(st.integers(clock, following))
+            view.apply([], START_MS + between)
+            assert_identities(view.totals)
+    view.apply([], START_MS + end_ms)
+    return view.totals, channel_report(view.totals), details + view.take_details()
+
+
+@CAREFUL
+@given(scenes(LONG_PAUSES_MS), st.sampled_from(END_PAUSES_MS), st.data())
+def test_cutting_the_records_into_batches_changes_nothing(
+    scene: Scene, pause_ms: int, data: st.DataObject
+) -> None:
+    """Same totals, same report, same details, however often a view is packed."""
+    records = play(scene)
+    end_ms = max((record.at for record in records), default=0) + pause_ms
+    assert in_batches(records, end_ms, data) == at_once(records, end_ms)
+
+
+@CAREFUL
+@given(scenes(LONG_PAUSES_MS))
+def test_view_that_wakes_itself_is_never_behind(scene: Scene) -> None:
+    """Woken at its deadlines it has the figures of one woken by the next record."""
+    records = play(scene)
+    end_ms = max((record.at for record in records), default=0) + 10_000_000
+    view = ChannelView()
+    clocks = [*running_clocks(records), end_ms]
+    for offset, record in enumerate(records):
+        clocked = [(record, clocks[offset])]
+        view.apply([digest_of(clocked, offset)], START_MS + clocks[offset])
+        while (deadline := view.next_deadline_ms) is not None:
+            assert deadline >= view.totals.clock_ms
+            if deadline >= START_MS + clocks[offset + 1]:
+                break
+            view.apply([], deadline + 1)
+            assert_identities(view.totals)
+    before_the_end = view.totals.verdict, view.totals.in_flight, view.totals.gaps_open
+    assert view.next_deadline_ms is None
+    view.apply([], START_MS + end_ms)
+    after = view.totals.verdict, view.totals.in_flight, view.totals.gaps_open
+    assert after == before_the_end
+    assert (view.totals, channel_report(view.totals)) == at_once(records, end_ms)[:2]
+
+
+@CAREFUL
+@given(scenes(max_steps=30), st.data())
+def test_replayed_records_change_nothing(scene: Scene, data: st.DataObject) -> None:
+    """A batch that Kafka delivers again is all duplicates."""
+    records = play(scene)
+    end_ms = max((record.at for record in records), default=0)
+    place = data.draw(st.integers(0, len(records)))
+    again = [record._replace(at=record.at) for record in records[:place]]
+    twice = records[:place] + again + records[place:]
+    assert at_once(twice, end_ms) == at_once(records, end_ms)
+
+
+@CAREFUL
+@given(scenes(LONG_PAUSES_MS))
+def test_blob_is_the_whole_view(scene: Scene) -> None:
+    """Unpacked, it packs to the same bytes and has the same totals."""
+    records = play(scene)
+    view = ChannelView()
+    clocked = list(zip(records, running_clocks(records), strict=True))
+    view.apply([digest_of(clocked)], START_MS)
+    data = view.to_blob()
+    again = ChannelView.from_blob(blob.VERSION, data)
+    assert again.totals == view.totals
+    assert again.to_blob() == data
+    assert blob.unpack_totals(blob.totals_part(data), ChannelTotals) == view.totals
+
+
+def figures_of(totals: ChannelTotals) -> dict[str, Any]:
+    """The totals as the reference gives them, with relative times."""
+    found = {name: getattr(totals, name) for name in totals.__struct_fields__}
+    for name in ("first_event", "last_event", "oldest_in_flight"):
+        at = found.pop(f"{name}_ms")
+        found[name] = None if at is None else at - START_MS
+    for name, value in found.items():
+        if isinstance(value, Histogram):
+            found[name] = (value.counts, value.sum_ms)
+    found["verdict"] = (totals.verdict.value, found.pop("verdict_reason"))
+    return found
+
+
+@CAREFUL
+@given(scenes(), st.sampled_from(END_PAUSES_MS))
+def test_figures_are_those_of_a_slow_reference(scene: Scene, pause_ms: int) -> None:
+    """Recomputed from the whole list of records, as the model says."""
+    records = play(scene, longest_ms=2_800_000)
+    end_ms = max((record.at for record in records), default=0) + pause_ms
+    totals, _, _ = at_once(records, end_ms)
+    expected = Reference(records, end_ms).figures()
+    found = figures_of(totals)
+    assert {name: found[name] for name in expected} == expected

@@ -1,0 +1,51 @@
+"""Undecodable records of one partition, by reason (observer model, section 1)."""
+
+from __future__ import annotations
+
+from sds_core.observer import blob
+from sds_core.observer.dead_letter_view import (
+    DeadLetter,
+    DeadLetterDigest,
+    DeadLetterView,
+)
+
+LETTERS = [
+    DeadLetter(0, 4, "protobuf_error"),
+    DeadLetter(0, 5, "no_channel"),
+    DeadLetter(0, 9, "protobuf_error"),
+]
+
+
+def test_letters_are_counted_by_reason() -> None:
+    """Over all digests of all batches."""
+    view = DeadLetterView()
+    view.apply([DeadLetterDigest(LETTERS[:2]), DeadLetterDigest(LETTERS[2:])], 0)
+    view.apply([], 5)
+    assert view.totals.by_reason == {"protobuf_error": 2, "no_channel": 1}
+
+
+def test_letters_are_passed_on_once() -> None:
+    """In their order; the next call gives only newer ones."""
+    view = DeadLetterView()
+    view.apply([DeadLetterDigest(LETTERS[:2])], 0)
+    assert view.take_details() == LETTERS[:2]
+    assert view.take_details() == []
+    view.apply([DeadLetterDigest(LETTERS[2:])], 0)
+    assert view.take_details() == LETTERS[2:]
+
+
+def test_counts_go_on_from_the_blob() -> None:
+    """Letters already passed on do not come again."""
+    view = DeadLetterView()
+    view.apply([DeadLetterDigest(LETTERS)], 0)
+    again = DeadLetterView.from_blob(blob.VERSION, view.to_blob())
+    assert again.take_details() == []
+    again.apply([DeadLetterDigest(LETTERS[:1])], 0)
+    assert again.totals.by_reason == {"protobuf_error": 3, "no_channel": 1}
+
+
+def test_no_clock_moves_them() -> None:
+    """The view never wants to be woken."""
+    view = DeadLetterView()
+    view.apply([DeadLetterDigest(LETTERS)], 0)
+    assert view.next_deadline_ms is None

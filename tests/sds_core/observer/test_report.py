@@ -1,0 +1,184 @@
+"""The report (contract, 5)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from sds_core.observer.report import build_report, channel_report
+from sds_core.observer.snapshot import JobFigures, Snapshot
+from sds_core.observer.totals import ChannelTotals, Verdict
+from tests.sds_core.observer.test_totals import numbered_totals
+
+CHANNEL_KEYS = {
+    "frames", "messages", "replicas", "rebroadcasts", "acknowledged",
+    "acknowledged_in_time", "unacknowledged", "unwitnessed", "in_flight",
+    "message_id_collisions", "gaps", "repair", "ack_latency_ms",
+    "repair_response_ms", "gap_ms", "participants", "verdict", "reason",
+}  # fmt: skip
+
+
+def leaves(value: Any) -> list[Any]:
+    """All values that hold no others."""
+    if isinstance(value, dict):
+        return [leaf for part in value.values() for leaf in leaves(part)]
+    if isinstance(value, list):
+        return [leaf for part in value for leaf in leaves(part)]
+    return [value]
+
+
+def test_report_has_the_words_of_the_contract() -> None:
+    """One object over all channels; totals have no verdict, but the undecodable."""
+    snapshot = Snapshot(
+        channels={"a": numbered_totals(1), "b": numbered_totals(10)},
+        undecodable={"no_channel": 2},
+    )
+    report = build_report(snapshot, generated_at_ms=5)
+    assert set(report) == {"schema", "generated_at", "window", "totals", "channels"}
+    assert (report["schema"], report["generated_at"]) == (1, 5)
+    assert set(report["channels"]) == {"a", "b"}
+    assert CHANNEL_KEYS <= set(report["channels"]["a"])
+    assert CHANNEL_KEYS - {"verdict", "reason"} <= set(report["totals"])
+    assert not {"verdict", "reason"} & set(report["totals"])
+    assert report["totals"]["undecodable"] == {"no_channel": 2}
+    assert report["totals"]["messages"] == 11 * report["channels"]["a"]["messages"]
+
+
+def test_report_can_be_written_without_floats() -> None:
+    """Only integers, texts and nulls, with sorted keys."""
+    snapshot = Snapshot(channels={"a": numbered_totals(1), "b": ChannelTotals()})
+    report = build_report(snapshot, 5, {"a": [("m", 7)]})
+    text = json.dumps(report, sort_keys=True)
+    assert json.loads(text) == report
+    assert {type(leaf) for leaf in leaves(report)} <= {int, str, type(None)}
+
+
+def test_window_is_that_of_all_channels() -> None:
+    """Null where nothing was seen."""
+    channels = {
+        "a": ChannelTotals(first_event_ms=3, last_event_ms=5),
+        "b": ChannelTotals(first_event_ms=4, last_event_ms=9),
+    }
+    report = build_report(Snapshot(channels=channels), 0)
+    assert report["window"] == {"first_event": 3, "last_event": 9}
+    report = build_report(Snapshot(), 0)
+    assert report["window"] == {"first_event": None, "last_event": None}
+
+
+def test_every_figure_stands_under_its_own_word() -> None:
+    """No two figures are mixed up."""
+    totals = numbered_totals(1)
+    totals.frames = {"content.spec": 1, "content.nim": 2, "sync.nim": 4}
+    totals.verdict, totals.verdict_reason = Verdict.DEGRADED, "recovering"
+    report = channel_report(totals)
+    assert report["frames"] == {"content": 3, "sync": 4, "ephemeral": 0}
+    assert report["rebroadcasts"] == {
+        "repair": totals.rebroadcasts_repair,
+        "retry": totals.rebroadcasts_retry,
+    }
+    assert report["acknowledged"] == {
+        "definite": totals.acknowledged_definite,
+        "probable": totals.acknowledged_probable,
+    }
+    assert report["gaps"] == {
+        name: getattr(totals, f"gaps_{name}") for name in report["gaps"]
+    }
+    assert set(report["gaps"]) == {
+        "opened", "late", "repaired", "recovered_late", "lost", "tap_gap", "open",
+        "retracted",
+    }  # fmt: skip
+    assert report["repair"] == {
+        name: getattr(totals, f"repair_{name}") for name in report["repair"]
+    }
+    assert set(report["repair"]) == {
+        "requests", "requests_for_received", "answered", "expired", "responses",
+        "redundant",
+    }  # fmt: skip
+    for name in (
+        "messages", "replicas", "acknowledged_in_time", "unacknowledged",
+        "unwitnessed", "in_flight", "message_id_collisions", "participants",
+    ):  # fmt: skip
+        assert report[name] == getattr(totals, name)
+    for found, histogram in (
+        (report["ack_latency_ms"]["definite"], totals.definite_latency),
+        (report["ack_latency_ms"]["probable"], totals.probable_latency),
+        (report["repair_response_ms"], totals.repair_response),
+        (report["gap_ms"], totals.gap_duration),
+    ):
+        assert (found["count"], found["sum"]) == (histogram.count, histogram.sum_ms)
+        assert set(found) == {"count", "sum", "p50", "p95", "p99"}
+    assert (report["verdict"], report["reason"]) == ("degraded", "recovering")
+
+
+def test_percentiles_come_from_the_histogram() -> None:
+    """The upper bound of the bucket; null in the open one and of nothing."""
+    totals = ChannelTotals()
+    for latency in (*[100] * 90, *[3_000] * 8, *[700_000] * 2):
+        totals.definite_latency.observe(latency)
+    found = channel_report(totals)["ack_latency_ms"]
+    assert found["definite"] == {
+        "count": 100, "sum": 1_433_000, "p50": 250, "p95": 5_000, "p99": None,
+    }  # fmt: skip
+    assert found["probable"] == {
+        "count": 0, "sum": 0, "p50": None, "p95": None, "p99": None,
+    }  # fmt: skip
+
+
+def test_detail_gives_every_latency_and_exact_percentiles() -> None:
+    """Nearest rank, in each channel and over all; probable ones stay as they are."""
+    a, b = ChannelTotals(), ChannelTotals()
+    for latency in (900, 100, 300):
+        a.definite_latency.observe(latency)
+    b.definite_latency.observe(5_001)
+    details = {"a": [("m", 900), ("n", 100), ("o", 300)], "b": [("p", 5_001)]}
+    report = build_report(Snapshot(channels={"a": a, "b": b}), 0, details)
+    found = report["channels"]["a"]
+    assert found["ack_latencies"] == [["m", 900], ["n", 100], ["o", 300]]
+    assert found["ack_latency_ms"]["definite"] == {
+        "count": 3, "sum": 1_300, "p50": 300, "p95": 900, "p99": 900,
+    }  # fmt: skip
+    assert report["totals"]["ack_latency_ms"]["definite"] == {
+        "count": 4, "sum": 6_301, "p50": 300, "p95": 5_001, "p99": 5_001,
+    }  # fmt: skip
+    assert "ack_latencies" not in report["totals"]
+
+
+def test_channel_without_details_has_none() -> None:
+    """An empty list, and percentiles of nothing."""
+    report = build_report(Snapshot(channels={"a": ChannelTotals()}), 0, {})
+    assert report["channels"]["a"]["ack_latencies"] == []
+    assert report["channels"]["a"]["ack_latency_ms"]["definite"]["p50"] is None
+
+
+def test_report_without_detail_names_no_messages() -> None:
+    """Ids leave the job only when they are asked for."""
+    report = build_report(Snapshot(channels={"a": ChannelTotals()}), 0)
+    assert "ack_latencies" not in report["channels"]["a"]
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "ok"),
+    [
+        (Snapshot(job=JobFigures(running=True)), True),
+        (Snapshot(), False),
+        (Snapshot(job=JobFigures(running=True, event_time_lag_seconds=60.0)), True),
+        (Snapshot(job=JobFigures(running=True, event_time_lag_seconds=60.1)), False),
+        *(
+            (
+                Snapshot(
+                    job=JobFigures(running=True),
+                    channels={"a": ChannelTotals(verdict=verdict)},
+                ),
+                verdict not in (Verdict.FAILING, Verdict.BLIND),
+            )
+            for verdict in Verdict
+        ),
+    ],
+)
+def test_one_number_says_whether_everything_is_fine(
+    snapshot: Snapshot, ok: bool
+) -> None:
+    """Nothing failing, nothing blind, running and not behind."""
+    assert snapshot.ok is ok

@@ -1,0 +1,194 @@
+"""One tap: its numbers, its silences and its heartbeats (observer model, 8)."""
+
+from __future__ import annotations
+
+from array import array
+
+import pytest
+
+from sds_core.observer import blob
+from sds_core.observer.digest import NO_SEQ
+from sds_core.observer.tap_view import MAX_HOLE, TapDigest, TapView
+from tests.support.frames import START_MS
+
+
+def digest(*records: tuple[int, int]) -> TapDigest:
+    """Records of the tap in one partition: relative time and number."""
+    times = array("q", [START_MS + at for at, _ in records])
+    seqs = array("q", [seq for _, seq in records])
+    return TapDigest(times.tobytes(), seqs.tobytes())
+
+
+class Tap:
+    """A view that is packed into its blob and unpacked again at every call."""
+
+    def __init__(self) -> None:
+        self._packed = TapView().to_blob()
+
+    @property
+    def view(self) -> TapView:
+        """The view."""
+        return TapView.from_blob(blob.VERSION, self._packed)
+
+    def apply(self, *digests: TapDigest, clock_ms: int) -> None:
+        """One batch."""
+        view = self.view
+        view.apply(digests, START_MS + clock_ms)
+        self._packed = view.to_blob()
+
+    def take(self, *records: tuple[int, int]) -> None:
+        """Records of one partition, with the clock at the last of them."""
+        self.apply(digest(*records), clock_ms=max(at for at, _ in records))
+
+    @property
+    def figures(self) -> tuple[int, int | None]:
+        """Missing records and when the newest hole was found, relative."""
+        totals = self.view.totals
+        hole_ms = totals.last_hole_ms
+        return totals.missing_records, None if hole_ms is None else hole_ms - START_MS
+
+
+@pytest.fixture
+def tap() -> Tap:
+    """A tap of which nothing is known."""
+    return Tap()
+
+
+def test_numbers_without_a_hole_are_healthy(tap: Tap) -> None:
+    """In whatever order they lie in one batch, over all partitions."""
+    tap.apply(digest((0, 1), (2_000, 3)), digest((1_000, 2), (3_000, 4)), clock_ms=3_000)
+    tap.apply(clock_ms=100_000)
+    assert tap.figures == (0, None)
+    assert tap.view.totals.last_seen_ms == START_MS + 3_000
+
+
+def test_heartbeats_are_exempt_from_duplicates(tap: Tap) -> None:
+    """A heartbeat repeats the last number: it is seen, and nothing else."""
+    tap.take((0, 7), (5_000, 7), (10_000, 7), (20_000, 7), (30_000, 8))
+    tap.apply(clock_ms=100_000)
+    assert tap.figures == (0, None)
+    assert tap.view.totals.last_seen_ms == START_MS + 30_000
+
+
+@pytest.mark.parametrize(("silent_ms", "hole"), [(15_000, None), (15_001, 15_001)])
+def test_silence_of_more_than_fifteen_seconds_is_a_hole(
+    tap: Tap, silent_ms: int, hole: int | None
+) -> None:
+    """Between two consecutive records, found by the second of them."""
+    tap.take((0, 1))
+    tap.take((silent_ms, 2))
+    assert tap.figures == (0, hole)
+
+
+def test_first_record_is_no_silence(tap: Tap) -> None:
+    """Nothing is known of the time before it."""
+    tap.take((0, 1))
+    assert tap.figures == (0, None)
+
+
+def test_silence_at_the_end_is_not_yet_between_two_records(tap: Tap) -> None:
+    """The clock alone finds no hole between two records."""
+    tap.take((0, 1))
+    tap.apply(clock_ms=1_000_000)
+    assert tap.figures == (0, None)
+    assert tap.view.next_deadline_ms is None
+
+
+def test_missing_numbers_count_when_absent_for_fifteen_seconds(tap: Tap) -> None:
+    """By the clock alone: at 15 s they may still come, a millisecond later not."""
+    tap.take((0, 1), (1_000, 5))
+    assert tap.view.next_deadline_ms == START_MS + 16_000
+    tap.apply(clock_ms=16_000)
+    assert tap.figures == (0, None)
+    tap.apply(clock_ms=16_001)
+    assert tap.figures == (3, 16_000)
+    assert tap.view.next_deadline_ms is None
+
+
+@pytest.mark.parametrize(
+    ("come", "missing"),
+    [([2, 3, 4], 0), ([4, 3, 2], 0), ([2], 2), ([3], 2), ([4], 2), ([2, 4], 1), ([], 3)],
+)
+def test_numbers_that_come_in_time_are_not_missing(
+    tap: Tap, come: list[int], missing: int
+) -> None:
+    """From another partition, at the deadline at the latest, in any order."""
+    tap.take((0, 1), (1_000, 5))
+    for seq in come:
+        tap.take((16_000, seq))
+    tap.apply(clock_ms=16_001)
+    assert tap.figures[0] == missing
+
+
+def test_number_that_comes_too_late_takes_nothing_back(tap: Tap) -> None:
+    """It was missing when it was counted."""
+    tap.take((0, 1), (1_000, 3), (16_000, 3))
+    tap.apply(clock_ms=16_001)
+    tap.take((16_002, 2))
+    assert tap.figures == (1, 16_000)
+
+
+def test_each_hole_has_its_own_deadline(tap: Tap) -> None:
+    """The older one counts first."""
+    tap.take((0, 1), (1_000, 3), (2_000, 6))
+    tap.apply(clock_ms=16_001)
+    assert tap.figures == (1, 16_000)
+    tap.apply(clock_ms=17_001)
+    assert tap.figures == (3, 17_000)
+
+
+def test_records_themselves_move_the_clock(tap: Tap) -> None:
+    """A hole counts before a later record is taken."""
+    tap.take((0, 1), (1_000, 3), (15_000, 4), (16_001, 2))
+    assert tap.figures == (1, 16_000)
+
+
+def test_first_number_opens_no_hole(tap: Tap) -> None:
+    """A tap is met in the middle of its numbers."""
+    tap.take((0, 1_000))
+    tap.apply(clock_ms=100_000)
+    assert tap.figures == (0, None)
+
+
+def test_number_zero_is_a_number(tap: Tap) -> None:
+    """The numbers after it are missing if they do not come."""
+    tap.take((0, 0), (1_000, 2))
+    tap.apply(clock_ms=100_000)
+    assert tap.figures[0] == 1
+
+
+def test_records_without_numbers_keep_the_tap_alive(tap: Tap) -> None:
+    """They are records of it, and open no holes."""
+    tap.take((0, 1), (10_000, NO_SEQ), (20_000, 2))
+    tap.apply(clock_ms=100_000)
+    assert tap.figures == (0, None)
+
+
+@pytest.mark.parametrize(("missing", "counted"), [(MAX_HOLE, MAX_HOLE), (MAX_HOLE + 1, 0)])
+def test_huge_jump_is_a_tap_that_began_anew(
+    tap: Tap, missing: int, counted: int
+) -> None:
+    """So many records are not lost at once."""
+    tap.take((0, 1), (1_000, 2 + missing))
+    tap.apply(clock_ms=100_000)
+    assert tap.figures[0] == counted
+
+
+def test_two_batches_at_an_aligned_clock_are_as_one() -> None:
+    """Wherever the admission time cuts the records of two partitions."""
+    east = [(0, 1), (4_000, 5), (9_000, 8), (30_000, 10), (46_000, 14)]
+    west = [(1_000, 2), (5_000, 6), (20_000, 9), (31_000, 11), (60_000, 15)]
+    whole = Tap()
+    whole.apply(digest(*east), digest(*west), clock_ms=60_000)
+    assert whole.figures == (3, 24_000)
+    for cut in range(0, 60_001, 500):
+        tap = Tap()
+        for clock_ms, part in (
+            (cut, lambda at, cut=cut: at < cut),
+            (60_000, lambda at, cut=cut: at >= cut),
+        ):
+            digests = [
+                digest(*(r for r in records if part(r[0]))) for records in (east, west)
+            ]
+            tap.apply(*digests, clock_ms=clock_ms)
+        assert tap.view.totals == whole.view.totals

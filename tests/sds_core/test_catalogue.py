@@ -1,0 +1,231 @@
+"""Every metric once, with the names of the contract (section 4)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+import pytest
+
+from sds_core.catalogue import (
+    CHANNEL_METRICS,
+    SNAPSHOT_METRICS,
+    TAP_METRICS,
+    Kind,
+    Metric,
+)
+from sds_core.observer.snapshot import JobFigures, Snapshot
+from sds_core.observer.totals import ChannelTotals, Histogram, TapTotals, Verdict
+from sds_core.wire import Reason
+from tests.sds_core.observer.test_totals import numbered_totals
+
+ALL: tuple[Metric[Any], ...] = (*CHANNEL_METRICS, *TAP_METRICS, *SNAPSHOT_METRICS)
+
+
+def source_of(metric: Metric[Any]) -> Any:
+    """Figures from which every sample of the metric can be read."""
+    totals = numbered_totals(1)
+    totals.oldest_in_flight_ms = 1_500
+    if metric in CHANNEL_METRICS:
+        return totals
+    if metric in TAP_METRICS:
+        return TapTotals(5_000, 3, 4)
+    job = JobFigures(event_time_lag_seconds=1.5)
+    return Snapshot(channels={"a": totals}, labels=("a",), job=job)
+
+
+def samples(name: str, source: Any) -> dict[tuple[str, ...], Any]:
+    """The samples of one metric."""
+    (metric,) = [metric for metric in ALL if metric.name == name]
+    found = list(metric.samples(source))
+    assert len({labels for labels, _ in found}) == len(found)
+    return dict(found)
+
+
+def test_every_name_occurs_once() -> None:
+    """One line of the table each."""
+    names = [metric.name for metric in ALL]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("metric", ALL, ids=lambda m: m.name)
+def test_name_and_help_follow_the_conventions(metric: Metric[Any]) -> None:
+    """Suffix by type, base units, one sentence of help, no ids as labels."""
+    assert re.fullmatch(r"sds_[a-z_]+[a-z]", metric.name)
+    assert metric.name.endswith("_total") == (metric.kind is Kind.COUNTER)
+    assert "_ms" not in metric.name
+    if metric.kind is Kind.HISTOGRAM:
+        assert metric.name.endswith("_seconds")
+    assert re.fullmatch(r"[^.]+(\.\d[^.]*)?\.", metric.help)
+    allowed = {
+        "kind", "dialect", "cause", "evidence", "outcome", "redundant", "verdict",
+        "reason", "version",
+    }  # fmt: skip
+    assert set(metric.labels) <= allowed
+
+
+@pytest.mark.parametrize("metric", ALL, ids=lambda m: m.name)
+def test_samples_have_the_labels_and_the_type_of_their_metric(
+    metric: Metric[Any],
+) -> None:
+    """A value for every label; histograms only where the type says so."""
+    found = list(metric.samples(source_of(metric)))
+    assert found
+    for labels, value in found:
+        assert len(labels) == len(metric.labels)
+        assert all(type(label) is str for label in labels)
+        assert isinstance(value, Histogram) == (metric.kind is Kind.HISTOGRAM)
+        assert not isinstance(value, bool)
+
+
+@pytest.mark.parametrize("metric", CHANNEL_METRICS, ids=lambda m: m.name)
+def test_counters_of_a_new_channel_begin_at_zero(
+    metric: Metric[ChannelTotals],
+) -> None:
+    """A series that is there from the beginning can be rated from zero."""
+    found = list(metric.samples(ChannelTotals()))
+    if metric.kind is Kind.COUNTER:
+        assert found
+        assert {value for _, value in found} == {0}
+
+
+def test_channel_figures_stand_under_their_own_names() -> None:
+    """No two figures are mixed up: each has a number of its own."""
+    t = numbered_totals(1)
+    t.frames = {"content.spec": 3, "sync.nim": 5}
+    expected = {
+        "sds_replicas_total": {(): t.replicas},
+        "sds_rebroadcasts_total": {
+            ("repair",): t.rebroadcasts_repair,
+            ("retry",): t.rebroadcasts_retry,
+        },
+        "sds_messages_total": {(): t.messages},
+        "sds_messages_acknowledged_total": {
+            ("definite",): t.acknowledged_definite,
+            ("probable",): t.acknowledged_probable,
+        },
+        "sds_ack_latency_seconds": {
+            ("definite",): t.definite_latency,
+            ("probable",): t.probable_latency,
+        },
+        "sds_messages_acknowledged_in_time_total": {(): t.acknowledged_in_time},
+        "sds_messages_unacknowledged_total": {(): t.unacknowledged},
+        "sds_messages_unwitnessed_total": {(): t.unwitnessed},
+        "sds_messages_in_flight": {(): t.in_flight},
+        "sds_dependency_gaps_opened_total": {(): t.gaps_opened},
+        "sds_dependency_gaps_closed_total": {
+            ("late",): t.gaps_late,
+            ("repaired",): t.gaps_repaired,
+            ("recovered_late",): t.gaps_recovered_late,
+            ("lost",): t.gaps_lost,
+            ("tap_gap",): t.gaps_tap_gap,
+        },
+        "sds_dependency_losses_retracted_total": {(): t.gaps_retracted},
+        "sds_dependencies_missing": {(): t.gaps_open},
+        "sds_dependency_gap_seconds": {(): t.gap_duration},
+        "sds_repair_requests_total": {(): t.repair_requests},
+        "sds_repair_requests_for_received_total": {
+            (): t.repair_requests_for_received
+        },
+        "sds_repair_episodes_total": {
+            ("answered",): t.repair_answered,
+            ("expired",): t.repair_expired,
+        },
+        "sds_repair_responses_total": {
+            ("false",): t.repair_answered,
+            ("true",): t.repair_redundant,
+        },
+        "sds_repair_response_seconds": {(): t.repair_response},
+        "sds_message_id_collisions_total": {(): t.message_id_collisions},
+    }
+    for name, wanted in expected.items():
+        assert samples(name, t) == wanted, name
+    assert samples("sds_frames_total", t) == {
+        (kind, dialect): {("content", "spec"): 3, ("sync", "nim"): 5}.get(
+            (kind, dialect), 0
+        )
+        for kind in ("content", "sync", "ephemeral")
+        for dialect in ("spec", "nim")
+    }
+
+
+def test_every_counter_of_the_totals_is_exported() -> None:
+    """A figure that is kept and never shown would be of no use."""
+    t = numbered_totals(1)
+    shown = [value for metric in CHANNEL_METRICS for _, value in metric.samples(t)]
+    not_exported = {"clock_ms", "participants", "remembered_evicted"}
+    for field in msgspec.structs.fields(ChannelTotals):
+        value = getattr(t, field.name)
+        counted = type(value) is int or isinstance(value, Histogram)
+        if counted and field.name not in not_exported:
+            assert value in shown, field.name
+
+
+def test_verdict_is_one_for_one_of_six() -> None:
+    """All six are always there."""
+    totals = ChannelTotals(verdict=Verdict.QUIET)
+    assert samples("sds_channel_verdict", totals) == {
+        ("ok",): 0, ("degraded",): 0, ("failing",): 0, ("quiet",): 1, ("blind",): 0,
+        ("warming_up",): 0,
+    }  # fmt: skip
+
+
+def test_oldest_in_flight_is_in_seconds_and_absent_if_none() -> None:
+    """A gauge of nothing leaves its series out."""
+    name = "sds_oldest_unacknowledged_timestamp_seconds"
+    assert samples(name, ChannelTotals()) == {}
+    assert samples(name, ChannelTotals(oldest_in_flight_ms=1_500)) == {(): 1.5}
+
+
+def test_tap_is_seen_in_seconds() -> None:
+    """Prometheus counts in base units."""
+    totals = TapTotals(last_seen_ms=2_500, missing_records=4)
+    assert samples("sds_tap_last_seen_timestamp_seconds", totals) == {(): 2.5}
+    assert samples("sds_tap_missing_records_total", totals) == {(): 4}
+
+
+def test_undecodable_frames_are_there_for_every_reason() -> None:
+    """Also a reason that only another version knew keeps its count."""
+    found = samples(
+        "sds_undecodable_frames_total",
+        Snapshot(undecodable={"no_channel": 3, "of old": 2}),
+    )
+    assert {reason.value for reason in Reason} | {"of old"} == {r for (r,) in found}
+    assert found["no_channel",] == 3
+    assert found["of old",] == 2
+    assert sum(found.values()) == 5
+
+
+def test_figures_of_the_job_stand_under_their_own_names() -> None:
+    """As the snapshot has them."""
+    snapshot = Snapshot(
+        channels={
+            "a": ChannelTotals(verdict=Verdict.OK),
+            "b": ChannelTotals(verdict=Verdict.OK),
+            "c": ChannelTotals(verdict=Verdict.FAILING),
+        },
+        labels=("a", "b"),
+        job=JobFigures(
+            running=True,
+            records=2,
+            records_behind=3,
+            event_time_lag_seconds=4.5,
+            state_bytes=6,
+            restarts=7,
+            version="1.2",
+        ),
+    )
+    expected = {
+        "records_total": 2, "records_behind": 3, "event_time_lag_seconds": 4.5,
+        "state_bytes": 6, "restarts_total": 7, "state_channels": 3,
+        "dropped_label_channels": 1, "ok": 0,
+    }  # fmt: skip
+    for name, value in expected.items():
+        assert samples(f"sds_monitor_{name}", snapshot) == {(): value}, name
+    assert samples("sds_monitor_build", snapshot) == {("1.2",): 1}
+    assert samples("sds_channels", snapshot) == {
+        ("ok",): 2, ("degraded",): 0, ("failing",): 1, ("quiet",): 0, ("blind",): 0,
+        ("warming_up",): 0,
+    }  # fmt: skip
+    assert samples("sds_monitor_event_time_lag_seconds", Snapshot()) == {}

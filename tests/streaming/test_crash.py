@@ -1,0 +1,102 @@
+"""SIGKILL at any moment, then a start on the same checkpoint: nothing has happened."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.kafka.settings import KafkaSettings
+from connectors.recording.player import make_topic, play
+from connectors.recording.recording import load_recording
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
+
+COMMAND = [sys.executable, "-m", "streaming.cli", "run", "--metrics-port", "0"]
+
+
+@pytest.fixture(scope="module")
+def recorded(module_topic: Callable[..., KafkaSettings]) -> KafkaSettings:
+    """A topic that holds the recording, and one record that cannot be decoded."""
+    records = load_recording()
+    kafka = module_topic(partitions=0)
+    make_topic(records, kafka)
+    play(records, kafka)
+    return kafka
+
+
+def start(kafka: KafkaSettings, directory: Path) -> subprocess.Popen[bytes]:
+    """The monitor as an operator starts it, in a process group of its own."""
+    options = {
+        "--bootstrap": kafka.bootstrap,
+        "--topic": kafka.topic,
+        "--checkpoint": str(directory / "checkpoint"),
+        "--report": str(directory / "report.json"),
+        "--max-batch-records": "200",
+    }
+    arguments = [word for option in options.items() for word in option]
+    return subprocess.Popen(
+        [*COMMAND, *arguments, "--until-caught-up", "--report-detail"],
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+    )
+
+
+def finish(kafka: KafkaSettings, directory: Path) -> dict[str, Any]:
+    """Run the monitor to its end, and read its report."""
+    with start(kafka, directory) as process:
+        assert process.wait(120) == 0
+    report = json.loads((directory / "report.json").read_text())
+    assert isinstance(report, dict)
+    del report["generated_at"]
+    return report
+
+
+def kill_in_batch(
+    process: subprocess.Popen[bytes], checkpoint: Path, batch: int
+) -> int:
+    """Kill everything while a batch is planned and not committed; gives the batch."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        assert process.poll() is None, "it ended before it could be killed"
+        planned = newest(checkpoint / "offsets")
+        if planned >= batch and newest(checkpoint / "commits") < planned:
+            # Somewhere inside the batch, not always at its first moment.
+            time.sleep(0.05 * (planned % 4))
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(10)
+            return planned
+        time.sleep(0.005)
+    pytest.fail("no batch was found under way")
+
+
+def newest(directory: Path) -> int:
+    """The newest batch of which a checkpoint directory holds a file."""
+    if not directory.is_dir():
+        return -1
+    return max(
+        (int(f.name) for f in directory.iterdir() if f.name.isdigit()), default=-1
+    )
+
+
+@pytest.mark.timeout(600)
+def test_killed_three_times_it_reports_as_if_nothing_had_happened(
+    recorded: KafkaSettings, tmp_path: Path
+) -> None:
+    """The interrupted batch is read again; no figure is lost or counted twice."""
+    (tmp_path / "undisturbed").mkdir()
+    undisturbed = finish(recorded, tmp_path / "undisturbed")
+    batch = 0
+    for _ in range(3):
+        process = start(recorded, tmp_path)
+        batch = 1 + kill_in_batch(process, tmp_path / "checkpoint", batch)
+    assert finish(recorded, tmp_path) == undisturbed
+    assert undisturbed["totals"]["messages"] == 282

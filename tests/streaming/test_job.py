@@ -1,0 +1,326 @@
+"""The whole way of a record, on real Kafka and real Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import NewPartitions
+
+from connectors.kafka.consumer import Client
+from connectors.kafka.settings import KafkaSettings, RecordsLost
+from connectors.recording.player import make_topic, play
+from connectors.recording.recording import (
+    RecordedRecord,
+    compare,
+    load_recording,
+    load_truth,
+)
+from sds_core.wire import Dialect, Frame, HistoryEntry, encode
+from streaming.cli.run import served, wall_ms
+from streaming.query import CheckpointInUse, CheckpointMismatch, JobFailed
+from tests.streaming.conftest import wait_for_end, wait_until
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+Topic = Callable[..., KafkaSettings]
+Drain = Callable[..., dict[str, Any]]
+Live = Callable[..., Any]
+
+T0 = 1_768_478_430_000
+
+
+def a_frame(
+    message_id: str,
+    sender: str = "ana",
+    lamport: int = T0,
+    history: tuple[str, ...] = (),
+    channel: str = "town",
+) -> bytes:
+    """A content frame on the wire."""
+    return encode(
+        Frame.build(
+            Dialect.SPEC,
+            message_id=message_id,
+            channel_id=channel,
+            sender_id=sender,
+            lamport=lamport,
+            causal_history=[HistoryEntry(name) for name in history],
+            content=b"hello",
+        )
+    )
+
+
+def produce(kafka: KafkaSettings, *records: dict[str, Any]) -> None:
+    """Write records one after the other to partition 0, or the one named."""
+    producer = KafkaProducer(
+        bootstrap_servers=kafka.bootstrap, max_request_size=32 * 1024 * 1024
+    )
+    for record in records:
+        producer.send(kafka.topic, **({"partition": 0} | record)).get(30)
+    producer.close()
+
+
+def heartbeat(time_ms: int, partition: int = 0, seq: int = 0) -> dict[str, Any]:
+    """A heartbeat of one tap."""
+    headers = [("kind", b"heartbeat"), ("observer", b"tap"), ("seq", b"%d" % seq)]
+    return {
+        "value": b"",
+        "headers": headers,
+        "timestamp_ms": time_ms,
+        "partition": partition,
+    }
+
+
+@pytest.fixture(scope="module")
+def recording() -> list[RecordedRecord]:
+    """The shipped recording."""
+    return load_recording()
+
+
+@pytest.fixture
+def recorded(topic: Topic, recording: list[RecordedRecord]) -> KafkaSettings:
+    """A topic that holds the recording."""
+    kafka = topic(partitions=0)
+    make_topic(recording, kafka)
+    play(recording, kafka)
+    return kafka
+
+
+@pytest.mark.slow
+def test_the_report_equals_the_truth_however_it_is_read(
+    recorded: KafkaSettings, drain: Drain
+) -> None:
+    """Both clients, one batch or many, give the truth and the same report."""
+    whole = drain(recorded, "whole", report_detail=True)
+    assert [one for one in compare(load_truth(), whole) if not one.same] == []
+    truth = load_truth()["channels"]
+    for channel, report in whole["channels"].items():
+        found = sorted(map(tuple, report["ack_latencies"]))
+        assert found == sorted(map(tuple, truth[channel]["ack_latencies"]))
+    many = drain(recorded, "many", report_detail=True, rows=173)
+    other = drain(
+        recorded, "other", report_detail=True, rows=600, client=Client.KAFKA_PYTHON
+    )
+    assert json.dumps(many, sort_keys=True) == json.dumps(whole, sort_keys=True)
+    assert json.dumps(other, sort_keys=True) == json.dumps(whole, sort_keys=True)
+
+
+def test_a_drained_checkpoint_goes_on_and_counts_nothing_twice(
+    recorded: KafkaSettings, drain: Drain
+) -> None:
+    """A second run with nothing new reports the same from the checkpoint alone."""
+    first = drain(recorded)
+    assert drain(recorded) == first
+
+
+def test_figures_go_on_after_a_restart_and_are_served(
+    recorded: KafkaSettings, drain: Drain, live: Live
+) -> None:
+    """The exporter is primed from the checkpoint before anything new is read."""
+    report = drain(recorded)
+    with live(recorded) as job, served(job, "127.0.0.1", 0) as url:
+        scraped = httpx.get(f"{url}/metrics").text
+        assert f'sds_messages_total{{channel="town-square"}} {157.0}' in scraped
+        assert "sds_monitor_restarts_total 1.0" in scraped
+        assert httpx.get(f"{url}/readyz").status_code == 200
+    assert report["channels"]["town-square"]["messages"] == 157
+
+
+def test_whatever_is_wrong_with_a_record_is_counted_and_the_query_goes_on(
+    topic: Topic, drain: Drain
+) -> None:
+    """Each kind of bad record gets its reason and its copy in the dead letters."""
+    kafka = topic()
+    good = {"key": b"town", "timestamp_ms": T0}
+    future_ms = wall_ms() + 50 * 60_000
+    produce(
+        kafka,
+        good | {"value": a_frame("a")},
+        good | {"value": b"\xff\xff garbage"},
+        good | {"value": a_frame("b")[:-3]},
+        good | {"value": b"x" * 20_000_000},
+        good | {"value": b""},
+        good | {"value": a_frame("c"), "key": b"elsewhere"},
+        good | {"value": a_frame("d"), "timestamp_ms": future_ms},
+        good | {"value": a_frame("e"), "headers": [("seq", b"minus one")]},
+        good | {"value": a_frame("f"), "timestamp_ms": T0 + 1, "key": None},
+        heartbeat(T0 + 200_000),
+    )
+    report = drain(kafka)
+    assert report["totals"]["undecodable"] == {
+        "protobuf_error": 2,
+        "too_large": 1,
+        "empty_value": 1,
+        "channel_mismatch": 1,
+        "future_timestamp": 1,
+        "bad_header": 1,
+    }
+    assert report["channels"]["town"]["frames"]["content"] == 2
+    assert list(report["channels"]) == ["town"]
+    assert report["window"] == {"first_event": T0, "last_event": T0 + 1}
+    letters = read_all(kafka, f"{kafka.topic}.dead-letter")
+    by_reason = {dict(r.headers)["dead-letter-reason"].decode(): r for r in letters}
+    assert len(letters) == 7
+    assert by_reason["too_large"].value == b""
+    assert dict(by_reason["too_large"].headers)["dead-letter-size"] == b"20000000"
+    mismatch = by_reason["channel_mismatch"]
+    assert (mismatch.key, mismatch.value) == (b"elsewhere", a_frame("c"))
+    assert mismatch.timestamp == T0
+    source = dict(mismatch.headers)["dead-letter-source"].decode()
+    assert source == f"{kafka.topic}:0:5"
+
+
+def read_all(kafka: KafkaSettings, topic: str) -> list[Any]:
+    """All records of a topic with one partition."""
+    consumer = KafkaConsumer(
+        bootstrap_servers=kafka.bootstrap,
+        auto_offset_reset="earliest",
+        group_id=None,
+    )
+    partition = TopicPartition(topic, 0)
+    consumer.assign([partition])
+    end = consumer.end_offsets([partition])[partition]
+    found: list[Any] = []
+    while len(found) < end:
+        for records in consumer.poll(1000).values():
+            found += records
+    consumer.close()
+    return found
+
+
+def test_silence_does_not_silence_a_deadline(topic: Topic, live: Live) -> None:
+    """Heartbeats on other partitions alone bring a quiet channel to its deadline."""
+    kafka = topic(partitions=2)
+    produce(
+        kafka,
+        {"value": a_frame("a"), "timestamp_ms": T0},
+        {"value": a_frame("b", "ben", T0 + 9), "timestamp_ms": T0 + 9},
+        heartbeat(T0 + 1_000, 1),
+    )
+    with live(kafka) as job:
+        wait_until(job, lambda: "town" in job.board.snapshot.channels)
+        assert job.board.snapshot.channels["town"].in_flight == 2
+        produce(kafka, heartbeat(T0 + 120_000, 0), heartbeat(T0 + 120_000, 1))
+        wait_until(job, lambda: job.progress.fired_ms == T0 + 120_000)
+        # An acknowledgement at exactly the deadline would still be in time.
+        assert job.board.snapshot.channels["town"].in_flight == 2
+        produce(kafka, heartbeat(T0 + 130_000, 0), heartbeat(T0 + 130_000, 1))
+        wait_until(job, lambda: job.progress.fired_ms == T0 + 130_000)
+        totals = job.board.snapshot.channels["town"]
+        assert (totals.unacknowledged, totals.unwitnessed) == (1, 1)
+
+
+def test_partitions_added_to_a_running_job_are_read(topic: Topic, live: Live) -> None:
+    """A partition that did not exist at the start is read from its first record."""
+    kafka = topic()
+    produce(kafka, {"value": a_frame("a"), "timestamp_ms": T0})
+    with live(kafka) as job:
+        wait_until(job, lambda: "town" in job.board.snapshot.channels)
+        admin = KafkaAdminClient(bootstrap_servers=kafka.bootstrap)
+        admin.create_partitions({kafka.topic: NewPartitions(3)})
+        admin.close()
+        value = a_frame("b", channel="village")
+        produce(kafka, {"value": value, "timestamp_ms": T0 + 1, "partition": 2})
+        wait_until(job, lambda: "village" in job.board.snapshot.channels)
+
+
+def test_records_gone_before_they_were_read_stop_the_job_unless_told(
+    topic: Topic, drain: Drain
+) -> None:
+    """Retention is found out and named; going on without the records is a choice."""
+    kafka = topic()
+    produce(kafka, {"value": a_frame("a"), "timestamp_ms": T0})
+    drain(kafka)
+    produce(
+        kafka,
+        {"value": a_frame("b"), "timestamp_ms": T0 + 1},
+        {"value": a_frame("c"), "timestamp_ms": T0 + 2},
+    )
+    admin = KafkaAdminClient(bootstrap_servers=kafka.bootstrap)
+    admin.delete_records({TopicPartition(kafka.topic, 0): 2})
+    admin.close()
+    expected = str(RecordsLost(kafka.topic, 0, 1, 2))
+    with pytest.raises(
+        JobFailed, match=expected.replace("(", r"\(").replace(")", r"\)")
+    ):
+        drain(kafka)
+    report = drain(kafka, skip_lost=True)
+    assert report["channels"]["town"]["messages"] == 2
+
+
+def test_offsets_are_committed_for_lag_tools(
+    recorded: KafkaSettings, drain: Drain
+) -> None:
+    """The consumer group stands at the end of the topic after draining it."""
+    drain(recorded)
+    admin = KafkaAdminClient(bootstrap_servers=recorded.bootstrap)
+    group = f"{recorded.topic}-monitor"
+    found = admin.list_group_offsets(group)[group]
+    admin.close()
+    assert sum(at.offset for at in found.values()) == 1731
+
+
+def test_start_says_where_a_new_checkpoint_begins(topic: Topic, drain: Drain) -> None:
+    """``latest`` reads nothing old, a time reads from it on."""
+    kafka = topic()
+    produce(
+        kafka,
+        {"value": a_frame("a"), "timestamp_ms": T0},
+        {"value": a_frame("b"), "timestamp_ms": T0 + 1_000},
+    )
+    assert drain(kafka, "latest", start="latest")["channels"] == {}
+    report = drain(kafka, "time", start=T0 + 500)
+    assert report["channels"]["town"]["messages"] == 1
+
+
+def test_channels_beyond_the_label_budget_share_one(
+    topic: Topic, drain: Drain, live: Live
+) -> None:
+    """Labels once given stay, later channels are ``other``, totals stay exact."""
+    kafka = topic()
+    produce(kafka, {"value": a_frame("a", channel="first"), "timestamp_ms": T0})
+    drain(kafka, label_budget=1)
+    for name in ("a second", "a third"):
+        value = a_frame("a", channel=name)
+        produce(kafka, {"value": value, "timestamp_ms": T0 + 1})
+    assert drain(kafka, label_budget=1)["totals"]["messages"] == 3
+    with live(kafka, label_budget=1) as job, served(job, "127.0.0.1", 0) as url:
+        scraped = httpx.get(f"{url}/metrics").text
+        assert 'sds_messages_total{channel="first"} 1.0' in scraped
+        assert 'sds_messages_total{channel="other"} 2.0' in scraped
+
+
+def test_an_empty_topic_is_caught_up_at_once(topic: Topic, drain: Drain) -> None:
+    """Draining nothing gives an empty report."""
+    report = drain(topic())
+    assert report["channels"] == {}
+    assert report["window"] == {"first_event": None, "last_event": None}
+
+
+def test_a_checkpoint_serves_one_job_and_one_topic(
+    topic: Topic, drain: Drain, live: Live
+) -> None:
+    """A second job, another topic and detail asked for too late are refused."""
+    kafka, other = topic(), topic()
+    produce(kafka, {"value": a_frame("a"), "timestamp_ms": T0})
+    with live(kafka) as job:
+        with pytest.raises(CheckpointInUse):
+            drain(kafka)
+        wait_until(job, lambda: "town" in job.board.snapshot.channels)
+    with pytest.raises(CheckpointMismatch, match=other.topic):
+        drain(other)
+    with pytest.raises(CheckpointMismatch, match="--report-detail"):
+        drain(kafka, report_detail=True)
+
+
+def test_a_job_ends_when_asked(topic: Topic, live: Live) -> None:
+    """Stopping the query ends the wait."""
+    kafka = topic()
+    with live(kafka) as job:
+        job.query.stop()
+        wait_for_end(job)

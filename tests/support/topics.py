@@ -1,0 +1,133 @@
+"""A topic of nothing but record times, for tests of admission."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from connectors.kafka.offsets import TimedOffset
+from streaming.admission import Admission, BatchLimits
+
+NO_LIMITS = BatchLimits()
+
+
+class Entry(NamedTuple):
+    """What one offset of the log holds.
+
+    Attributes:
+        time_ms: Its time, which the broker's index knows.
+        is_record: False for the end of a transaction, which readers never see.
+    """
+
+    time_ms: int
+    is_record: bool = True
+
+
+@dataclass
+class Log:
+    """One partition.
+
+    Attributes:
+        entries: From offset 0 on.
+        first: Offset of the first entry that retention has left.
+        open_from: Where an open transaction begins; None if there is none.
+    """
+
+    entries: list[Entry] = field(default_factory=list)
+    first: int = 0
+    open_from: int | None = None
+
+    @property
+    def end(self) -> int:
+        """Last stable offset."""
+        return len(self.entries) if self.open_from is None else self.open_from
+
+
+class ListedTopic:
+    """Offsets as a broker tells them to a client that reads committed records.
+
+    Attributes:
+        logs: The partitions.
+        scanned: Offsets read by `scan_times` so far.
+        lookups: How often `first_at_or_after` was asked.
+    """
+
+    def __init__(self, *times: Sequence[int]) -> None:
+        self.logs = [Log() for _ in times]
+        self.scanned = 0
+        self.lookups = 0
+        for partition, partition_times in enumerate(times):
+            self.append(partition, *partition_times)
+
+    def append(self, partition: int, *times_ms: int) -> None:
+        """Write records; a partition that is not there yet is added."""
+        while partition >= len(self.logs):
+            self.logs.append(Log())
+        self.logs[partition].entries += map(Entry, times_ms)
+
+    def append_marker(self, partition: int, time_ms: int) -> None:
+        """End a transaction."""
+        self.logs[partition].entries.append(Entry(time_ms, is_record=False))
+
+    def admission(
+        self, limits: BatchLimits | int = NO_LIMITS, skip_lost: bool = False
+    ) -> Admission:
+        """Admission to this topic; a plain number limits the rows."""
+        if isinstance(limits, int):
+            limits = BatchLimits(rows=limits)
+        return Admission(
+            "frames", self, self.scan_times, self.mean_bytes, limits, skip_lost
+        )
+
+    def partitions(self) -> list[int]:
+        """All of them."""
+        return list(range(len(self.logs)))
+
+    def earliest(self, partitions: Collection[int]) -> dict[int, int]:
+        """First offset still held."""
+        return {p: self.logs[p].first for p in partitions}
+
+    def latest(self, partitions: Collection[int]) -> dict[int, int]:
+        """Last stable offset."""
+        return {p: self.logs[p].end for p in partitions}
+
+    def newest(self, partitions: Collection[int]) -> dict[int, TimedOffset]:
+        """First of the entries with the greatest time, if it is stable."""
+        found = {}
+        for partition in partitions:
+            log = self.logs[partition]
+            held = range(log.first, len(log.entries))
+            if held:
+                offset = max(held, key=lambda offset: log.entries[offset].time_ms)
+                if offset < log.end:
+                    found[partition] = TimedOffset(offset, log.entries[offset].time_ms)
+        return found
+
+    def first_at_or_after(
+        self, partitions: Collection[int], timestamp_ms: int
+    ) -> dict[int, TimedOffset]:
+        """First stable entry with at least a time, record or not."""
+        self.lookups += 1
+        found = {}
+        for partition in partitions:
+            log = self.logs[partition]
+            for offset in range(log.first, log.end):
+                if log.entries[offset].time_ms >= timestamp_ms:
+                    found[partition] = TimedOffset(offset, log.entries[offset].time_ms)
+                    break
+        return found
+
+    def scan_times(self, partition: int, start: int, end: int) -> list[TimedOffset]:
+        """Offsets and times of the records in [start, end)."""
+        self.scanned += end - start
+        return [
+            TimedOffset(offset, entry.time_ms)
+            for offset, entry in enumerate(self.logs[partition].entries)
+            if start <= offset < end and entry.is_record
+        ]
+
+    def mean_bytes(self, starts: Mapping[int, int]) -> int:
+        """All records have 1,000 bytes."""
+        assert starts
+        return 1_000

@@ -1,0 +1,246 @@
+"""Random traffic of one channel, as hypothesis strategies.
+
+Participants send, hear each other or do not, ask for what they miss and answer. One
+tap sees most of it, a second one copies of it and some of it late.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hypothesis import strategies as st
+
+from sds_core.observer.digest import NO_HASH, fingerprint
+from sds_core.wire import BloomFilter, Dialect, Frame
+from tests.support.frames import Entry, FrameFactory, Record
+
+_SHORT_PAUSES_MS = (0, 1, 50, 250, 1_000, 1_999, 2_000, 2_001, 5_000, 15_000)
+PAUSES_MS = (
+    *_SHORT_PAUSES_MS, *_SHORT_PAUSES_MS, *_SHORT_PAUSES_MS, 30_000, 30_001, 60_000,
+    119_000, 120_000, 120_001, 135_000, 135_001, 180_000, 300_000, 300_001,
+)  # fmt: skip
+"""Time between two frames: at and just behind what the model's limits are made of."""
+
+LONG_PAUSES_MS = (*PAUSES_MS, 315_000, 600_000, 1_800_000, 3_600_000, 3_600_001)
+
+_ACTIONS = (
+    "content", "content", "content", "content", "sync", "sync", "ask", "ask", "ask",
+    "answer", "answer", "again", "ephemeral", "collide", "stray",
+)  # fmt: skip
+
+
+class Step(NamedTuple):
+    """One frame that is sent.
+
+    Attributes:
+        actor: Who, modulo the participants.
+        action: What kind of frame.
+        pause_ms: Time since the frame before.
+        heard: Bit per participant: whether it hears the frame.
+        tap: 0 and 1 nobody sees it; 5 both taps; 6 the second, late; 7 the first,
+            and its record is delivered twice; else the first.
+        filter: 0 none; 1 unusable; else usable.
+        names: How many ids its history names at most.
+    """
+
+    actor: int
+    action: str
+    pause_ms: int
+    heard: int
+    tap: int
+    filter: int
+    names: int
+
+
+class Scene(NamedTuple):
+    """Who talks, and how the taps work.
+
+    Attributes:
+        dialects: Of each participant.
+        crowded: Who has a filter so full that it alone proves little.
+        hashes: Whether records carry Waku hashes.
+        steps: What happens.
+    """
+
+    dialects: tuple[Dialect, ...]
+    crowded: int
+    hashes: bool
+    steps: list[Step]
+
+
+def scenes(
+    pauses_ms: tuple[int, ...] = PAUSES_MS, max_steps: int = 45
+) -> st.SearchStrategy[Scene]:
+    """Scenes of two to four participants, some of them of the other dialect."""
+    step = st.builds(
+        Step,
+        actor=st.integers(0, 3),
+        action=st.sampled_from(_ACTIONS),
+        pause_ms=st.sampled_from(pauses_ms),
+        heard=st.integers(0, 15),
+        tap=st.integers(0, 9),
+        filter=st.integers(0, 9),
+        names=st.integers(0, 3),
+    )
+    spec, nim = Dialect.SPEC, Dialect.NIM
+    return st.builds(
+        Scene,
+        dialects=st.sampled_from(
+            [(spec,) * 2, (spec,) * 3, (spec,) * 4, (nim,) * 2, (spec, spec, nim, nim)]
+        ),
+        crowded=st.integers(-1, 3),
+        hashes=st.booleans(),
+        steps=st.lists(step, min_size=max_steps // 3, max_size=max_steps),
+    )
+
+
+@dataclass
+class _Participant:
+    name: str
+    dialect: Dialect
+    filter: BloomFilter
+    lamport: int = 0
+    log: list[str] = field(default_factory=list)
+    missing: dict[str, None] = field(default_factory=dict)
+
+
+def _sender_named(message_id: str, sender: str) -> Entry:
+    """An entry; whether it names the sender depends on the id alone."""
+    return message_id if fingerprint(message_id) % 3 == 0 else (message_id, sender)
+
+
+class _Play:
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.factory = FrameFactory()
+        self.everyone = []
+        for index, dialect in enumerate(scene.dialects):
+            filter_ = BloomFilter(dialect)
+            if index == scene.crowded:
+                filter_.bits[:7_500] = b"\xff" * 7_500
+            # No name for the last of four: its sender stays unknown.
+            name = "" if index == 3 and scene.dialects[index] is Dialect.NIM else "abcd"[index]
+            self.everyone.append(_Participant(name, dialect, filter_))
+        self.senders: dict[str, str] = {}
+        self.sent: dict[str, Frame] = {}
+        self.asked: list[str] = []
+        self.records: list[Record] = []
+        self.late: list[tuple[int, Record]] = []
+        self.seqs = {"east": 0, "west": 0}
+        self.broadcasts = 0
+
+    def frame(self, step: Step, actor: _Participant) -> Frame | None:
+        history = [_sender_named(i, self.senders[i]) for i in actor.log][-3:]
+        history = history[len(history) - min(step.names, len(history)) :]
+        actor.lamport += 1
+        common: dict[str, object] = {
+            "history": history, "filter_": self.filter_of(step, actor),
+            "dialect": actor.dialect,
+        }  # fmt: skip
+        held = [i for i in actor.log if i in self.sent]
+        wanted = [i for i in self.asked if i in self.sent]
+        match step.action:
+            case "content":
+                return self.new_content(actor, common)
+            case "stray":
+                # An id that nobody ever sends stands in the history.
+                stray = f"stray-{step.heard % 4}"
+                self.senders.setdefault(stray, "zoe")
+                common["history"] = [*history, _sender_named(stray, "zoe")]
+                return self.new_content(actor, common)
+            case "ask":
+                asked = list(actor.missing)[-1 - step.filter % 3 :]
+                if step.filter == 9:
+                    # js asks for what it has dropped, and its filter still holds it.
+                    asked += actor.log[-1:]
+                self.asked += asked
+                return self.factory.sync(
+                    actor.name, actor.lamport, requests=asked, **common
+                )  # type: ignore[arg-type]
+            case "ephemeral":
+                return self.factory.ephemeral(actor.name, dialect=actor.dialect)
+            case "answer" if wanted:
+                # Whoever holds it answers; it does not matter who.
+                return self.sent[wanted[-1 - step.heard % 2 % len(wanted)]]
+            case "again" if held:
+                return self.sent[held[-1 - step.heard % len(held)]]
+            case "collide" if held:
+                return self.factory.content(
+                    held[-1], actor.name, actor.lamport + 1, **common
+                )  # type: ignore[arg-type]
+        return self.factory.sync(actor.name, actor.lamport, **common)  # type: ignore[arg-type]
+
+    def new_content(self, actor: _Participant, common: dict[str, object]) -> Frame:
+        message_id = f"m{len(self.sent)}"
+        self.senders[message_id] = actor.name
+        frame = self.factory.content(message_id, actor.name, actor.lamport, **common)  # type: ignore[arg-type]
+        self.sent[message_id] = frame
+        return frame
+
+    def filter_of(self, step: Step, actor: _Participant) -> bytes:
+        if step.filter == 0:
+            return b""
+        return b"\x01" if step.filter == 1 else actor.filter.to_wire()
+
+    def hear(self, frame: Frame, hearer: _Participant) -> None:
+        hearer.lamport = max(hearer.lamport, frame.lamport or 0)
+        for entry in frame.causal_history:
+            if entry.message_id not in hearer.log:
+                hearer.missing[entry.message_id] = None
+        if frame.content and frame.lamport is not None:
+            hearer.missing.pop(frame.message_id, None)
+            if frame.message_id not in hearer.log:
+                hearer.log.append(frame.message_id)
+                hearer.filter.add(frame.message_id)
+
+    def see(self, tap: str, at: int, frame: Frame) -> Record:
+        self.seqs[tap] += 1
+        hash_ = fingerprint(f"hash {self.broadcasts}") if self.scene.hashes else NO_HASH
+        return Record(at, frame, tap, self.seqs[tap], hash_)
+
+    def mirror(self, step: Step, at: int, frame: Frame) -> None:
+        self.broadcasts += 1
+        tap = step.tap
+        # Without hashes, what is late cannot be told from what is sent again.
+        if tap == 6 and self.scene.hashes:
+            due = len(self.records) + 1 + step.heard % 3
+            self.late.append((due, self.see("west", at, frame)))
+        elif tap > 1:
+            self.records.append(self.see("east", at, frame))
+            if tap == 5:
+                self.records.append(self.see("west", at + step.heard % 3, frame))
+            if tap == 7:
+                self.records.append(self.records[-1])
+        while self.late and self.late[0][0] <= len(self.records):
+            self.records.append(self.late.pop(0)[1])
+
+    def run(self, longest_ms: int | None) -> list[Record]:
+        at = 0
+        for step in self.scene.steps:
+            at += step.pause_ms
+            if longest_ms is not None:
+                at = min(at, longest_ms)
+            actor = self.everyone[step.actor % len(self.everyone)]
+            frame = self.frame(step, actor)
+            if frame is None:
+                continue
+            for index, hearer in enumerate(self.everyone):
+                itself = hearer is actor
+                if itself or (
+                    step.heard >> index & 1 and hearer.dialect is frame.dialect
+                ):
+                    self.hear(frame, hearer)
+            self.mirror(step, at, frame)
+        self.records += [record for _, record in self.late]
+        return self.records
+
+
+def play(scene: Scene, longest_ms: int | None = None) -> list[Record]:
+    """What the taps wrote, in topic order.
+
+    Args:
+        scene: What happens.
+        longest_ms: No record is later than this.
+    """
+    return _Play(scene).run(longest_ms)
