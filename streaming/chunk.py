@@ -12,17 +12,17 @@ from typing import NamedTuple
 import msgspec
 
 from connectors.kafka.record import (
-    NO_HEADERS,
     BadHeader,
     RawRecord,
     TapHeaders,
     is_future,
     read_headers,
+    read_tap,
 )
 from sds_core.observer.dead_letter_view import DeadLetter, DeadLetterDigest
 from sds_core.observer.digest import Arrival, ChannelDigester
 from sds_core.observer.tap_view import TapDigest
-from sds_core.wire import Frame, Reason, UndecodableFrame, decode
+from sds_core.wire import MAX_VALUE_BYTES, Frame, Reason, UndecodableFrame, decode
 from streaming.keys import KeyKind, make_key
 
 CHUNK_RECORDS = 5_000
@@ -79,9 +79,16 @@ class Chunk:
             tap.times.append(record.timestamp_ms)
             tap.seqs.append(headers.seq)
         if headers.is_heartbeat:
+            if future:
+                self._dead(record, Reason.FUTURE_TIMESTAMP)
+            return
+        value = record.value or b""
+        if bad_header and len(value) <= MAX_VALUE_BYTES:
+            # What its value is meant to be is not known either.
+            self._dead(record, Reason.BAD_HEADER)
             return
         try:
-            frame = decode(record.value or b"")
+            frame = decode(value)
         except UndecodableFrame as error:
             self._dead(record, error.reason)
             return
@@ -90,8 +97,6 @@ class Chunk:
             self._dead(record, Reason.CHANNEL_MISMATCH)
         elif future:
             self._dead(record, Reason.FUTURE_TIMESTAMP)
-        elif bad_header:
-            self._dead(record, Reason.BAD_HEADER)
         else:
             self._add_frame(record, frame, headers)
 
@@ -142,4 +147,4 @@ def _headers(record: RawRecord) -> tuple[TapHeaders, bool]:
     try:
         return read_headers(record.headers), False
     except BadHeader:
-        return NO_HEADERS, True
+        return read_tap(record.headers), True

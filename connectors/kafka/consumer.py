@@ -15,6 +15,7 @@ from contextlib import closing
 from functools import cache
 from typing import Any, NamedTuple
 
+from connectors.kafka.offsets import wait_until_listening
 from connectors.kafka.record import RawRecord
 from connectors.kafka.settings import (
     KafkaSettings,
@@ -106,18 +107,13 @@ def _fetch_confluent(
 
 
 def _confluent_record(message: Any) -> RawRecord:
-    try:
-        headers = message.headers() or ()
-    except UnicodeDecodeError:
-        # Kafka asks for UTF-8 names but checks nothing: no reason to stop for ever.
-        headers = ()
     return RawRecord(
         message.partition(),
         message.offset(),
         message.timestamp()[1],
         message.key(),
         message.value(),
-        headers,
+        message.headers() or (),
     )
 
 
@@ -180,6 +176,7 @@ def _fetch_kafka_python(
     from kafka.errors import KafkaError, OffsetOutOfRangeError
 
     open_ranges = {TopicPartition(settings.topic, r.partition): r for r in ranges}
+    wait_until_listening(settings)
     try:
         consumer = KafkaConsumer(
             bootstrap_servers=settings.bootstrap.split(","),

@@ -91,8 +91,10 @@ def read_headers(headers: Iterable[tuple[str, bytes | None]]) -> TapHeaders:
         return NO_HEADERS
     observer = _text(values, "observer")
     is_heartbeat = "kind" in values
-    if is_heartbeat and (values["kind"] != b"heartbeat" or not observer):
-        raise BadHeader("kind", values["kind"])
+    if is_heartbeat:
+        _one_of(values, "kind", {"heartbeat"})
+        if not observer:
+            raise BadHeader("observer", values.get("observer"))
     waku_hash = values.get("waku-hash", b"")
     if "waku-hash" in values and not _WAKU_HASH.fullmatch(waku_hash or b""):
         raise BadHeader("waku-hash", waku_hash)
@@ -107,6 +109,18 @@ def read_headers(headers: Iterable[tuple[str, bytes | None]]) -> TapHeaders:
         waku_hash=fingerprint(waku_hash.lower()) if waku_hash else NO_HASH,
         is_heartbeat=is_heartbeat,
     )
+
+
+def read_tap(headers: Iterable[tuple[str, bytes | None]]) -> TapHeaders:
+    """Read tap and number alone, of a record that has another header that is bad.
+
+    It was received all the same: else it would look as if the tap had missed it.
+    """
+    values = dict(headers)
+    try:
+        return TapHeaders(_text(values, "observer"), _number(values, "seq"))
+    except BadHeader:
+        return NO_HEADERS
 
 
 _Values = dict[str, bytes | None]

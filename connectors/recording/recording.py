@@ -87,7 +87,11 @@ def compare(
     truth: Mapping[str, Any], report: Mapping[str, Any]
 ) -> Iterator[Comparison]:
     """Every figure of a truth beside the report's, totals first."""
-    yield from _compared("", truth["totals"], report["totals"])
+    latencies = [
+        pair for one in truth["channels"].values() for pair in one["ack_latencies"]
+    ]
+    totals = truth["totals"] | {"ack_latencies": latencies}
+    yield from _compared("", totals, report["totals"])
     for channel, figures in truth["channels"].items():
         yield from _compared(channel, figures, report["channels"].get(channel, {}))
 

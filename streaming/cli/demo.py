@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -28,6 +29,7 @@ from connectors.recording.recording import (
 from connectors.web.server import PortInUse
 from streaming.cli.run import served, wall_ms, write_report
 from streaming.cli.settings import config_option, setting
+from streaming.cli.signals import end_requested
 from streaming.query import Job, JobFailed, JobSettings, running_job
 from streaming.session import SessionSettings, make_session
 from streaming.source import SourceSettings
@@ -76,8 +78,7 @@ def command(
     1 if they differ.
     """
     console = Console()
-    recording = load_recording()
-    records = list(restamped(recording, end_ms=wall_ms()))
+    records = list(restamped(load_recording(), end_ms=wall_ms()))
     with (
         tempfile.TemporaryDirectory(prefix="sds-monitor-demo-") as directory,
         EmbeddedBroker() as broker,
@@ -91,22 +92,22 @@ def command(
         spark = make_session(SessionSettings(shuffle_partitions=2))
         try:
             with (
+                end_requested() as ending,
                 running_job(spark, settings) as job,
                 served(job, "127.0.0.1", metrics_port),
-                ThreadPoolExecutor(1) as pool,
             ):
-                stop = threading.Event()
-                playing = pool.submit(play, records, kafka, duration, stop)
-                try:
-                    _follow(console, job, records, playing, duration)
-                finally:
-                    stop.set()
+                _play(console, job, records, duration, ending)
+                if ending.is_set():
+                    console.print("ended before the comparison")
+                    return
                 found = job.report(wall_ms())
                 if report is not None:
                     write_report(job, report)
                 same = _show(console, list(compare(load_truth(), found)))
                 if keep:
-                    _keep(console, job)
+                    console.print("the page stays up until Ctrl-C")
+                    while not (ending.is_set() or job.wait(1.0)):
+                        pass
         except PortInUse as error:
             message = f"{error}: --metrics-port 0 takes any free one"
             raise click.UsageError(message) from error
@@ -118,20 +119,39 @@ def command(
         raise click.exceptions.Exit(1)
 
 
+def _play(
+    console: Console,
+    job: Job,
+    records: Sequence[RecordedRecord],
+    duration_s: float,
+    ending: threading.Event,
+) -> None:
+    """Play the records and follow the job until it is through, or the event."""
+    kafka = job.settings.source.kafka
+    stop = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        playing = pool.submit(play, records, kafka, duration_s, stop)
+        try:
+            _follow(console, job, records, playing, duration_s, ending)
+        finally:
+            stop.set()
+
+
 def _follow(
     console: Console,
     job: Job,
     records: Sequence[RecordedRecord],
     playing: Future[None],
     duration_s: float,
+    ending: threading.Event,
 ) -> None:
     """Wait until the job has read every record and fired every deadline before T."""
     end_ms = records[-1].timestamp_ms
+    give_up = time.monotonic() + duration_s + _PATIENCE_S
+    said = 0
     with _progress(console) as progress:
         task = progress.add_task("records read", total=len(records))
-        said = 0
-        for _ in range(round(duration_s) + _PATIENCE_S):
-            job.wait(1.0)
+        while not (ending.is_set() or job.wait(1.0)):
             if playing.done():
                 playing.result()
             read = job.board.snapshot.job.records
@@ -141,8 +161,11 @@ def _follow(
                 console.print(f"{read:,} of {len(records):,} records read")
             if job.progress.fired_ms >= end_ms and read >= len(records):
                 return
-    message = f"the job has not caught up {_PATIENCE_S} s after the traffic's end"
-    raise click.ClickException(message)
+            if time.monotonic() > give_up:
+                message = (
+                    f"the job has not caught up {_PATIENCE_S} s after the traffic's end"
+                )
+                raise click.ClickException(message)
 
 
 def _progress(console: Console) -> Progress:
@@ -192,12 +215,3 @@ def _row(one: Comparison) -> tuple[Any, ...]:
 
 def _number(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _keep(console: Console, job: Job) -> None:
-    console.print("the page stays up until Ctrl-C")
-    try:
-        while not job.wait(5.0):
-            pass
-    except KeyboardInterrupt:
-        console.print("ending")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from sds_core.observer.blindness import judge_blindness
 from sds_core.observer.snapshot import Snapshot
 from streaming.admission import BatchLimits
 from streaming.cli.settings import bootstrap_option, config_option, setting
+from streaming.cli.signals import end_requested
 from streaming.files import write_atomically
 from streaming.query import (
     LABEL_BUDGET,
@@ -188,8 +190,12 @@ def command(
     )
     spark = make_session(SessionSettings(shuffle_partitions=shuffle_partitions))
     try:
-        with running_job(spark, settings) as job, served(job, host, metrics_port):
-            follow(job)
+        with (
+            end_requested() as ending,
+            running_job(spark, settings) as job,
+            served(job, host, metrics_port),
+        ):
+            follow(job, ending)
             if report is not None:
                 write_report(job, report)
     except (CheckpointInUse, CheckpointMismatch, PortInUse) as error:
@@ -215,16 +221,13 @@ def served(job: Job, host: str, port: int) -> Iterator[str]:
         yield server.url
 
 
-def follow(job: Job) -> None:
-    """Wait for the job's end, saying now and then how far it is."""
+def follow(job: Job, ending: threading.Event) -> None:
+    """Wait for the job's end or the event, saying now and then how far it is."""
     said = float("-inf")
-    try:
-        while not job.wait(1.0):
-            if time.monotonic() - said >= _LOG_SECONDS:
-                said = time.monotonic()
-                click.echo(_progress_line(job.board.snapshot))
-    except KeyboardInterrupt:
-        click.echo("ending")
+    while not (ending.is_set() or job.wait(1.0)):
+        if time.monotonic() - said >= _LOG_SECONDS:
+            said = time.monotonic()
+            click.echo(_progress_line(job.board.snapshot))
     click.echo(_progress_line(job.board.snapshot))
 
 

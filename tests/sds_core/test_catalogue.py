@@ -125,9 +125,7 @@ def test_channel_figures_stand_under_their_own_names() -> None:
         "sds_dependencies_missing": {(): t.gaps_open},
         "sds_dependency_gap_seconds": {(): t.gap_duration},
         "sds_repair_requests_total": {(): t.repair_requests},
-        "sds_repair_requests_for_received_total": {
-            (): t.repair_requests_for_received
-        },
+        "sds_repair_requests_for_received_total": {(): t.repair_requests_for_received},
         "sds_repair_episodes_total": {
             ("answered",): t.repair_answered,
             ("expired",): t.repair_expired,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,14 +11,19 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from connectors.kafka.broker import EmbeddedBroker
 from connectors.kafka.consumer import Client
 from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.topics import KEEP_FOR_EVER, ensure_topic
 from streaming.admission import BatchLimits
 from streaming.query import Job, JobSettings, running_job
 from streaming.session import SessionSettings, make_session
 from streaming.source import SourceSettings
 
 GENERATED_AT_MS = 0
+TIMEOUT_S = 20.0
+
+_numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
@@ -26,6 +32,26 @@ def spark() -> Iterator[SparkSession]:
     session = make_session(SessionSettings("local[2]", shuffle_partitions=2))
     yield session
     session.stop()
+
+
+def new_topic(broker: EmbeddedBroker, partitions: int) -> KafkaSettings:
+    """Settings of a topic of a name of its own; without partitions it is not made."""
+    settings = KafkaSettings(broker.bootstrap, f"job-{next(_numbers)}", TIMEOUT_S)
+    if partitions:
+        ensure_topic(settings, settings.topic, partitions, KEEP_FOR_EVER)
+    return settings
+
+
+@pytest.fixture
+def topic(kafka_broker: EmbeddedBroker) -> Callable[..., KafkaSettings]:
+    """Make topics on the session's broker."""
+    return lambda partitions=1: new_topic(kafka_broker, partitions)
+
+
+@pytest.fixture(scope="module")
+def module_topic(kafka_broker: EmbeddedBroker) -> Callable[..., KafkaSettings]:
+    """Make topics that several tests of a module share."""
+    return lambda partitions=1: new_topic(kafka_broker, partitions)
 
 
 JobRunner = Callable[..., dict[str, Any]]

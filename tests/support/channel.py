@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from sds_core.observer import blob
 from sds_core.observer.acknowledgements import DefiniteAcknowledgement
@@ -156,17 +157,17 @@ class Channel:
         observer: str = "",
         seq: int = NO_SEQ,
         waku_hash: str = "",
-        **of_frame: object,
+        **of_frame: Any,
     ) -> Frame:
         """A content frame; see `FrameFactory.content`."""
-        frame = self.frames.content(message_id, sender, lamport, **of_frame)  # type: ignore[arg-type]
+        frame = self.frames.content(message_id, sender, lamport, **of_frame)
         return self.take(frame, at, observer=observer, seq=seq, waku_hash=waku_hash)
 
     def sync(
-        self, sender: str, at: int, lamport: int = 1_000, **of_frame: object
+        self, sender: str, at: int, lamport: int = 1_000, **of_frame: Any
     ) -> Frame:
         """A sync frame; see `FrameFactory.sync`."""
-        return self.take(self.frames.sync(sender, lamport, **of_frame), at)  # type: ignore[arg-type]
+        return self.take(self.frames.sync(sender, lamport, **of_frame), at)
 
     def ephemeral(self, sender: str, at: int) -> Frame:
         """An ephemeral frame."""
@@ -223,9 +224,7 @@ def assert_identities(totals: ChannelTotals) -> None:
         + totals.gaps_open
     )
     assert totals.gaps_retracted <= totals.gaps_lost
-    assert totals.repair_responses == (
-        totals.repair_answered + totals.repair_redundant
-    )
+    assert totals.repair_responses == (totals.repair_answered + totals.repair_redundant)
     assert totals.definite_latency.count == totals.acknowledged_definite
     assert totals.probable_latency.count == totals.acknowledged_probable
     assert totals.acknowledged_definite <= totals.messages

@@ -174,8 +174,8 @@ def value_of(frame: Frame) -> bytes:
 
 def _entries(entries: Sequence[Entry]) -> tuple[HistoryEntry, ...]:
     return tuple(
-        HistoryEntry(entry) if isinstance(entry, str) else HistoryEntry(
-            entry[0], b"", entry[1]
-        )
+        HistoryEntry(entry)
+        if isinstance(entry, str)
+        else HistoryEntry(entry[0], b"", entry[1])
         for entry in entries
     )

@@ -346,9 +346,9 @@ class Reference:
         sender = next((name for name in named if name), "")
         shown = {one.sender for one in namings}
         for one in self.broadcasts:
-            if opening.place <= one.place and one.clock <= deadline:
-                if one.holds(message_id):
-                    shown.add(one.sender)
+            in_time = opening.place <= one.place and one.clock <= deadline
+            if in_time and one.holds(message_id):
+                shown.add(one.sender)
         shown -= {"", sender}
         return len(shown) >= (1 if sender else 2)
 
@@ -408,7 +408,7 @@ class Reference:
             for m, fate in zip(self.messages, fates, strict=True)
             if fate == "in_flight"
         ]
-        repairs = [one for one in self.rebroadcasts if self.is_live(one.message_id, one)]
+        repairs = [r for r in self.rebroadcasts if self.is_live(r.message_id, r)]
         figures = {
             "first_event": min((one.at for one in self.seen), default=None),
             "last_event": max((one.at for one in self.seen), default=None),
@@ -440,7 +440,9 @@ class Reference:
         for fate in ("acknowledged_in_time", "unacknowledged", "unwitnessed"):
             figures[fate] = fates.count(fate)
         figures["in_flight"] = len(in_flight)
-        for outcome in ("late", "repaired", "recovered_late", "lost", "tap_gap", "open"):
+        for outcome in ("late", "repaired", "recovered_late"):
+            figures[f"gaps_{outcome}"] = outcomes.count(outcome)
+        for outcome in ("lost", "tap_gap", "open"):
             figures[f"gaps_{outcome}"] = outcomes.count(outcome)
         return figures
 

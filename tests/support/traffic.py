@@ -7,7 +7,7 @@ tap sees most of it, a second one copies of it and some of it late.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
@@ -18,7 +18,8 @@ from tests.support.frames import Entry, FrameFactory, Record
 _SHORT_PAUSES_MS = (0, 1, 50, 250, 1_000, 1_999, 2_000, 2_001, 5_000, 15_000)
 PAUSES_MS = (
     *_SHORT_PAUSES_MS, *_SHORT_PAUSES_MS, *_SHORT_PAUSES_MS, 30_000, 30_001, 60_000,
-    119_000, 120_000, 120_001, 135_000, 135_001, 180_000, 300_000, 300_001,
+    119_000, 120_000, 120_001, 135_000, 135_001, 140_000, 150_000, 180_000, 300_000,
+    300_001,
 )  # fmt: skip
 """Time between two frames: at and just behind what the model's limits are made of."""
 
@@ -120,11 +121,13 @@ class _Play:
             if index == scene.crowded:
                 filter_.bits[:7_500] = b"\xff" * 7_500
             # No name for the last of four: its sender stays unknown.
-            name = "" if index == 3 and scene.dialects[index] is Dialect.NIM else "abcd"[index]
+            unnamed = index == 3 and dialect is Dialect.NIM
+            name = "" if unnamed else "abcd"[index]
             self.everyone.append(_Participant(name, dialect, filter_))
         self.senders: dict[str, str] = {}
         self.sent: dict[str, Frame] = {}
         self.asked: list[str] = []
+        self.shown: set[str] = set()
         self.records: list[Record] = []
         self.late: list[tuple[int, Record]] = []
         self.seqs = {"east": 0, "west": 0}
@@ -134,7 +137,7 @@ class _Play:
         history = [_sender_named(i, self.senders[i]) for i in actor.log][-3:]
         history = history[len(history) - min(step.names, len(history)) :]
         actor.lamport += 1
-        common: dict[str, object] = {
+        common: dict[str, Any] = {
             "history": history, "filter_": self.filter_of(step, actor),
             "dialect": actor.dialect,
         }  # fmt: skip
@@ -154,27 +157,37 @@ class _Play:
                 if step.filter == 9:
                     # js asks for what it has dropped, and its filter still holds it.
                     asked += actor.log[-1:]
+                if step.filter > 6:
+                    # Nobody asks for what is of the other dialect.
+                    asked += [
+                        i
+                        for i, frame in self.sent.items()
+                        if i not in self.shown and frame.dialect is actor.dialect
+                    ][-1:]
                 self.asked += asked
                 return self.factory.sync(
                     actor.name, actor.lamport, requests=asked, **common
-                )  # type: ignore[arg-type]
+                )
             case "ephemeral":
                 return self.factory.ephemeral(actor.name, dialect=actor.dialect)
             case "answer" if wanted:
                 # Whoever holds it answers; it does not matter who.
+                unshown = [i for i in wanted if i not in self.shown]
+                if unshown and step.heard % 4:
+                    return self.sent[unshown[-1]]
                 return self.sent[wanted[-1 - step.heard % 2 % len(wanted)]]
             case "again" if held:
                 return self.sent[held[-1 - step.heard % len(held)]]
             case "collide" if held:
                 return self.factory.content(
                     held[-1], actor.name, actor.lamport + 1, **common
-                )  # type: ignore[arg-type]
-        return self.factory.sync(actor.name, actor.lamport, **common)  # type: ignore[arg-type]
+                )
+        return self.factory.sync(actor.name, actor.lamport, **common)
 
-    def new_content(self, actor: _Participant, common: dict[str, object]) -> Frame:
+    def new_content(self, actor: _Participant, common: dict[str, Any]) -> Frame:
         message_id = f"m{len(self.sent)}"
         self.senders[message_id] = actor.name
-        frame = self.factory.content(message_id, actor.name, actor.lamport, **common)  # type: ignore[arg-type]
+        frame = self.factory.content(message_id, actor.name, actor.lamport, **common)
         self.sent[message_id] = frame
         return frame
 
@@ -196,6 +209,7 @@ class _Play:
 
     def see(self, tap: str, at: int, frame: Frame) -> Record:
         self.seqs[tap] += 1
+        self.shown.add(frame.message_id)
         hash_ = fingerprint(f"hash {self.broadcasts}") if self.scene.hashes else NO_HASH
         return Record(at, frame, tap, self.seqs[tap], hash_)
 
@@ -226,10 +240,8 @@ class _Play:
             if frame is None:
                 continue
             for index, hearer in enumerate(self.everyone):
-                itself = hearer is actor
-                if itself or (
-                    step.heard >> index & 1 and hearer.dialect is frame.dialect
-                ):
+                hears = hearer is actor or step.heard >> index & 1
+                if hears and hearer.dialect is frame.dialect:
                     self.hear(frame, hearer)
             self.mirror(step, at, frame)
         self.records += [record for _, record in self.late]

@@ -377,9 +377,7 @@ def test_never_more_than_two_witnesses_are_needed(channel: Channel) -> None:
 @pytest.mark.parametrize(
     ("at", "active"), [(59_999, True), (60_000, False)], ids=["before", "at t0"]
 )
-def test_active_is_who_spoke_before_t0(
-    channel: Channel, at: int, active: bool
-) -> None:
+def test_active_is_who_spoke_before_t0(channel: Channel, at: int, active: bool) -> None:
     """A first copy at t0 itself does not make its sender active."""
     channel.sync("bob", at=59_000)
     channel.sync("carol", at=at)
@@ -388,7 +386,9 @@ def test_active_is_who_spoke_before_t0(
     assert channel.totals.acknowledged_probable == int(not active)
 
 
-@pytest.mark.parametrize(("silent_ms", "active"), [(3_600_000, True), (3_600_001, False)])
+@pytest.mark.parametrize(
+    ("silent_ms", "active"), [(3_600_000, True), (3_600_001, False)]
+)
 def test_active_is_who_spoke_within_the_horizon(
     channel: Channel, silent_ms: int, active: bool
 ) -> None:

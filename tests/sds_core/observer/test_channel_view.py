@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sds_core.observer import blob
@@ -24,16 +24,9 @@ from tests.support.channel import (
     running_clocks,
 )
 from tests.support.frames import START_MS, Record
+from tests.support.properties import CAREFUL
 from tests.support.reference import Reference
 from tests.support.traffic import LONG_PAUSES_MS, Scene, play, scenes
-
-CAREFUL = settings(
-    max_examples=250,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
-"""The same examples everywhere, for as long as a busy machine can bear."""
 
 END_PAUSES_MS = (0, 1, 2_001, 30_000, 120_001, 135_001, 300_001, 600_000, 700_000)
 
@@ -174,9 +167,8 @@ def at_once(records: list[Record], end_ms: int) -> Found:
 def in_batches(records: list[Record], end_ms: int, data: st.DataObject) -> Found:
     """The records cut at random, with blobs and clock-only calls between batches."""
     clocked = list(zip(records, running_clocks(records), strict=True))
-    drawn = data.draw(
-        st.lists(st.integers(0, 7), min_size=len(records) * 2, max_size=len(records) * 2)
-    )
+    size = 2 * len(records)
+    drawn = data.draw(st.lists(st.integers(0, 7), min_size=size, max_size=size))
     cuts, splits = drawn[: len(records)], itertools.cycle(drawn[len(records) :] or [0])
     view, details = ChannelView(), []
     begin = 0
@@ -244,8 +236,7 @@ def test_replayed_records_change_nothing(scene: Scene, data: st.DataObject) -> N
     records = play(scene)
     end_ms = max((record.at for record in records), default=0)
     place = data.draw(st.integers(0, len(records)))
-    again = [record._replace(at=record.at) for record in records[:place]]
-    twice = records[:place] + again + records[place:]
+    twice = records[:place] + records[:place] + records[place:]
     assert at_once(twice, end_ms) == at_once(records, end_ms)
 
 
@@ -277,13 +268,24 @@ def figures_of(totals: ChannelTotals) -> dict[str, Any]:
     return found
 
 
-@CAREFUL
-@given(scenes(), st.sampled_from(END_PAUSES_MS))
-def test_figures_are_those_of_a_slow_reference(scene: Scene, pause_ms: int) -> None:
-    """Recomputed from the whole list of records, as the model says."""
-    records = play(scene, longest_ms=2_800_000)
-    end_ms = max((record.at for record in records), default=0) + pause_ms
-    totals, _, _ = at_once(records, end_ms)
-    expected = Reference(records, end_ms).figures()
-    found = figures_of(totals)
-    assert {name: found[name] for name in expected} == expected
+def test_figures_are_those_of_a_slow_reference() -> None:
+    """Recomputed from the whole list of records; the traffic reaches every figure."""
+    reached: set[str] = set()
+
+    @CAREFUL
+    @given(scenes(), st.sampled_from(END_PAUSES_MS))
+    def compare(scene: Scene, pause_ms: int) -> None:
+        records = play(scene, longest_ms=2_800_000)
+        end_ms = max((record.at for record in records), default=0) + pause_ms
+        totals, _, _ = at_once(records, end_ms)
+        expected = Reference(records, end_ms).figures()
+        found = figures_of(totals)
+        assert {name: found[name] for name in expected} == expected
+        reached.update(name for name, value in expected.items() if value)
+        reached.add(totals.verdict_reason)
+
+    compare()
+    assert reached >= set(Reference([], 0).figures()) | {
+        "warming_up", "lost", "unacknowledged", "recovering", "repair_expired",
+        "quiet", "ok",
+    }  # fmt: skip

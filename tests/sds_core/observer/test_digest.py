@@ -19,6 +19,7 @@ from sds_core.observer.digest import (
 from sds_core.wire import BloomFilter, Dialect, FrameKind, encode
 from tests.support.channel import digest_of
 from tests.support.frames import START_MS, FrameFactory, Record, bloom
+from tests.support.properties import CAREFUL
 
 FRAMES = FrameFactory()
 
@@ -157,6 +158,7 @@ _FILTERS = st.tuples(
 )
 
 
+@CAREFUL
 @given(st.lists(_FILTERS, max_size=8))
 def test_every_filter_is_restored_bit_for_bit(
     drawn: list[tuple[Dialect, set[int] | int | None]],

@@ -220,7 +220,8 @@ def test_second_naming_does_not_renew_the_gap(channel: Channel) -> None:
 
 
 @pytest.mark.parametrize(
-    ("at", "found"), [(OVERDUE, {"late": 1}), (OVERDUE + 1, {"lost": 1, "retracted": 1})]
+    ("at", "found"),
+    [(OVERDUE, {"late": 1}), (OVERDUE + 1, {"lost": 1, "retracted": 1})],
 )
 def test_arrival_at_the_deadline_is_in_time(
     gap: Channel, at: int, found: dict[str, int]

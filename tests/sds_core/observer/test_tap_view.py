@@ -56,7 +56,9 @@ def tap() -> Tap:
 
 def test_numbers_without_a_hole_are_healthy(tap: Tap) -> None:
     """In whatever order they lie in one batch, over all partitions."""
-    tap.apply(digest((0, 1), (2_000, 3)), digest((1_000, 2), (3_000, 4)), clock_ms=3_000)
+    tap.apply(
+        digest((0, 1), (2_000, 3)), digest((1_000, 2), (3_000, 4)), clock_ms=3_000
+    )
     tap.apply(clock_ms=100_000)
     assert tap.figures == (0, None)
     assert tap.view.totals.last_seen_ms == START_MS + 3_000
@@ -107,7 +109,15 @@ def test_missing_numbers_count_when_absent_for_fifteen_seconds(tap: Tap) -> None
 
 @pytest.mark.parametrize(
     ("come", "missing"),
-    [([2, 3, 4], 0), ([4, 3, 2], 0), ([2], 2), ([3], 2), ([4], 2), ([2, 4], 1), ([], 3)],
+    [
+        ([2, 3, 4], 0),
+        ([4, 3, 2], 0),
+        ([2], 2),
+        ([3], 2),
+        ([4], 2),
+        ([2, 4], 1),
+        ([], 3),
+    ],
 )
 def test_numbers_that_come_in_time_are_not_missing(
     tap: Tap, come: list[int], missing: int
@@ -164,7 +174,9 @@ def test_records_without_numbers_keep_the_tap_alive(tap: Tap) -> None:
     assert tap.figures == (0, None)
 
 
-@pytest.mark.parametrize(("missing", "counted"), [(MAX_HOLE, MAX_HOLE), (MAX_HOLE + 1, 0)])
+@pytest.mark.parametrize(
+    ("missing", "counted"), [(MAX_HOLE, MAX_HOLE), (MAX_HOLE + 1, 0)]
+)
 def test_huge_jump_is_a_tap_that_began_anew(
     tap: Tap, missing: int, counted: int
 ) -> None:

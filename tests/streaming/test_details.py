@@ -1,0 +1,22 @@
+"""Definite acknowledgements beside the checkpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sds_core.observer.acknowledgements import DefiniteAcknowledgement
+from streaming.details import DetailStore
+
+
+def test_a_replayed_batch_overwrites_its_own_rows(tmp_path: Path) -> None:
+    """Rows are keyed by channel and message id, and come out in order of t0."""
+    store = DetailStore(tmp_path / "monitor" / "details.sqlite")
+    later = DefiniteAcknowledgement("a", t0_ms=20, latency_ms=5)
+    earlier = DefiniteAcknowledgement("b", t0_ms=10, latency_ms=7)
+    store.put({"town": [later, earlier]})
+    store.put({"town": [later], "village": [later]})
+    again = DetailStore(tmp_path / "monitor" / "details.sqlite")
+    assert again.latencies() == {
+        "town": [("b", 7), ("a", 5)],
+        "village": [("a", 5)],
+    }

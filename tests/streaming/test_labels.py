@@ -1,0 +1,33 @@
+"""Labels once given stay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from streaming.labels import LabelLedger
+
+
+def test_labels_are_given_while_the_budget_lasts(tmp_path: Path) -> None:
+    """Later channels get none, in this process and the next."""
+    path = tmp_path / "monitor" / "labels.json"
+    ledger = LabelLedger(path, budget=2)
+    ledger.admit(["b"])
+    ledger.admit(["a", "c", "b"])
+    assert ledger.labels == ("b", "a")
+    again = LabelLedger(path, budget=2)
+    again.admit(["c"])
+    assert again.labels == ("b", "a")
+
+
+def test_a_smaller_budget_takes_no_label_away(tmp_path: Path) -> None:
+    """An exported counter must never fall."""
+    path = tmp_path / "labels.json"
+    LabelLedger(path, budget=2).admit(["a", "b"])
+    assert LabelLedger(path, budget=1).labels == ("a", "b")
+
+
+def test_a_budget_of_nothing_gives_no_label(tmp_path: Path) -> None:
+    """All channels are then exported as ``other``."""
+    ledger = LabelLedger(tmp_path / "labels.json", budget=0)
+    ledger.admit(["a"])
+    assert ledger.labels == ()

@@ -1,0 +1,229 @@
+"""Real Kafka for tests: one broker per session, topics by the dozen."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import itertools
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ParamSpec
+
+import pytest
+from confluent_kafka import Producer
+from kafka import KafkaAdminClient, TopicPartition
+from kafka.admin import NewPartitions
+
+from connectors.kafka.broker import EmbeddedBroker
+from connectors.kafka.record import RawRecord
+from connectors.kafka.settings import MAX_MESSAGE_BYTES, KafkaSettings
+from connectors.kafka.topics import KEEP_FOR_EVER, ensure_topic
+
+TIMEOUT_S = 30.0
+NOBODY = KafkaSettings("127.0.0.1:1", "nothing", timeout_s=1.0)
+"""A cluster where no broker answers."""
+
+P = ParamSpec("P")
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class KafkaTopic:
+    """A topic of a test, written to by confluent-kafka.
+
+    Attributes:
+        settings: How to reach it.
+    """
+
+    settings: KafkaSettings
+
+    @cached_property
+    def _producer(self) -> Producer:
+        return Producer(_producer_configuration(self.settings))
+
+    def write(
+        self,
+        value: bytes | None = b"value",
+        *,
+        partition: int = 0,
+        time_ms: int = 1_000,
+        key: bytes | None = None,
+        headers: Sequence[tuple[str, bytes | None]] = (),
+        flush: bool = True,
+    ) -> None:
+        """Write a record; the broker has it when this returns, unless told not to."""
+        _produce(
+            self._producer,
+            self.settings.topic,
+            RawRecord(partition, 0, time_ms, key, value, headers),
+        )
+        if flush:
+            self.flush()
+
+    def write_times(self, times_ms: Sequence[int], partition: int = 0) -> None:
+        """Write records whose values are their own numbers."""
+        for number, time_ms in enumerate(times_ms):
+            value = str(number).encode()
+            self.write(value, partition=partition, time_ms=time_ms, flush=False)
+        self.flush()
+
+    def flush(self) -> None:
+        """Wait until the broker has all records."""
+        assert not self._producer.flush(TIMEOUT_S)
+
+    @contextmanager
+    def transaction(
+        self, times_ms: Sequence[int], partition: int = 0, *, commit: bool = True
+    ) -> Iterator[None]:
+        """Hold records in an open transaction, then commit or abort it."""
+        producer = Producer(
+            _producer_configuration(self.settings)
+            | {"transactional.id": f"test-{next(_numbers)}"}
+        )
+        producer.init_transactions(TIMEOUT_S)
+        producer.begin_transaction()
+        for number, time_ms in enumerate(times_ms):
+            value = str(number).encode()
+            record = RawRecord(partition, 0, time_ms, None, value, ())
+            _produce(producer, self.settings.topic, record)
+        assert not producer.flush(TIMEOUT_S)
+        yield
+        if commit:
+            producer.commit_transaction(TIMEOUT_S)
+        else:
+            producer.abort_transaction(TIMEOUT_S)
+
+    def write_transaction(
+        self, times_ms: Sequence[int], partition: int = 0, *, commit: bool = True
+    ) -> None:
+        """Write a transaction; its end is readable when this returns."""
+        with self.transaction(times_ms, partition, commit=commit):
+            before = self.last_stable_offset(partition)
+        self.wait_for(
+            lambda: self.last_stable_offset(partition) > before + len(times_ms)
+        )
+
+    def last_stable_offset(self, partition: int = 0) -> int:
+        """Up to where committed records can be read."""
+        from connectors.kafka.offsets import TopicOffsets
+
+        offsets = TopicOffsets(self.settings)
+        try:
+            return offsets.latest([partition])[partition]
+        finally:
+            offsets.close()
+
+    def delete_before(self, offset: int, partition: int = 0) -> None:
+        """Do what retention does."""
+        with self.admin() as admin:
+            admin.delete_records(
+                {TopicPartition(self.settings.topic, partition): offset}
+            )
+
+    def add_partitions(self, total: int) -> None:
+        """Raise the number of partitions."""
+        with self.admin() as admin:
+            admin.create_partitions({self.settings.topic: NewPartitions(total)})
+
+    @contextmanager
+    def admin(self) -> Iterator[KafkaAdminClient]:
+        """A connection for whatever else."""
+        admin = KafkaAdminClient(bootstrap_servers=self.settings.bootstrap)
+        try:
+            yield admin
+        finally:
+            admin.close()
+
+    @staticmethod
+    def wait_for(condition: Callable[[], bool]) -> None:
+        """Wait until the broker has come round to something."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while not condition():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+TopicMaker = Callable[..., KafkaTopic]
+
+
+def make_topic(
+    broker: EmbeddedBroker,
+    partitions: int = 1,
+    configuration: Mapping[str, str] | None = None,
+    timeout_s: float = TIMEOUT_S,
+) -> KafkaTopic:
+    """Make a topic of a name of its own, as the contract asks for."""
+    settings = KafkaSettings(
+        broker.bootstrap, f"frames-{next(_numbers)}", timeout_s=timeout_s
+    )
+    ensure_topic(
+        settings,
+        settings.topic,
+        partitions,
+        {**KEEP_FOR_EVER, **(configuration or {})},
+    )
+    return KafkaTopic(settings)
+
+
+@pytest.fixture(scope="session")
+def kafka_broker() -> Iterator[EmbeddedBroker]:
+    """One broker for all tests that leave it running."""
+    with EmbeddedBroker() as broker:
+        yield broker
+
+
+@pytest.fixture
+def kafka_topic(kafka_broker: EmbeddedBroker) -> TopicMaker:
+    """Make topics on the session's broker: partitions, configuration, timeout_s."""
+
+    def make(
+        partitions: int = 1,
+        configuration: Mapping[str, str] | None = None,
+        timeout_s: float = TIMEOUT_S,
+    ) -> KafkaTopic:
+        return make_topic(kafka_broker, partitions, configuration, timeout_s)
+
+    return make
+
+
+def refused_sockets_stay_open(test: Callable[P, None]) -> Callable[P, None]:
+    """Let kafka-python leave sockets open where no broker answers, which it does.
+
+    Otherwise the warnings about them, errors here, would hit whatever runs when they
+    are collected.
+    """
+
+    @functools.wraps(test)
+    def collected(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            test(*args, **kwargs)
+        finally:
+            gc.collect()
+
+    return pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")(
+        collected
+    )
+
+
+def _producer_configuration(settings: KafkaSettings) -> dict[str, Any]:
+    return {
+        "bootstrap.servers": settings.bootstrap,
+        "message.max.bytes": MAX_MESSAGE_BYTES + 1_000_000,
+        "log_level": 0,
+    }
+
+
+def _produce(producer: Producer, topic: str, record: RawRecord) -> None:
+    producer.produce(
+        topic,
+        record.value,
+        record.key,
+        record.partition,
+        timestamp=record.timestamp_ms,
+        headers=list(record.headers),
+    )
+    producer.poll(0)

@@ -1,0 +1,247 @@
+"""What the pages say is so: links, metrics, commands, and the producer example."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import click
+import msgspec
+import pytest
+
+from connectors.kafka.broker import EmbeddedBroker
+from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.record import MAX_AHEAD_MS, RawRecord
+from connectors.kafka.settings import MAX_MESSAGE_BYTES, KafkaSettings
+from docs import make_metrics
+from sds_core.catalogue import CHANNEL_METRICS, SNAPSHOT_METRICS, TAP_METRICS, Kind
+from sds_core.observer.dead_letter_view import DeadLetterDigest
+from sds_core.observer.digest import ChannelDigest, frames_of
+from sds_core.observer.settings import DEFAULTS
+from sds_core.wire import MAX_VALUE_BYTES, Reason
+from sds_core.wire.proto.sds_spec_pb2 import SdsMessage
+from streaming.chunk import Chunk
+from streaming.cli import group
+from streaming.keys import KeyKind, split_key
+
+ROOT = Path(__file__).parents[1]
+_NOT_OURS = {".git", ".venv", "node_modules", ".pytest_cache", "build", "dist"}
+PAGES = sorted(
+    page
+    for page in ROOT.rglob("*.md")
+    if not _NOT_OURS.intersection(page.relative_to(ROOT).parts)
+)
+
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_COMMAND = re.compile(r"(?:\S*/)?sds-monitor (.+)")
+_METRIC = re.compile(r"\bsds_[a-z0-9_]+(?![\w./])")
+
+NOW_MS = 1_750_000_000_000
+
+pages = pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The code blocks of a page in one language."""
+    found = _BLOCK.findall(page.read_text(encoding="utf-8"))
+    return [text for name, text in found if name == language]
+
+
+def prose(page: Path) -> str:
+    """A page without its code blocks."""
+    return _BLOCK.sub("", page.read_text(encoding="utf-8"))
+
+
+def anchors(page: Path) -> set[str]:
+    """What links into a page may name."""
+    text = prose(page)
+    found = set(re.findall(r'<a id="([^"]+)">', text))
+    for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE):
+        plain = re.sub(r"[^\w\- ]", "", heading.strip().lower())
+        found.add(plain.replace(" ", "-"))
+    return found
+
+
+@pages
+def test_links_within_the_repository_resolve(page: Path) -> None:
+    """Each linked file exists, and each anchor in it."""
+    broken = []
+    for link in _LINK.findall(prose(page)):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(link)
+    assert broken == []
+
+
+@pages
+def test_metrics_named_are_in_the_catalogue(page: Path) -> None:
+    """No page names a metric that is not exported."""
+    known = {"sds_core", "sds_monitor"}
+    for metric in (*CHANNEL_METRICS, *TAP_METRICS, *SNAPSHOT_METRICS):
+        suffixes = {
+            Kind.HISTOGRAM: ("", "_bucket", "_sum", "_count"),
+            Kind.INFO: ("_info",),
+        }.get(metric.kind, ("",))
+        known.update(metric.name + suffix for suffix in suffixes)
+    text = page.read_text(encoding="utf-8")
+    assert sorted(set(_METRIC.findall(text)) - known) == []
+
+
+def commands(page: Path) -> Iterator[str]:
+    """The arguments of every sds-monitor command line of a page."""
+    lines = [
+        line
+        for text in blocks(page, "sh")
+        for line in text.replace("\\\n", " ").splitlines()
+    ]
+    lines += re.findall(r"`([^`\n]+)`", prose(page))
+    for line in lines:
+        if found := _COMMAND.fullmatch(line.strip()):
+            yield found[1]
+
+
+def parse(arguments: list[str]) -> None:
+    """Parse the arguments of sds-monitor without running anything."""
+    name, *rest = arguments
+    context = click.Context(group, info_name="sds-monitor")
+    command = group.get_command(context, name)
+    if command is None:
+        # No command: a flag of the group, such as --version, or a mistake.
+        group.make_context("sds-monitor", arguments)
+        pytest.fail(f"sds-monitor {name}: there is no such command")
+    # A command named alone is no call of it.
+    alone = (click.MissingParameter,) if not rest else ()
+    with suppress(click.exceptions.Exit, *alone):  # Exit: --help
+        command.make_context(name, rest, parent=context)
+
+
+@pages
+def test_commands_of_the_pages_parse(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every command and flag that a page shows exists, and so does every setting."""
+    for variable in [name for name in os.environ if name.startswith("SDS_MONITOR_")]:
+        monkeypatch.delenv(variable)
+    monkeypatch.chdir(tmp_path)
+    for text in blocks(page, "toml"):
+        Path("monitor.toml").write_text(text)
+    for command in commands(page):
+        arguments = shlex.split(command, comments=True)
+        try:
+            parse(arguments)
+        except click.ClickException as error:
+            pytest.fail(f"sds-monitor {command}: {error.format_message()}")
+
+
+def test_table_of_metrics_is_up_to_date() -> None:
+    """Who changes the catalogue runs ``python -m docs.make_metrics``."""
+    assert make_metrics.PAGE.read_text(encoding="utf-8") == make_metrics.page()
+
+
+def test_settings_named_have_the_defaults_of_the_code() -> None:
+    """Where figures.md names a setting and its default, the code has it so."""
+    text = (ROOT / "docs/figures.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(\w+)` = ([\d.,e-]*\d) ?(ms|s|min|h|%)?", text)
+    units = {"s": 1000, "min": 60_000, "h": 3_600_000}
+    for name, number, unit in named:
+        value = float(number.replace(",", "")) * units.get(unit, 1)
+        assert getattr(DEFAULTS, name) == value, name
+    assert {name for name, _, _ in named} == set(DEFAULTS.__dataclass_fields__)
+
+
+def reasons_of_the_page() -> list[str]:
+    """The dead-letter reasons of records.md in the order of their tests."""
+    text = (ROOT / "docs/records.md").read_text(encoding="utf-8")
+    return re.findall(r"^\| [\d-]+ \| `(\w+)` \|", text, re.MULTILINE)
+
+
+def test_reasons_of_the_page_are_those_of_the_code() -> None:
+    """Every dead-letter reason is explained."""
+    assert sorted(reasons_of_the_page()) == sorted(Reason)
+
+
+def test_reasons_are_tested_in_the_order_of_the_page() -> None:
+    """Of a record with several faults the first in the table gives the reason."""
+    bad = [("source", b"nowhere")]
+    ahead_ms = NOW_MS + MAX_AHEAD_MS + 1
+    # Each record has one fault less than the one before it.
+    faulty = [
+        (bytes(MAX_VALUE_BYTES + 1), bad, b"other", ahead_ms),
+        (b"", bad, b"other", ahead_ms),
+        (b"", [], b"other", ahead_ms),
+        (b"\xff\xff", [], b"other", ahead_ms),
+        (_spec(), [], b"other", ahead_ms),
+        (_spec(message_id="m"), [], b"other", ahead_ms),
+        (_spec(message_id="m", content=b"c"), [], b"other", ahead_ms),
+        (_spec(message_id="m", content=b"c", channel_id="ch"), [], b"x", ahead_ms),
+        (_spec(message_id="m", content=b"c", channel_id="ch"), [], b"ch", ahead_ms),
+    ]
+    chunk = Chunk(0, NOW_MS, NOW_MS)
+    for offset, (value, headers, key, time_ms) in enumerate(faulty):
+        chunk.add(RawRecord(0, offset, time_ms, key, value, headers))
+    (row,) = chunk.take_rows()
+    found = msgspec.msgpack.decode(row.digest, type=DeadLetterDigest)
+    expected = [r for r in reasons_of_the_page() if r != Reason.MVDS_ERROR]
+    assert [letter.reason for letter in found.letters] == expected
+
+
+def _spec(**fields: object) -> bytes:
+    return SdsMessage(sender_id="s", **fields).SerializeToString()  # type: ignore[arg-type]
+
+
+@pytest.mark.kafka
+def test_producer_example_writes_what_the_monitor_reads(tmp_path: Path) -> None:
+    """The example of records.md runs as it stands, and its records are accepted."""
+    (example,) = blocks(ROOT / "docs/records.md", "python")
+    program = tmp_path / "tap.py"
+    program.write_text(example)
+    with EmbeddedBroker() as broker:
+        done = subprocess.run(
+            [sys.executable, program],
+            env=os.environ | {"BOOTSTRAP": broker.bootstrap},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        settings = KafkaSettings(broker.bootstrap)
+        offsets = TopicOffsets(settings)
+        try:
+            ends = offsets.latest(offsets.partitions())
+        finally:
+            offsets.close()
+        ranges = [OffsetRange(partition, 0, end) for partition, end in ends.items()]
+        records = [
+            record
+            for client in Client
+            for found in fetch(client, settings, ranges)
+            for record in found
+        ]
+    heartbeats = [record for record in records if not record.value]
+    frames = [record for record in records if record.value]
+    # Each client has read them once.
+    assert len(heartbeats) == len(ends) * len(Client)
+    assert len(frames) == len(Client)
+    wall_ms = time.time_ns() // 1_000_000
+    chunk = Chunk(0, 0, wall_ms)
+    for record in itertools.chain(frames[:1], heartbeats):
+        chunk.add(record)
+    rows = {split_key(row.key): row.digest for row in chunk.take_rows()}
+    assert set(rows) == {(KeyKind.CHANNEL, "ch"), (KeyKind.TAP, "my-tap-1")}
+    (frame,) = frames_of(ChannelDigest.from_bytes(rows[KeyKind.CHANNEL, "ch"]))
+    assert (frame.sender, frame.named.message_id, frame.seq) == ("snd", "mid", 1)
+    assert MAX_MESSAGE_BYTES == 33_554_432  # As records.md says.
