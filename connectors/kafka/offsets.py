@@ -78,7 +78,11 @@ class TopicOffsets:
         return {partition: at.offset for partition, at in found.items()}
 
     def newest(self, partitions: Collection[int]) -> dict[int, TimedOffset]:
-        """A record with the greatest time of each partition that holds any."""
+        """The first record with the greatest time of each partition that has any.
+
+        Retention may have taken it, and it may be no record but the end of a
+        transaction, which has the time of its commit.
+        """
         return self._list(dict.fromkeys(partitions, OffsetSpec.MAX_TIMESTAMP))
 
     def first_at_or_after(
@@ -133,7 +137,7 @@ class TopicOffsets:
         retrying = Retrying(
             retry=_may_pass,
             stop=stop_after_delay(self._settings.timeout_s),
-            wait=wait_random_exponential(multiplier=0.2, max=5),
+            wait=wait_random_exponential(multiplier=0.2, max=2),
             reraise=True,
         )
         try:
@@ -189,6 +193,6 @@ def wait_until_listening(settings: KafkaSettings) -> None:
 def _may_pass(state: RetryCallState) -> bool:
     """Whether to ask again after an error."""
     error = state.outcome.exception() if state.outcome else None
-    if isinstance(error, _TOPIC_MISSING):
+    if isinstance(error, UnknownTopicOrPartitionError):
         return (state.seconds_since_start or 0) < _NEWLY_MADE_S
-    return isinstance(error, KafkaError)
+    return isinstance(error, KafkaError) and not isinstance(error, _TOPIC_MISSING)

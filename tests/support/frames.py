@@ -55,15 +55,13 @@ def bloom(
     if bits_set is not None:
         missing = bits_set - filter_.bits_set()
         assert missing >= 0, "the ids alone set more bits"
-        for index in range(filter_.m_bits):
+        # Every byte below the last word is in use, in either dialect's order.
+        for position, byte in enumerate(filter_.bits):
             if not missing:
                 break
-            # Word by word backwards in one dialect, forwards in the other; any
-            # byte below the last word is in use in both.
-            position, mask = index >> 3, 1 << (index & 7)
-            if not filter_.bits[position] & mask:
-                filter_.bits[position] |= mask
-                missing -= 1
+            free = [bit for bit in range(8) if not byte >> bit & 1][:missing]
+            filter_.bits[position] |= sum(1 << bit for bit in free)
+            missing -= len(free)
         assert filter_.bits_set() == bits_set
     return filter_.to_wire()
 

@@ -93,15 +93,18 @@ class ListedTopic:
         return {p: self.logs[p].end for p in partitions}
 
     def newest(self, partitions: Collection[int]) -> dict[int, TimedOffset]:
-        """First of the entries with the greatest time, if it is stable."""
+        """First of the entries with the greatest time, if it is stable.
+
+        Kafka also names one that retention has taken, until its segment is gone.
+        """
         found = {}
         for partition in partitions:
             log = self.logs[partition]
-            held = range(log.first, len(log.entries))
-            if held:
-                offset = max(held, key=lambda offset: log.entries[offset].time_ms)
+            if log.entries:
+                times = [entry.time_ms for entry in log.entries]
+                offset = times.index(max(times))
                 if offset < log.end:
-                    found[partition] = TimedOffset(offset, log.entries[offset].time_ms)
+                    found[partition] = TimedOffset(offset, times[offset])
         return found
 
     def first_at_or_after(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -239,13 +240,13 @@ def test_compacted_offsets_are_passed(kafka_topic: TopicMaker) -> None:
         # The cleaner looks every 15 s otherwise.
         settings = {"log.cleaner.backoff.ms": "100"}
         admin.alter_configs([ConfigResource(ConfigResourceType.BROKER, "1", settings)])
+    times_ms = itertools.count(1_000, 100)
     for number in range(6):
-        topic.write(str(number).encode(), key=b"same")
-        time.sleep(0.01)
+        topic.write(str(number).encode(), key=b"same", time_ms=next(times_ms))
 
     def is_compacted() -> bool:
-        # A record begins a new segment: only those before it are looked at.
-        topic.write(b"", key=b"other")
+        # A later record begins a new segment: only those before it are looked at.
+        topic.write(b"", key=b"other", time_ms=next(times_ms))
         return len(read(Client.CONFLUENT, topic, (0, 0, 6))) < 6
 
     topic.wait_for(is_compacted)
