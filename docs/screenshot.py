@@ -32,9 +32,7 @@ def main() -> None:
     )
     options = parser.parse_args()
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=_CHROMIUM, args=_ARGUMENTS
-        )
+        browser = playwright.chromium.launch(executable_path=_CHROMIUM, args=_ARGUMENTS)
         page = browser.new_page(
             viewport={"width": options.width, "height": options.height}
         )

@@ -253,6 +253,12 @@ CHANNEL_METRICS: tuple[Metric[ChannelTotals], ...] = (
         "Frames with a known message id but another sender or lamport timestamp.",
         lambda t: t.message_id_collisions,
     ),
+    _one(
+        "sds_remembered_evicted_total",
+        Kind.COUNTER,
+        "Entries pushed out of a channel's memory by its limit before their time.",
+        lambda t: t.remembered_evicted,
+    ),
 )
 """Labelled `channel`."""
 
@@ -312,6 +318,12 @@ SNAPSHOT_METRICS: tuple[Metric[Snapshot], ...] = (
         lambda s: s.job.records,
     ),
     _one(
+        "sds_monitor_records_lost_total",
+        Kind.COUNTER,
+        "Kafka records that were gone before they were read, and given up.",
+        lambda s: s.job.records_lost,
+    ),
+    _one(
         "sds_monitor_records_behind",
         Kind.GAUGE,
         "Kafka records in the topic that are not read yet.",
@@ -351,7 +363,7 @@ SNAPSHOT_METRICS: tuple[Metric[Snapshot], ...] = (
         "sds_monitor_dropped_label_channels",
         Kind.GAUGE,
         "Channels beyond the label budget, exported together as `other`.",
-        lambda s: len(s.channels) - len(s.labels),
+        lambda s: len(s.channels.keys() - set(s.labels)),
     ),
     _many(
         "sds_monitor_build",

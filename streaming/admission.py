@@ -20,7 +20,10 @@ from connectors.kafka.settings import RecordsLost
 from streaming.position import PartitionPosition, Position
 
 IDLE_PARTITION_MS = 30_000
-"""A partition without a record for this long does not hold T back (model, 3)."""
+"""A partition without a record for this long does not hold T back (model, 3).
+
+By wall time: in event time a topic that is filled faster than life, or by writers of
+which one lags, would have idle partitions whose records are only on their way."""
 
 _FIRST_STRIDE_MS = 1_000
 _TRUSTED_STEP_MS = 10_000
@@ -119,9 +122,9 @@ class Admission:
         ends = self.offsets.latest(partitions)
         if target is not None:
             ends = {p: min(end, target.ends.get(p, 0)) for p, end in ends.items()}
-        start = self._placed(start, partitions, ends)
-        ends = {p: max(ends[p], start.partitions[p].next_offset) for p in partitions}
-        batch = _Batch(self, start, ends, wall_ms)
+        placed = self._placed(start, partitions, ends)
+        ends = {p: max(ends[p], placed.partitions[p].next_offset) for p in partitions}
+        batch = _Batch(self, placed, ends, wall_ms)
         end = batch.end(drain=target is not None)
         if (end.clock_ms, end.next_offsets()) == (
             start.clock_ms,
@@ -144,17 +147,17 @@ class Admission:
             first = earliest[partition]
             here = start.partitions.get(partition)
             if here is None:
-                here = PartitionPosition(first, 0, first)
+                here = PartitionPosition(first)
             elif here.next_offset < first:
                 self._lose(partition, here.next_offset, first)
                 skipped += first - here.next_offset
-                here = here._replace(next_offset=first, first_offset=first)
+                here = here._replace(next_offset=first)
             elif here.next_offset > ends[partition]:
                 # A target may end before the start. What is held may not.
                 held = self.offsets.latest([partition])[partition]
                 if here.next_offset > held:
                     self._lose(partition, held, here.next_offset)
-                    here = here._replace(next_offset=first, first_offset=first)
+                    here = here._replace(next_offset=first)
             placed[partition] = here
         return replace(start, partitions=placed, skipped=skipped)
 
@@ -222,6 +225,7 @@ class _Batch:
         self._wall_ms = wall_ms
         self._scans: dict[int, _Scan] = {}
         self._holds_record: dict[tuple[int, int], bool] = {}
+        self._unread: dict[int, int] = {}
         self._row_limit = 0
         # T may not pass what a scan that met the row limit has seen.
         self._ceiling_ms: int | None = None
@@ -233,22 +237,22 @@ class _Batch:
                 # One that came since the ends were asked for belongs to the batch:
                 # else a scan would have to tell what is the newest before it.
                 self._ends[partition] = max(self._ends[partition], at.offset + 1)
-        unread = {
+        self._unread = {
             p: end - self._starts[p]
             for p, end in self._ends.items()
             if end > self._starts[p]
         }
-        rows = sum(unread.values())
-        self._row_limit = self._rows_within_limits(unread)
+        rows = sum(self._unread.values())
+        self._row_limit = self._rows_within_limits(self._unread)
         if drain and rows > self._row_limit:
             # Not all can be read, so that T ends before the last record anyway.
             return self._aligned(self._wall_ms + MAX_AHEAD_MS)
         newest = self._newest(self._find_newest() if found is None else found)
-        clock_ms = max(self._start.clock_ms, _common_clock(newest, drain))
+        clock_ms = max(self._start.clock_ms, self._common_clock(newest, drain))
         if rows <= self._row_limit:
             return self._position(clock_ms, self._ends, newest)
         end = self._aligned(clock_ms)
-        if end == self._start:
+        if end.next_offsets() == self._starts and end.clock_ms == self._start.clock_ms:
             return self._beyond_clock(max(newest.values(), default=clock_ms))
         return end
 
@@ -324,14 +328,21 @@ class _Batch:
         newest: Mapping[int, int] | None = None,
     ) -> Position:
         partitions = {
-            p: here._replace(
+            p: PartitionPosition(
                 next_offset=ends.get(p, here.next_offset),
                 # Read no further than T, records have no later time than before.
                 newest_ms=max(here.newest_ms, (newest or {}).get(p, 0)),
+                batch_start=here.next_offset,
+                moved_ms=self._wall_ms if p in self._unread else here.moved_ms,
             )
             for p, here in self._start.partitions.items()
         }
-        return replace(self._start, clock_ms=clock_ms, partitions=partitions)
+        return replace(
+            self._start,
+            clock_ms=clock_ms,
+            records=self._start.records + self._rows(ends),
+            partitions=partitions,
+        )
 
     def _rows(self, ends: Mapping[int, int]) -> int:
         return sum(end - self._starts[p] for p, end in ends.items())
@@ -450,12 +461,17 @@ class _Batch:
     def _is_future(self, timestamp_ms: int) -> bool:
         return is_future(timestamp_ms, self._wall_ms)
 
+    def _common_clock(self, newest: Mapping[int, int], drain: bool) -> int:
+        """T when all is read: the least of the newest times, idle partitions apart."""
+        greatest = max(newest.values(), default=0)
+        if drain:
+            return greatest
+        held = (ms for p, ms in newest.items() if not self._is_idle(p))
+        return min(held, default=greatest)
 
-def _common_clock(newest: Mapping[int, int], drain: bool) -> int:
-    """T when all is read: the least of the newest times, idle partitions apart."""
-    if not newest:
-        return 0
-    greatest = max(newest.values())
-    if drain:
-        return greatest
-    return min(ms for ms in newest.values() if ms >= greatest - IDLE_PARTITION_MS)
+    def _is_idle(self, partition: int) -> bool:
+        moved_ms = self._start.partitions[partition].moved_ms
+        return (
+            partition not in self._unread
+            and self._wall_ms - moved_ms > IDLE_PARTITION_MS
+        )

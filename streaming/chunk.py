@@ -39,8 +39,12 @@ class DigestRow(NamedTuple):
 
 
 class _TapColumns(NamedTuple):
+    """Times and numbers, of frames and of heartbeats."""
+
     times: array[int]
     seqs: array[int]
+    heartbeat_times: array[int]
+    heartbeat_seqs: array[int]
 
 
 class Chunk:
@@ -75,9 +79,14 @@ class Chunk:
         if headers.observer and not future:
             tap = self._taps.get(headers.observer)
             if tap is None:
-                tap = self._taps[headers.observer] = _TapColumns(array("q"), array("q"))
-            tap.times.append(record.timestamp_ms)
-            tap.seqs.append(headers.seq)
+                tap = _TapColumns(*(array("q") for _ in _TapColumns._fields))
+                self._taps[headers.observer] = tap
+            if headers.is_heartbeat:
+                tap.heartbeat_times.append(self.clock_ms)
+                tap.heartbeat_seqs.append(headers.seq)
+            else:
+                tap.times.append(self.clock_ms)
+                tap.seqs.append(headers.seq)
         if headers.is_heartbeat:
             if future:
                 self._dead(record, Reason.FUTURE_TIMESTAMP)
@@ -106,7 +115,7 @@ class Chunk:
             key = make_key(KeyKind.CHANNEL, channel)
             yield DigestRow(key, digester.finish().to_bytes())
         for observer, tap in self._taps.items():
-            digest = TapDigest(tap.times.tobytes(), tap.seqs.tobytes())
+            digest = TapDigest(*(column.tobytes() for column in tap))
             key = make_key(KeyKind.TAP, observer)
             yield DigestRow(key, msgspec.msgpack.encode(digest))
         if self._letters:

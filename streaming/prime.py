@@ -1,13 +1,15 @@
-"""Totals as the checkpoint holds them, for an exporter that has just started."""
+"""What the checkpoint holds, for an exporter that has just started."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import col, expr
 
 from sds_core.observer import blob
+from streaming.position import Position
 
 
 def read_totals(spark: SparkSession, checkpoint: Path) -> dict[str, bytes]:
@@ -16,8 +18,7 @@ def read_totals(spark: SparkSession, checkpoint: Path) -> dict[str, bytes]:
     Raises:
         sds_core.observer.blob.UnknownBlobVersion: A newer release wrote them.
     """
-    commits = checkpoint / "commits"
-    if not (commits.is_dir() and any(f.name.isdigit() for f in commits.iterdir())):
+    if _last_commit(checkpoint) is None:
         return {}
     length = f"conv(hex(substring(blob, 1, {blob.LENGTH_BYTES})), 16, 10)"
     state = (
@@ -39,3 +40,23 @@ def read_totals(spark: SparkSession, checkpoint: Path) -> dict[str, bytes]:
             raise blob.UnknownBlobVersion(row.version)
         totals[row.key] = blob.totals_part(bytes(row.head))
     return totals
+
+
+def read_position(checkpoint: Path) -> Position | None:
+    """Where the last committed batch ended; None without one."""
+    batch = _last_commit(checkpoint)
+    if batch is None:
+        return None
+    # Spark's offset log: a version, the batch's metadata, one line per source.
+    *_, offsets = (checkpoint / "offsets" / str(batch)).read_text().splitlines()
+    return Position.from_json(json.loads(offsets))
+
+
+def _last_commit(checkpoint: Path) -> int | None:
+    commits = checkpoint / "commits"
+    if not commits.is_dir():
+        return None
+    return max(
+        (int(file.name) for file in commits.iterdir() if file.name.isdigit()),
+        default=None,
+    )

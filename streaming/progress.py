@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.record import is_future
 from sds_core.observer.totals import Histogram
 from streaming.board import Board
 from streaming.position import Position
@@ -26,14 +28,20 @@ class Progress:
         fired_ms: Every deadline before this event time has fired, Unix ms.
     """
 
-    def __init__(self, board: Board, offsets: TopicOffsets, group: str) -> None:
+    def __init__(
+        self,
+        board: Board,
+        offsets: TopicOffsets,
+        group: str,
+        position: Position | None = None,
+    ) -> None:
         self._board = board
         self._offsets = offsets
         self._group = group
         self._durations = Histogram()
         self._last_seen: tuple[int, str] = (-1, "")
         self._committed: dict[int, int] = {}
-        self.position: Position | None = None
+        self.position = position
         self.fired_ms = 0
 
     def update(self, query: StreamingQuery) -> None:
@@ -75,14 +83,16 @@ class Progress:
         newest = self._offsets.newest(partitions)
         here = position.next_offsets()
         behind = {p: max(0, ends[p] - offset) for p, offset in here.items()}
-        newest_ms = max((at.timestamp_ms for at in newest.values()), default=0)
+        # A record from the future moves no clock: the job is not behind it.
+        now_ms = time.time_ns() // 1_000_000
+        times = [at.timestamp_ms for at in newest.values()]
+        newest_ms = max((ms for ms in times if not is_future(ms, now_ms)), default=0)
         lag_ms = max(0, newest_ms - position.clock_ms)
         self._board.set_clock(position.clock_ms)
         self._board.set_job(
             running=running,
-            records=sum(
-                p.next_offset - p.first_offset for p in position.partitions.values()
-            ),
+            records=position.records,
+            records_lost=position.skipped,
             records_behind=sum(behind.values()),
             event_time_lag_seconds=lag_ms / 1000,
         )

@@ -19,7 +19,11 @@ from pyspark.sql.streaming.state import GroupStateTimeout
 
 from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.settings import DEAD_LETTER_TOPIC
+from connectors.kafka.settings import (
+    DEAD_LETTER_TOPIC,
+    KafkaUnreachable,
+    TopicMissing,
+)
 from sds_core.observer.blindness import judge_blindness
 from sds_core.observer.report import build_report
 from streaming.board import Board
@@ -27,7 +31,7 @@ from streaming.details import DetailStore
 from streaming.files import write_atomically
 from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, make_fold
 from streaming.labels import LabelLedger
-from streaming.prime import read_totals
+from streaming.prime import read_position, read_totals
 from streaming.progress import COMMIT_GROUP, Progress
 from streaming.sink import Sink
 from streaming.source import FORMAT, SdsFramesSource, SourceSettings
@@ -91,10 +95,12 @@ class JobFailed(RuntimeError):
 
     Attributes:
         cause: The error in one line, as raised in our own code where it was.
+        unreachable: Whether Kafka could not be reached any more.
     """
 
-    def __init__(self, cause: str) -> None:
+    def __init__(self, cause: str, unreachable: bool = False) -> None:
         self.cause = cause
+        self.unreachable = unreachable
         super().__init__(cause)
 
 
@@ -125,7 +131,7 @@ class Job:
         try:
             ended = bool(self.query.awaitTermination(max(1, round(seconds))))
         except StreamingQueryException as error:
-            failure = JobFailed(_cause_of(error))
+            failure = _failure_of(error)
             self.board.set_job(running=False, error=failure.cause)
             raise failure from error
         self.progress.update(self.query)
@@ -167,7 +173,9 @@ def running_job(spark: SparkSession, settings: JobSettings) -> Iterator[Job]:
         sink = Sink(board, labels, dead_letters, details)
         sink.show(read_totals(spark, settings.checkpoint))
         query = _start(spark, settings, sink, with_details=details is not None)
-        progress = Progress(board, offsets, settings.group)
+        progress = Progress(
+            board, offsets, settings.group, read_position(settings.checkpoint)
+        )
         board.set_job(running=True)
         try:
             yield Job(settings, board, query, progress, details)
@@ -268,11 +276,13 @@ _PYTHON_ERROR = re.compile(
     r"^[A-Za-z_][\w.]*(?:Error|\w+): (?P<text>\S.*)$", re.MULTILINE
 )
 _OWN_ERROR = re.compile(
-    r"^(?:connectors|sds_core|streaming)[\w.]*: (?P<text>\S.*)$", re.MULTILINE
+    r"^(?:connectors|sds_core|streaming)[\w.]*\.(?P<name>\w+): (?P<text>\S.*)$",
+    re.MULTILINE,
 )
+_UNREACHABLE = {KafkaUnreachable.__name__, TopicMissing.__name__}
 
 
-def _cause_of(error: StreamingQueryException) -> str:
+def _failure_of(error: StreamingQueryException) -> JobFailed:
     """The error that Spark's long text is about, in one line.
 
     One of our own says what to do; else the first error that Python raised.
@@ -280,6 +290,6 @@ def _cause_of(error: StreamingQueryException) -> str:
     text = str(error)
     own = _OWN_ERROR.search(text)
     if own is not None:
-        return own["text"]
+        return JobFailed(own["text"], own["name"] in _UNREACHABLE)
     raised = _PYTHON_ERROR.search(text)
-    return raised[0] if raised is not None else text.strip().splitlines()[0]
+    return JobFailed(raised[0] if raised else text.strip().splitlines()[0])

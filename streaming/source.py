@@ -157,7 +157,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             firsts = {p: found[p].offset if p in found else ends[p] for p in partitions}
         return Position(
             partitions={
-                partition: PartitionPosition(first, 0, first)
+                partition: PartitionPosition(first)
                 for partition, first in firsts.items()
             }
         ).to_json()
@@ -253,20 +253,16 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _ranges(start: Position, end: Position) -> list[ReadRange]:
-    ranges = []
-    for partition, ahead in end.partitions.items():
-        here = start.partitions.get(
-            partition, PartitionPosition(ahead.first_offset, 0, ahead.first_offset)
+    return [
+        ReadRange(
+            OffsetRange(partition, ahead.batch_start, ahead.next_offset),
+            max(
+                start.clock_ms,
+                start.partitions.get(partition, PartitionPosition(0)).newest_ms,
+            ),
         )
-        # Records given up as lost lie between the two.
-        first = max(here.next_offset, ahead.first_offset)
-        ranges.append(
-            ReadRange(
-                OffsetRange(partition, first, ahead.next_offset),
-                max(start.clock_ms, here.newest_ms),
-            )
-        )
-    return ranges
+        for partition, ahead in end.partitions.items()
+    ]
 
 
 def _balanced(ranges: Sequence[ReadRange], tasks: int) -> list[list[ReadRange]]:

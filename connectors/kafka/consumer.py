@@ -78,14 +78,23 @@ def _fetch_confluent(
             messages = consumer.consume(1, _POLL_S)
             messages += consumer.consume(_POLL_RECORDS - 1, 0)
             for message in messages:
-                wanted = open_ranges.get(message.partition())
+                partition = message.partition()
+                wanted = open_ranges.get(partition)
                 if wanted is None:
                     continue
                 offset = message.offset()
                 if message.error() is None:
-                    patience.renew()
                     if offset < wanted.end:
-                        records.append(_confluent_record(message))
+                        records.append(
+                            RawRecord(
+                                partition,
+                                offset,
+                                message.timestamp()[1],
+                                message.key(),
+                                message.value(),
+                                message.headers() or (),
+                            )
+                        )
                     if offset < wanted.end - 1:
                         continue
                 elif (
@@ -93,10 +102,10 @@ def _fetch_confluent(
                     or offset < wanted.end
                 ):
                     continue
-                del open_ranges[wanted.partition]
+                del open_ranges[partition]
                 # Not `pause`: the next assignment would still be paused.
                 consumer.incremental_unassign(
-                    [TopicPartition(settings.topic, wanted.partition)]
+                    [TopicPartition(settings.topic, partition)]
                 )
             if records:
                 yield records
@@ -104,17 +113,6 @@ def _fetch_confluent(
             patience.check()
     finally:
         consumer.unassign()
-
-
-def _confluent_record(message: Any) -> RawRecord:
-    return RawRecord(
-        message.partition(),
-        message.offset(),
-        message.timestamp()[1],
-        message.key(),
-        message.value(),
-        message.headers() or (),
-    )
 
 
 def _is_end_of_partition(

@@ -156,14 +156,15 @@ class Acknowledgements:
         for key in given_up:
             del self._unacknowledged[key]
 
-    def deadline_passed(self, key: int) -> bool | None:
+    def deadline_passed(self, key: int, deadline_ms: int) -> bool | None:
         """A message's deadline has passed.
 
         Returns:
-            Whether it counts as unacknowledged; None if there is no such message.
+            Whether it counts as unacknowledged; None if the message it was about
+            has been forgotten.
         """
         message = self._messages.get(key)
-        if message is None or message.overdue:
+        if message is None or self._deadline_of(message) != deadline_ms:
             return None
         message.overdue = True
         self._without_opportunity.pop(key, None)
@@ -194,8 +195,7 @@ class Acknowledgements:
 
     def _follow(self, key: int, message: Message) -> None:
         if not message.overdue:
-            deadline_ms = message.seen_ms + self._settings.ack_deadline_ms
-            self._deadlines.add(deadline_ms, Due.ACKNOWLEDGEMENT, key)
+            self._deadlines.add(self._deadline_of(message), Due.ACKNOWLEDGEMENT, key)
             # Nobody can be told apart from an unknown sender.
             if not (
                 message.opportunity or message.in_time or message.sender == UNKNOWN
@@ -203,6 +203,9 @@ class Acknowledgements:
                 self._without_opportunity[key] = message
         if not (message.definite or message.probable):
             self._unacknowledged[key] = message
+
+    def _deadline_of(self, message: Message) -> int:
+        return message.seen_ms + self._settings.ack_deadline_ms
 
     def _witnessed(
         self, key: int, message: Message, by: int, filter_: Filter, time_ms: int

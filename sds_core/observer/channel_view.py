@@ -136,24 +136,22 @@ class ChannelView:
         """Move the clock forward, firing each deadline that it passes."""
         clock_ms = max(clock_ms, self._state.clock_ms)
         for deadline_ms, due, key in self._deadlines.passed(clock_ms):
-            self._fire(deadline_ms, due, key, clock_ms)
+            self._fire(deadline_ms, due, key)
         self._state.clock_ms = clock_ms
         self._forget(clock_ms)
 
-    def _fire(self, deadline_ms: int, due: Due, key: int, clock_ms: int) -> None:
+    def _fire(self, deadline_ms: int, due: Due, key: int) -> None:
         if due is Due.ACKNOWLEDGEMENT:
-            unacknowledged = self._acknowledgements.deadline_passed(key)
+            unacknowledged = self._acknowledgements.deadline_passed(key, deadline_ms)
             if unacknowledged is not None:
                 self._health.deadline_passed(deadline_ms, unacknowledged)
         elif due is Due.GAP_SETTLED:
-            self._gaps.settled(key)
+            self._gaps.settled(key, deadline_ms)
         elif due is Due.GAP_OVERDUE:
-            if self._gaps.overdue(key):
+            if self._gaps.overdue(key, deadline_ms):
                 self._health.lost(key, deadline_ms)
-        elif due is Due.EPISODE_EXPIRED:
-            expired_ms = self._repairs.window_passed(key, clock_ms)
-            if expired_ms is not None:
-                self._health.expired(expired_ms)
+        elif self._repairs.window_passed(key, deadline_ms):
+            self._health.expired(deadline_ms)
 
     def _take(self, frame: SeenFrame) -> None:
         clock_ms = self._state.clock_ms
@@ -165,6 +163,8 @@ class ChannelView:
             self.totals.replicas += 1
             return
         self._count(frame)
+        if self._is_forgotten(frame):
+            return
         by = self._participants.index(frame.sender)
         if self._arrives(frame):
             if self._participants.spoke(by, frame.time_ms):
@@ -211,8 +211,6 @@ class ChannelView:
             self._first_copy(frame)
             return True
         known.kept_ms = clock_ms
-        if not self._acknowledgements.is_recent(known, clock_ms):
-            return False
         sender = self._participants.index(frame.sender)
         if (known.sender, known.lamport) != (sender, frame.lamport):
             self.totals.message_id_collisions += 1
@@ -223,6 +221,15 @@ class ChannelView:
             self.totals.rebroadcasts_retry += 1
         self._repairs.responded(key, frame.time_ms, clock_ms)
         return False
+
+    def _is_forgotten(self, frame: SeenFrame) -> bool:
+        """Whether the message is older than the horizon: its frames only count."""
+        message = self._acknowledgements.get(frame.named.fingerprint)
+        return (
+            frame.kind is FrameKind.CONTENT
+            and message is not None
+            and not self._acknowledgements.is_recent(message, self._state.clock_ms)
+        )
 
     def _first_copy(self, frame: SeenFrame) -> None:
         key, clock_ms = frame.named.fingerprint, self._state.clock_ms

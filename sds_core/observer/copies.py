@@ -40,6 +40,7 @@ class CopiesState(msgspec.Struct, array_like=True):
     numbers: dict[str, Remembered] = {}
     hashes: Remembered = msgspec.field(default_factory=Remembered)
     broadcasts: dict[int, Broadcast] = {}
+    observers: dict[str, int] = {}
 
 
 class Copies:
@@ -59,9 +60,13 @@ class Copies:
         }
         self._hashes = Memory(settings.remembered, state.hashes)
         self._broadcasts = state.broadcasts
+        # When each tap last showed the channel: the channel's clock then.
+        self._observers = state.observers
 
     def classify(self, frame: SeenFrame, clock_ms: int) -> Copy:
         """Say what the frame is, and remember it."""
+        if frame.observer:
+            self._observers[frame.observer] = clock_ms
         if self._is_duplicate(frame, clock_ms):
             return Copy.DUPLICATE
         if self._is_replica(frame):
@@ -78,6 +83,8 @@ class Copies:
             numbers.forget_before(clock_ms)
             if not len(numbers):
                 del self._numbers[observer]
+        for observer in [o for o, seen in self._observers.items() if seen < clock_ms]:
+            del self._observers[observer]
         self._hashes.forget_before(clock_ms)
         while self._broadcasts:
             content = next(iter(self._broadcasts))
@@ -86,8 +93,8 @@ class Copies:
             del self._broadcasts[content]
 
     def observers(self) -> list[str]:
-        """The taps with numbers that are remembered."""
-        return sorted(self._numbers)
+        """The taps that showed the channel within the horizon."""
+        return sorted(self._observers)
 
     def state(self) -> CopiesState:
         """Packed form for the blob."""
@@ -95,6 +102,7 @@ class Copies:
             {observer: numbers.packed() for observer, numbers in self._numbers.items()},
             self._hashes.packed(),
             self._broadcasts,
+            self._observers,
         )
 
     def _is_duplicate(self, frame: SeenFrame, clock_ms: int) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import mmh3
@@ -23,10 +24,14 @@ from sds_core.wire import (
     Dialect,
     Frame,
     FrameKind,
+    count_set_bits,
     false_positive_rate,
     filter_bits,
     probes,
 )
+
+_probes = lru_cache(maxsize=16_384)(probes)
+"""The same few unacknowledged ids are searched in every frame's filter."""
 
 NO_SEQ = -1
 NO_HASH = 0
@@ -72,7 +77,7 @@ class ChannelDigest(msgspec.Struct, array_like=True):
     """Frames of one channel in one chunk of one partition, in offset order.
 
     Columns are packed native integers: ``int64`` unless said otherwise. With n
-    frames, h history entries, r repair requests, d distinct ids and s senders:
+    frames, h history entries, r repair requests, d distinct ids and senders of ids:
 
     Attributes:
         partition: Kafka partition of the chunk.
@@ -85,9 +90,8 @@ class ChannelDigest(msgspec.Struct, array_like=True):
         history_ends, request_ends: Ends of each frame's slice, shape (n,).
         history, requests: Index into `names`, shapes (h,) and (r,).
         request_held: 1 where the requester's own filter holds the id, (r,).
-        names: Message ids, shape (d,).
-        name_senders: Sender named for each id by a history entry, index into
-            `sender_names`, shape (d,).
+        names: Message ids, each once for every sender it is named with, shape (d,).
+        name_senders: That sender, index into `sender_names`, shape (d,).
         sender_names: Participant ids; the first is the empty, unknown one.
         observer_names: Tap ids.
         filter_kinds: None, whole or changed, shape (n,).
@@ -195,10 +199,11 @@ class Filter:
     def contains(self, message_id: str) -> bool:
         """Whether the filter holds the id, or seems to by a false positive."""
         bits = self.bits
-        return all(
-            bits[index] & mask
-            for index, mask in probes(message_id, self.dialect, self.m_bits, self.k)
-        )
+        # Not `all`: its generator takes twice as long.
+        for index, mask in _probes(message_id, self.dialect, self.m_bits, self.k):
+            if not bits[index] & mask:
+                return False
+        return True
 
     def false_positive_rate(self) -> float:
         """Chance that an id never put in seems to be held, from the fill."""
@@ -270,15 +275,17 @@ class ChannelDigester:
         self._partition = partition
         self._columns = {name: array("q") for name in _INT_COLUMNS}
         self._lamports = array("Q")
-        self._names: dict[str, int] = {}
+        self._names: dict[tuple[str, str], int] = {}
         self._name_senders = array("q")
         self._senders: dict[str, int] = {"": 0}
         self._observers: dict[str, int] = {}
         self._filters: list[bytes] = []
         self._filter_shapes: list[int] = []
         self._changes = bytearray()
-        # The filter before this one: dialect, m_bits, k, bits, ones.
-        self._last_filter: tuple[Dialect, int, int, np.ndarray, int] | None = None
+        # The filter before this one: dialect, m_bits, k, bytes; and its bits.
+        self._last_filter: tuple[tuple[Dialect, int, int, int], np.ndarray] | None = (
+            None
+        )
 
     def add(self, frame: Frame, value: bytes, arrival: Arrival) -> None:
         """Append one frame.
@@ -314,7 +321,7 @@ class ChannelDigester:
         return ChannelDigest(
             partition=self._partition,
             lamports=self._lamports.tobytes(),
-            names=list(self._names),
+            names=[name for name, _ in self._names],
             name_senders=self._name_senders.tobytes(),
             sender_names=list(self._senders),
             observer_names=list(self._observers),
@@ -324,10 +331,10 @@ class ChannelDigester:
             **packed,
         )
 
-    def _name(self, message_id: str) -> int:
-        index = self._names.setdefault(message_id, len(self._names))
+    def _name(self, message_id: str, sender_id: str = "") -> int:
+        index = self._names.setdefault((message_id, sender_id), len(self._names))
         if index == len(self._name_senders):
-            self._name_senders.append(0)
+            self._name_senders.append(self._sender(sender_id))
         return index
 
     def _sender(self, sender_id: str) -> int:
@@ -339,10 +346,7 @@ class ChannelDigester:
             if not entry.message_id:
                 # A stranger may send it; it names nothing.
                 continue
-            name = self._name(entry.message_id)
-            history.append(name)
-            if not self._name_senders[name] and entry.sender_id:
-                self._name_senders[name] = self._sender(entry.sender_id)
+            history.append(self._name(entry.message_id, entry.sender_id))
         self._columns["history_ends"].append(len(history))
 
     def _add_requests(self, frame: Frame, bits: Filter | None) -> None:
@@ -363,41 +367,30 @@ class ChannelDigester:
             columns["filter_kinds"].append(_NO_FILTER)
             columns["bits_set"].append(0)
         else:
-            # A stranger may set bits beyond the filter's size.
-            columns["bits_set"].append(min(self._add_filter_bits(bits), bits.m_bits))
+            columns["bits_set"].append(
+                count_set_bits(bits.dialect, bits.bits, bits.m_bits)
+            )
+            self._add_filter_bits(bits)
         columns["change_ends"].append(len(columns["positions"]))
         return bits
 
-    def _add_filter_bits(self, filter_: Filter) -> int:
-        """Append a filter, whole or as changes; returns how many bits are set."""
+    def _add_filter_bits(self, filter_: Filter) -> None:
+        """Append a filter, whole or as what differs from the one before it."""
         columns = self._columns
         bits = np.frombuffer(filter_.bits, dtype=np.uint8)
-        last = self._last_filter
-        if (
-            last is not None
-            and last[:3] == (filter_.dialect, filter_.m_bits, filter_.k)
-            and len(last[3]) == len(bits)
-        ):
-            positions = np.flatnonzero(last[3] != bits)
-            changed = bits[positions]
-            ones = last[4] + int(
-                np.bitwise_count(changed).sum(dtype=np.int64)
-                - np.bitwise_count(last[3][positions]).sum(dtype=np.int64)
-            )
+        shape = (filter_.dialect, filter_.m_bits, filter_.k, len(bits))
+        last, self._last_filter = self._last_filter, (shape, bits)
+        if last is not None and last[0] == shape:
+            positions = np.flatnonzero(last[1] != bits)
             # A changed byte costs nine bytes here, a whole filter one each.
             if len(positions) * 9 < len(bits):
                 columns["filter_kinds"].append(_CHANGED_FILTER)
                 columns["positions"].frombytes(positions.astype(np.int64).tobytes())
-                self._changes += changed.tobytes()
-                self._last_filter = (*last[:3], bits, ones)
-                return ones
-        else:
-            ones = int(np.bitwise_count(bits).sum(dtype=np.int64))
+                self._changes += bits[positions].tobytes()
+                return
         columns["filter_kinds"].append(_WHOLE_FILTER)
         self._filters.append(bytes(filter_.bits))
         self._filter_shapes += (filter_.m_bits, filter_.k)
-        self._last_filter = (filter_.dialect, filter_.m_bits, filter_.k, bits, ones)
-        return ones
 
 
 def _usable_filter(frame: Frame) -> Filter | None:

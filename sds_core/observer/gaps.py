@@ -118,18 +118,26 @@ class Gaps:
             ):
                 self._shown(key, gap, by)
 
-    def settled(self, key: int) -> None:
+    def settled(self, key: int, deadline_ms: int) -> None:
         """A gap has stood for the settle time."""
         gap = self._gaps.get(key)
-        if gap is not None and gap.state is GapState.SETTLING:
+        if (
+            gap is not None
+            and gap.state is GapState.SETTLING
+            and gap.since_ms + self._settings.settle_ms == deadline_ms
+        ):
             gap.state = GapState.OPEN
             self._totals.gaps_opened += 1
             self._totals.gaps_open += 1
 
-    def overdue(self, key: int) -> bool:
+    def overdue(self, key: int, deadline_ms: int) -> bool:
         """A gap's deadline has passed; returns whether the message is lost."""
         gap = self._gaps.get(key)
-        if gap is None or gap.state is not GapState.OPEN:
+        if (
+            gap is None
+            or gap.state is not GapState.OPEN
+            or gap.since_ms + self._settings.gap_deadline_ms != deadline_ms
+        ):
             return False
         self._totals.gaps_open -= 1
         self._searched.pop(key, None)

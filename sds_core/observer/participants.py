@@ -29,15 +29,22 @@ class Participants:
 
     def __init__(self, settings: ObserverSettings, state: list[Participant]) -> None:
         self._horizon_ms = settings.horizon_ms
+        self._limit = settings.remembered
         self._all = state
         self._index = {participant.name: i for i, participant in enumerate(state)}
 
     def index(self, name: str) -> int:
-        """Index of a participant id, new or known; `UNKNOWN` for the empty one."""
+        """Index of a participant id, new or known.
+
+        `UNKNOWN` for the empty one, and for a new one in a channel that has named
+        more than can be remembered.
+        """
         if not name:
             return UNKNOWN
         index = self._index.get(name)
         if index is None:
+            if len(self._all) >= self._limit:
+                return UNKNOWN
             index = self._index[name] = len(self._all)
             self._all.append(Participant(name))
         return index

@@ -64,10 +64,10 @@ class Repairs:
         window_ms = self._settings.repair_window_ms(dialect)
         if request is None or not request.is_open:
             request = Request(time_ms, clock_ms, window_ms)
-            self._await_answer(key, request)
         request.latest_ms = clock_ms
         request.window_ms = window_ms
         self._requests[key] = request
+        self._await_answer(key, request)
         if len(self._requests) > self._settings.remembered:
             self._forget_oldest()
 
@@ -83,19 +83,16 @@ class Repairs:
         self._totals.repair_answered += 1
         self._totals.repair_response.observe(max(0, time_ms - request.first_ms))
 
-    def window_passed(self, key: int, clock_ms: int) -> int | None:
-        """An episode's window may have passed.
+    def window_passed(self, key: int, deadline_ms: int) -> bool:
+        """The window of a request has passed; returns whether its episode expired.
 
-        Returns:
-            The time at which it expired; None if it was answered or asked anew.
+        It has not if it was answered, or if the id was asked for again.
         """
         request = self._requests.get(key)
-        if request is None or not request.is_open:
-            return None
-        if _within_window(request, clock_ms):
-            self._await_answer(key, request)
-            return None
-        return self._expire(request)
+        if request is None or not request.is_open or _end_of(request) != deadline_ms:
+            return False
+        self._expire(request)
+        return True
 
     def forget_before(self, clock_ms: int) -> None:
         """Forget requests whose latest lies before the horizon."""
@@ -106,13 +103,11 @@ class Repairs:
             del self._requests[key]
 
     def _await_answer(self, key: int, request: Request) -> None:
-        deadline_ms = request.latest_ms + request.window_ms
-        self._deadlines.add(deadline_ms, Due.EPISODE_EXPIRED, key)
+        self._deadlines.add(_end_of(request), Due.EPISODE_EXPIRED, key)
 
-    def _expire(self, request: Request) -> int:
+    def _expire(self, request: Request) -> None:
         request.is_open = False
         self._totals.repair_expired += 1
-        return request.latest_ms + request.window_ms
 
     def _forget_oldest(self) -> None:
         oldest = self._requests.pop(next(iter(self._requests)))
@@ -121,5 +116,9 @@ class Repairs:
         self._totals.remembered_evicted += 1
 
 
+def _end_of(request: Request) -> int:
+    return request.latest_ms + request.window_ms
+
+
 def _within_window(request: Request, clock_ms: int) -> bool:
-    return clock_ms <= request.latest_ms + request.window_ms
+    return clock_ms <= _end_of(request)

@@ -21,6 +21,7 @@ class JobFigures:
     Attributes:
         running: Whether the streaming query runs.
         records: Kafka records read since the checkpoint's first batch.
+        records_lost: Records given up because they were gone before they were read.
         records_behind: Records in the topic that are not read yet.
         event_time_lag_seconds: Newest record time less the admission time T;
             None before the first batch.
@@ -33,6 +34,7 @@ class JobFigures:
 
     running: bool = False
     records: int = 0
+    records_lost: int = 0
     records_behind: int = 0
     event_time_lag_seconds: float | None = None
     batch_duration: Histogram = field(default_factory=Histogram)

@@ -6,7 +6,7 @@ it says how far they can be trusted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 import numpy as np
@@ -25,13 +25,18 @@ class TapDigest(msgspec.Struct, array_like=True):
     """Records and heartbeats of one tap in one chunk of one partition.
 
     Attributes:
-        times: Record times, Unix ms, packed ``int64``, shape (n,).
-        seqs: The tap's numbers; a heartbeat repeats the last one given to a frame.
-            Packed ``int64``, shape (n,).
+        times: Times of frames, Unix ms: the greatest record time of the partition up
+            to each. Packed ``int64``, shape (n,).
+        seqs: Their numbers; `NO_SEQ` where there is none. As `times`.
+        heartbeat_times: Times of heartbeats, packed ``int64``, shape (h,).
+        heartbeat_seqs: The last number that the tap had given to a frame then, which
+            that frame still has to show. As `heartbeat_times`.
     """
 
     times: bytes
     seqs: bytes
+    heartbeat_times: bytes
+    heartbeat_seqs: bytes
 
 
 class Hole(msgspec.Struct, array_like=True):
@@ -52,10 +57,13 @@ class TapState(msgspec.Struct, array_like=True):
     Attributes:
         highest: Greatest number seen; `NO_SEQ` before the first.
         holes: Numbers below it that may still come, in order of age.
+        ahead: Records later than the clock, as `_rows` gives them: other partitions
+            may still bring earlier ones.
     """
 
     highest: int = NO_SEQ
     holes: list[Hole] = []
+    ahead: list[tuple[int, bool, int]] = []
 
 
 class TapView:
@@ -93,20 +101,22 @@ class TapView:
             digests: In any order.
             clock_ms: Admission time T, Unix ms.
         """
-        records = sorted(
-            (time_ms, seq)
-            for digest in digests
-            for time_ms, seq in zip(
-                np.frombuffer(digest.times, dtype=np.int64).tolist(),
-                np.frombuffer(digest.seqs, dtype=np.int64).tolist(),
-                strict=True,
+        records = self._state.ahead
+        for digest in digests:
+            records += _rows(digest.times, digest.seqs, is_heartbeat=False)
+            records += _rows(
+                digest.heartbeat_times, digest.heartbeat_seqs, is_heartbeat=True
             )
-        )
-        for time_ms, seq in records:
+        # Of one time, a frame comes before the heartbeat that tells of it.
+        records.sort()
+        self._state.ahead = [record for record in records if record[0] > clock_ms]
+        for time_ms, is_heartbeat, seq in records[: -len(self._state.ahead) or None]:
             self._close_holes(time_ms)
             self._seen(time_ms)
             if seq != NO_SEQ:
-                self._numbered(seq, time_ms)
+                self._given(seq, time_ms)
+                if not is_heartbeat:
+                    self._arrived(seq)
         self._close_holes(clock_ms)
 
     @property
@@ -127,14 +137,18 @@ class TapView:
             totals.last_hole_ms = later(totals.last_hole_ms, time_ms)
         totals.last_seen_ms = max(totals.last_seen_ms, time_ms)
 
-    def _numbered(self, seq: int, time_ms: int) -> None:
+    def _given(self, seq: int, time_ms: int) -> None:
+        """The tap has given numbers up to this one; none has come yet."""
         state = self._state
-        if seq > state.highest:
-            first = state.highest + 1
-            if state.highest != NO_SEQ and 0 < seq - first <= MAX_HOLE:
-                state.holes.append(Hole(first, seq, time_ms))
-            state.highest = seq
+        if seq <= state.highest:
             return
+        if state.highest != NO_SEQ and seq - state.highest <= MAX_HOLE:
+            state.holes.append(Hole(state.highest + 1, seq + 1, time_ms))
+        state.highest = seq
+
+    def _arrived(self, seq: int) -> None:
+        """The frame with this number has come."""
+        state = self._state
         for index, hole in enumerate(state.holes):
             if hole.first <= seq < hole.end:
                 parts = (
@@ -152,3 +166,11 @@ class TapView:
             self.totals.last_hole_ms = later(
                 self.totals.last_hole_ms, hole.since_ms + self._settings.tap_hole_ms
             )
+
+
+def _rows(
+    times: bytes, seqs: bytes, is_heartbeat: bool
+) -> Iterator[tuple[int, bool, int]]:
+    columns = (np.frombuffer(data, dtype=np.int64).tolist() for data in (times, seqs))
+    for time_ms, seq in zip(*columns, strict=True):
+        yield time_ms, is_heartbeat, seq

@@ -27,7 +27,7 @@ from connectors.recording.recording import (
     restamped,
 )
 from connectors.web.server import PortInUse
-from streaming.cli.run import served, wall_ms, write_report
+from streaming.cli.run import as_click_error, served, wall_ms, write_report
 from streaming.cli.settings import config_option, setting
 from streaming.cli.signals import end_requested
 from streaming.query import Job, JobFailed, JobSettings, running_job
@@ -112,7 +112,7 @@ def command(
             message = f"{error}: --metrics-port 0 takes any free one"
             raise click.UsageError(message) from error
         except JobFailed as error:
-            raise click.ClickException(str(error)) from error
+            raise as_click_error(error) from error
         finally:
             spark.stop()
     if not same:

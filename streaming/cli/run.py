@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import click
 from prometheus_client import CollectorRegistry
 
 from connectors.kafka.consumer import Client
+from connectors.kafka.heartbeat import heartbeats
 from connectors.kafka.settings import FRAMES_TOPIC, KafkaSettings
 from connectors.prometheus.collector import SnapshotCollector
 from connectors.web.app import create_app
@@ -21,6 +22,7 @@ from connectors.web.server import PortInUse, WebServer
 from sds_core.observer.blindness import judge_blindness
 from sds_core.observer.snapshot import Snapshot
 from streaming.admission import BatchLimits
+from streaming.cli import UNREACHABLE
 from streaming.cli.settings import bootstrap_option, config_option, setting
 from streaming.cli.signals import end_requested
 from streaming.files import write_atomically
@@ -95,6 +97,11 @@ class _StartTime(click.ParamType[str | int]):
 )
 @setting("--until-caught-up", is_flag=True, help="End when all that is there is read.")
 @setting(
+    "--heartbeat",
+    is_flag=True,
+    help="Write heartbeats, for a topic whose taps write none.",
+)
+@setting(
     "--report",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the report here at the end.",
@@ -106,8 +113,8 @@ class _StartTime(click.ParamType[str | int]):
 )
 @setting(
     "--client",
-    type=click.Choice(list(Client)),
-    default=Client.CONFLUENT,
+    type=click.Choice([client.value for client in Client]),
+    default=Client.CONFLUENT.value,
     help="Library that reads frames.",
 )
 @setting(
@@ -157,6 +164,7 @@ def command(
     metrics_port: int,
     start: str | int,
     until_caught_up: bool,
+    heartbeat: bool,
     report: Path | None,
     report_detail: bool,
     client: str,
@@ -194,6 +202,7 @@ def command(
             end_requested() as ending,
             running_job(spark, settings) as job,
             served(job, host, metrics_port),
+            heartbeats(source.kafka) if heartbeat else nullcontext(),
         ):
             follow(job, ending)
             if report is not None:
@@ -201,7 +210,7 @@ def command(
     except (CheckpointInUse, CheckpointMismatch, PortInUse) as error:
         raise click.UsageError(str(error)) from error
     except JobFailed as error:
-        raise click.ClickException(str(error)) from error
+        raise as_click_error(error) from error
     finally:
         spark.stop()
 
@@ -229,6 +238,16 @@ def follow(job: Job, ending: threading.Event) -> None:
             said = time.monotonic()
             click.echo(_progress_line(job.board.snapshot))
     click.echo(_progress_line(job.board.snapshot))
+
+
+def as_click_error(error: JobFailed) -> click.ClickException:
+    """The error with its exit code: 3 if Kafka was away, else 1."""
+    shown = _KafkaAway if error.unreachable else click.ClickException
+    return shown(str(error))
+
+
+class _KafkaAway(click.ClickException):
+    exit_code = UNREACHABLE
 
 
 def write_report(job: Job, path: Path) -> None:

@@ -118,8 +118,9 @@ def _tap() -> TapView:
     """One hole counted, one open."""
     times = array("q", [START_MS + at for at in (0, 1_000, 20_000, 30_000)])
     seqs = array("q", [1, 5, 6, 9])
+    beat = array("q", [START_MS + 29_000]).tobytes(), array("q", [6]).tobytes()
     view = TapView()
-    view.apply([TapDigest(times.tobytes(), seqs.tobytes())], START_MS + 31_000)
+    view.apply([TapDigest(times.tobytes(), seqs.tobytes(), *beat)], START_MS + 31_000)
     return view
 
 

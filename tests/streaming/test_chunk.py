@@ -82,15 +82,21 @@ def letters(rows: dict[str, bytes]) -> list[tuple[int, str]]:
     return [(letter.offset, letter.reason) for letter in digest.letters]
 
 
-def tap(rows: dict[str, bytes], observer: str) -> list[tuple[int, int]]:
-    """Relative times and numbers of the records of a tap."""
+def tap(
+    rows: dict[str, bytes], observer: str, heartbeats: bool = False
+) -> list[tuple[int, int]]:
+    """Relative times and numbers of the frames of a tap, or of its heartbeats."""
     packed = rows.get(make_key(KeyKind.TAP, observer))
     if packed is None:
         return []
     digest = msgspec.msgpack.decode(packed, type=TapDigest)
-    times = np.frombuffer(digest.times, dtype=np.int64) - START_MS
-    seqs = np.frombuffer(digest.seqs, dtype=np.int64)
-    return list(zip(times.tolist(), seqs.tolist(), strict=True))
+    columns = (
+        (digest.heartbeat_times, digest.heartbeat_seqs)
+        if heartbeats
+        else (digest.times, digest.seqs)
+    )
+    times, seqs = (np.frombuffer(column, dtype=np.int64) for column in columns)
+    return list(zip((times - START_MS).tolist(), seqs.tolist(), strict=True))
 
 
 def tapped(observer: str = "tap", seq: int = 0, **others: bytes) -> Headers:
@@ -178,11 +184,12 @@ def test_heartbeats_give_tap_rows_only() -> None:
     assert feed.chunk.clock_ms == START_MS + 20
     rows = feed.rows()
     assert set(rows) == {"tap:tap"}
-    assert tap(rows, "tap") == [(10, 4), (20, 4)]
+    assert tap(rows, "tap", heartbeats=True) == [(10, 4), (20, 4)]
+    assert tap(rows, "tap") == []
 
 
 def test_each_tap_has_a_row() -> None:
-    """With the times and numbers of all its records, of whatever channel."""
+    """With clock and number at each of its records, of whatever channel."""
     feed = Feed()
     feed.add(frame("1", "a"), 10, headers=tapped("one", 1))
     feed.add(frame("2", "b"), 30, headers=tapped("one", 2))
@@ -191,7 +198,7 @@ def test_each_tap_has_a_row() -> None:
     feed.add(frame("5", "a"), 50, headers=[("seq", b"1")])
     rows = feed.rows()
     assert tap(rows, "one") == [(10, 1), (30, 2)]
-    assert tap(rows, "two:é") == [(20, 9)]
+    assert tap(rows, "two:é") == [(30, 9)]
     assert tap(rows, "no number") == [(40, NO_SEQ)]
     assert sum(key.startswith("tap:") for key in rows) == 3
 

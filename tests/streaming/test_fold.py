@@ -54,8 +54,8 @@ def rows(*digests: bytes, clock_ms: int) -> Iterator[pd.DataFrame]:
 
 def tap_digest(time_ms: int, seq: int) -> bytes:
     """One record of a tap."""
-    packed = (number.to_bytes(8, "little") for number in (time_ms, seq))
-    return msgspec.msgpack.encode(TapDigest(*packed))
+    time, number = (n.to_bytes(8, "little") for n in (time_ms, seq))
+    return msgspec.msgpack.encode(TapDigest(time, number, b"", b""))
 
 
 def test_a_view_is_kept_with_its_version_and_told_whole() -> None:

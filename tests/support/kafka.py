@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import itertools
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import NewPartitions
 
 from connectors.kafka.broker import EmbeddedBroker
+from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.record import RawRecord
 from connectors.kafka.settings import MAX_MESSAGE_BYTES, KafkaSettings
 from connectors.kafka.topics import KEEP_FOR_EVER, ensure_topic
@@ -109,8 +111,6 @@ class KafkaTopic:
 
     def last_stable_offset(self, partition: int = 0) -> int:
         """Up to where committed records can be read."""
-        from connectors.kafka.offsets import TopicOffsets
-
         offsets = TopicOffsets(self.settings)
         try:
             return offsets.latest([partition])[partition]
@@ -202,6 +202,10 @@ def refused_sockets_stay_open(test: Callable[P, None]) -> Callable[P, None]:
         try:
             test(*args, **kwargs)
         finally:
+            for thread in threading.enumerate():
+                # A client that was closed lives on for a moment.
+                if thread.name.startswith("kafka-io"):
+                    thread.join(1.0)
             gc.collect()
 
     return pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")(

@@ -169,7 +169,10 @@ def test_clients_give_the_same_rows(kafka_topic: TopicMaker) -> None:
         assert [tuple(header) for header in rows[5].headers] == headers
         assert not any(row.headers for row in rows[:5])
     plain = [
-        [row._replace(headers=[tuple(h) for h in row.headers]) for row in rows]
+        [
+            row._replace(headers=[(name, text) for name, text in row.headers])
+            for row in rows
+        ]
         for rows in records.values()
     ]
     assert plain[0] == plain[1]

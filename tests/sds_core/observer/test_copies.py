@@ -81,9 +81,10 @@ def test_numbers_are_remembered_for_the_horizon(
 
 
 def test_taps_that_showed_the_channel_are_named(channel: Channel) -> None:
-    """In order of name, and forgotten after the horizon."""
+    """In order of name, numbered or not, and forgotten after the horizon."""
     channel.content("m", "alice", at=60_000, observer="west", seq=1)
-    channel.content("n", "alice", at=61_000, observer="east", seq=1)
+    channel.content("n", "alice", at=61_000, observer="east")
+    channel.clock(60_000 + HORIZON_MS)
     assert channel.totals.observers == ["east", "west"]
     channel.clock(60_001 + HORIZON_MS)
     assert channel.totals.observers == ["east"]
@@ -153,6 +154,14 @@ def test_hash_of_a_replica_is_remembered(channel: Channel) -> None:
     channel.take(frame, at=61_000, waku_hash="1")
     channel.take(frame, at=90_000, waku_hash="1")
     assert channel.totals.replicas == 2
+
+
+def test_hash_of_a_replica_tells_the_next_broadcast(channel: Channel) -> None:
+    """Its broadcast has a hash from then on, and another hash is another one."""
+    frame = channel.content("m", "alice", at=60_000)
+    channel.take(frame, at=60_500, waku_hash="1")
+    channel.take(frame, at=61_000, waku_hash="2")
+    assert (channel.totals.replicas, channel.totals.rebroadcasts_retry) == (1, 1)
 
 
 def test_replica_is_compared_with_the_latest_broadcast(channel: Channel) -> None:

@@ -168,6 +168,19 @@ def test_request_at_the_windows_end_belongs_to_the_episode(channel: Channel) -> 
     assert episodes(channel) == {"requests": 2, "expired": 1}
 
 
+def test_latest_request_gives_the_window_of_its_dialect(
+    channel: Channel, known: Frame
+) -> None:
+    """Asked for in the other dialect too, the episode waits as long as that does."""
+    channel.sync("bob", at=ASKED, requests=["m"])
+    channel.sync("nia", at=ASKED + 10_000, requests=["m"], dialect=Dialect.NIM)
+    channel.clock(ASKED + 325_000)
+    assert episodes(channel) == {"requests": 2}
+    channel.take(known, at=ASKED + 325_000, waku_hash="2")
+    assert episodes(channel) == {"requests": 2, "answered": 1}
+    assert channel.totals.repair_response.sum_ms == 325_000
+
+
 def test_unasked_copy_is_no_response(channel: Channel, known: Frame) -> None:
     """A rebroadcast with no live request is a retry."""
     channel.sync("bob", at=ASKED, requests=["other"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 
 import pytest
 
@@ -12,11 +13,16 @@ from sds_core.observer.tap_view import MAX_HOLE, TapDigest, TapView
 from tests.support.frames import START_MS
 
 
-def digest(*records: tuple[int, int]) -> TapDigest:
-    """Records of the tap in one partition: relative time and number."""
-    times = array("q", [START_MS + at for at, _ in records])
-    seqs = array("q", [seq for _, seq in records])
-    return TapDigest(times.tobytes(), seqs.tobytes())
+def digest(
+    *records: tuple[int, int], heartbeats: Sequence[tuple[int, int]] = ()
+) -> TapDigest:
+    """Frames and heartbeats of the tap in one partition: relative time and number."""
+    columns = [
+        array("q", values).tobytes()
+        for rows in (records, heartbeats)
+        for values in ([START_MS + at for at, _ in rows], [seq for _, seq in rows])
+    ]
+    return TapDigest(*columns)
 
 
 class Tap:
@@ -64,12 +70,28 @@ def test_numbers_without_a_hole_are_healthy(tap: Tap) -> None:
     assert tap.view.totals.last_seen_ms == START_MS + 3_000
 
 
-def test_heartbeats_are_exempt_from_duplicates(tap: Tap) -> None:
-    """A heartbeat repeats the last number: it is seen, and nothing else."""
-    tap.take((0, 7), (5_000, 7), (10_000, 7), (20_000, 7), (30_000, 8))
+def test_heartbeats_keep_a_tap_alive_and_repeat_its_last_number(tap: Tap) -> None:
+    """They are exempt from duplicates: none opens a hole or closes one."""
+    beats = [(5_000, 7), (10_000, 7), (20_000, 7)]
+    tap.apply(digest((0, 7), (30_000, 8), heartbeats=beats), clock_ms=30_000)
     tap.apply(clock_ms=100_000)
     assert tap.figures == (0, None)
     assert tap.view.totals.last_seen_ms == START_MS + 30_000
+
+
+def test_heartbeat_tells_of_the_frames_before_it(tap: Tap) -> None:
+    """The number that it repeats was given to a frame, which has to come."""
+    tap.apply(digest((0, 7), heartbeats=[(5_000, 9)]), clock_ms=5_000)
+    assert tap.view.next_deadline_ms == START_MS + 20_000
+    tap.apply(digest((20_000, 8)), clock_ms=20_001)
+    assert tap.figures == (1, 20_000)
+
+
+def test_frame_comes_before_the_heartbeat_of_the_same_time(tap: Tap) -> None:
+    """In whatever partition they lie."""
+    tap.apply(digest(heartbeats=[(0, 7)]), digest((0, 7)), clock_ms=0)
+    tap.apply(digest(heartbeats=[(1_000, 8)]), digest((1_000, 8)), clock_ms=1_000)
+    assert tap.view.next_deadline_ms is None
 
 
 @pytest.mark.parametrize(("silent_ms", "hole"), [(15_000, None), (15_001, 15_001)])
@@ -175,7 +197,7 @@ def test_records_without_numbers_keep_the_tap_alive(tap: Tap) -> None:
 
 
 @pytest.mark.parametrize(
-    ("missing", "counted"), [(MAX_HOLE, MAX_HOLE), (MAX_HOLE + 1, 0)]
+    ("missing", "counted"), [(MAX_HOLE - 1, MAX_HOLE - 1), (MAX_HOLE, 0)]
 )
 def test_huge_jump_is_a_tap_that_began_anew(
     tap: Tap, missing: int, counted: int
