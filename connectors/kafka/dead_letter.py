@@ -100,7 +100,8 @@ class DeadLetterWriter:
     ) -> FutureRecordMetadata:
         source = f"{self._settings.topic}:{record.partition}:{record.offset}"
         headers = [
-            *record.headers,
+            # The client sends no header without a value.
+            *((name, value or b"") for name, value in record.headers),
             ("dead-letter-reason", letter.reason.encode()),
             ("dead-letter-source", source.encode()),
         ]

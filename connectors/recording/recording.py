@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
@@ -54,6 +54,16 @@ def restamped(
     shift_ms = end_ms - max(record.timestamp_ms for record in records)
     for record in records:
         yield replace(record, timestamp_ms=record.timestamp_ms + shift_ms)
+
+
+def opening_of(records: Sequence[RecordedRecord]) -> int:
+    """How many records it takes until each partition has one."""
+    seen: set[int] = set()
+    for count, record in enumerate(records, 1):
+        seen.add(record.partition)
+        if len(seen) == partitions_of(records):
+            return count
+    return len(records)
 
 
 def partitions_of(records: Iterable[RecordedRecord]) -> int:

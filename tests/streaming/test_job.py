@@ -144,7 +144,7 @@ def test_whatever_is_wrong_with_a_record_is_counted_and_the_query_goes_on(
         good | {"value": b"\xff\xff garbage"},
         good | {"value": a_frame("b")[:-3]},
         good | {"value": b"x" * 20_000_000},
-        good | {"value": b""},
+        good | {"value": b"", "headers": [("meta", b"")]},
         good | {"value": a_frame("c"), "key": b"elsewhere"},
         good | {"value": a_frame("d"), "timestamp_ms": future_ms},
         good | {"value": a_frame("e"), "headers": [("seq", b"minus one")]},

@@ -1,0 +1,53 @@
+"""A job goes on from the checkpoint of every release that has landed."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from connectors.kafka.broker import EmbeddedBroker
+from connectors.kafka.settings import KafkaSettings
+from connectors.recording.player import make_topic, play
+from connectors.recording.recording import compare, load_recording, load_truth
+from streaming.query import running_job
+from tests.golden.checkpoints.make import HALF, HERE, TOPIC
+from tests.streaming.conftest import TIMEOUT_S, job_settings, wait_for_end
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+VERSIONS = sorted(path.name for path in HERE.iterdir() if path.is_dir())
+
+
+@pytest.fixture(scope="module")
+def recorded(kafka_broker: EmbeddedBroker) -> KafkaSettings:
+    """The whole recording, of which the checkpoints have read the first half."""
+    records = load_recording()
+    kafka = KafkaSettings(kafka_broker.bootstrap, TOPIC, TIMEOUT_S)
+    make_topic(records, kafka)
+    play(records, kafka)
+    return kafka
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_checkpoint_of_an_older_release_goes_on(
+    version: str, recorded: KafkaSettings, spark: SparkSession, tmp_path: Path
+) -> None:
+    """The second half on top of the old state gives the whole recording's truth."""
+    checkpoint = tmp_path / version
+    shutil.copytree(HERE / version, checkpoint)
+    settings = job_settings(recorded, checkpoint, report_detail=True)
+    with running_job(spark, settings) as job:
+        assert job.progress.position is not None
+        assert job.progress.position.records == HALF
+        assert job.board.snapshot.channels
+        wait_for_end(job)
+        report = job.report(0)
+    assert [one for one in compare(load_truth(), report) if not one.same] == []
+
+
+def test_there_is_a_checkpoint_to_go_on_from() -> None:
+    """The folder of golden checkpoints is not empty."""
+    assert VERSIONS
