@@ -25,7 +25,7 @@ demo: install ## Real traffic through the whole product, truth beside findings
 
 .PHONY: test
 test: install ## All tests, with real Kafka, Spark and Chromium
-	$(PYTEST)
+	$(PYTEST) $(PYTEST_OPTIONS)
 
 .PHONY: test-unit
 test-unit: install ## Tests that need neither Kafka, Spark nor a browser

@@ -13,6 +13,9 @@ from pathlib import Path
 
 from streaming.files import write_atomically
 
+LONGEST = 200
+"""Characters of a label: a scrape repeats it in some hundred series."""
+
 
 class LabelLedger:
     """The labels given so far, kept in a file beside the checkpoint.
@@ -35,11 +38,15 @@ class LabelLedger:
         return tuple(self._labels)
 
     def admit(self, channels: Iterable[str]) -> None:
-        """Give a label to each new channel while the budget lasts."""
+        """Give a label to each new channel while the budget lasts.
+
+        None to an id longer than `LONGEST`: strangers choose them.
+        """
         before = len(self._labels)
         for channel in channels:
             if len(self._labels) >= self._budget:
                 break
-            self._labels.setdefault(channel)
+            if len(channel) <= LONGEST:
+                self._labels.setdefault(channel)
         if len(self._labels) > before:
             write_atomically(self._path, json.dumps(list(self._labels)))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -210,8 +209,7 @@ class Filter:
         return false_positive_rate(self.bits_set, self.m_bits, self.k)
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(NamedTuple):
     """A message id that a frame names.
 
     Attributes:
@@ -225,8 +223,7 @@ class Named:
     sender: str
 
 
-@dataclass(frozen=True, slots=True)
-class SeenFrame:
+class SeenFrame(NamedTuple):
     """One frame, as the view sees it.
 
     Attributes:

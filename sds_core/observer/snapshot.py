@@ -81,7 +81,8 @@ class Snapshot:
         """The one number: nothing failing, nothing blind, running, not behind."""
         troubled = {Verdict.FAILING, Verdict.BLIND}
         return (
-            self.job.running
+            self.primed
+            and self.job.running
             and not self.behind
             and not any(t.verdict in troubled for t in self.channels.values())
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from streaming.labels import LabelLedger
+from streaming.labels import LONGEST, LabelLedger
 
 
 def test_labels_are_given_while_the_budget_lasts(tmp_path: Path) -> None:
@@ -24,6 +24,13 @@ def test_a_smaller_budget_takes_no_label_away(tmp_path: Path) -> None:
     path = tmp_path / "labels.json"
     LabelLedger(path, budget=2).admit(["a", "b"])
     assert LabelLedger(path, budget=1).labels == ("a", "b")
+
+
+def test_an_id_of_any_length_is_no_label(tmp_path: Path) -> None:
+    """A stranger's channel of a megabyte stays in ``other``."""
+    ledger = LabelLedger(tmp_path / "labels.json", budget=5)
+    ledger.admit(["x" * (LONGEST + 1), "y" * LONGEST])
+    assert ledger.labels == ("y" * LONGEST,)
 
 
 def test_a_budget_of_nothing_gives_no_label(tmp_path: Path) -> None:
