@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 
 from sds_core.observer.digest import NO_HASH, fingerprint
+from sds_core.observer.settings import DEFAULTS
 from sds_core.wire import BloomFilter, Dialect, Frame
 from tests.support.frames import Entry, FrameFactory, Record
 
@@ -43,6 +44,7 @@ class Step(NamedTuple):
             and its record is delivered twice; else the first.
         filter: 0 none; 1 unusable; else usable.
         names: How many ids its history names at most.
+        unnamed: Bit per entry of its history: whether the entry leaves out who sent it.
     """
 
     actor: int
@@ -52,6 +54,7 @@ class Step(NamedTuple):
     tap: int
     filter: int
     names: int
+    unnamed: int
 
 
 class Scene(NamedTuple):
@@ -61,12 +64,14 @@ class Scene(NamedTuple):
         dialects: Of each participant.
         crowded: Who has a filter so full that it alone proves little.
         hashes: Whether records carry Waku hashes.
+        remembered: How many entries each memory of a view has room for.
         steps: What happens.
     """
 
     dialects: tuple[Dialect, ...]
     crowded: int
     hashes: bool
+    remembered: int
     steps: list[Step]
 
 
@@ -83,6 +88,7 @@ def scenes(
         tap=st.integers(0, 9),
         filter=st.integers(0, 9),
         names=st.integers(0, 3),
+        unnamed=st.integers(0, 15),
     )
     spec, nim = Dialect.SPEC, Dialect.NIM
     return st.builds(
@@ -92,6 +98,7 @@ def scenes(
         ),
         crowded=st.integers(-1, 3),
         hashes=st.booleans(),
+        remembered=st.sampled_from([DEFAULTS.remembered] * 3 + [1, 2, 4]),
         steps=st.lists(step, min_size=max_steps // 3, max_size=max_steps),
     )
 
@@ -106,9 +113,9 @@ class _Participant:
     missing: dict[str, None] = field(default_factory=dict)
 
 
-def _sender_named(message_id: str, sender: str) -> Entry:
-    """An entry; whether it names the sender depends on the id alone."""
-    return message_id if fingerprint(message_id) % 3 == 0 else (message_id, sender)
+def _entry(step: Step, place: int, message_id: str, sender: str) -> Entry:
+    """An entry of a history; the same id may be named with its sender and without."""
+    return message_id if step.unnamed >> place & 1 else (message_id, sender)
 
 
 class _Play:
@@ -134,8 +141,8 @@ class _Play:
         self.broadcasts = 0
 
     def frame(self, step: Step, actor: _Participant) -> Frame | None:
-        history = [_sender_named(i, self.senders[i]) for i in actor.log][-3:]
-        history = history[len(history) - min(step.names, len(history)) :]
+        named = actor.log[len(actor.log) - min(step.names, len(actor.log)) :]
+        history = [_entry(step, n, i, self.senders[i]) for n, i in enumerate(named)]
         actor.lamport += 1
         common: dict[str, Any] = {
             "history": history, "filter_": self.filter_of(step, actor),
@@ -150,7 +157,7 @@ class _Play:
                 # An id that nobody ever sends stands in the history.
                 stray = f"stray-{step.heard % 4}"
                 self.senders.setdefault(stray, "zoe")
-                common["history"] = [*history, _sender_named(stray, "zoe")]
+                common["history"] = [*history, _entry(step, 3, stray, "zoe")]
                 return self.new_content(actor, common)
             case "ask":
                 asked = list(actor.missing)[-1 - step.filter % 3 :]
@@ -158,12 +165,10 @@ class _Play:
                     # js asks for what it has dropped, and its filter still holds it.
                     asked += actor.log[-1:]
                 if step.filter > 6:
-                    # Nobody asks for what is of the other dialect.
-                    asked += [
-                        i
-                        for i, frame in self.sent.items()
-                        if i not in self.shown and frame.dialect is actor.dialect
-                    ][-1:]
+                    # Also what is of the other dialect.
+                    asked += [i for i in self.sent if i not in self.shown][-1:]
+                if step.filter > 7:
+                    asked += self.asked[-1:]
                 self.asked += asked
                 return self.factory.sync(
                     actor.name, actor.lamport, requests=asked, **common

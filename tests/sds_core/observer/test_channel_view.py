@@ -15,6 +15,7 @@ from sds_core.observer.acknowledgements import DefiniteAcknowledgement
 from sds_core.observer.channel_view import ChannelView
 from sds_core.observer.digest import ChannelDigest
 from sds_core.observer.report import channel_report
+from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.totals import ChannelTotals, Histogram
 from sds_core.wire import Dialect
 from tests.support.channel import (
@@ -156,21 +157,28 @@ def batch(
 Found = tuple[ChannelTotals, dict[str, Any], list[DefiniteAcknowledgement]]
 
 
-def at_once(records: list[Record], end_ms: int) -> Found:
+def at_once(
+    records: list[Record], end_ms: int, settings: ObserverSettings = DEFAULTS
+) -> Found:
     """All records as one batch."""
-    view = ChannelView()
+    view = ChannelView(settings)
     clocked = list(zip(records, running_clocks(records), strict=True))
     view.apply([digest_of(clocked)], START_MS + end_ms)
     return view.totals, channel_report(view.totals), view.take_details()
 
 
-def in_batches(records: list[Record], end_ms: int, data: st.DataObject) -> Found:
+def in_batches(
+    records: list[Record],
+    end_ms: int,
+    data: st.DataObject,
+    settings: ObserverSettings = DEFAULTS,
+) -> Found:
     """The records cut at random, with blobs and clock-only calls between batches."""
     clocked = list(zip(records, running_clocks(records), strict=True))
     size = 2 * len(records)
     drawn = data.draw(st.lists(st.integers(0, 7), min_size=size, max_size=size))
     cuts, splits = drawn[: len(records)], itertools.cycle(drawn[len(records) :] or [0])
-    view, details = ChannelView(), []
+    view, details = ChannelView(settings), []
     begin = 0
     for end, cut in enumerate(cuts, start=1):
         if cut > 2 and end < len(records):
@@ -183,7 +191,7 @@ def in_batches(records: list[Record], end_ms: int, data: st.DataObject) -> Found
         assert_identities(view.totals)
         details += view.take_details()
         if cut < 2:
-            view = ChannelView.from_blob(blob.VERSION, view.to_blob())
+            view = ChannelView.from_blob(blob.VERSION, view.to_blob(), settings)
         following = clocked[end][1] if end < len(records) else end_ms
         if cut == 1 and following > clock:
             between = data.draw(st.integers(clock, following))
@@ -201,7 +209,9 @@ def test_cutting_the_records_into_batches_changes_nothing(
     """Same totals, same report, same details, however often a view is packed."""
     records = play(scene)
     end_ms = max((record.at for record in records), default=0) + pause_ms
-    assert in_batches(records, end_ms, data) == at_once(records, end_ms)
+    settings = ObserverSettings(remembered=scene.remembered)
+    found = in_batches(records, end_ms, data, settings)
+    assert found == at_once(records, end_ms, settings)
 
 
 @CAREFUL
@@ -210,7 +220,8 @@ def test_view_that_wakes_itself_is_never_behind(scene: Scene) -> None:
     """Woken at its deadlines it has the figures of one woken by the next record."""
     records = play(scene)
     end_ms = max((record.at for record in records), default=0) + 10_000_000
-    view = ChannelView()
+    settings = ObserverSettings(remembered=scene.remembered)
+    view = ChannelView(settings)
     clocks = [*running_clocks(records), end_ms]
     for offset, record in enumerate(records):
         clocked = [(record, clocks[offset])]
@@ -226,7 +237,8 @@ def test_view_that_wakes_itself_is_never_behind(scene: Scene) -> None:
     view.apply([], START_MS + end_ms)
     after = view.totals.verdict, view.totals.in_flight, view.totals.gaps_open
     assert after == before_the_end
-    assert (view.totals, channel_report(view.totals)) == at_once(records, end_ms)[:2]
+    expected = at_once(records, end_ms, settings)[:2]
+    assert (view.totals, channel_report(view.totals)) == expected
 
 
 @CAREFUL
@@ -245,11 +257,12 @@ def test_replayed_records_change_nothing(scene: Scene, data: st.DataObject) -> N
 def test_blob_is_the_whole_view(scene: Scene) -> None:
     """Unpacked, it packs to the same bytes and has the same totals."""
     records = play(scene)
-    view = ChannelView()
+    settings = ObserverSettings(remembered=scene.remembered)
+    view = ChannelView(settings)
     clocked = list(zip(records, running_clocks(records), strict=True))
     view.apply([digest_of(clocked)], START_MS)
     data = view.to_blob()
-    again = ChannelView.from_blob(blob.VERSION, data)
+    again = ChannelView.from_blob(blob.VERSION, data, settings)
     assert again.totals == view.totals
     assert again.to_blob() == data
     assert blob.unpack_totals(blob.totals_part(data), ChannelTotals) == view.totals
