@@ -1,0 +1,144 @@
+"""``sds-monitor run`` as an operator starts, asks and ends it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from connectors.kafka.broker import EmbeddedBroker
+from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.topics import ensure_topic
+from connectors.recording.player import make_topic, play
+from connectors.recording.recording import load_recording
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
+
+
+@contextmanager
+def started(
+    kafka: KafkaSettings, directory: Path, *flags: str
+) -> Iterator[subprocess.Popen[str]]:
+    """The command in the background; ended in the end whatever happens."""
+    options = {
+        "--bootstrap": kafka.bootstrap,
+        "--topic": kafka.topic,
+        "--checkpoint": str(directory / "checkpoint"),
+        "--report": str(directory / "report.json"),
+        "--metrics-port": "0",
+    }
+    arguments = [word for option in options.items() for word in option]
+    with (
+        (directory / "stderr").open("w") as stderr,
+        subprocess.Popen(
+            [sys.executable, "-m", "streaming.cli", "run", *arguments, *flags],
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+        ) as process,
+    ):
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def page_of(process: subprocess.Popen[str]) -> str:
+    """The URL that the command says it serves."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith("status page "):
+            return line.split()[2]
+    pytest.fail("it ended without serving a page")
+
+
+def a_free_port() -> int:
+    """A port that a broker can come back to."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "nothing came of it"
+        time.sleep(0.2)
+
+
+def test_it_serves_while_it_runs_and_reports_when_it_is_ended(
+    topic: Callable[..., KafkaSettings], tmp_path: Path
+) -> None:
+    """SIGTERM ends it like an end of its own: exit code 0 and the report."""
+    records = load_recording()
+    kafka = topic(partitions=0)
+    make_topic(records, kafka)
+    play(records, kafka)
+    with started(kafka, tmp_path) as process:
+        url = page_of(process)
+        wait_for(lambda: httpx.get(f"{url}readyz").status_code == 200)
+        wait_for(lambda: "sds_messages_total" in httpx.get(f"{url}metrics").text)
+        wait_for(
+            lambda: httpx.get(f"{url}api/v1/channels").json()["channel_count"] == 5
+        )
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["totals"]["messages"] == 282
+    assert "Traceback" not in (tmp_path / "stderr").read_text()
+
+
+def test_kafka_that_goes_away_for_good_ends_it_with_code_3(tmp_path: Path) -> None:
+    """The last line says where Kafka was."""
+    with EmbeddedBroker() as broker:
+        kafka = KafkaSettings(broker.bootstrap, "frames")
+        ensure_topic(kafka, kafka.topic)
+        with started(kafka, tmp_path, "--kafka-timeout", "3") as process:
+            page_of(process)
+            time.sleep(3)
+            broker.stop()
+            assert process.wait(90) == 3
+    last = (tmp_path / "stderr").read_text().strip().splitlines()[-1]
+    assert last.startswith(f"sds-monitor: Kafka at {kafka.bootstrap} cannot be reached")
+
+
+def test_a_broker_that_restarts_is_waited_for(tmp_path: Path) -> None:
+    """The job goes on where it was."""
+    records = load_recording()
+    with EmbeddedBroker(tmp_path / "kafka", port=a_free_port()) as broker:
+        kafka = KafkaSettings(broker.bootstrap, "frames")
+        make_topic(records, kafka)
+        play(records[:900], kafka)
+        with started(kafka, tmp_path) as process:
+            url = page_of(process)
+
+            def messages() -> int:
+                return int(
+                    sum(
+                        channel["messages"]
+                        for channel in httpx.get(f"{url}api/v1/channels").json()[
+                            "channels"
+                        ]
+                    )
+                )
+
+            wait_for(lambda: messages() > 0)
+            before = messages()
+            broker.stop()
+            time.sleep(3)
+            broker.start()
+            play(records[900:], kafka)
+            wait_for(lambda: messages() == 282)
+            assert before < 282
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 0
