@@ -161,13 +161,21 @@ def test_report_without_detail_names_no_messages() -> None:
 @pytest.mark.parametrize(
     ("snapshot", "ok"),
     [
-        (Snapshot(job=JobFigures(running=True)), True),
+        (Snapshot(True, job=JobFigures(running=True)), True),
         (Snapshot(), False),
-        (Snapshot(job=JobFigures(running=True, event_time_lag_seconds=60.0)), True),
-        (Snapshot(job=JobFigures(running=True, event_time_lag_seconds=60.1)), False),
+        (Snapshot(False, job=JobFigures(running=True)), False),
+        (
+            Snapshot(True, job=JobFigures(running=True, event_time_lag_seconds=60.0)),
+            True,
+        ),
+        (
+            Snapshot(True, job=JobFigures(running=True, event_time_lag_seconds=60.1)),
+            False,
+        ),
         *(
             (
                 Snapshot(
+                    True,
                     job=JobFigures(running=True),
                     channels={"a": ChannelTotals(verdict=verdict)},
                 ),
@@ -180,5 +188,5 @@ def test_report_without_detail_names_no_messages() -> None:
 def test_one_number_says_whether_everything_is_fine(
     snapshot: Snapshot, ok: bool
 ) -> None:
-    """Nothing failing, nothing blind, running and not behind."""
+    """Primed, running, not behind, nothing failing and nothing blind."""
     assert snapshot.ok is ok
