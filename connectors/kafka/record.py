@@ -13,7 +13,10 @@ from sds_core.wire import Reason
 MAX_AHEAD_MS = 60_000
 """A record stamped further ahead of wall time is a dead letter and moves no clock."""
 
-SOURCES = frozenset({"relay", "store", "filter", "replay", "simulator"})
+SOURCES = frozenset({b"relay", b"store", b"filter", b"replay", b"simulator"})
+_KINDS = frozenset({b"heartbeat"})
+_PROTOCOLS = frozenset({b"sds"})
+_FLAGS = frozenset({b"true", b"false"})
 _WAKU_HASH = re.compile(rb"0x[0-9a-fA-F]{64}")
 _MAX_SEQ = 2**63 - 1
 
@@ -92,15 +95,15 @@ def read_headers(headers: Iterable[tuple[str, bytes | None]]) -> TapHeaders:
     observer = _text(values, "observer")
     is_heartbeat = "kind" in values
     if is_heartbeat:
-        _one_of(values, "kind", {"heartbeat"})
+        _one_of(values, "kind", _KINDS)
         if not observer:
             raise BadHeader("observer", values.get("observer"))
     waku_hash = values.get("waku-hash", b"")
     if "waku-hash" in values and not _WAKU_HASH.fullmatch(waku_hash or b""):
         raise BadHeader("waku-hash", waku_hash)
     _one_of(values, "source", SOURCES)
-    _one_of(values, "protocol", {"sds"})
-    _one_of(values, "ephemeral", {"true", "false"})
+    _one_of(values, "protocol", _PROTOCOLS)
+    _one_of(values, "ephemeral", _FLAGS)
     _number(values, "waku-timestamp")
     return TapHeaders(
         observer=observer,
@@ -144,6 +147,6 @@ def _number(values: _Values, name: str) -> int:
     return int(value)
 
 
-def _one_of(values: _Values, name: str, allowed: Iterable[str]) -> None:
-    if name in values and _text(values, name) not in allowed:
+def _one_of(values: _Values, name: str, allowed: frozenset[bytes]) -> None:
+    if name in values and values[name] not in allowed:
         raise BadHeader(name, values[name])

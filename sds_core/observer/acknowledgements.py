@@ -91,7 +91,9 @@ class Acknowledgements:
     def first_copy(self, frame: SeenFrame, clock_ms: int) -> Message:
         """A message was seen for the first time."""
         sender = self._participants.index(frame.sender)
-        others = self._participants.active_others(sender, frame.time_ms)
+        others = self._participants.active_others(
+            sender, frame.time_ms, enough=self._settings.probable_witnesses
+        )
         message = Message(
             t0_ms=frame.time_ms,
             seen_ms=clock_ms,
@@ -99,7 +101,7 @@ class Acknowledgements:
             sender=sender,
             lamport=frame.lamport,
             dialect=frame.dialect,
-            witnesses_needed=max(1, min(self._settings.probable_witnesses, others)),
+            witnesses_needed=max(1, others),
             message_id=frame.named.message_id,
         )
         key = frame.named.fingerprint

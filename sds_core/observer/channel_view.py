@@ -33,6 +33,14 @@ _SWEEP_MS = 60_000
 """How often old messages and gaps are looked for: forgetting may come this late."""
 
 
+_COUNTED = {
+    (kind, dialect): f"{kind.value}.{dialect.value}"
+    for kind in FrameKind
+    for dialect in Dialect
+}
+"""Keys of `ChannelTotals.frames`."""
+
+
 class ChannelState(msgspec.Struct, array_like=True):
     """All that the view keeps, beside its totals, between two batches.
 
@@ -66,6 +74,8 @@ class ChannelView:
         self._settings = settings
         self.totals = totals = totals or ChannelTotals()
         self._state = state = state or ChannelState()
+        # Nothing that copies and repairs remember is older.
+        self._oldest_ms = 0
         self._deadlines = deadlines = Deadlines()
         self._participants = Participants(settings, state.participants)
         self._health = Health(settings, state.health)
@@ -191,7 +201,7 @@ class ChannelView:
         totals.last_event_ms = max(totals.last_event_ms, frame.time_ms)
 
     def _count(self, frame: SeenFrame) -> None:
-        counted = f"{frame.kind.value}.{frame.dialect.value}"
+        counted = _COUNTED[frame.kind, frame.dialect]
         self.totals.frames[counted] = self.totals.frames.get(counted, 0) + 1
         clock_ms = self._state.clock_ms
         if frame.kind is FrameKind.CONTENT:
@@ -271,21 +281,25 @@ class ChannelView:
         is remembered does not depend on the cut into batches.
         """
         state, horizon_ms = self._state, self._settings.horizon_ms
-        self._copies.forget_before(clock_ms - horizon_ms)
-        self._repairs.forget_before(clock_ms - horizon_ms)
-        limit = self._settings.remembered
-        for entries, forget in (
-            (state.messages, self._acknowledgements.forget),
-            (state.gaps, self._gaps.forget),
-        ):
-            while len(entries) > limit:
-                forget(next(iter(entries)))
-                self.totals.remembered_evicted += 1
-        sweep_ms = clock_ms // _SWEEP_MS * _SWEEP_MS
-        if sweep_ms <= state.swept_ms:
-            return
+        while len(state.messages) > self._settings.remembered:
+            self._acknowledgements.forget(next(iter(state.messages)))
+            self.totals.remembered_evicted += 1
+        while len(state.gaps) > self._settings.remembered:
+            self._gaps.forget(next(iter(state.gaps)))
+            self.totals.remembered_evicted += 1
+        if clock_ms - horizon_ms > self._oldest_ms:
+            self._copies.forget_before(clock_ms - horizon_ms)
+            self._repairs.forget_before(clock_ms - horizon_ms)
+            oldest = (self._copies.oldest_ms, self._repairs.oldest_ms)
+            self._oldest_ms = min((ms for ms in oldest if ms), default=clock_ms)
+        if clock_ms - state.swept_ms >= _SWEEP_MS:
+            self._sweep(clock_ms // _SWEEP_MS * _SWEEP_MS)
+
+    def _sweep(self, sweep_ms: int) -> None:
+        """Forget messages and gaps that nobody has shown or named for the horizon."""
+        state = self._state
         state.swept_ms = sweep_ms
-        edge_ms = sweep_ms - horizon_ms
+        edge_ms = sweep_ms - self._settings.horizon_ms
         for key in [k for k, m in state.messages.items() if m.kept_ms < edge_ms]:
             self._acknowledgements.forget(key)
         for key in [k for k, gap in state.gaps.items() if gap.kept_ms < edge_ms]:

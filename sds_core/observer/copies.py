@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from itertools import islice
 
 import msgspec
 
@@ -92,6 +93,15 @@ class Copies:
                 return
             del self._broadcasts[content]
 
+    @property
+    def oldest_ms(self) -> int | None:
+        """The clock at the oldest of what is remembered; None if nothing is."""
+        oldest = [numbers.oldest_ms for numbers in self._numbers.values()]
+        oldest += self._observers.values()
+        oldest.append(self._hashes.oldest_ms)
+        oldest += [one.clock_ms for one in islice(self._broadcasts.values(), 1)]
+        return min((ms for ms in oldest if ms is not None), default=None)
+
     def observers(self) -> list[str]:
         """The taps that showed the channel within the horizon."""
         return sorted(self._observers)
@@ -134,8 +144,9 @@ class Copies:
             self._totals.remembered_evicted += evicted
 
     def _remember_broadcast(self, frame: SeenFrame, clock_ms: int) -> None:
-        # Taken out first, so that the dictionary stays in order of age.
-        self._broadcasts.pop(frame.content, None)
+        if frame.content in self._broadcasts:
+            # Taken out first, so that the dictionary stays in order of age.
+            del self._broadcasts[frame.content]
         self._broadcasts[frame.content] = Broadcast(
             frame.time_ms, clock_ms, frame.waku_hash != NO_HASH
         )

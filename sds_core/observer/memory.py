@@ -37,9 +37,16 @@ class Memory:
         """How many keys are remembered."""
         return len(self._clocks)
 
+    @property
+    def oldest_ms(self) -> int | None:
+        """When the oldest key was last seen; None if there is none."""
+        return next(iter(self._clocks.values()), None)
+
     def add(self, key: int, clock_ms: int) -> int:
         """Remember a key as of now; returns how many the limit pushed out."""
-        self._clocks.pop(key, None)
+        if key in self._clocks:
+            # Taken out first, so that the dictionary stays in order of age.
+            del self._clocks[key]
         self._clocks[key] = clock_ms
         if len(self._clocks) <= self._limit:
             return 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import msgspec
 
 from sds_core.observer.settings import ObserverSettings
@@ -49,15 +51,20 @@ class Participants:
             self._all.append(Participant(name))
         return index
 
-    def active_others(self, sender: int, time_ms: int) -> int:
-        """How many but the sender spoke before a time and within the horizon of it."""
-        return sum(
-            index != sender
+    def active_others(self, sender: int, time_ms: int, enough: int) -> int:
+        """How many but the sender spoke before a time and within the horizon of it.
+
+        No more than `enough` are counted.
+        """
+        active = (
+            index
+            for index, participant in enumerate(self._all)
+            if index != sender
             and participant.first_ms is not None
             and participant.first_ms < time_ms
             and participant.last_ms >= time_ms - self._horizon_ms
-            for index, participant in enumerate(self._all)
         )
+        return sum(1 for _ in islice(active, enough))
 
     def spoke(self, index: int, time_ms: int) -> bool:
         """Note a first copy; returns whether it is the participant's first."""

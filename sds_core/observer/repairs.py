@@ -94,6 +94,11 @@ class Repairs:
         self._expire(request)
         return True
 
+    @property
+    def oldest_ms(self) -> int | None:
+        """The clock at the oldest latest request; None if there is none."""
+        return next((one.latest_ms for one in self._requests.values()), None)
+
     def forget_before(self, clock_ms: int) -> None:
         """Forget requests whose latest lies before the horizon."""
         while self._requests:

@@ -71,9 +71,9 @@ def test_hash_is_the_same_in_either_case() -> None:
 
 
 @pytest.mark.parametrize("source", sorted(SOURCES))
-def test_sources_of_the_contract_are_known(source: str) -> None:
+def test_sources_of_the_contract_are_known(source: bytes) -> None:
     """There are five."""
-    assert read_headers([("source", source.encode())]) == NO_HEADERS
+    assert read_headers([("source", source)]) == NO_HEADERS
 
 
 @pytest.mark.parametrize(
