@@ -166,7 +166,11 @@ class Acknowledgements:
             has been forgotten.
         """
         message = self._messages.get(key)
-        if message is None or self._deadline_of(message) != deadline_ms:
+        if (
+            message is None
+            or message.overdue
+            or self._deadline_of(message) != deadline_ms
+        ):
             return None
         message.overdue = True
         self._without_opportunity.pop(key, None)

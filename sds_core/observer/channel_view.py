@@ -191,6 +191,7 @@ class ChannelView:
             self._repairs.requested(
                 named.fingerprint, held, frame.dialect, frame.time_ms, clock_ms
             )
+        self._evict()
 
     def _note_time(self, frame: SeenFrame) -> None:
         self._health.record(self._state.clock_ms)
@@ -275,18 +276,12 @@ class ChannelView:
                         gap.state = GapState.BEFORE_START
 
     def _forget(self, clock_ms: int) -> None:
-        """Forget what the horizon or the limit leaves behind.
+        """Forget what the horizon leaves behind.
 
         Always done before a frame is taken and by the clock alone, so that what
         is remembered does not depend on the cut into batches.
         """
         state, horizon_ms = self._state, self._settings.horizon_ms
-        while len(state.messages) > self._settings.remembered:
-            self._acknowledgements.forget(next(iter(state.messages)))
-            self.totals.remembered_evicted += 1
-        while len(state.gaps) > self._settings.remembered:
-            self._gaps.forget(next(iter(state.gaps)))
-            self.totals.remembered_evicted += 1
         if clock_ms - horizon_ms > self._oldest_ms:
             self._copies.forget_before(clock_ms - horizon_ms)
             self._repairs.forget_before(clock_ms - horizon_ms)
@@ -294,6 +289,19 @@ class ChannelView:
             self._oldest_ms = min((ms for ms in oldest if ms), default=clock_ms)
         if clock_ms - state.swept_ms >= _SWEEP_MS:
             self._sweep(clock_ms // _SWEEP_MS * _SWEEP_MS)
+
+    def _evict(self) -> None:
+        """Forget the oldest messages and gaps beyond the limit.
+
+        Right after the frame that pushed them out, which no cut parts from it.
+        """
+        state, limit = self._state, self._settings.remembered
+        while len(state.messages) > limit:
+            self._acknowledgements.forget(next(iter(state.messages)))
+            self.totals.remembered_evicted += 1
+        while len(state.gaps) > limit:
+            self._gaps.forget(next(iter(state.gaps)))
+            self.totals.remembered_evicted += 1
 
     def _sweep(self, sweep_ms: int) -> None:
         """Forget messages and gaps that nobody has shown or named for the horizon."""
