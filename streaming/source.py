@@ -296,5 +296,5 @@ def _record_batch(rows: Sequence[DigestRow], clock_ms: int) -> pa.RecordBatch:
 
 
 def _wall_ms() -> int:
-    """One of the two places where wall time is read (architecture, decision 3)."""
+    """Wall time, read here at admission and else only outside the views."""
     return time.time_ns() // 1_000_000

@@ -220,7 +220,7 @@ def served(job: Job, host: str, port: int) -> Iterator[str]:
     """Serve a job's page and metrics; gives their URL."""
 
     def current() -> Snapshot:
-        # One of the two places where wall time is read (architecture, decision 3).
+        # For a topic that has fallen silent as a whole; no figure depends on it.
         return judge_blindness(job.board.snapshot, wall_ms())
 
     registry = CollectorRegistry()

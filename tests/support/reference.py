@@ -4,11 +4,12 @@ Written from the observer model, not from the code: nothing is kept from one rec
 the next, every figure looks through the whole list. For traffic shorter than the
 horizon (3600 s) and within the limits of what is remembered.
 
-Where the model leaves a choice, this follows it:
+Where the model leaves a choice, this follows it (all records have a hash, or none):
 - a gap's time runs from the first naming after the warm-up;
 - filters are evidence about a gap from the frame that names it first after the
   warm-up on;
-- opportunities are frames after the message in topic order.
+- opportunities are frames after the message in topic order;
+- without hashes only the latest broadcast of the same bytes is compared.
 """
 
 from __future__ import annotations
@@ -158,19 +159,19 @@ class Reference:
     def _broadcast_of(self) -> dict[int, int]:
         """The place of the broadcast that each record is a copy of."""
         of: dict[int, int] = {}
+        latest: dict[bytes, Seen] = {}
+        by_hash: dict[int, int] = {}
         for one in self.seen:
-            of[one.place] = one.place
-            for other in self.seen:
-                if other.place >= one.place or of[other.place] != other.place:
-                    continue
-                mine, theirs = one.record.waku_hash, other.record.waku_hash
-                if mine and theirs:
-                    same = mine == theirs
-                else:
-                    same = encode(one.record.frame) == encode(other.record.frame)
-                    same = same and abs(one.at - other.at) <= 2_000
-                if same:
-                    of[one.place] = other.place
+            value = encode(one.record.frame)
+            other = latest.get(value)
+            if one.record.waku_hash:
+                of[one.place] = by_hash.setdefault(one.record.waku_hash, one.place)
+            elif other is not None and abs(one.at - other.at) <= 2_000:
+                of[one.place] = other.place
+            else:
+                of[one.place] = one.place
+            if of[one.place] == one.place:
+                latest[value] = one
         return of
 
     def _first_copy(self, message_id: str) -> Seen | None:

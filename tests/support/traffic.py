@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 
 from sds_core.observer.digest import NO_HASH, fingerprint
-from sds_core.observer.settings import DEFAULTS
 from sds_core.wire import BloomFilter, Dialect, Frame
 from tests.support.frames import Entry, FrameFactory, Record
 
@@ -28,7 +27,7 @@ LONG_PAUSES_MS = (*PAUSES_MS, 315_000, 600_000, 1_800_000, 3_600_000, 3_600_001)
 
 _ACTIONS = (
     "content", "content", "content", "content", "sync", "sync", "ask", "ask", "ask",
-    "answer", "answer", "again", "ephemeral", "collide", "stray",
+    "answer", "answer", "reveal", "again", "ephemeral", "collide", "stray",
 )  # fmt: skip
 
 
@@ -40,7 +39,7 @@ class Step(NamedTuple):
         action: What kind of frame.
         pause_ms: Time since the frame before.
         heard: Bit per participant: whether it hears the frame.
-        tap: 0 and 1 nobody sees it; 5 both taps; 6 the second, late; 7 the first,
+        tap: 0 to 2 nobody sees it; 5 both taps; 6 the second, late; 7 the first,
             and its record is delivered twice; else the first.
         filter: 0 none; 1 unusable; else usable.
         names: How many ids its history names at most.
@@ -64,14 +63,12 @@ class Scene(NamedTuple):
         dialects: Of each participant.
         crowded: Who has a filter so full that it alone proves little.
         hashes: Whether records carry Waku hashes.
-        remembered: How many entries each memory of a view has room for.
         steps: What happens.
     """
 
     dialects: tuple[Dialect, ...]
     crowded: int
     hashes: bool
-    remembered: int
     steps: list[Step]
 
 
@@ -98,7 +95,6 @@ def scenes(
         ),
         crowded=st.integers(-1, 3),
         hashes=st.booleans(),
-        remembered=st.sampled_from([DEFAULTS.remembered] * 3 + [1, 2, 4]),
         steps=st.lists(step, min_size=max_steps // 3, max_size=max_steps),
     )
 
@@ -134,6 +130,7 @@ class _Play:
         self.senders: dict[str, str] = {}
         self.sent: dict[str, Frame] = {}
         self.asked: list[str] = []
+        self.named: set[str] = set()
         self.shown: set[str] = set()
         self.records: list[Record] = []
         self.late: list[tuple[int, Record]] = []
@@ -150,6 +147,7 @@ class _Play:
         }  # fmt: skip
         held = [i for i in actor.log if i in self.sent]
         wanted = [i for i in self.asked if i in self.sent]
+        hidden = [i for i in self.sent if i in self.named and i not in self.shown]
         match step.action:
             case "content":
                 return self.new_content(actor, common)
@@ -164,10 +162,11 @@ class _Play:
                 if step.filter == 9:
                     # js asks for what it has dropped, and its filter still holds it.
                     asked += actor.log[-1:]
-                if step.filter > 6:
+                if step.filter > 3:
                     # Also what is of the other dialect.
                     asked += [i for i in self.sent if i not in self.shown][-1:]
                 if step.filter > 7:
+                    # What another asked for, perhaps in the other dialect.
                     asked += self.asked[-1:]
                 self.asked += asked
                 return self.factory.sync(
@@ -181,6 +180,9 @@ class _Play:
                 if unshown and step.heard % 4:
                     return self.sent[unshown[-1]]
                 return self.sent[wanted[-1 - step.heard % 2 % len(wanted)]]
+            case "reveal" if hidden:
+                # What was named and no tap has shown is sent again, asked for or not.
+                return self.sent[hidden[-1 - step.heard % len(hidden)]]
             case "again" if held:
                 return self.sent[held[-1 - step.heard % len(held)]]
             case "collide" if held:
@@ -215,17 +217,17 @@ class _Play:
     def see(self, tap: str, at: int, frame: Frame) -> Record:
         self.seqs[tap] += 1
         self.shown.add(frame.message_id)
+        self.named.update(entry.message_id for entry in frame.causal_history)
         hash_ = fingerprint(f"hash {self.broadcasts}") if self.scene.hashes else NO_HASH
         return Record(at, frame, tap, self.seqs[tap], hash_)
 
     def mirror(self, step: Step, at: int, frame: Frame) -> None:
         self.broadcasts += 1
         tap = step.tap
-        # Without hashes, what is late cannot be told from what is sent again.
-        if tap == 6 and self.scene.hashes:
+        if tap == 6:
             due = len(self.records) + 1 + step.heard % 3
             self.late.append((due, self.see("west", at, frame)))
-        elif tap > 1:
+        elif tap > 2:
             self.records.append(self.see("east", at, frame))
             if tap == 5:
                 self.records.append(self.see("west", at + step.heard % 3, frame))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.totals import BUCKETS_MS
 from sds_core.wire import Dialect
 from tests.support.channel import Channel
@@ -482,3 +483,34 @@ def test_unusable_header_of_a_nim_filter_gives_no_evidence() -> None:
     channel.sync("bob", at=61_000, filter_=b"\x0a\xff\xff")
     assert channel.totals.acknowledged_probable == 0
     assert channel.totals.frames["sync.nim"] == 2
+
+
+# Pushed out by the limit, and seen again.
+
+
+def test_deadline_of_a_forgotten_message_is_not_that_of_the_next() -> None:
+    """Seen again, a message has its 120 s anew; one between ends in its own time."""
+    channel = Channel(ObserverSettings(remembered=2))
+    for number in range(3):
+        channel.content(f"m{number}", "alice", at=number, lamport=number)
+    # `m2` and the new `m0` are left.
+    channel.content("m0", "alice", at=60_000, lamport=0)
+    assert channel.totals.unwitnessed == 2
+    channel.clock(120_001)
+    assert channel.totals.in_flight == 2
+    channel.clock(120_003)
+    assert channel.totals.in_flight == 1
+    channel.clock(180_000)
+    assert channel.totals.in_flight == 1
+    channel.clock(180_001)
+    assert (channel.totals.in_flight, channel.totals.unwitnessed) == (0, 4)
+
+
+def test_message_seen_again_at_the_clock_of_the_forgotten_one_ends_once() -> None:
+    """Both deadlines have the same time then."""
+    channel = Channel(ObserverSettings(remembered=1))
+    for message_id in ("m0", "m1", "m0"):
+        channel.content(message_id, "alice", at=0)
+    assert channel.totals.in_flight == 1
+    channel.clock(120_001)
+    assert (channel.totals.in_flight, channel.totals.unwitnessed) == (0, 3)

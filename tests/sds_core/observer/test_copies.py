@@ -296,6 +296,29 @@ def test_id_older_than_the_horizon_counts_as_a_frame_only(
     assert totals.frames["content.spec"] == 3
 
 
+@pytest.mark.parametrize("later_ms", [0, 1])
+def test_frame_of_a_message_older_than_the_horizon_says_nothing(
+    channel: Channel, later_ms: int
+) -> None:
+    """Its history, filter, requests and sender are as unread as that of a replica."""
+    channel.content("b", "", at=60_000, waku_hash="1")
+    channel.content("b", "", at=3_000_000, waku_hash="2")
+    at = 60_000 + HORIZON_MS
+    channel.content("m", "alice", at=at - 1_000)
+    channel.content(
+        "b", "", at=at + later_ms, waku_hash="3", history=["m"], requests=["z"]
+    )
+    channel.content(
+        "b", "bob", at=at + later_ms, waku_hash="4", history=["m"], holds=["m"]
+    )
+    totals = channel.totals
+    assert totals.frames["content.spec"] == 5
+    assert totals.repair_requests == 1 - later_ms
+    assert totals.acknowledged_definite == 1 - later_ms
+    assert totals.acknowledged_probable == 0
+    assert totals.message_id_collisions == 1 - later_ms
+
+
 # Collisions.
 
 

@@ -95,6 +95,21 @@ def test_histories_of_many_frames_stay_apart() -> None:
     assert offsets == [0, 1, 2]
 
 
+def test_naming_keeps_its_own_sender() -> None:
+    """One id may be named with a sender, with another, and with none."""
+    found = seen(
+        Record(0, FRAMES.sync("a", history=["x"], requests=["x"])),
+        Record(1, FRAMES.sync("b", history=[("x", "sue")], requests=["x"])),
+        Record(2, FRAMES.sync("c", history=[("x", "tom"), "x"])),
+    )
+    assert [[n.sender for n in f.history] for f in found] == [
+        [""], ["sue"], ["tom", ""],
+    ]  # fmt: skip
+    named = [n for f in found for n in f.history]
+    assert {(n.message_id, n.fingerprint) for n in named} == {("x", fingerprint("x"))}
+    assert [n.sender for f in found for n, _ in f.requests] == ["", ""]
+
+
 def test_fingerprints_tell_ids_and_their_authors_choice_apart() -> None:
     """They are signed 64-bit integers, not an id's own first bytes."""
     prints = {fingerprint(f"{'0' * 60}{number}") for number in range(1_000)}
@@ -185,6 +200,18 @@ def test_every_filter_is_restored_bit_for_bit(
         assert frame.filter.bits_set == wanted.bits_set()
         assert frame.filter.false_positive_rate() == wanted.false_positive_rate()
         assert frame.filter.contains("m7") == wanted.contains("m7")
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+def test_bits_beyond_the_size_do_not_count(dialect: Dialect) -> None:
+    """A stranger may set them: the last of 2,344 words has 48 bits in use."""
+    filter_ = BloomFilter(dialect)
+    assert (filter_.m_bits, len(filter_.bits)) == (150_000, 18_752)
+    filter_.bits[-8:] = b"\xff" * 8
+    raw = filter_.to_wire()
+    (found,) = seen(Record(0, FRAMES.sync("a", filter_=raw, dialect=dialect)))
+    assert found.filter is not None
+    assert found.filter.bits_set == 48
 
 
 def test_columns_are_packed_integers() -> None:

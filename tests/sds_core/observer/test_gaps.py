@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import pytest
 
+from sds_core.observer.digest import NO_SEQ
+from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.totals import BUCKETS_MS
 from sds_core.wire import Dialect
 from tests.support.channel import START_LAMPORT, Channel
+from tests.support.frames import Record
 
 NAMED = 70_000
 """When the gap of most tests is first named."""
@@ -400,6 +403,21 @@ def test_requester_with_an_unusable_filter_shows_nothing(gap: Channel) -> None:
     assert outcomes(gap) == {"lost": 1}
 
 
+@pytest.mark.parametrize("copy", ["duplicate", "replica"])
+def test_copy_of_a_record_names_no_sender(channel: Channel, copy: str) -> None:
+    """Whatever stands in a further copy, also in the batch of its broadcast."""
+    numbers = ("tap", 1, 11) if copy == "duplicate" else ("", NO_SEQ, 11)
+    frames = channel.frames
+    channel.take_records(
+        [
+            Record(NAMED, frames.sync("bob", history=["anchor", "x"]), *numbers),
+            Record(NAMED, frames.sync("sue", history=[("x", "sue")]), *numbers),
+        ]
+    )
+    channel.clock(OVERDUE + 1)
+    assert outcomes(channel) == {"lost": 1}
+
+
 # Retraction.
 
 
@@ -444,3 +462,48 @@ def test_id_is_no_gap_again_once_it_came(gap: Channel) -> None:
     gap.clock(OVERDUE + 5_001)
     assert gap.totals.gaps_opened == 1
     assert outcomes(gap) == {"late": 1}
+
+
+# Pushed out by the limit, and named again.
+
+
+def full_of_gaps() -> Channel:
+    """A channel with room for two gaps, which forgot the older gap `x` at 100 s."""
+    channel = Channel.after_warm_up(ObserverSettings(remembered=2))
+    channel.content("anchor", "anna", at=60_000, lamport=START_LAMPORT + 1)
+    channel.sync("bob", at=NAMED, history=["anchor", ("x", "bob")])
+    channel.sync("bob", at=100_000, history=["anchor", ("y", "bob"), ("z", "bob")])
+    return channel
+
+
+def test_settle_time_of_a_forgotten_gap_is_not_that_of_the_next() -> None:
+    """Named again, an id has to stand for two seconds anew."""
+    channel = Channel.after_warm_up(ObserverSettings(remembered=2))
+    channel.content("anchor", "anna", at=60_000, lamport=START_LAMPORT + 1)
+    channel.sync("bob", at=NAMED, history=["anchor", "x"])
+    channel.sync("bob", at=NAMED + 500, history=["anchor", "y", "z"])
+    # It pushes out `y`, so that `x` and `z` are left.
+    channel.sync("bob", at=NAMED + 1_500, history=["anchor", "x"])
+    channel.clock(NAMED + 2_500)
+    assert channel.totals.gaps_opened == 0
+    channel.clock(NAMED + 3_500)
+    assert channel.totals.gaps_opened == 1
+    channel.clock(NAMED + 3_501)
+    assert channel.totals.gaps_opened == 2
+
+
+def test_deadline_of_a_forgotten_gap_is_not_that_of_the_next() -> None:
+    """Named again, an id has its 300 s anew."""
+    channel = full_of_gaps()
+    assert outcomes(channel) == {"tap_gap": 1}
+    channel.sync("bob", at=200_000, history=["anchor", ("x", "bob")])
+    channel.clock(OVERDUE + 1)
+    # `y` was pushed out; `x` and `z` are open.
+    assert outcomes(channel) == {"tap_gap": 2}
+    assert channel.totals.gaps_open == 2
+    channel.clock(400_001)
+    assert outcomes(channel) == {"tap_gap": 2, "lost": 1}
+    channel.clock(500_000)
+    assert channel.totals.gaps_open == 1
+    channel.clock(500_001)
+    assert outcomes(channel) == {"tap_gap": 2, "lost": 2}

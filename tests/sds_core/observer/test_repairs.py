@@ -181,6 +181,20 @@ def test_latest_request_gives_the_window_of_its_dialect(
     assert channel.totals.repair_response.sum_ms == 325_000
 
 
+def test_latest_request_shortens_the_window_too(channel: Channel, known: Frame) -> None:
+    """Asked for again in the dialect of the shorter window, it expires earlier."""
+    channel.sync("nia", at=ASKED, requests=["m"], dialect=Dialect.NIM)
+    channel.sync("bob", at=ASKED + 10_000, requests=["m"])
+    channel.clock(ASKED + 145_000)
+    assert episodes(channel) == {"requests": 2}
+    channel.clock(ASKED + 145_001)
+    assert episodes(channel) == {"requests": 2, "expired": 1}
+    channel.take(known, at=ASKED + 145_001, waku_hash="2")
+    assert channel.totals.rebroadcasts_retry == 1
+    channel.clock(ASKED + 1_000_000)
+    assert episodes(channel) == {"requests": 2, "expired": 1}
+
+
 def test_unasked_copy_is_no_response(channel: Channel, known: Frame) -> None:
     """A rebroadcast with no live request is a retry."""
     channel.sync("bob", at=ASKED, requests=["other"])

@@ -6,11 +6,14 @@ from array import array
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sds_core.observer import blob
 from sds_core.observer.digest import NO_SEQ
 from sds_core.observer.tap_view import MAX_HOLE, TapDigest, TapView
 from tests.support.frames import START_MS
+from tests.support.properties import CAREFUL
 
 
 def digest(
@@ -226,3 +229,98 @@ def test_two_batches_at_an_aligned_clock_are_as_one() -> None:
             ]
             tap.apply(*digests, clock_ms=clock_ms)
         assert tap.view.totals == whole.view.totals
+
+
+def test_records_later_than_the_clock_wait_for_it(tap: Tap) -> None:
+    """Another partition may still bring the numbers between them."""
+    tap.apply(digest((0, 1), (2_000, 5), (20_000, 6)), clock_ms=1_000)
+    assert tap.view.totals.last_seen_ms == START_MS
+    tap.apply(digest((1_000, 2), (1_100, 3), (1_200, 4)), clock_ms=20_000)
+    tap.apply(clock_ms=100_000)
+    # The silence before the last record is one all the same.
+    assert tap.figures == (0, 20_000)
+
+
+def test_late_record_arrives_with_the_clock_of_its_partition(tap: Tap) -> None:
+    """Its number comes when it is read; one late by more than 15 s was missing."""
+    # Stamped 4 s and 1 s: behind records of 14 s and 21 s in the same partition.
+    records = [(0, 1), (5_000, 3), (14_000, 5), (14_000, 2), (21_000, 6), (21_000, 4)]
+    for cut in range(len(records) + 1):
+        tap = Tap()
+        clock_ms = records[cut - 1][0] if cut else 0
+        tap.apply(digest(*records[:cut]), clock_ms=clock_ms)
+        tap.apply(digest(*records[cut:]), clock_ms=21_000)
+        tap.apply(clock_ms=100_000)
+        assert tap.figures == (0, None)
+
+
+Partition = list[tuple[int, int, bool]]
+"""Records of a tap in one partition: clock, number, whether it is a heartbeat."""
+
+
+@st.composite
+def taps(draw: st.DrawFn) -> list[Partition]:
+    """A tap that writes to two partitions, some of its records late or never."""
+    pauses_ms = st.sampled_from((1, 500, 5_000, 14_999, 15_000, 15_001, 20_000))
+    steps = draw(
+        st.lists(
+            st.tuples(
+                pauses_ms,
+                st.integers(0, 1),
+                st.sampled_from(("frame", "frame", "frame", "lost", "late", "beat")),
+                st.integers(1, 4),
+            ),
+            max_size=25,
+        )
+    )
+    written: list[tuple[int, int, int, int, bool]] = []
+    at = seq = 0
+    for place, (pause_ms, partition, what, behind) in enumerate(steps):
+        if place == 0:
+            # A tap is met by one record: of two at one time the first read counts.
+            what = "frame"
+        at += pause_ms
+        seq += what != "beat"
+        if what != "lost":
+            due = place + behind if what == "late" else place
+            written.append((due, partition, at, seq, what == "beat"))
+    partitions: list[Partition] = [[], []]
+    for _, partition, time_ms, number, is_beat in sorted(written):
+        read = partitions[partition]
+        # The running clock, as a chunk of the partition gives it.
+        clock_ms = max(time_ms, read[-1][0]) if read else time_ms
+        read.append((clock_ms, number, is_beat))
+    return partitions
+
+
+def part(records: Partition) -> TapDigest:
+    """The digest of consecutive records of one partition."""
+    return digest(
+        *((at, seq) for at, seq, is_beat in records if not is_beat),
+        heartbeats=[(at, seq) for at, seq, is_beat in records if is_beat],
+    )
+
+
+@CAREFUL
+@given(taps(), st.data())
+def test_cutting_the_records_into_batches_changes_nothing(
+    partitions: list[Partition], data: st.DataObject
+) -> None:
+    """Every batch has read at least what lies before its clock in each partition."""
+    times = [at for records in partitions for at, *_ in records] or [0]
+    end_ms = max(times) + data.draw(st.sampled_from((0, 15_000, 15_001)))
+    whole = Tap()
+    whole.apply(*map(part, partitions), clock_ms=end_ms)
+    tap, begins = Tap(), [0, 0]
+    clocks_ms = data.draw(st.lists(st.sampled_from(times), max_size=6))
+    for clock_ms in sorted(clocks_ms):
+        ends = []
+        for records, begin in zip(partitions, begins, strict=True):
+            before = sum(at < clock_ms for at, *_ in records)
+            ends.append(data.draw(st.integers(max(begin, before), len(records))))
+        batch = zip(partitions, begins, ends, strict=True)
+        tap.apply(*(part(r[begin:end]) for r, begin, end in batch), clock_ms=clock_ms)
+        begins = ends
+    rest = zip(partitions, begins, strict=True)
+    tap.apply(*(part(r[begin:]) for r, begin in rest), clock_ms=end_ms)
+    assert tap.view.totals == whole.view.totals
