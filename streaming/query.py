@@ -75,6 +75,21 @@ class CheckpointMismatch(ValueError):
     """The checkpoint was begun with other settings."""
 
 
+class CheckpointUnwritable(OSError):
+    """The checkpoint's directory cannot be made or written to.
+
+    Attributes:
+        checkpoint: Its directory.
+    """
+
+    def __init__(self, checkpoint: Path, reason: str) -> None:
+        self.checkpoint = checkpoint
+        super().__init__(
+            f"checkpoint {checkpoint} cannot be written to ({reason}): use a "
+            "directory of your own as --checkpoint"
+        )
+
+
 class CheckpointInUse(RuntimeError):
     """Another job runs on the checkpoint.
 
@@ -153,10 +168,10 @@ def running_job(spark: SparkSession, settings: JobSettings) -> Iterator[Job]:
     Raises:
         CheckpointInUse: Another job runs on the checkpoint.
         CheckpointMismatch: It was begun for another topic, or without detail.
+        CheckpointUnwritable: Its directory cannot be written to.
         connectors.kafka.settings.KafkaUnreachable: No broker answered.
         connectors.kafka.settings.TopicMissing: The topic does not exist.
     """
-    settings.own_files.mkdir(parents=True, exist_ok=True)
     with _lock(settings), _offsets(settings) as offsets:
         # Asked first, so that a wrong address fails here with a plain error.
         offsets.partitions()
@@ -216,7 +231,13 @@ def _start(
 
 @contextmanager
 def _lock(settings: JobSettings) -> Iterator[None]:
-    with (settings.own_files / "lock").open("w") as lock:
+    try:
+        settings.own_files.mkdir(parents=True, exist_ok=True)
+        file = (settings.own_files / "lock").open("w")
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise CheckpointUnwritable(settings.checkpoint, reason) from error
+    with file as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -30,6 +30,7 @@ from streaming.query import (
     LABEL_BUDGET,
     CheckpointInUse,
     CheckpointMismatch,
+    CheckpointUnwritable,
     Job,
     JobFailed,
     JobSettings,
@@ -207,7 +208,12 @@ def command(
             follow(job, ending)
             if report is not None:
                 write_report(job, report)
-    except (CheckpointInUse, CheckpointMismatch, PortInUse) as error:
+    except (
+        CheckpointInUse,
+        CheckpointMismatch,
+        CheckpointUnwritable,
+        PortInUse,
+    ) as error:
         raise click.UsageError(str(error)) from error
     except JobFailed as error:
         raise as_click_error(error) from error
@@ -253,7 +259,11 @@ class _KafkaAway(click.ClickException):
 def write_report(job: Job, path: Path) -> None:
     """Write a job's report as JSON with sorted keys."""
     text = json.dumps(job.report(wall_ms()), indent=2, sort_keys=True)
-    write_atomically(path, text + "\n")
+    try:
+        write_atomically(path, text + "\n")
+    except OSError as error:
+        message = f"the report cannot be written to {path}: {error.strerror}"
+        raise click.ClickException(message) from error
     click.echo(f"report in {path}")
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewPartitions
+from pyspark.sql import SparkSession
 
 from connectors.kafka.consumer import Client
 from connectors.kafka.settings import KafkaSettings, RecordsLost
@@ -22,8 +24,14 @@ from connectors.recording.recording import (
 )
 from sds_core.wire import Dialect, Frame, HistoryEntry, encode
 from streaming.cli.run import served, wall_ms
-from streaming.query import CheckpointInUse, CheckpointMismatch, JobFailed
-from tests.streaming.conftest import wait_for_end, wait_until
+from streaming.query import (
+    CheckpointInUse,
+    CheckpointMismatch,
+    CheckpointUnwritable,
+    JobFailed,
+    running_job,
+)
+from tests.streaming.conftest import job_settings, wait_for_end, wait_until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -316,6 +324,19 @@ def test_a_checkpoint_serves_one_job_and_one_topic(
         drain(other)
     with pytest.raises(CheckpointMismatch, match="--report-detail"):
         drain(kafka, report_detail=True)
+
+
+def test_a_checkpoint_that_cannot_be_written_is_named(
+    topic: Topic, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Before anything is read."""
+    (tmp_path / "file").write_text("")
+    settings = job_settings(topic(), tmp_path / "file" / "checkpoint")
+    with (
+        pytest.raises(CheckpointUnwritable, match="cannot be written to"),
+        running_job(spark, settings),
+    ):
+        pass
 
 
 def test_a_job_ends_when_asked(topic: Topic, live: Live) -> None:
