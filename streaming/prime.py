@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import col, expr
@@ -20,6 +21,15 @@ def read_totals(spark: SparkSession, checkpoint: Path) -> dict[str, bytes]:
     """
     if _last_commit(checkpoint) is None:
         return {}
+    with TemporaryDirectory(prefix="sds-monitor-") as directory:
+        # Spark's reader does not find a checkpoint with a space or a percent sign in
+        # its path.
+        link = Path(directory) / "checkpoint"
+        link.symlink_to(checkpoint.absolute(), target_is_directory=True)
+        return _read_state(spark, link)
+
+
+def _read_state(spark: SparkSession, checkpoint: Path) -> dict[str, bytes]:
     length = f"conv(hex(substring(blob, 1, {blob.LENGTH_BYTES})), 16, 10)"
     state = (
         spark.read.format("statestore")

@@ -87,14 +87,15 @@ class Progress:
         now_ms = time.time_ns() // 1_000_000
         times = [at.timestamp_ms for at in newest.values()]
         newest_ms = max((ms for ms in times if not is_future(ms, now_ms)), default=0)
-        lag_ms = max(0, newest_ms - position.clock_ms)
+        lag_s = max(0, newest_ms - position.clock_ms) / 1000
         self._board.set_clock(position.clock_ms)
         self._board.set_job(
             running=running,
             records=position.records,
             records_lost=position.skipped,
             records_behind=sum(behind.values()),
-            event_time_lag_seconds=lag_ms / 1000,
+            # Before the first record there is no clock to be behind.
+            event_time_lag_seconds=lag_s if position.clock_ms else None,
         )
         if here != self._committed:
             self._offsets.commit(self._group, here)

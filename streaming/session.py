@@ -62,9 +62,12 @@ def make_session(settings: SessionSettings) -> SparkSession:
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         # The quick compiler alone: batches are short, and the work is in Python.
+        # A deeper stack: Spark redacts the plan of a query that is being stopped by
+        # regular expressions that recurse.
         .config(
             "spark.driver.extraJavaOptions",
-            f"-XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile={_LOG4J.as_uri()}",
+            "-XX:TieredStopAtLevel=1 -Xss8m "
+            f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
         )
         .getOrCreate()
     )

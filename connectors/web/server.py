@@ -34,6 +34,18 @@ class PortInUse(OSError):
         return str(self.strerror)
 
 
+class AddressUnusable(OSError):
+    """The address is none of this machine's.
+
+    Attributes:
+        host: The address that was asked for.
+    """
+
+    def __init__(self, host: str, reason: str) -> None:
+        super().__init__(f"cannot listen on {host} ({reason}): choose an own address")
+        self.host = host
+
+
 class WebServer:
     """Serves an application over HTTP until it is stopped.
 
@@ -71,7 +83,7 @@ class WebServer:
 
         Raises:
             PortInUse: Another program listens on the port.
-            OSError: The address cannot be listened on for another reason.
+            AddressUnusable: The address cannot be listened on for another reason.
             RuntimeError: The server is running already.
         """
         if self._running is not None:
@@ -137,4 +149,4 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise PortInUse(port) from error
-        raise
+        raise AddressUnusable(host, error.strerror or str(error)) from error

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from connectors.kafka.broker import EmbeddedBroker
+from connectors.kafka.broker import EmbeddedBroker, PortUnavailable
 from streaming.cli.settings import config_option, setting
 
 
@@ -33,12 +33,15 @@ def command(port: int, directory: Path | None, fetch_only: bool) -> None:
     if fetch_only:
         _fetch()
         return
-    with EmbeddedBroker(directory, port=port) as broker:
-        click.echo(f"Kafka listens on {broker.bootstrap} (end with Ctrl-C)")
-        while broker.wait(1.0) is None:
-            pass
-        message = f"the broker ended by itself: {broker.log_tail()}"
-        raise click.ClickException(message)
+    try:
+        with EmbeddedBroker(directory, port=port) as broker:
+            click.echo(f"Kafka listens on {broker.bootstrap} (end with Ctrl-C)")
+            while broker.wait(1.0) is None:
+                pass
+            message = f"the broker ended by itself; its log ends:\n{broker.log_tail()}"
+            raise click.ClickException(message)
+    except PortUnavailable as error:
+        raise click.UsageError(str(error)) from error
 
 
 def _fetch() -> None:

@@ -18,7 +18,7 @@ from connectors.kafka.heartbeat import heartbeats
 from connectors.kafka.settings import FRAMES_TOPIC, KafkaSettings
 from connectors.prometheus.collector import SnapshotCollector
 from connectors.web.app import create_app
-from connectors.web.server import PortInUse, WebServer
+from connectors.web.server import AddressUnusable, PortInUse, WebServer
 from sds_core.observer.blindness import judge_blindness
 from sds_core.observer.snapshot import Snapshot
 from streaming.admission import BatchLimits
@@ -212,6 +212,7 @@ def command(
         CheckpointInUse,
         CheckpointMismatch,
         CheckpointUnwritable,
+        AddressUnusable,
         PortInUse,
     ) as error:
         raise click.UsageError(str(error)) from error

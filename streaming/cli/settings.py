@@ -7,12 +7,15 @@ in a table named for a command for that one.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+
+_HOST_AND_PORT = re.compile(r"\S+:\d{1,5}")
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -65,14 +68,30 @@ def _read_config(
             f"it knows {', '.join(sorted(names))}"
         )
         raise click.BadParameter(message, param=parameter)
+    for name, value in (shared | own).items():
+        if isinstance(value, list | dict):
+            message = f"{path} sets {name} to {value!r}, which is no single value"
+            raise click.BadParameter(message, param=parameter)
     context.default_map = {
-        names[name]: value for name, value in (shared | own).items() if name in names
+        names[name]: value if isinstance(value, bool) else str(value)
+        for name, value in (shared | own).items()
+        if name in names
     }
+
+
+def _checked_bootstrap(
+    context: click.Context, parameter: click.Parameter, value: str
+) -> str:
+    if not all(_HOST_AND_PORT.fullmatch(part) for part in value.split(",")):
+        message = f"{value!r} is not HOST:PORT, or several separated by commas"
+        raise click.BadParameter(message, param=parameter)
+    return value
 
 
 bootstrap_option = setting(
     "--bootstrap",
     required=True,
+    callback=_checked_bootstrap,
     metavar="HOST:PORT",
     help="Kafka brokers, separated by commas.",
 )

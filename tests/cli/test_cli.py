@@ -73,6 +73,14 @@ def test_a_file_with_a_setting_the_command_does_not_know_is_refused(
     assert "number" in result.output
 
 
+def test_a_file_with_a_list_for_a_value_is_refused(config: Path) -> None:
+    """No setting takes several values that way."""
+    config.write_text('some-name = ["a"]\n')
+    result = CliRunner().invoke(show, ["--config", str(config)])
+    assert result.exit_code == 2
+    assert "no single value" in result.output
+
+
 def test_a_file_that_is_no_toml_is_named(config: Path) -> None:
     """The error names the file."""
     config.write_text("some-name = ")
@@ -126,6 +134,7 @@ def test_commands_without_spark_start_without_it() -> None:
         (["run"], "--bootstrap"),
         (["run", "--bootstrap", "x:1"], "--checkpoint"),
         (["nonsense"], "nonsense"),
+        (["run", "--bootstrap", "x", "--checkpoint", "x"], "HOST:PORT"),
         (
             ["run", "--bootstrap", "x:1", "--checkpoint", "x", "--start", "soon"],
             "'soon' is neither",

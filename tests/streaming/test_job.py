@@ -339,6 +339,16 @@ def test_a_checkpoint_that_cannot_be_written_is_named(
         pass
 
 
+@pytest.mark.parametrize("name", ["two words", "100%", "p%41x", "ü"])
+def test_a_checkpoint_may_lie_at_any_path(
+    name: str, topic: Topic, drain: Drain
+) -> None:
+    """Spark's reader of the state does not find all of them by itself."""
+    kafka = topic()
+    produce(kafka, {"value": a_frame("a"), "timestamp_ms": T0})
+    assert drain(kafka, name) == drain(kafka, name)
+
+
 def test_a_job_ends_when_asked(topic: Topic, live: Live) -> None:
     """Stopping the query ends the wait."""
     kafka = topic()
