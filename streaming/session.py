@@ -54,8 +54,6 @@ def make_session(settings: SessionSettings) -> SparkSession:
             "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
             True,
         )
-        # Output waits for no more rows: one per touched key.
-        .config("spark.sql.execution.arrow.maxRecordsPerBatch", 10_000)
         .config("spark.python.worker.faulthandler.enabled", True)
         .config("spark.ui.enabled", False)
         .config("spark.ui.showConsoleProgress", False)

@@ -25,7 +25,7 @@ COMMAND = [sys.executable, "-m", "streaming.cli", "run", "--metrics-port", "0"]
 
 @pytest.fixture(scope="module")
 def recorded(module_topic: Callable[..., KafkaSettings]) -> KafkaSettings:
-    """A topic that holds the recording, and one record that cannot be decoded."""
+    """A topic that holds the recording."""
     records = load_recording()
     kafka = module_topic(partitions=0)
     make_topic(records, kafka)
