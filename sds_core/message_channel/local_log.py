@@ -1,0 +1,73 @@
+"""The local log of a channel: the ids of what was sent and delivered, in order."""
+
+from __future__ import annotations
+
+from bisect import insort
+
+from sds_core.message_channel.profile import LogOrder
+from sds_core.wire import HistoryEntry
+
+
+class LocalLog:
+    """Ids in the order that all participants come to agree on.
+
+    By (lamport, message id) ascending (SDS, "Deliver Message", "Resolve Conflicts"),
+    or as they arrived. Over its limit it gives up the first in order.
+
+    Attributes:
+        entries: what a causal history says of each id in the log.
+    """
+
+    __slots__ = ("_arrivals", "_by_arrival", "_limit", "_order", "entries")
+
+    def __init__(self, order: LogOrder, limit: int) -> None:
+        self._by_arrival = order is LogOrder.ARRIVAL
+        self._limit = limit
+        self._order: list[tuple[int, str]] = []
+        self._arrivals = 0
+        self.entries: dict[str, HistoryEntry] = {}
+
+    def add(self, lamport: int, entry: HistoryEntry) -> None:
+        """Put an id in that is not in it."""
+        message_id = entry.message_id
+        if self._by_arrival:
+            self._arrivals += 1
+            key = (self._arrivals, message_id)
+        else:
+            key = (lamport, message_id)
+        order = self._order
+        if not order or key > order[-1]:
+            order.append(key)
+        else:
+            insort(order, key)
+        self.entries[message_id] = entry
+        if len(order) > self._limit:
+            del self.entries[order.pop(0)[1]]
+
+    def has_outgrown(self, lamport: int, message_id: str) -> bool:
+        """Tell whether an id stands before all that a full log still holds."""
+        return (
+            len(self._order) >= self._limit
+            and not self._by_arrival
+            and (lamport, message_id) < self._order[0]
+        )
+
+    def last(self, count: int) -> list[HistoryEntry]:
+        """Return up to `count` last entries, in order."""
+        if count < 1:
+            return []
+        return [self.entries[message_id] for _, message_id in self._order[-count:]]
+
+    def ids(self) -> tuple[str, ...]:
+        """Return all ids, in order."""
+        return tuple(message_id for _, message_id in self._order)
+
+    def keys(self) -> list[tuple[int, str]]:
+        """Return (lamport or arrival, id) of all, in order: the state to keep."""
+        return list(self._order)
+
+    def restore(self, keys: list[tuple[int, str]], entries: list[HistoryEntry]) -> None:
+        """Take over what `keys` and `entries` gave, in the same order."""
+        self._order = keys
+        self._arrivals = keys[-1][0] if keys else 0
+        self.entries = {entry.message_id: entry for entry in entries}

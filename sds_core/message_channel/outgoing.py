@@ -1,0 +1,178 @@
+"""Our messages that nobody is known to have received: the outgoing buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+
+from sds_core.message_channel.events import (
+    Acknowledged,
+    BloomUnusable,
+    Broadcast,
+    Buffer,
+    Cause,
+    Event,
+    Evicted,
+    Evidence,
+    PossiblyAcknowledged,
+    Retried,
+    RetriesExhausted,
+)
+from sds_core.message_channel.profile import Profile
+from sds_core.wire import (
+    BloomError,
+    Frame,
+    count_set_bits,
+    false_positive_rate,
+    filter_bits,
+    probes,
+)
+
+
+class Outgoing:
+    """One message of ours.
+
+    Attributes:
+        value: the frame's bytes, the same at every sending.
+        attempts: how often it was broadcast again.
+        retry_ms: when it is to be broadcast again, Unix ms; inf if never.
+        sent_ms: when it was last broadcast, Unix ms.
+        seen_by: participants whose filter holds it, with whether that counts towards
+            an acknowledgement.
+        probes: where a filter has it, and of what size the filter is.
+    """
+
+    __slots__ = ("attempts", "probes", "retry_ms", "seen_by", "sent_ms", "value")
+
+    def __init__(self, value: bytes, sent_ms: int, retry_ms: float) -> None:
+        self.value = value
+        self.attempts = 0
+        self.retry_ms = retry_ms
+        self.sent_ms = sent_ms
+        self.seen_by: dict[str, bool] = {}
+        self.probes: tuple[tuple[int, int], tuple[tuple[int, int], ...]] | None = None
+
+
+class OutgoingBuffer:
+    """Messages that are unacknowledged or possibly acknowledged, oldest first.
+
+    Attributes:
+        messages: by id.
+    """
+
+    __slots__ = ("_next_ms", "_profile", "_stale", "messages")
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self.messages: dict[str, Outgoing] = {}
+        self._next_ms: float = inf
+        self._stale = False
+
+    @property
+    def next_ms(self) -> float:
+        """When the next message is to be broadcast again, Unix ms; inf if none is."""
+        if self._stale:
+            self._stale = False
+            self._next_ms = min(
+                (message.retry_ms for message in self.messages.values()), default=inf
+            )
+        return self._next_ms
+
+    def add(self, message_id: str, value: bytes, now_ms: int) -> Iterator[Event]:
+        """Put a message in that was just broadcast."""
+        retry_ms = now_ms + self._profile.retry_unacknowledged_ms
+        self.messages[message_id] = Outgoing(value, now_ms, retry_ms)
+        self._stale = True
+        if len(self.messages) > self._profile.outgoing_limit:
+            evicted = next(iter(self.messages))
+            del self.messages[evicted]
+            yield Evicted(Buffer.OUTGOING, evicted)
+
+    def review(self, frame: Frame, history_ids: list[str]) -> Iterator[Event]:
+        """Learn what a frame of another participant acknowledges.
+
+        A history names what its sender has received; a filter holds it, or seems to
+        (SDS, "Review ACK Status").
+        """
+        for message_id in history_ids:
+            if self.messages.pop(message_id, None) is not None:
+                self._stale = True
+                yield Acknowledged(message_id, frame.sender_id, Evidence.CAUSAL_HISTORY)
+        if self.messages and frame.bloom_filter:
+            yield from self._review_filter(frame)
+
+    def sweep(self, now_ms: int) -> tuple[list[Broadcast], list[Event]]:
+        """Return what is to be broadcast again, unacknowledged messages first."""
+        broadcasts: list[Broadcast] = []
+        events: list[Event] = []
+        due = sorted(
+            (bool(message.seen_by), message.retry_ms, message_id)
+            for message_id, message in self.messages.items()
+            if message.retry_ms <= now_ms
+        )
+        for _, _, message_id in due:
+            message = self.messages[message_id]
+            if message.attempts >= self._profile.max_retries:
+                message.retry_ms = inf
+                events.append(RetriesExhausted(message_id))
+                continue
+            message.attempts += 1
+            message.sent_ms = now_ms
+            message.retry_ms = now_ms + self._period_ms(message)
+            broadcasts.append(Broadcast(Cause.RETRY, message_id, message.value))
+            events.append(Retried(message_id, message.attempts))
+        self._stale = True
+        return broadcasts, events
+
+    def restore(self, messages: dict[str, Outgoing]) -> None:
+        """Take over kept messages, oldest first."""
+        self.messages = messages
+        self._stale = True
+
+    def _review_filter(self, frame: Frame) -> Iterator[Event]:
+        profile = self._profile
+        try:
+            bits, m_bits, k = filter_bits(
+                frame.dialect, frame.bloom_filter, profile.bloom
+            )
+        except BloomError as error:
+            yield BloomUnusable(frame.message_id, str(error))
+            return
+        size = (m_bits, k)
+        rate: float | None = None
+        sender_id = frame.sender_id
+        acknowledged = []
+        for message_id, message in self.messages.items():
+            # One participant is one witness, however often it speaks.
+            if message.seen_by.get(sender_id):
+                continue
+            if message.probes is None or message.probes[0] != size:
+                message.probes = (size, probes(message_id, frame.dialect, m_bits, k))
+            if not all(bits[index] & mask for index, mask in message.probes[1]):
+                continue
+            if rate is None:
+                rate = false_positive_rate(
+                    count_set_bits(frame.dialect, bits, m_bits), m_bits, k
+                )
+                if rate > profile.possible_acks_max_false_positive_rate:
+                    detail = f"its false-positive rate is {rate:.3f}"
+                    yield BloomUnusable(frame.message_id, detail)
+            counts = rate <= profile.possible_acks_max_false_positive_rate
+            if not counts and sender_id in message.seen_by:
+                continue
+            message.seen_by[sender_id] = counts
+            self._stale = True
+            if message.retry_ms < inf:
+                message.retry_ms = message.sent_ms + self._period_ms(message)
+            yield PossiblyAcknowledged(message_id, sender_id, len(message.seen_by))
+            threshold = profile.possible_acks_threshold
+            if threshold is not None and sum(message.seen_by.values()) >= threshold:
+                acknowledged.append(message_id)
+        for message_id in acknowledged:
+            del self.messages[message_id]
+            yield Acknowledged(message_id, sender_id, Evidence.BLOOM_FILTER)
+
+    def _period_ms(self, message: Outgoing) -> int:
+        if message.seen_by:
+            return self._profile.retry_possibly_acknowledged_ms
+        return self._profile.retry_unacknowledged_ms

@@ -1,0 +1,244 @@
+"""What the documents leave open and the implementations do differently, by name.
+
+`Profile.spec()` follows SDS and the SDS-R guide, `Profile.js_sds()` js-waku's
+`@waku/sds`, `Profile.nim_sds()` nim-sds. Each option's comment says who does what; the
+table of rules in the documentation says it rule by rule. Take one and change what you
+need with `dataclasses.replace`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sds_core.wire import DEFAULT_PARAMETERS, BloomParameters, Dialect
+
+
+class LamportRule(StrEnum):
+    """How a participant's Lamport timestamp moves.
+
+    COUNT: starts at the epoch time, 1 more at each sending; a delivered message that is
+    ahead is caught up with (SDS, "Send Message", "Deliver Message").
+    FOLLOW_CLOCK: as COUNT, but a sending is never behind the clock (js-waku).
+    TICK: as FOLLOW_CLOCK, and 1 more at each reception too (nim-sds).
+    """
+
+    COUNT = "count"
+    FOLLOW_CLOCK = "follow clock"
+    TICK = "tick"
+
+
+class LogOrder(StrEnum):
+    """How the local log is ordered.
+
+    LAMPORT: by (lamport, message id) (SDS, "Resolve Conflicts"; js-waku).
+    ARRIVAL: as delivered (nim-sds).
+    """
+
+    LAMPORT = "lamport"
+    ARRIVAL = "arrival"
+
+
+class RepairHash(StrEnum):
+    """The hash behind T_req, T_resp and response groups (SDS-R guide).
+
+    SHA256: first 8 bytes, most significant first (the guide, js-waku).
+    FARM: FarmHash64 as Nim hashes strings, without its sign (nim-sds).
+    """
+
+    SHA256 = "sha256"
+    FARM = "farm"
+
+
+class AfterRequest(StrEnum):
+    """What becomes of a repair request once a frame of ours has carried it.
+
+    ASK_AGAIN: it waits until T_req + T_max; what is then still missing is queued anew.
+    ONCE: it stays until the message comes and is never carried again (js-waku).
+    FORGET: it is dropped; the next history that names the id queues it anew (nim-sds).
+    """
+
+    ASK_AGAIN = "ask again"
+    ONCE = "once"
+    FORGET = "forget"
+
+
+class Eviction(StrEnum):
+    """Which entry of a full repair buffer goes: that with the least or greatest T."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """The options of one participant; times in ms, sizes in entries or bytes.
+
+    The defaults are those of `Profile.spec()`.
+    """
+
+    dialect: Dialect = Dialect.SPEC
+
+    # Lamport timestamp. SDS says int32 and nanoseconds, which exclude each other;
+    # js-waku counts milliseconds, nim-sds seconds, both in 64 bits.
+    lamport_rule: LamportRule = LamportRule.COUNT
+    lamport_unit_ms: int = 1
+    # Adopting a timestamp is a MUST; with a limit, one wrong clock does not take the
+    # whole channel along. How far ahead of the clock is adopted; None: any.
+    lamport_max_ahead_ms: int | None = None
+
+    # Local log.
+    log_order: LogOrder = LogOrder.LAMPORT
+    log_limit: int = 10_000  # ids; the first in order goes
+    # SDS recommends 2; js-waku 200, nim-sds 10.
+    causal_history_size: int = 2
+
+    # Bloom filter; see rolling_bloom.py for what the two limits do.
+    bloom: BloomParameters = DEFAULT_PARAMETERS
+    bloom_rollover_ids: int | None = 10_000  # js-waku: None; nim-sds: 1.2 x capacity
+    bloom_kept_ids: int = 5_000  # nim-sds: 0.8 x capacity
+    # What the filter is made for once it has rolled over; None: as before. Readers of
+    # the specification's dialect expect one size, nim-sds takes 1.2 x capacity.
+    bloom_rolled: BloomParameters | None = None
+
+    # Acknowledgement: how many participants' filters make a possible one sufficient;
+    # None: none ever do. js-waku counts frames, also of one peer; nim-sds takes 1.
+    possible_acks_threshold: int | None = 2
+    # A fuller filter would acknowledge what it never saw.
+    possible_acks_max_false_positive_rate: float = 0.05
+
+    # Outgoing buffer. js-waku and nim-sds do not tell the two states apart.
+    retry_unacknowledged_ms: int = 30_000
+    retry_possibly_acknowledged_ms: int = 60_000
+    max_retries: int = 10
+    outgoing_limit: int = 1_000  # the oldest goes
+
+    # Incoming buffer. SDS: dependencies are met by the local log; js-waku: by the
+    # incoming buffer too.
+    buffered_meets_dependencies: bool = False
+    # None: a missing message is waited for as long as the buffer has room.
+    lost_after_ms: int | None = 600_000
+    incoming_limit: int = 1_000  # the oldest is delivered, what it lacks is lost
+    missing_limit: int = 10_000  # the oldest is lost
+
+    # What a stranger may send.
+    history_limit: int = 2_000  # entries of one causal history
+    id_limit: int = 256  # characters of a message or participant id
+    hint_limit: int = 4_096  # bytes of a retrieval hint; a longer one is left out
+    max_frame_bytes: int = 262_144
+
+    # Sync messages: after random() x this x a factor, see sync.py; nim-sds: fixed.
+    sync_interval_ms: int = 30_000
+    sync_random: bool = True
+
+    # SDS-R.
+    repair: bool = True
+    repair_hash: RepairHash = RepairHash.SHA256
+    t_min_ms: int = 30_000
+    t_max_ms: int = 120_000
+    # None: max(1, participants // 128), by the participants heard of.
+    response_groups: int | None = None
+    requests_per_message: int = 3
+    repair_buffer_limit: int = 1_000
+    repair_eviction: Eviction = Eviction.EARLIEST
+    after_request: AfterRequest = AfterRequest.ASK_AGAIN
+    repair_sweep_ms: int = 5_000
+    # The guide keeps messages for T_max; but requests may come until 2 x T_max after a
+    # loss was noticed, and nobody would have what is asked for last.
+    repair_retention_ms: int | None = 360_000
+    repair_retained_limit: int = 1_000  # messages; the oldest goes
+
+    def __post_init__(self) -> None:
+        """Check what would otherwise fail long after.
+
+        Raises:
+            ValueError: an option is out of its range.
+        """
+        at_least = {
+            "lamport_unit_ms": 1,
+            "log_limit": 1,
+            "causal_history_size": 0,
+            "bloom_kept_ids": 1,
+            "retry_unacknowledged_ms": 1,
+            "retry_possibly_acknowledged_ms": 1,
+            "max_retries": 0,
+            "outgoing_limit": 1,
+            "incoming_limit": 1,
+            "missing_limit": 1,
+            "history_limit": self.causal_history_size,
+            "id_limit": 64,
+            "hint_limit": 0,
+            "max_frame_bytes": 1,
+            "sync_interval_ms": 1,
+            "t_min_ms": 0,
+            "t_max_ms": self.t_min_ms + 1,
+            "requests_per_message": 1,
+            "repair_buffer_limit": 1,
+            "repair_sweep_ms": 1,
+            "repair_retained_limit": 1,
+        }
+        for option, least in at_least.items():
+            value = getattr(self, option)
+            if value < least:
+                message = f"{option} is {value}, must be at least {least}"
+                raise ValueError(message)
+        optional = {
+            "lamport_max_ahead_ms": 0,
+            "bloom_rollover_ids": self.bloom_kept_ids,
+            "possible_acks_threshold": 1,
+            "lost_after_ms": 1,
+            "response_groups": 1,
+            "repair_retention_ms": 0,
+        }
+        for option, least in optional.items():
+            value = getattr(self, option)
+            if value is not None and value < least:
+                message = f"{option} is {value}, must be at least {least} or None"
+                raise ValueError(message)
+
+    @classmethod
+    def spec(cls) -> Profile:
+        """SDS and the SDS-R guide, as far as they can be followed."""
+        return cls()
+
+    @classmethod
+    def js_sds(cls) -> Profile:
+        """`@waku/sds` with the timers of js-waku's ReliableChannel."""
+        return cls(
+            lamport_rule=LamportRule.FOLLOW_CLOCK,
+            causal_history_size=200,
+            bloom_rollover_ids=None,
+            retry_possibly_acknowledged_ms=30_000,
+            buffered_meets_dependencies=True,
+            lost_after_ms=None,
+            repair_eviction=Eviction.LATEST,
+            after_request=AfterRequest.ONCE,
+            repair_sweep_ms=10_000,
+            repair_retention_ms=None,
+            repair_retained_limit=10_000,
+        )
+
+    @classmethod
+    def nim_sds(cls) -> Profile:
+        """nim-sds with its own defaults."""
+        return cls(
+            dialect=Dialect.NIM,
+            lamport_rule=LamportRule.TICK,
+            lamport_unit_ms=1_000,
+            log_order=LogOrder.ARRIVAL,
+            log_limit=1_000,
+            causal_history_size=10,
+            bloom_rollover_ids=12_000,
+            bloom_kept_ids=8_000,
+            bloom_rolled=BloomParameters(12_000, 0.001),
+            possible_acks_threshold=1,
+            retry_unacknowledged_ms=60_000,
+            max_retries=5,
+            lost_after_ms=None,
+            sync_random=False,
+            repair_hash=RepairHash.FARM,
+            t_max_ms=300_000,
+            response_groups=1,
+            after_request=AfterRequest.FORGET,
+            repair_retention_ms=None,
+        )

@@ -1,0 +1,261 @@
+"""SDS-R: who asks for a missing message when, and who answers.
+
+Sources: the SDS-R implementation guide; js-waku packages/sds message_channel/repair;
+nim-sds sds/sds_utils.nim.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from math import inf
+
+import farmhash
+
+from sds_core.message_channel.profile import (
+    AfterRequest,
+    Eviction,
+    Profile,
+    RepairHash,
+)
+from sds_core.wire import HistoryEntry
+
+_PARTICIPANTS_PER_GROUP = 128
+
+
+def hash_of(text: str, hashed_with: RepairHash) -> int:
+    """Return the hash of a text, in [0, 2**64) (SDS-R guide, "Hash Function")."""
+    if hashed_with is RepairHash.SHA256:
+        return int.from_bytes(sha256(text.encode()).digest()[:8], "big")
+    hashed: int = farmhash.Fingerprint64(text.encode())
+    return abs(hashed - (1 << 64) if hashed >> 63 else hashed)
+
+
+def request_offset_ms(participant_id: str, message_id: str, profile: Profile) -> int:
+    """Return T_req from now, in [T_min, T_max) ms (SDS-R guide, "Calculate T_req").
+
+    Participant and message are hashed one behind the other, as both libraries do.
+    """
+    hashed = hash_of(participant_id + message_id, profile.repair_hash)
+    return hashed % (profile.t_max_ms - profile.t_min_ms) + profile.t_min_ms
+
+
+def response_offset_ms(
+    participant_id: str, sender_id: str, message_id: str, profile: Profile
+) -> int:
+    """Return T_resp from now, in [0, T_max) ms (SDS-R guide, "Calculate T_resp").
+
+    0 for the message's own sender.
+    """
+    hashed_with = profile.repair_hash
+    distance = hash_of(participant_id, hashed_with) ^ hash_of(sender_id, hashed_with)
+    # nim-sds reduces both factors first, which changes nothing.
+    return distance * hash_of(message_id, hashed_with) % profile.t_max_ms
+
+
+def response_groups(participants: int, profile: Profile) -> int:
+    """Return how many groups share the answering, at least 1.
+
+    Args:
+        participants: in the channel, at least 1.
+        profile: may fix the number.
+    """
+    return profile.response_groups or max(1, participants // _PARTICIPANTS_PER_GROUP)
+
+
+def in_response_group(
+    participant_id: str,
+    sender_id: str,
+    message_id: str,
+    groups: int,
+    hashed_with: RepairHash,
+) -> bool:
+    """Tell whether a participant answers for a message (SDS-R guide, section 3)."""
+    if groups == 1:
+        return True
+    ours = hash_of(participant_id + message_id, hashed_with)
+    theirs = hash_of(sender_id + message_id, hashed_with)
+    return ours % groups == theirs % groups
+
+
+class RepairRequests:
+    """What is missing and to be asked for: the outgoing repair request buffer."""
+
+    __slots__ = ("_carried", "_entries", "_next_ms", "_profile", "_stale")
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._entries: dict[str, tuple[HistoryEntry, int]] = {}
+        # Asked for already, by us or another, with the time until which that holds.
+        self._carried: dict[str, int] = {}
+        self._next_ms: float = inf
+        self._stale = False
+
+    def __contains__(self, message_id: str) -> bool:
+        """Tell whether an id is queued or held."""
+        return message_id in self._entries
+
+    def __bool__(self) -> bool:
+        """Tell whether entries wait to be carried."""
+        return len(self._entries) > len(self._carried)
+
+    @property
+    def next_ms(self) -> float:
+        """When the next entry expires, Unix ms; inf if none does."""
+        if self._stale:
+            self._stale = False
+            self._next_ms = min(self._ends_ms().values(), default=inf)
+        return self._next_ms
+
+    def add(self, entry: HistoryEntry, t_req_ms: int) -> str | None:
+        """Queue an entry; one that is in keeps its T_req. Returns an evicted id."""
+        if entry.message_id in self._entries:
+            return None
+        self._entries[entry.message_id] = (entry, t_req_ms)
+        self._stale = True
+        if len(self._entries) <= self._profile.repair_buffer_limit:
+            return None
+        evicted = _evicted(
+            {one: t_req for one, (_, t_req) in self._entries.items()}, self._profile
+        )
+        self.remove(evicted)
+        return evicted
+
+    def remove(self, message_id: str) -> None:
+        """Drop an entry, if it is in."""
+        if self._entries.pop(message_id, None) is not None:
+            self._carried.pop(message_id, None)
+            self._stale = True
+
+    def asked_by_another(self, message_id: str, now_ms: int) -> None:
+        """Do not ask for what another has just asked for."""
+        if message_id not in self._entries:
+            return
+        if self._profile.after_request is AfterRequest.ASK_AGAIN:
+            self._hold(message_id, now_ms + self._profile.t_max_ms)
+        else:
+            self.remove(message_id)
+
+    def due(self, now_ms: int) -> list[HistoryEntry]:
+        """Return the entries that a frame may carry now, the most overdue first."""
+        if not self:
+            return []
+        due = sorted(
+            (t_req, message_id)
+            for message_id, (_, t_req) in self._entries.items()
+            if t_req <= now_ms and message_id not in self._carried
+        )[: self._profile.requests_per_message]
+        return [self._entries[message_id][0] for _, message_id in due]
+
+    def carried(self, entries: list[HistoryEntry]) -> None:
+        """Note that a frame of ours has asked for these."""
+        for entry in entries:
+            message_id = entry.message_id
+            if self._profile.after_request is AfterRequest.FORGET:
+                self.remove(message_id)
+            else:
+                t_req_ms = self._entries[message_id][1]
+                self._hold(message_id, t_req_ms + self._profile.t_max_ms)
+
+    def expired(self, now_ms: int) -> list[HistoryEntry]:
+        """Drop and return what found no answer by T_req + T_max."""
+        if now_ms < self.next_ms:
+            return []
+        gone = [one for one, end_ms in self._ends_ms().items() if end_ms <= now_ms]
+        entries = [self._entries[message_id][0] for message_id in gone]
+        for message_id in gone:
+            self.remove(message_id)
+        return entries
+
+    def state(self) -> list[tuple[HistoryEntry, int, int | None]]:
+        """Return (entry, T_req, held until) of all, in order: the state to keep."""
+        return [
+            (entry, t_req, self._carried.get(message_id))
+            for message_id, (entry, t_req) in self._entries.items()
+        ]
+
+    def restore(self, state: list[tuple[HistoryEntry, int, int | None]]) -> None:
+        """Take over what `state` gave."""
+        for entry, t_req, held_until_ms in state:
+            self.add(entry, t_req)
+            if held_until_ms is not None:
+                self._hold(entry.message_id, held_until_ms)
+
+    def _hold(self, message_id: str, until_ms: int) -> None:
+        self._carried[message_id] = until_ms
+        self._stale = True
+
+    def _ends_ms(self) -> dict[str, int]:
+        """Return when each entry expires: none does where it is asked for once."""
+        if self._profile.after_request is AfterRequest.ONCE:
+            return {}
+        t_max_ms = self._profile.t_max_ms
+        return {
+            message_id: self._carried.get(message_id, t_req_ms + t_max_ms)
+            for message_id, (_, t_req_ms) in self._entries.items()
+        }
+
+
+class RepairResponses:
+    """What others ask for and we shall answer: the incoming repair request buffer."""
+
+    __slots__ = ("_due_ms", "_next_ms", "_profile", "_stale")
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._due_ms: dict[str, int] = {}
+        self._next_ms: float = inf
+        self._stale = False
+
+    @property
+    def next_ms(self) -> float:
+        """When the next answer is due, Unix ms; inf if none is."""
+        if self._stale:
+            self._stale = False
+            self._next_ms = min(self._due_ms.values(), default=inf)
+        return self._next_ms
+
+    def __contains__(self, message_id: str) -> bool:
+        """Tell whether an answer is queued."""
+        return message_id in self._due_ms
+
+    def add(self, message_id: str, t_resp_ms: int) -> str | None:
+        """Queue an answer that is not queued yet; returns an evicted id."""
+        self._due_ms[message_id] = t_resp_ms
+        self._stale = True
+        if len(self._due_ms) <= self._profile.repair_buffer_limit:
+            return None
+        evicted = _evicted(self._due_ms, self._profile)
+        del self._due_ms[evicted]
+        return evicted
+
+    def remove(self, message_id: str) -> None:
+        """Drop an answer that another has given, if it is in."""
+        if self._due_ms.pop(message_id, None) is not None:
+            self._stale = True
+
+    def take_due(self, now_ms: int) -> list[str]:
+        """Drop and return the ids to answer now, the most overdue first."""
+        due = sorted(
+            (t_resp, message_id)
+            for message_id, t_resp in self._due_ms.items()
+            if t_resp <= now_ms
+        )
+        for _, message_id in due:
+            del self._due_ms[message_id]
+        self._stale = True
+        return [message_id for _, message_id in due]
+
+    def state(self) -> dict[str, int]:
+        """Return T_resp of all, in order: the state to keep."""
+        return dict(self._due_ms)
+
+    def restore(self, state: dict[str, int]) -> None:
+        """Take over what `state` gave."""
+        self._due_ms = state
+        self._stale = True
+
+
+def _evicted(due_ms: dict[str, int], profile: Profile) -> str:
+    if profile.repair_eviction is Eviction.EARLIEST:
+        return min(due_ms, key=due_ms.__getitem__)
+    return max(due_ms, key=due_ms.__getitem__)

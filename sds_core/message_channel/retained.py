@@ -1,0 +1,62 @@
+"""Whole messages, kept to answer repair requests with (SDS-R, "Augmented History")."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sds_core.message_channel.profile import Profile
+
+
+class Retained(NamedTuple):
+    """One message as it was on the wire.
+
+    Attributes:
+        value: the frame's bytes.
+        sender_id: who sent it first.
+        kept_ms: when it was put in, Unix ms.
+    """
+
+    value: bytes
+    sender_id: str
+    kept_ms: int
+
+
+class RetainedMessages:
+    """The newest messages, by age and by number; the oldest go first."""
+
+    __slots__ = ("_limit", "_messages", "_retention_ms")
+
+    def __init__(self, profile: Profile) -> None:
+        self._limit = profile.repair_retained_limit
+        self._retention_ms = profile.repair_retention_ms
+        self._messages: dict[str, Retained] = {}
+
+    def get(self, message_id: str, now_ms: int) -> Retained | None:
+        """Return a message, if it is still kept."""
+        kept = self._messages.get(message_id)
+        if kept is None or self._is_too_old(kept, now_ms):
+            return None
+        return kept
+
+    def add(self, message_id: str, value: bytes, sender_id: str, now_ms: int) -> None:
+        """Keep a message."""
+        messages = self._messages
+        messages[message_id] = Retained(value, sender_id, now_ms)
+        oldest = next(iter(messages))
+        while len(messages) > self._limit or self._is_too_old(messages[oldest], now_ms):
+            del messages[oldest]
+            oldest = next(iter(messages))
+
+    def state(self) -> dict[str, Retained]:
+        """Return all, oldest first: the state to keep."""
+        return dict(self._messages)
+
+    def restore(self, state: dict[str, Retained]) -> None:
+        """Take over what `state` gave."""
+        self._messages = state
+
+    def _is_too_old(self, kept: Retained, now_ms: int) -> bool:
+        return (
+            self._retention_ms is not None
+            and now_ms - kept.kept_ms > self._retention_ms
+        )

@@ -1,0 +1,77 @@
+"""The bloom filter of what a participant has received, rolled over when it is full."""
+
+from __future__ import annotations
+
+from sds_core.message_channel.profile import Profile
+from sds_core.wire import BloomFilter
+
+_MOST_PENDING = 1_024
+"""Ids that wait to be put in: enough to work on many at once, little memory."""
+
+
+class RollingBloom:
+    """A bloom filter that forgets old ids rather than fill up.
+
+    Full, it is computed anew of the newest ids (SDS, "Participant state"). Ids are put
+    in when the filter is next needed, all at once: a participant receives far more
+    often than it sends.
+    """
+
+    __slots__ = ("_filter", "_ids", "_in_filter", "_profile", "_wire")
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._filter: BloomFilter | None = None
+        # Oldest first; those before `_in_filter` are in the filter. A filter that never
+        # rolls over does not need them again.
+        self._ids: list[str] = []
+        self._in_filter = 0
+        self._wire: bytes | None = None
+
+    def add(self, message_id: str) -> None:
+        """Put an id in."""
+        self._wire = None
+        ids = self._ids
+        ids.append(message_id)
+        rollover = self._profile.bloom_rollover_ids
+        if rollover is not None and len(ids) > rollover:
+            del ids[: -self._profile.bloom_kept_ids]
+            self._in_filter = 0
+            self._filter = BloomFilter(
+                self._profile.dialect,
+                self._profile.bloom_rolled or self._profile.bloom,
+            )
+        elif len(ids) - self._in_filter > _MOST_PENDING:
+            self._put_in()
+
+    def to_wire(self) -> bytes:
+        """Return the filter as its dialect writes it."""
+        if self._wire is None:
+            self._wire = self._put_in().to_wire()
+        return self._wire
+
+    def state(self) -> tuple[bytes, list[str]]:
+        """Return the wire form and the ids to roll over with: the state to keep."""
+        return self.to_wire(), list(self._ids)
+
+    def restore(self, wire: bytes, ids: list[str]) -> None:
+        """Take over what `state` gave.
+
+        Raises:
+            BloomError: the wire form is not a filter of this profile.
+        """
+        self._filter = BloomFilter.from_wire(
+            self._profile.dialect, wire, self._profile.bloom
+        )
+        self._ids = ids
+        self._in_filter = len(ids)
+        self._wire = wire
+
+    def _put_in(self) -> BloomFilter:
+        if self._filter is None:
+            self._filter = BloomFilter(self._profile.dialect, self._profile.bloom)
+        self._filter.add_all(self._ids[self._in_filter :])
+        if self._profile.bloom_rollover_ids is None:
+            self._ids.clear()
+        self._in_filter = len(self._ids)
+        return self._filter

@@ -1,0 +1,163 @@
+"""The state of a participant as bytes.
+
+One version byte, then MessagePack. A field is only ever added at the end and with a
+default; what that cannot express raises the version, and `unpack` reads all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+
+import msgspec
+
+from sds_core.message_channel.errors import SnapshotError
+from sds_core.message_channel.incoming import (
+    IncomingBuffer,
+    MissingDependency,
+    Waiting,
+)
+from sds_core.message_channel.outgoing import Outgoing, OutgoingBuffer
+from sds_core.message_channel.retained import Retained
+from sds_core.message_channel.rolling_bloom import RollingBloom
+from sds_core.wire import HistoryEntry, WireError, decode
+
+VERSION = 1
+
+
+class OutgoingState(msgspec.Struct, array_like=True):
+    """One entry of the outgoing buffer; `retry_ms` None if it is not sent again."""
+
+    message_id: str
+    value: bytes
+    attempts: int
+    sent_ms: int
+    retry_ms: int | None
+    seen_by: dict[str, bool]
+
+
+class WaitingState(msgspec.Struct, array_like=True):
+    """One entry of the incoming buffer."""
+
+    message_id: str
+    value: bytes
+    retrieval_hint: bytes
+    arrived_ms: int
+    unmet: list[str]
+
+
+class State(msgspec.Struct, array_like=True, kw_only=True):
+    """Everything a participant remembers; each list in its buffer's order."""
+
+    channel_id: str
+    participant_id: str
+    started_ms: int
+    lamport: int
+    log_keys: list[tuple[int, str]]
+    log_entries: list[HistoryEntry]
+    bloom: tuple[bytes, list[str]]
+    outgoing: list[OutgoingState]
+    waiting: list[WaitingState]
+    missing: list[MissingDependency]
+    lost: list[str]
+    requests: list[tuple[HistoryEntry, int, int | None]]
+    responses: dict[str, int]
+    retained: dict[str, Retained]
+    next_sync_ms: int
+    participants: list[str]
+
+
+_decoder = msgspec.msgpack.Decoder(State)
+
+
+def pack(state: State) -> bytes:
+    """Return a state as bytes."""
+    return bytes([VERSION]) + msgspec.msgpack.encode(state)
+
+
+def unpack(blob: bytes) -> State:
+    """Read what `pack` returned.
+
+    Raises:
+        SnapshotError: it is none, or of a later version.
+    """
+    if not blob:
+        detail = "it is empty"
+        raise SnapshotError(detail)
+    if blob[0] != VERSION:
+        detail = f"it has version {blob[0]}, this program reads {VERSION}"
+        raise SnapshotError(detail)
+    try:
+        return _decoder.decode(memoryview(blob)[1:])
+    except msgspec.DecodeError as error:
+        raise SnapshotError(str(error)) from error
+
+
+def outgoing_state(buffer: OutgoingBuffer) -> list[OutgoingState]:
+    """Return the outgoing buffer's entries."""
+    return [
+        OutgoingState(
+            message_id,
+            message.value,
+            message.attempts,
+            message.sent_ms,
+            None if message.retry_ms == inf else int(message.retry_ms),
+            message.seen_by,
+        )
+        for message_id, message in buffer.messages.items()
+    ]
+
+
+def restore_outgoing(buffer: OutgoingBuffer, state: State) -> None:
+    """Fill an empty outgoing buffer."""
+    messages: dict[str, Outgoing] = {}
+    for one in state.outgoing:
+        retry_ms = inf if one.retry_ms is None else one.retry_ms
+        message = Outgoing(one.value, one.sent_ms, retry_ms)
+        message.attempts = one.attempts
+        message.seen_by = one.seen_by
+        messages[one.message_id] = message
+    buffer.restore(messages)
+
+
+def waiting_state(buffer: IncomingBuffer) -> list[WaitingState]:
+    """Return the incoming buffer's messages."""
+    return [
+        WaitingState(
+            message_id,
+            message.value,
+            message.retrieval_hint,
+            message.arrived_ms,
+            sorted(message.unmet),
+        )
+        for message_id, message in buffer.waiting.items()
+    ]
+
+
+def waiting_messages(state: State) -> Iterator[tuple[str, Waiting]]:
+    """Give the incoming buffer's messages.
+
+    Raises:
+        SnapshotError: one of them is no frame.
+    """
+    for one in state.waiting:
+        try:
+            frame = decode(one.value)
+        except WireError as error:
+            raise SnapshotError(str(error)) from error
+        message = Waiting(
+            frame, one.value, one.retrieval_hint, one.arrived_ms, set(one.unmet)
+        )
+        yield one.message_id, message
+
+
+def restore_bloom(bloom: RollingBloom, state: State) -> None:
+    """Fill an empty filter.
+
+    Raises:
+        SnapshotError: the kept filter is not one of this profile.
+    """
+    try:
+        bloom.restore(*state.bloom)
+    except WireError as error:
+        raise SnapshotError(str(error)) from error

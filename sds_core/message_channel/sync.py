@@ -1,0 +1,70 @@
+"""When the next sync message is due."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Final
+
+from sds_core.message_channel.profile import Profile
+
+# How far traffic moves the next sync message, times random() x interval: sooner after
+# received content, to acknowledge it; later after one of our own. The factors of
+# js-waku's ReliableChannel.
+AFTER_CONTENT_SENT: Final = 1.0
+AFTER_CONTENT_RECEIVED: Final = 0.5
+AFTER_SYNC_RECEIVED: Final = 1.0
+AFTER_SYNC_SENT: Final = 2.0
+
+
+class SyncTimer:
+    """Plans sync messages so that a busy channel needs few (SDS, "Periodic Sync").
+
+    Attributes:
+        next_ms: when the next one is due, Unix ms.
+    """
+
+    __slots__ = ("_interval_ms", "_random", "_randomised", "next_ms")
+
+    next_ms: int
+
+    def __init__(self, profile: Profile, random: Random, now_ms: int) -> None:
+        self._set(profile, random, now_ms)
+        self.next_ms += self._delay_ms(AFTER_CONTENT_SENT)
+
+    @classmethod
+    def planned(cls, profile: Profile, random: Random, next_ms: int) -> SyncTimer:
+        """Return a timer whose next message is planned already: no draw is made."""
+        self = cls.__new__(cls)
+        self._set(profile, random, next_ms)
+        return self
+
+    def put_off(self, factor: float, now_ms: int, *, requests_wait: bool) -> None:
+        """Plan anew, as other traffic told the channel what a sync message would.
+
+        Args:
+            factor: by what traffic, as above.
+            now_ms: Unix ms.
+            requests_wait: repair requests want to be carried: then a sync message may
+                come sooner, but no later (SDS-R guide, "Periodic Sync Messages").
+        """
+        # With a fixed interval only our own sync messages count (nim-sds).
+        if self._randomised:
+            planned_ms = now_ms + self._delay_ms(factor)
+            if not requests_wait or planned_ms < self.next_ms:
+                self.next_ms = planned_ms
+
+    def sent(self, now_ms: int) -> None:
+        """Plan anew after our own sync message, or none for want of anything to say."""
+        self.next_ms = now_ms + self._delay_ms(AFTER_SYNC_SENT)
+
+    def _set(self, profile: Profile, random: Random, next_ms: int) -> None:
+        self._interval_ms = profile.sync_interval_ms
+        self._randomised = profile.sync_random
+        self._random = random
+        self.next_ms = next_ms
+
+    def _delay_ms(self, factor: float) -> int:
+        if not self._randomised:
+            return self._interval_ms
+        # At least 1 ms: a timer that is due at once again would never end.
+        return 1 + int(self._random.random() * self._interval_ms * factor)

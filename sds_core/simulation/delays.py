@@ -1,0 +1,90 @@
+"""How long a frame is under way."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+import numpy as np
+from msgspec import Meta
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from sds_core.simulation.reading import Table
+
+# An hour: more would be a delay in name only.
+Milliseconds = Annotated[float, Meta(ge=0, le=3_600_000)]
+_PositiveMilliseconds = Annotated[float, Meta(gt=0, le=3_600_000)]
+
+
+class _Distribution(Table, frozen=True, kw_only=True, tag_field="distribution"):
+    """Base of all: a table with the key `distribution`."""
+
+
+class Uniform(_Distribution, frozen=True, kw_only=True, tag="uniform"):
+    """Anything from `low_ms` to `high_ms`, equally likely."""
+
+    low_ms: Milliseconds
+    high_ms: Milliseconds
+
+    def __post_init__(self) -> None:
+        """Check the order.
+
+        Raises:
+            ValueError: low_ms is above high_ms.
+        """
+        if self.low_ms > self.high_ms:
+            message = (
+                f"has low_ms = {self.low_ms:g} and high_ms = {self.high_ms:g}: "
+                "allowed is low_ms up to high_ms"
+            )
+            raise ValueError(message)
+
+    def draw(self, generator: Generator, count: int) -> NDArray[np.float64]:
+        """Return `count` delays, in ms."""
+        return generator.uniform(self.low_ms, self.high_ms, count)
+
+
+class Exponential(_Distribution, frozen=True, kw_only=True, tag="exponential"):
+    """`least_ms`, and beyond it a memoryless time; `mean_ms` is that of the whole."""
+
+    mean_ms: _PositiveMilliseconds
+    least_ms: Milliseconds = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the order.
+
+        Raises:
+            ValueError: least_ms is not below mean_ms.
+        """
+        if self.least_ms >= self.mean_ms:
+            message = (
+                f"has least_ms = {self.least_ms:g} and mean_ms = {self.mean_ms:g}: "
+                "allowed is least_ms below mean_ms"
+            )
+            raise ValueError(message)
+
+    def draw(self, generator: Generator, count: int) -> NDArray[np.float64]:
+        """Return `count` delays, in ms."""
+        beyond_ms = self.mean_ms - self.least_ms
+        return self.least_ms + generator.exponential(beyond_ms, count)
+
+
+class Lognormal(_Distribution, frozen=True, kw_only=True, tag="lognormal"):
+    """Many short, few long: half of them below `median_ms`.
+
+    Attributes:
+        median_ms: half are shorter.
+        sigma: standard deviation of the logarithm; 0.5 makes one in a hundred more
+            than three times the median.
+    """
+
+    median_ms: _PositiveMilliseconds
+    sigma: Annotated[float, Meta(ge=0, le=3)]
+
+    def draw(self, generator: Generator, count: int) -> NDArray[np.float64]:
+        """Return `count` delays, in ms."""
+        return generator.lognormal(math.log(self.median_ms), self.sigma, count)
+
+
+Delay = Uniform | Exponential | Lognormal

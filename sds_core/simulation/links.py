@@ -1,0 +1,104 @@
+"""Links: whether what is sent over them arrives, and when."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from sds_core.simulation.scenario import Bursts, Link
+from sds_core.simulation.streams import Draws, Streams
+
+Indices = NDArray[np.intp]
+Flags = NDArray[np.bool_]
+Delays = NDArray[np.int64]
+
+
+class Links:
+    """All links from some senders to some receivers, alike but drawn each for itself.
+
+    Whether a transmission arrives and when is drawn for every link, also where the
+    answer is of no use: so the streams do not depend on who is there.
+
+    Args:
+        link: what they are like.
+        senders, receivers: how many; both are known by their index.
+        streams: of the simulation.
+        name: of the streams' purpose.
+    """
+
+    def __init__(
+        self, link: Link, senders: int, receivers: int, streams: Streams, name: str
+    ) -> None:
+        self._loss = link.loss
+        chances = streams.vector(name, "loss")
+        self._chances = Draws(chances.random)
+        delays = streams.vector(name, "delay")
+
+        def whole_ms(count: int) -> Delays:
+            drawn = np.rint(link.delay.draw(delays, count)).astype(np.int64)
+            return np.maximum(drawn, 1)
+
+        self._delays = Draws(whole_ms)
+        self._bursty: BurstyLinks | None = None
+        if link.bursts is not None:
+            states = streams.vector(name, "bursts")
+            self._bursty = BurstyLinks(link.bursts, senders, receivers, states)
+
+    def carry(
+        self, sender: int, receivers: Indices, elapsed_ms: int
+    ) -> tuple[Flags, Delays]:
+        """Send over the links to some receivers.
+
+        Args:
+            sender: its index.
+            receivers: their indices, each once.
+            elapsed_ms: when, since the start; not before the last sending.
+
+        Returns:
+            For each receiver whether it arrives, and after how many ms, at least 1.
+        """
+        count = len(receivers)
+        loss: float | NDArray[np.float64] = self._loss
+        if self._bursty is not None:
+            bad = self._bursty.are_bad(sender, receivers, elapsed_ms)
+            loss = np.where(bad, self._bursty.loss, loss)
+        return self._chances.take(count) >= loss, self._delays.take(count)
+
+
+class BurstyLinks:
+    """Which links are in the bad state of the Gilbert-Elliott model.
+
+    The states follow a Markov chain in continuous time. They are drawn when they
+    matter, from the exact probability given the state when they last did.
+
+    Args:
+        bursts: lengths of the states.
+        senders, receivers: how many.
+        generator: chance.
+    """
+
+    def __init__(
+        self, bursts: Bursts, senders: int, receivers: int, generator: Generator
+    ) -> None:
+        self.loss = bursts.loss
+        total_s = bursts.mean_good_s + bursts.mean_bad_s
+        self._share_bad = bursts.mean_bad_s / total_s
+        rate_per_s = 1 / bursts.mean_good_s + 1 / bursts.mean_bad_s
+        self._decay_per_ms = -rate_per_s / 1_000
+        shape = (senders, receivers)
+        self._bad = generator.random(shape) < self._share_bad
+        self._known_ms = np.zeros(shape, np.int64)
+        self._chances = Draws(generator.random)
+
+    def are_bad(self, sender: int, receivers: Indices, elapsed_ms: int) -> Flags:
+        """Tell which of the links to some receivers are bad at a time."""
+        known_ms, bad = self._known_ms[sender], self._bad[sender]
+        since_ms = elapsed_ms - known_ms[receivers]
+        # What is left of the last state's influence, in [0, 1].
+        memory = np.exp(self._decay_per_ms * since_ms)
+        chance = self._share_bad + (bad[receivers] - self._share_bad) * memory
+        now_bad: Flags = self._chances.take(len(receivers)) < chance
+        bad[receivers] = now_bad
+        known_ms[receivers] = elapsed_ms
+        return now_bad

@@ -1,0 +1,99 @@
+"""What happens in a simulation, as values: the one thing that all of it knows.
+
+The simulator gives these in order of time; taps' records and the truth are made of
+them. Times are Unix ms of the simulation's own clock, which no participant or tap
+reads wrong; what a skewed clock makes of it stands in the frames and sightings.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sds_core.message_channel.events import Cause, Event
+from sds_core.wire import Frame
+
+
+class Transmission(NamedTuple):
+    """One sending of one frame to everybody in its channel.
+
+    Attributes:
+        number: counts transmissions of the simulation from 0: its identity.
+        at_ms: when it was sent.
+        channel_id: where.
+        by: participant that sent it; for a repair not the sender inside the frame.
+        cause: why it was sent, as only its sender knows.
+        frame: what was sent.
+        value: the frame's bytes; the same object at every sending of one message.
+        waku_hash: of this sending, `0x` and 64 hex digits.
+        waku_timestamp_ns: the time by the sender's clock that the hash covers.
+    """
+
+    number: int
+    at_ms: int
+    channel_id: str
+    by: str
+    cause: Cause
+    frame: Frame
+    value: bytes
+    waku_hash: str
+    waku_timestamp_ns: int
+
+
+class Arrival(NamedTuple):
+    """A transmission reached a participant."""
+
+    at_ms: int
+    participant: str
+    transmission: Transmission
+
+
+class Happening(NamedTuple):
+    """A participant told its application something."""
+
+    at_ms: int
+    channel_id: str
+    participant: str
+    event: Event
+
+
+class Presence(NamedTuple):
+    """A participant joined a channel or left it (churn)."""
+
+    at_ms: int
+    channel_id: str
+    participant: str
+    present: bool
+
+
+class Sighting(NamedTuple):
+    """A tap recorded a transmission; a further one of the same is a replica.
+
+    Attributes:
+        at_ms: event time of the record, by the tap's clock.
+        tap: observer id.
+        seq: number given by the tap, from 1 without holes, also if the record is
+            lost on its way to Kafka.
+        transmission: what was seen.
+    """
+
+    at_ms: int
+    tap: str
+    seq: int
+    transmission: Transmission
+
+
+class Heartbeat(NamedTuple):
+    """A tap says that it lives.
+
+    Attributes:
+        at_ms: by the tap's clock.
+        tap: observer id.
+        seq: the last number that it gave to a frame, 0 if none.
+    """
+
+    at_ms: int
+    tap: str
+    seq: int
+
+
+Entry = Transmission | Arrival | Happening | Presence | Sighting | Heartbeat

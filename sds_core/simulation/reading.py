@@ -1,0 +1,168 @@
+"""From a mapping, such as a TOML file makes, to a checked value.
+
+msgspec does the checking; here its complaint becomes one that a person can act upon:
+where, what stands there, and what may.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import inspect
+
+T = TypeVar("T")
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of all tables: a key that is not known is refused."""
+
+
+# What msgspec 0.18 and later write behind a complaint, and into it.
+_PATH = re.compile(r" - at `\$\.?([^`]*)`$")
+_NAME = re.compile(r"`([^`]*)`$")
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+
+
+class ScenarioError(ValueError):
+    """A scenario is not one.
+
+    Attributes:
+        path: where in it, for example `taps[0].loss`; empty for the whole.
+        problem: what is wrong there, with the value and what is allowed.
+    """
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(path, problem)
+        self.path = path
+        self.problem = problem
+
+    def __str__(self) -> str:
+        """One line."""
+        return f"{self.path or 'the scenario'} {self.problem}"
+
+
+def read(mapping: Mapping[str, Any], into: type[T], within: str = "") -> T:
+    """Return `mapping` as an `into`, a msgspec struct.
+
+    Args:
+        mapping: names and plain values.
+        into: the struct's class. Its `__post_init__` may raise ValueError with a text
+            that says value and what is allowed.
+        within: the path of the mapping inside a greater one.
+
+    Raises:
+        ScenarioError: an unknown or missing key, a wrong type, an impossible value.
+    """
+    try:
+        return msgspec.convert(mapping, into)
+    except msgspec.ValidationError as error:
+        text = str(error)
+        found = _PATH.search(text)
+        steps = list(_steps(found[1])) if found else []
+        text = text[: found.start()] if found else text
+        if error.__cause__ is None:
+            text = _problem(text, mapping, into, steps)
+        path = "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in steps)
+        raise ScenarioError((within + path).lstrip("."), text) from None
+
+
+def _steps(path: str) -> Iterator[str | int]:
+    for name, index in _STEP.findall(path):
+        yield name or int(index)
+
+
+def _problem(
+    text: str, mapping: Mapping[str, Any], into: type[Any], steps: list[str | int]
+) -> str:
+    """Say what is wrong and what would be right."""
+    value: Any = mapping
+    kind = inspect.type_info(into)
+    for step in steps:
+        value = value[step]
+        kind = _inner(kind, step, value)
+    if name := _NAME.search(text):
+        if "unknown field" in text:
+            return f"has no key {name[1]!r}: allowed is {_allowed(kind, value)}"
+        if "missing required" in text:
+            return f"lacks the key {name[1]!r}"
+    return f"is {value!r}: allowed is {_allowed(kind, value)}"
+
+
+def _inner(kind: inspect.Type, step: str | int, value: Any) -> inspect.Type:
+    """Return the type that stands one step further in."""
+    for one in _alternatives(kind):
+        if isinstance(one, inspect.VarTupleType) and isinstance(step, int):
+            return one.item_type
+        if isinstance(one, inspect.StructType):
+            if one.tag_field == step:
+                return inspect.LiteralType(_tags(kind))
+            for field in one.fields:
+                if field.encode_name == step:
+                    return field.type
+    return inspect.AnyType()
+
+
+def _allowed(kind: inspect.Type, value: Any) -> str:
+    kinds = _alternatives(kind)
+    tags = _tags(kind)
+    if tags and isinstance(value, Mapping):
+        # Of several tables, the one that the value says it is.
+        kinds = tuple(
+            one
+            for one in kinds
+            if isinstance(one, inspect.StructType)
+            and one.tag == value.get(str(one.tag_field))
+        )
+    return " or ".join(_words(one) for one in kinds)
+
+
+def _alternatives(kind: inspect.Type) -> tuple[inspect.Type, ...]:
+    return kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+
+
+def _tags(kind: inspect.Type) -> tuple[str, ...]:
+    return tuple(
+        str(one.tag)
+        for one in _alternatives(kind)
+        if isinstance(one, inspect.StructType) and one.tag is not None
+    )
+
+
+def _words(kind: inspect.Type) -> str:
+    match kind:
+        case inspect.StructType():
+            keys = [field.encode_name for field in kind.fields]
+            tag = [str(kind.tag_field)] if kind.tag_field else []
+            return f"a table with {', '.join(sorted(tag + keys))}"
+        case inspect.LiteralType():
+            return " or ".join(repr(value) for value in kind.values)
+        case inspect.EnumType():
+            return " or ".join(repr(member.value) for member in kind.cls)
+        case inspect.IntType():
+            return f"a whole number{_bounds(kind)}"
+        case inspect.FloatType():
+            return f"a number{_bounds(kind)}"
+        case inspect.StrType():
+            return "a text" + (f" like {kind.pattern}" if kind.pattern else "")
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.VarTupleType():
+            least = f" of at least {kind.min_length}" if kind.min_length else ""
+            return f"a list{least}"
+        case inspect.DictType():
+            return "a table"
+        case inspect.NoneType():
+            return "nothing"
+        case _:
+            return "another value"
+
+
+def _bounds(kind: inspect.IntType | inspect.FloatType) -> str:
+    words = {"above": kind.gt, "from": kind.ge, "below": kind.lt, "to": kind.le}
+    said = [
+        f" {word} {limit:.15g}" for word, limit in words.items() if limit is not None
+    ]
+    return "".join(said)

@@ -1,0 +1,66 @@
+"""Chance, in streams: one for every purpose, so that a change in one leaves the others.
+
+Another tap, for example, does not change what the participants receive.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from random import Random
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.random import PCG64, Generator
+from numpy.typing import NDArray
+
+ScalarT = TypeVar("ScalarT", bound=np.generic)
+
+_BLOCK = 8_192
+
+
+class Streams:
+    """The streams of one seed, by purpose."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def scalar(self, *purpose: str) -> Random:
+        """Return the stream of a purpose, for one value at a time."""
+        # Simulated chance must be repeatable; it protects nothing.
+        return Random(self._entropy(purpose))  # noqa: S311
+
+    def vector(self, *purpose: str) -> Generator:
+        """Return the stream of a purpose, for many values at a time."""
+        return Generator(PCG64(self._entropy(purpose)))
+
+    def _entropy(self, purpose: tuple[str, ...]) -> int:
+        name = "\0".join((str(self._seed), *purpose)).encode()
+        return int.from_bytes(hashlib.sha256(name).digest())
+
+
+class Draws(Generic[ScalarT]):
+    """Values of one distribution, drawn in blocks: a call to numpy costs more than ten.
+
+    Args:
+        draw: gives so many values.
+    """
+
+    __slots__ = ("_block", "_draw", "_used")
+
+    def __init__(self, draw: Callable[[int], NDArray[ScalarT]]) -> None:
+        self._draw = draw
+        self._block: NDArray[ScalarT] = draw(0)
+        self._used = 0
+
+    def take(self, count: int) -> NDArray[Any]:
+        """Return the next `count` values; not to be written to."""
+        start = self._used
+        end = start + count
+        if end > len(self._block):
+            rest = self._block[start:]
+            fresh = self._draw(max(_BLOCK, count))
+            self._block = np.concatenate((rest, fresh))
+            start, end = 0, count
+        self._used = end
+        return self._block[start:end]

@@ -1,0 +1,101 @@
+"""Taps: what is recorded of the traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from sds_core.simulation import scenario as scenarios
+from sds_core.simulation.agenda import Agenda
+from sds_core.simulation.clock import Clock
+from sds_core.simulation.links import Links
+from sds_core.simulation.log import Entry, Heartbeat, Sighting, Transmission
+from sds_core.simulation.streams import Draws, Streams
+
+# A tap is the only receiver at the end of its links.
+_HERE = np.zeros(1, np.intp)
+
+
+class Tap:
+    """One observer.
+
+    Args:
+        settings: what it is like.
+        participants: how many there are to listen to.
+        start_ms: of the simulation, Unix ms.
+        streams: of the simulation.
+        agenda: where it plans its doings.
+        log: takes what it does.
+    """
+
+    def __init__(
+        self,
+        settings: scenarios.Tap,
+        participants: int,
+        start_ms: int,
+        streams: Streams,
+        agenda: Agenda,
+        log: Callable[[Entry], None],
+    ) -> None:
+        self._settings = settings
+        self._start_ms = start_ms
+        self._clock = Clock(
+            start_ms, settings.clock_offset_ms, settings.clock_drift_ppm
+        )
+        name = f"tap {settings.name}"
+        self._links = Links(settings, participants, 1, streams, name)
+        self._replicas = Links(settings, participants, 1, streams, f"{name} replicas")
+        self._chances = Draws(streams.vector(name, "replicas").random)
+        self._losses = Draws(streams.vector(name, "records").random)
+        self._agenda = agenda
+        self._log = log
+        self._seq = 0
+        self._heartbeats = 0
+        agenda.add(start_ms + round(settings.start_s * 1_000), self._beat)
+
+    def listen(self, sender: int, transmission: Transmission) -> None:
+        """Take notice that something is under way to the tap."""
+        elapsed_ms = transmission.at_ms - self._start_ms
+        arrives, delay_ms = self._links.carry(sender, _HERE, elapsed_ms)
+        again, further_ms = self._replicas.carry(sender, _HERE, elapsed_ms)
+        replicated = self._chances.take(1)[0] < self._settings.replica_share
+        if arrives[0]:
+            first_ms = transmission.at_ms + int(delay_ms[0])
+            self._agenda.add(first_ms, partial(self._record, transmission))
+            if replicated and again[0]:
+                again_ms = first_ms + int(further_ms[0])
+                self._agenda.add(again_ms, partial(self._record, transmission))
+
+    def _record(self, transmission: Transmission, now_ms: int) -> None:
+        if not self._is_up(now_ms) or _any_holds(self._settings.deaf, self._at(now_ms)):
+            return
+        self._seq += 1
+        if self._losses.take(1)[0] >= self._settings.record_loss:
+            name = self._settings.name
+            at_ms = self._clock.reading(now_ms)
+            self._log(Sighting(at_ms, name, self._seq, transmission))
+
+    def _beat(self, now_ms: int) -> None:
+        if self._is_up(now_ms):
+            at_ms = self._clock.reading(now_ms)
+            self._log(Heartbeat(at_ms, self._settings.name, self._seq))
+        self._heartbeats += 1
+        settings = self._settings
+        next_s = settings.start_s + self._heartbeats * settings.heartbeat_interval_s
+        next_ms = self._start_ms + round(next_s * 1_000)
+        self._agenda.add(max(next_ms, now_ms + 1), self._beat)
+
+    def _is_up(self, now_ms: int) -> bool:
+        at_ms = self._at(now_ms)
+        return at_ms >= self._settings.start_s * 1_000 and not _any_holds(
+            self._settings.blackouts, at_ms
+        )
+
+    def _at(self, now_ms: int) -> int:
+        return now_ms - self._start_ms
+
+
+def _any_holds(spans: tuple[scenarios.Span, ...], elapsed_ms: int) -> bool:
+    return any(span.holds(elapsed_ms) for span in spans)

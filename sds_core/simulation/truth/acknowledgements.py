@@ -1,0 +1,135 @@
+"""Who acknowledged what, and when (observer model, 4)."""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from itertools import takewhile
+from typing import Any
+
+from sds_core.simulation.truth.tap_view import HORIZON_MS, Copy, Seen, TapView
+from sds_core.wire import FrameKind
+
+DEADLINE_MS = 120_000
+PROBABLE_RATE = 1e-6
+PROBABLE_PARTICIPANTS = 2
+
+
+class Fate(enum.StrEnum):
+    """What became of a message, in the words of the report."""
+
+    IN_TIME = "acknowledged_in_time"
+    UNACKNOWLEDGED = "unacknowledged"
+    UNWITNESSED = "unwitnessed"
+    IN_FLIGHT = "in_flight"
+
+
+def acknowledgements_in(view: TapView, end_ms: int) -> dict[str, Any]:
+    """Return the figures of a channel once the clock stands at `end_ms`."""
+    definite_latencies: list[list[str | int]] = []
+    probable_latencies_ms: list[int] = []
+    fates: Counter[Fate] = Counter()
+    for message_id, message in view.messages.items():
+        definite = definite_for(message, view)
+        probable = probable_for(message, view, definite)
+        if definite is not None:
+            definite_latencies.append([message_id, _latency_ms(message, definite)])
+        if probable is not None:
+            probable_latencies_ms.append(_latency_ms(message, probable))
+        # A probable one is never later than the definite one.
+        fates[fate_of(message, view, probable or definite, end_ms)] += 1
+    return {
+        "acknowledged": {
+            "definite": len(definite_latencies),
+            "probable": len(probable_latencies_ms),
+        },
+        **{fate.value: fates[fate] for fate in Fate},
+        "ack_latencies": definite_latencies,
+        "ack_latency_ms": {
+            "probable": {
+                "count": len(probable_latencies_ms),
+                "sum": sum(probable_latencies_ms),
+            }
+        },
+    }
+
+
+def definite_for(message: Seen, view: TapView) -> Seen | None:
+    """Return the first frame of another participant that names the message."""
+    for frame in view.namings.get(message.composition.message_id, ()):
+        if frame.at_ms > message.at_ms + HORIZON_MS:
+            return None
+        if frame.composition.is_by_other_than(message.composition):
+            return frame
+    return None
+
+
+def probable_for(message: Seen, view: TapView, definite: Seen | None) -> Seen | None:
+    """Return the frame whose filter suffices, if one does before a definite one."""
+    needed = _participants_needed(message, view)
+    end = len(view.frames) if definite is None else definite.index
+    holders: set[str] = set()
+    rate = 1.0
+    for index in range(message.index + 1, end):
+        frame = view.frames[index]
+        if frame.at_ms > message.at_ms + HORIZON_MS:
+            return None
+        composition = frame.composition
+        if (
+            composition.filter is None
+            or composition.sender in holders
+            or not composition.is_by_other_than(message.composition)
+            or not composition.filter.holds(message.composition.message_id)
+        ):
+            continue
+        holders.add(composition.sender)
+        rate *= composition.filter.false_positive_rate()
+        if rate < PROBABLE_RATE and len(holders) >= needed:
+            return frame
+    return None
+
+
+def fate_of(message: Seen, view: TapView, evidence: Seen | None, end_ms: int) -> Fate:
+    """Return what became of a message, given its first evidence."""
+    deadline_ms = message.at_ms + DEADLINE_MS
+    if evidence is not None and evidence.at_ms <= deadline_ms:
+        return Fate.IN_TIME
+    # A deadline fires only when the clock has passed it.
+    if end_ms <= deadline_ms:
+        return Fate.IN_FLIGHT
+    after = view.between(message.at_ms + 1, deadline_ms)
+    if any(_is_opportunity(frame, message) for frame in after):
+        return Fate.UNACKNOWLEDGED
+    return Fate.UNWITNESSED
+
+
+def _is_opportunity(frame: Seen, message: Seen) -> bool:
+    """Return whether somebody else spoke who could have known the message."""
+    return (
+        frame.copy is Copy.FIRST
+        and frame.composition.kind is not FrameKind.EPHEMERAL
+        and frame.composition.dialect is message.composition.dialect
+        and frame.composition.lamport > message.composition.lamport
+        and frame.composition.is_by_other_than(message.composition)
+    )
+
+
+def _participants_needed(message: Seen, view: TapView) -> int:
+    """Return how many filters it takes: fewer where fewer others are active."""
+    active: set[str] = set()
+    earlier = (view.frames[index] for index in range(message.index - 1, -1, -1))
+    remembered = takewhile(
+        lambda frame: frame.at_ms >= message.at_ms - HORIZON_MS, earlier
+    )
+    for frame in remembered:
+        is_before = frame.at_ms < message.at_ms
+        sender = frame.composition.sender
+        if is_before and frame.copy is Copy.FIRST and sender:
+            active.add(sender)
+        if len(active - {message.composition.sender}) >= PROBABLE_PARTICIPANTS:
+            return PROBABLE_PARTICIPANTS
+    return max(1, len(active - {message.composition.sender}))
+
+
+def _latency_ms(message: Seen, evidence: Seen) -> int:
+    return max(0, evidence.at_ms - message.at_ms)

@@ -1,0 +1,164 @@
+"""What participants knew when they composed their frames.
+
+A bloom filter holds what its owner had received when the frame was composed, and a
+frame that is sent again carries the filter of its first sending.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sds_core.message_channel.profile import Profile
+from sds_core.simulation.log import Transmission
+from sds_core.wire import DEFAULT_PARAMETERS, Dialect, FrameKind
+
+ProfileOf = Callable[[str, str], Profile]
+"""Gives the profile of a participant, by channel and name."""
+
+
+class Filter(NamedTuple):
+    """The ids in a participant's filter at one moment.
+
+    Attributes:
+        places: all ids that the participant ever put in, counted from 0; still growing.
+        begin: the place of the oldest id that was in.
+        end: one more than the place of the newest.
+    """
+
+    places: Mapping[str, int]
+    begin: int
+    end: int
+
+    def holds(self, message_id: str) -> bool:
+        """Return whether the id was really in."""
+        return self.begin <= self.places.get(message_id, -1) < self.end
+
+    def false_positive_rate(self) -> float:
+        """Return the rate in [0, 1] that a filter of so many ids has on average.
+
+        (1 - (1 - 1/m)^(k n))^k, for the size of filter that both libraries use.
+        """
+        m_bits, k = DEFAULT_PARAMETERS.m_bits, DEFAULT_PARAMETERS.k
+        bits_drawn = k * (self.end - self.begin)
+        return float(-math.expm1(bits_drawn * math.log1p(-1 / m_bits))) ** k
+
+
+class Received:
+    """What one participant received or sent, in that order, and so its filter."""
+
+    __slots__ = ("_begin", "_kept_ids", "_places", "_rollover_ids")
+
+    def __init__(self, profile: Profile) -> None:
+        """Begin with an empty filter, to roll over as the profile says."""
+        self._rollover_ids = profile.bloom_rollover_ids
+        self._kept_ids = profile.bloom_kept_ids
+        self._places: dict[str, int] = {}
+        self._begin = 0
+
+    def add(self, message_id: str) -> None:
+        """Put an id in; a full filter is made anew of the newest ids."""
+        places = self._places
+        places.setdefault(message_id, len(places))
+        end = len(places)
+        if self._rollover_ids is not None and end - self._begin > self._rollover_ids:
+            self._begin = end - self._kept_ids
+
+    def filter(self) -> Filter:
+        """Return what the filter holds now."""
+        return Filter(self._places, self._begin, len(self._places))
+
+
+class Named(NamedTuple):
+    """An entry of a causal history; `sender` is empty if the entry names none."""
+
+    message_id: str
+    sender: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Composition:
+    """A frame as its sender composed it, without its bytes.
+
+    Attributes:
+        dialect: layout and unit of lamport.
+        kind: of the frame.
+        message_id: the frame's own.
+        sender: as the frame says; empty if it does not.
+        lamport: 0 where the kind has none.
+        history: what the frame depends on, in its order.
+        requests: distinct ids that it asks for.
+        filter: what its filter holds; None if it carries none.
+    """
+
+    dialect: Dialect
+    kind: FrameKind
+    message_id: str
+    sender: str
+    lamport: int
+    history: tuple[Named, ...]
+    requests: frozenset[str]
+    filter: Filter | None
+
+    def is_by_other_than(self, other: Composition) -> bool:
+        """Return whether both senders are known and differ."""
+        return "" != self.sender != other.sender != ""
+
+
+class Compositions:
+    """Follows what participants receive, and notes it in what they compose."""
+
+    def __init__(self, profile_of: ProfileOf) -> None:
+        """Begin with participants who have received nothing."""
+        self._profile_of = profile_of
+        # By channel and participant.
+        self._received: dict[tuple[str, str], Received] = {}
+        # Content by channel, id, sender and lamport timestamp.
+        self._content: dict[tuple[str, str, str, int], Composition] = {}
+        # Every history that names an id shares one entry.
+        self._named: dict[Named, Named] = {}
+
+    def received_by(self, channel_id: str, participant: str) -> Received:
+        """Return what a participant has received so far in a channel."""
+        received = self._received.get((channel_id, participant))
+        if received is None:
+            received = Received(self._profile_of(channel_id, participant))
+            self._received[channel_id, participant] = received
+        return received
+
+    def of(self, transmission: Transmission) -> Composition:
+        """Return what a transmission carries, which may have been sent before."""
+        frame = transmission.frame
+        if frame.kind is not FrameKind.CONTENT:
+            return self._compose(transmission)
+        identity = (
+            transmission.channel_id,
+            frame.message_id,
+            frame.sender_id,
+            frame.lamport or 0,
+        )
+        known = self._content.get(identity)
+        if known is None:
+            known = self._content[identity] = self._compose(transmission)
+            own = self.received_by(transmission.channel_id, transmission.by)
+            own.add(frame.message_id)
+        return known
+
+    def _compose(self, transmission: Transmission) -> Composition:
+        frame = transmission.frame
+        received = self.received_by(transmission.channel_id, transmission.by)
+        named = (
+            Named(entry.message_id, entry.sender_id) for entry in frame.causal_history
+        )
+        return Composition(
+            frame.dialect,
+            frame.kind,
+            frame.message_id,
+            frame.sender_id,
+            frame.lamport or 0,
+            tuple([self._named.setdefault(entry, entry) for entry in named]),
+            frozenset(entry.message_id for entry in frame.repair_request),
+            received.filter() if frame.bloom_filter else None,
+        )

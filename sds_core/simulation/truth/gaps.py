@@ -1,0 +1,143 @@
+"""Missing dependencies and what became of them (observer model, 6)."""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from sds_core.simulation.truth.tap_view import HORIZON_MS, Seen, TapView
+from sds_core.wire import Dialect
+
+WARM_UP_MS = 30_000
+SETTLE_MS = 2_000
+DEADLINE_MS = 300_000
+
+
+class Outcome(enum.StrEnum):
+    """What became of a gap, in the words of the report."""
+
+    LATE = "late"
+    REPAIRED = "repaired"
+    RECOVERED_LATE = "recovered_late"
+    LOST = "lost"
+    TAP_GAP = "tap_gap"
+    OPEN = "open"
+
+
+class Gap(NamedTuple):
+    """An id that was named before any tap showed it.
+
+    Attributes:
+        message_id: the id.
+        naming: the frame from which its time runs.
+        arrival: its first copy, if that came at all.
+    """
+
+    message_id: str
+    naming: Seen
+    arrival: Seen | None
+
+
+def gaps_in(view: TapView, end_ms: int) -> dict[str, Any]:
+    """Return the figures of a channel once the clock stands at `end_ms`."""
+    opened = [gap for gap in unseen_in(view) if _has_settled(gap, end_ms)]
+    outcomes: Counter[Outcome] = Counter()
+    waits_ms: list[int] = []
+    retracted = 0
+    for gap in opened:
+        outcome = outcome_of(gap, view, end_ms)
+        outcomes[outcome] += 1
+        if gap.arrival is None:
+            continue
+        waited_ms = gap.arrival.at_ms - gap.naming.at_ms
+        if outcome is Outcome.LOST:
+            retracted += waited_ms <= HORIZON_MS
+        elif outcome is not Outcome.TAP_GAP:
+            waits_ms.append(waited_ms)
+    return {
+        "gaps": {
+            "opened": len(opened),
+            **{outcome.value: outcomes[outcome] for outcome in Outcome},
+            "retracted": retracted,
+        },
+        "gap_ms": {"count": len(waits_ms), "sum": sum(waits_ms)},
+    }
+
+
+def unseen_in(view: TapView) -> Iterator[Gap]:
+    """Give each id that is named after the warm-up and before any tap shows it.
+
+    What lies before the monitor's first sight is left out, at its first naming and for
+    good.
+    """
+    if view.began_ms is None:
+        return
+    warm_up_end_ms = view.began_ms + WARM_UP_MS
+    l0 = _highest_lamports(view, warm_up_end_ms)
+    decided: set[str] = set()
+    for frame in view.between(warm_up_end_ms + 1, view.frames[-1].at_ms):
+        is_after_start = False
+        for message_id, _ in frame.composition.history:
+            first = view.messages.get(message_id)
+            # At its own index too: a message that names itself is seen.
+            if first is not None and first.index <= frame.index:
+                lamport = first.composition.lamport
+                is_after_start |= lamport > l0[first.composition.dialect]
+            elif message_id not in decided:
+                decided.add(message_id)
+                if is_after_start:
+                    yield Gap(message_id, frame, first)
+
+
+def outcome_of(gap: Gap, view: TapView, end_ms: int) -> Outcome:
+    """Return what became of a gap that has settled."""
+    deadline_ms = gap.naming.at_ms + DEADLINE_MS
+    if gap.arrival is not None and gap.arrival.at_ms <= deadline_ms:
+        if view.latest_request(gap.message_id, gap.arrival) is None:
+            return Outcome.LATE
+        is_live = view.is_requested(gap.arrival)
+        return Outcome.REPAIRED if is_live else Outcome.RECOVERED_LATE
+    # A deadline fires only when the clock has passed it.
+    if end_ms <= deadline_ms:
+        return Outcome.OPEN
+    return Outcome.TAP_GAP if _network_had(gap, view) else Outcome.LOST
+
+
+def _has_settled(gap: Gap, end_ms: int) -> bool:
+    until_ms = end_ms if gap.arrival is None else gap.arrival.at_ms
+    return until_ms > gap.naming.at_ms + SETTLE_MS
+
+
+def _network_had(gap: Gap, view: TapView) -> bool:
+    """Return whether others than the sender showed by the deadline to have it."""
+    deadline_ms = gap.naming.at_ms + DEADLINE_MS
+    namings = [
+        frame for frame in view.namings[gap.message_id] if frame.at_ms <= deadline_ms
+    ]
+    named_senders = [
+        named.sender
+        for frame in namings
+        for named in frame.composition.history
+        if named.message_id == gap.message_id and named.sender
+    ]
+    shown_by = {frame.composition.sender for frame in namings}
+    for frame in view.between(gap.naming.at_ms, deadline_ms):
+        known = frame.composition.filter
+        is_later = frame.index >= gap.naming.index
+        if is_later and known is not None and known.holds(gap.message_id):
+            shown_by.add(frame.composition.sender)
+    # The first who is named: all histories name the same one, or none.
+    shown_by -= {"", *named_senders[:1]}
+    return len(shown_by) >= (1 if named_senders else 2)
+
+
+def _highest_lamports(view: TapView, until_ms: int) -> Counter[Dialect]:
+    """Return the highest lamport timestamps of the warm-up; 0 where there is none."""
+    highest: Counter[Dialect] = Counter()
+    for frame in view.between(0, until_ms):
+        composition = frame.composition
+        dialect = composition.dialect
+        highest[dialect] = max(highest[dialect], composition.lamport)
+    return highest

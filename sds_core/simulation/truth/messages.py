@@ -1,0 +1,151 @@
+"""What became of each message, which no tap can see."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from sds_core.message_channel.events import (
+    Acknowledged,
+    Delivered,
+    Evidence,
+    IrretrievablyLost,
+    Missing,
+    Received,
+    RepairAnswered,
+    RepairRequested,
+)
+from sds_core.simulation.log import Happening, Presence, Sighting, Transmission
+from sds_core.wire import FrameKind
+
+
+class Sending:
+    """One transmission of a message, and which taps showed it."""
+
+    def __init__(self, transmission: Transmission) -> None:
+        """Keep what is told of it, not its bytes."""
+        self.at_ms = transmission.at_ms
+        self.by = transmission.by
+        self.cause = transmission.cause
+        self.waku_hash = transmission.waku_hash
+        self.seen_by: set[str] = set()
+
+    def told(self) -> dict[str, Any]:
+        """Return it for the document."""
+        return {
+            "at_ms": self.at_ms,
+            "by": self.by,
+            "cause": self.cause.value,
+            "waku_hash": self.waku_hash,
+            "seen_by": sorted(self.seen_by),
+        }
+
+
+class Story:
+    """What became of one message; times in Unix ms, by participant.
+
+    Attributes:
+        sender: who first sent it; empty as long as nobody has.
+        audience: who was present then.
+    """
+
+    def __init__(self) -> None:
+        """Begin with nothing known."""
+        self.sender = ""
+        self.audience: frozenset[str] = frozenset()
+        self.sendings: list[Sending] = []
+        self.received: dict[str, int] = {}
+        self.delivered: dict[str, int] = {}
+        self.missing: dict[str, int] = {}
+        self.lost: dict[str, int] = {}
+        self.acknowledged: tuple[int, str, Evidence] | None = None
+        self.requested: list[tuple[int, str]] = []
+        self.repaired: list[tuple[int, str]] = []
+
+    def told(self) -> dict[str, Any]:
+        """Return it for the document."""
+        acknowledged = None
+        if self.acknowledged is not None:
+            at_ms, by, evidence = self.acknowledged
+            acknowledged = {"at_ms": at_ms, "by": by, "evidence": evidence.value}
+        return {
+            "sender": self.sender,
+            "sent_ms": self.sendings[0].at_ms if self.sendings else None,
+            "transmissions": [sending.told() for sending in self.sendings],
+            "received": self.received,
+            "delivered": self.delivered,
+            "missing": self.missing,
+            "lost": self.lost,
+            "acknowledged": acknowledged,
+            "requested": [{"at_ms": at, "by": by} for at, by in self.requested],
+            "repaired": [{"at_ms": at, "by": by} for at, by in self.repaired],
+            "never_received": sorted(
+                self.audience - self.received.keys() - {self.sender}
+            ),
+        }
+
+
+class Messages:
+    """Follows every content message of every channel."""
+
+    def __init__(self) -> None:
+        """Begin with nothing sent and nobody present."""
+        self._stories: defaultdict[str, defaultdict[str, Story]] = defaultdict(
+            lambda: defaultdict(Story)
+        )
+        self._sendings: dict[int, Sending] = {}
+        # Replaced, never changed: the stories share them.
+        self._present: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
+
+    def moved(self, presence: Presence) -> None:
+        """A participant joins or leaves."""
+        who = {presence.participant}
+        present = self._present[presence.channel_id]
+        self._present[presence.channel_id] = (
+            present | who if presence.present else present - who
+        )
+
+    def transmitted(self, transmission: Transmission) -> None:
+        """A frame is sent; only those with content have a story."""
+        frame = transmission.frame
+        if frame.kind is not FrameKind.CONTENT:
+            return
+        story = self._stories[transmission.channel_id][frame.message_id]
+        if not story.sendings:
+            story.sender = transmission.by
+            story.audience = self._present[transmission.channel_id]
+        sending = self._sendings[transmission.number] = Sending(transmission)
+        story.sendings.append(sending)
+
+    def sighted(self, sighting: Sighting) -> None:
+        """A tap shows a transmission."""
+        sending = self._sendings.get(sighting.transmission.number)
+        if sending is not None:
+            sending.seen_by.add(sighting.tap)
+
+    def happened(self, happening: Happening) -> None:
+        """A participant tells its application something about a message."""
+        stories = self._stories[happening.channel_id]
+        at_ms, who = happening.at_ms, happening.participant
+        match happening.event:
+            case Received(message_id=message_id):
+                stories[message_id].received.setdefault(who, at_ms)
+            case Delivered(message_id=message_id):
+                stories[message_id].delivered.setdefault(who, at_ms)
+            case Missing(message_id=message_id):
+                stories[message_id].missing.setdefault(who, at_ms)
+            case IrretrievablyLost(message_id=message_id):
+                stories[message_id].lost.setdefault(who, at_ms)
+            case Acknowledged(message_id=message_id, sender_id=by, evidence=evidence):
+                stories[message_id].acknowledged = (at_ms, by, evidence)
+            case RepairRequested(message_ids=message_ids):
+                for message_id in message_ids:
+                    stories[message_id].requested.append((at_ms, who))
+            case RepairAnswered(message_id=message_id):
+                stories[message_id].repaired.append((at_ms, who))
+
+    def told(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Give each channel's messages by id, for the document."""
+        for channel_id, stories in self._stories.items():
+            yield channel_id, {key: story.told() for key, story in stories.items()}

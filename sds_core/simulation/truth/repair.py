@@ -1,0 +1,77 @@
+"""Repair requests, their episodes and responses (observer model, 7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any
+
+from sds_core.simulation.truth.tap_view import Seen, TapView, window_end_ms
+
+
+@dataclass(slots=True)
+class _Episodes:
+    """What became of the requests for the ids of a channel."""
+
+    response_times_ms: list[int] = field(default_factory=list)
+    expired: int = 0
+    redundant: int = 0
+
+
+def repair_in(view: TapView, end_ms: int) -> dict[str, Any]:
+    """Return the figures of a channel once the clock stands at `end_ms`."""
+    asked = [
+        (frame.composition.filter, message_id)
+        for frame in view.frames
+        for message_id in frame.composition.requests
+    ]
+    for_received = [
+        message_id
+        for known, message_id in asked
+        if known is not None and known.holds(message_id)
+    ]
+    episodes = _Episodes()
+    for message_id in view.requests:
+        _follow(message_id, view, end_ms, episodes)
+    answered = len(episodes.response_times_ms)
+    return {
+        "repair": {
+            "requests": len(asked),
+            "requests_for_received": len(for_received),
+            "answered": answered,
+            "expired": episodes.expired,
+            "responses": answered + episodes.redundant,
+            "redundant": episodes.redundant,
+        },
+        "repair_response_ms": {
+            "count": answered,
+            "sum": sum(episodes.response_times_ms),
+        },
+    }
+
+
+def _follow(message_id: str, view: TapView, end_ms: int, episodes: _Episodes) -> None:
+    """Go through the requests and copies of one id in topic order."""
+    copies = set(view.copies.get(message_id, ()))
+    requests = set(view.requests[message_id])
+    first: Seen | None = None
+    latest: Seen | None = None
+    for frame in sorted(copies | requests, key=attrgetter("index")):
+        if first is not None and latest is not None and _is_over(latest, frame.at_ms):
+            episodes.expired += 1
+            first = None
+        if frame in copies and latest is not None and not _is_over(latest, frame.at_ms):
+            if first is None:
+                episodes.redundant += 1
+            else:
+                episodes.response_times_ms.append(frame.at_ms - first.at_ms)
+                first = None
+        if frame in requests:
+            first = first or frame
+            latest = frame
+    if first is not None and latest is not None and _is_over(latest, end_ms):
+        episodes.expired += 1
+
+
+def _is_over(latest: Seen, clock_ms: int) -> bool:
+    return clock_ms > window_end_ms(latest)

@@ -1,0 +1,160 @@
+"""What the taps showed of one channel, in the order of the topic (observer model, 2).
+
+Which copy of what a record is, is known from the transmission that it shows.
+"""
+
+from __future__ import annotations
+
+import enum
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import NamedTuple
+
+from sds_core.message_channel.events import Cause
+from sds_core.simulation.truth.composition import Composition
+from sds_core.wire import Dialect, FrameKind
+
+HORIZON_MS = 3_600_000
+"""Nothing about a message is looked for later than this after its first copy."""
+
+REPAIR_WINDOWS_MS = {Dialect.SPEC: 135_000, Dialect.NIM: 315_000}
+"""How long after a request a copy counts as its response: T_max, sweep, transport."""
+
+
+class Copy(enum.Enum):
+    """What a frame that is no replica is to those before it."""
+
+    FIRST = enum.auto()
+    REBROADCAST = enum.auto()
+    COLLISION = enum.auto()
+
+
+class Shown(NamedTuple):
+    """One record of the topic.
+
+    Attributes:
+        at_ms: record time, Unix ms.
+        number: of the transmission: its identity.
+        cause: why that was sent, as only its sender knows.
+        composition: what it carries.
+    """
+
+    at_ms: int
+    number: int
+    cause: Cause
+    composition: Composition
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """A frame that is no replica.
+
+    Attributes:
+        index: among those of the channel, in topic order.
+        at_ms: record time, Unix ms; the channel's clock at the frame as well.
+        copy: first copy, rebroadcast or collision.
+        cause: why it was sent, as only its sender knows.
+        composition: what it carries.
+    """
+
+    index: int
+    at_ms: int
+    copy: Copy
+    cause: Cause
+    composition: Composition
+
+
+_index = attrgetter("index")
+_at_ms = attrgetter("at_ms")
+
+
+class TapView:
+    """The frames of one channel.
+
+    Attributes:
+        began_ms: time of the first record; None if there is none.
+        kinds: how many frames of each kind.
+        replicas: further records of a transmission.
+        frames: in topic order, replicas left out, and copies of messages whose first
+            copy lies before the horizon: these are frames and nothing else.
+        messages: first copies of content, by id, in topic order.
+        copies: first copies and rebroadcasts of content, by id.
+        namings: frames whose causal history names an id, by id.
+        requests: frames that request an id, by id.
+    """
+
+    def __init__(self, records: Iterable[Shown]) -> None:
+        """Put the records, given as they were written, into the order of time."""
+        ordered = sorted(records, key=_at_ms)
+        self.began_ms = ordered[0].at_ms if ordered else None
+        self.kinds: Counter[FrameKind] = Counter()
+        self.replicas = 0
+        self.frames: list[Seen] = []
+        self.messages: dict[str, Seen] = {}
+        self.copies: defaultdict[str, list[Seen]] = defaultdict(list)
+        self.namings: defaultdict[str, list[Seen]] = defaultdict(list)
+        self.requests: defaultdict[str, list[Seen]] = defaultdict(list)
+        numbers: set[int] = set()
+        for record in ordered:
+            if record.number in numbers:
+                self.replicas += 1
+            else:
+                numbers.add(record.number)
+                self._take(record)
+
+    def count(self, copy: Copy) -> int:
+        """Return how many frames are such a copy."""
+        return sum(frame.copy is copy for frame in self.frames)
+
+    def between(self, first_ms: int, last_ms: int) -> Sequence[Seen]:
+        """Return the frames of a span of time, both ends included."""
+        begin = bisect_left(self.frames, first_ms, key=_at_ms)
+        return self.frames[begin : bisect_right(self.frames, last_ms, key=_at_ms)]
+
+    def latest_request(self, message_id: str, before: Seen) -> Seen | None:
+        """Return the latest frame before another that requests an id."""
+        asking = self.requests.get(message_id, [])
+        place = bisect_left(asking, before.index, key=_index)
+        return asking[place - 1] if place else None
+
+    def is_requested(self, frame: Seen) -> bool:
+        """Return whether the latest request for the frame's id is live at it."""
+        latest = self.latest_request(frame.composition.message_id, frame)
+        return latest is not None and frame.at_ms <= window_end_ms(latest)
+
+    def _take(self, record: Shown) -> None:
+        composition = record.composition
+        self.kinds[composition.kind] += 1
+        copy = Copy.FIRST
+        if composition.kind is FrameKind.CONTENT:
+            first = self.messages.get(composition.message_id)
+            if first is not None:
+                if record.at_ms > first.at_ms + HORIZON_MS:
+                    return
+                copy = _further_copy(first.composition, composition)
+        frame = Seen(
+            len(self.frames), record.at_ms, copy, record.cause, record.composition
+        )
+        self.frames.append(frame)
+        if composition.kind is FrameKind.CONTENT:
+            if copy is Copy.FIRST:
+                self.messages[composition.message_id] = frame
+            if copy is not Copy.COLLISION:
+                self.copies[composition.message_id].append(frame)
+        for message_id in {named.message_id for named in composition.history}:
+            self.namings[message_id].append(frame)
+        for message_id in composition.requests:
+            self.requests[message_id].append(frame)
+
+
+def window_end_ms(request: Seen) -> int:
+    """Return the last moment at which a copy answers a request."""
+    return request.at_ms + REPAIR_WINDOWS_MS[request.composition.dialect]
+
+
+def _further_copy(first: Composition, later: Composition) -> Copy:
+    same = (first.sender, first.lamport) == (later.sender, later.lamport)
+    return Copy.REBROADCAST if same else Copy.COLLISION

@@ -1,0 +1,133 @@
+"""The whole truth about a simulation, as one document."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from sds_core.message_channel.events import Received
+from sds_core.message_channel.profile import Profile
+from sds_core.simulation.log import (
+    Arrival,
+    Entry,
+    Happening,
+    Heartbeat,
+    Presence,
+    Sighting,
+    Transmission,
+)
+from sds_core.simulation.truth.composition import Composition, Compositions, ProfileOf
+from sds_core.simulation.truth.figures import figures_of, totals_of
+from sds_core.simulation.truth.messages import Messages
+from sds_core.simulation.truth.tap_view import Shown, TapView
+
+SCHEMA = 1
+
+
+class Truth:
+    """Takes what happens, in order, and tells what a correct monitor finds.
+
+    Of sightings it must be given those, and only those, whose records are in the topic.
+    The topic is taken to be in order of record time, within one time as given.
+    """
+
+    def __init__(
+        self, scenario: str, seed: int, profile_of: ProfileOf | None = None
+    ) -> None:
+        """Begin before anything has happened.
+
+        Args:
+            scenario: name of the scenario, for the document.
+            seed: of the simulation, for the document.
+            profile_of: says when participants' filters roll over; if left out, they do
+                as those of `Profile.spec()`.
+        """
+        self._scenario = scenario
+        self._seed = seed
+        self._compositions = Compositions(profile_of or _spec)
+        self._messages = Messages()
+        self._composed: dict[int, Composition] = {}
+        self._shown: defaultdict[str, list[Shown]] = defaultdict(list)
+        self._first_ms: int | None = None
+        self._last_ms: int | None = None
+
+    def add(self, entry: Entry) -> None:
+        """Take the next entry of the log."""
+        match entry:
+            case Transmission():
+                self._composed[entry.number] = self._compositions.of(entry)
+                self._messages.transmitted(entry)
+            case Sighting():
+                self._sighted(entry)
+            case Happening():
+                self._happened(entry)
+            case Presence():
+                self._messages.moved(entry)
+            case Heartbeat():
+                self._recorded(entry.at_ms)
+            case Arrival():
+                # What it brought about follows as happenings.
+                pass
+
+    def document(self) -> dict[str, Any]:
+        """Return everything in values of JSON, keys sorted.
+
+        `channels` and `totals` hold the report's figures, `messages` what no report
+        can: by channel and message id, what became of each message.
+        """
+        # The last record may be a heartbeat: it too moves the final clock.
+        end_ms = self._last_ms or 0
+        channels = {
+            channel_id: figures_of(TapView(records), end_ms)
+            for channel_id, records in self._shown.items()
+        }
+        return _sorted(
+            {
+                "schema": SCHEMA,
+                "scenario": self._scenario,
+                "seed": self._seed,
+                "window": {"first_event": self._first_ms, "last_event": self._last_ms},
+                "totals": totals_of(channels.values()),
+                "channels": channels,
+                "messages": dict(self._messages.told()),
+            }
+        )
+
+    def _sighted(self, sighting: Sighting) -> None:
+        transmission = sighting.transmission
+        self._recorded(sighting.at_ms)
+        self._messages.sighted(sighting)
+        self._shown[transmission.channel_id].append(
+            Shown(
+                sighting.at_ms,
+                transmission.number,
+                transmission.cause,
+                self._composed[transmission.number],
+            )
+        )
+
+    def _happened(self, happening: Happening) -> None:
+        if isinstance(happening.event, Received):
+            # From here on it is in the participant's filter.
+            received = self._compositions.received_by(
+                happening.channel_id, happening.participant
+            )
+            received.add(happening.event.message_id)
+        self._messages.happened(happening)
+
+    def _recorded(self, at_ms: int) -> None:
+        """A record lies in the topic."""
+        self._first_ms = at_ms if self._first_ms is None else min(self._first_ms, at_ms)
+        self._last_ms = at_ms if self._last_ms is None else max(self._last_ms, at_ms)
+
+
+def _spec(_channel_id: str, _participant: str) -> Profile:
+    return Profile.spec()
+
+
+def _sorted(tree: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: _sorted(value) if isinstance(value, Mapping) else value
+        for name, value in sorted(tree.items())
+    }
