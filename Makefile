@@ -39,6 +39,7 @@ lint: install
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/codespell
+	$(VENV)/bin/lint-imports
 
 .PHONY: type
 type: install

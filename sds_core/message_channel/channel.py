@@ -187,7 +187,8 @@ class MessageChannel:
         """
         if not content:
             raise EmptyContent
-        message_id = self._unique_id(now_ms, content)
+        # No timestamp would tell two of the same content apart.
+        message_id = f"{self._random.getrandbits(256):064x}"
         frame = Frame.build(
             self.profile.dialect,
             message_id=message_id,
@@ -609,7 +610,8 @@ class MessageChannel:
                     events.append(LamportNotAdopted(message_id, lamport, limit))
             sender_id = frame.sender_id
             self._log.add(lamport, HistoryEntry(message_id, hint, sender_id))
-            self._retained.add(message_id, value, sender_id, now_ms)
+            if self._answers_for(message_id, sender_id):
+                self._retained.add(message_id, value, sender_id, now_ms)
             events.append(Delivered(message_id, sender_id, lamport, frame.content))
             for freed_id, freed in self._incoming.met(message_id):
                 one = _delivery(freed_id, freed)
@@ -639,15 +641,11 @@ class MessageChannel:
             message_id = entry.message_id
             self._requests.asked_by_another(message_id, now_ms)
             kept = self._retained.get(message_id, now_ms)
-            if kept is None or not kept.sender_id or message_id in self._responses:
-                continue
-            groups = response_groups(1 + len(self._participants), self.profile)
-            if not in_response_group(
-                self.participant_id,
-                kept.sender_id,
-                message_id,
-                groups,
-                self.profile.repair_hash,
+            if (
+                not entry.sender_id
+                or kept is None
+                or message_id in self._responses
+                or not self._answers_for(message_id, kept.sender_id)
             ):
                 continue
             t_resp_ms = now_ms + response_offset_ms(
@@ -658,6 +656,17 @@ class MessageChannel:
             if evicted is not None:
                 events.append(Evicted(Buffer.REPAIR_RESPONSES, evicted))
         return [RepairRequestReceived(tuple(ours), frame.sender_id), *events]
+
+    def _answers_for(self, message_id: str, sender_id: str) -> bool:
+        """Tell whether we are in the response group of a message."""
+        groups = response_groups(1 + len(self._participants), self.profile)
+        return groups == 1 or in_response_group(
+            self.participant_id,
+            sender_id,
+            message_id,
+            groups,
+            self.profile.repair_hash,
+        )
 
     def _next_response_ms(self) -> float:
         """Return when an answer is due, at the end of its sweep period."""

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from sds_core.simulation.delays import Delay
 from sds_core.simulation.scenario import Bursts, Link
 from sds_core.simulation.streams import Draws, Streams
 
@@ -33,13 +34,7 @@ class Links:
         self._loss = link.loss
         chances = streams.vector(name, "loss")
         self._chances = Draws(chances.random)
-        delays = streams.vector(name, "delay")
-
-        def whole_ms(count: int) -> Delays:
-            drawn = np.rint(link.delay.draw(delays, count)).astype(np.int64)
-            return np.maximum(drawn, 1)
-
-        self._delays = Draws(whole_ms)
+        self._delays = delay_draws(link.delay, streams.vector(name, "delay"))
         self._bursty: BurstyLinks | None = None
         if link.bursts is not None:
             states = streams.vector(name, "bursts")
@@ -64,6 +59,16 @@ class Links:
             bad = self._bursty.are_bad(sender, receivers, elapsed_ms)
             loss = np.where(bad, self._bursty.loss, loss)
         return self._chances.take(count) >= loss, self._delays.take(count)
+
+
+def delay_draws(delay: Delay, generator: Generator) -> Draws[np.int64]:
+    """Return a source of delays in whole ms, each at least 1."""
+
+    def whole_ms(count: int) -> Delays:
+        drawn = np.rint(delay.draw(generator, count)).astype(np.int64)
+        return np.maximum(drawn, 1)
+
+    return Draws(whole_ms)
 
 
 class BurstyLinks:

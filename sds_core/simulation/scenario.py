@@ -70,7 +70,6 @@ class Traffic(Table, frozen=True, kw_only=True):
         burst_spacing_ms: between these.
         spells: times of more or of less; where two overlap, both rates multiply.
         payload_least_bytes, payload_most_bytes: content's length, equally likely.
-            At least 8: js-waku's ids are hashes of the content, and must differ.
         ephemeral_share: of the messages, that ask for no reliability.
     """
 
@@ -79,8 +78,8 @@ class Traffic(Table, frozen=True, kw_only=True):
     burst: Annotated[int, Meta(ge=1, le=10_000)] = 1
     burst_spacing_ms: Annotated[int, Meta(ge=0, le=3_600_000)] = 200
     spells: tuple[Spell, ...] = ()
-    payload_least_bytes: Annotated[int, Meta(ge=8, le=1_000_000)] = 20
-    payload_most_bytes: Annotated[int, Meta(ge=8, le=1_000_000)] = 200
+    payload_least_bytes: Annotated[int, Meta(ge=1, le=1_000_000)] = 20
+    payload_most_bytes: Annotated[int, Meta(ge=1, le=1_000_000)] = 200
     ephemeral_share: Share = 0.0
 
     def __post_init__(self) -> None:

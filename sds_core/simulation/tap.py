@@ -10,7 +10,7 @@ import numpy as np
 from sds_core.simulation import scenario as scenarios
 from sds_core.simulation.agenda import Agenda
 from sds_core.simulation.clock import Clock
-from sds_core.simulation.links import Links
+from sds_core.simulation.links import Links, delay_draws
 from sds_core.simulation.log import Entry, Heartbeat, Sighting, Transmission
 from sds_core.simulation.streams import Draws, Streams
 
@@ -46,9 +46,11 @@ class Tap:
         )
         name = f"tap {settings.name}"
         self._links = Links(settings, participants, 1, streams, name)
-        self._replicas = Links(settings, participants, 1, streams, f"{name} replicas")
-        self._chances = Draws(streams.vector(name, "replicas").random)
-        self._losses = Draws(streams.vector(name, "records").random)
+        self._replicated = Draws(streams.vector(name, "replicas").random)
+        self._further_delays = delay_draws(
+            settings.delay, streams.vector(name, "replicas", "delay")
+        )
+        self._kept = Draws(streams.vector(name, "records").random)
         self._agenda = agenda
         self._log = log
         self._seq = 0
@@ -58,21 +60,21 @@ class Tap:
     def listen(self, sender: int, transmission: Transmission) -> None:
         """Take notice that something is under way to the tap."""
         elapsed_ms = transmission.at_ms - self._start_ms
-        arrives, delay_ms = self._links.carry(sender, _HERE, elapsed_ms)
-        again, further_ms = self._replicas.carry(sender, _HERE, elapsed_ms)
-        replicated = self._chances.take(1)[0] < self._settings.replica_share
+        arrives, delays_ms = self._links.carry(sender, _HERE, elapsed_ms)
+        replicated = self._replicated.take(1)[0] < self._settings.replica_share
+        further_ms = int(self._further_delays.take(1)[0])
         if arrives[0]:
-            first_ms = transmission.at_ms + int(delay_ms[0])
-            self._agenda.add(first_ms, partial(self._record, transmission))
-            if replicated and again[0]:
-                again_ms = first_ms + int(further_ms[0])
-                self._agenda.add(again_ms, partial(self._record, transmission))
+            record = partial(self._record, transmission)
+            first_ms = transmission.at_ms + int(delays_ms[0])
+            self._agenda.add(first_ms, record)
+            if replicated:
+                self._agenda.add(first_ms + further_ms, record)
 
     def _record(self, transmission: Transmission, now_ms: int) -> None:
         if not self._is_up(now_ms) or _any_holds(self._settings.deaf, self._at(now_ms)):
             return
         self._seq += 1
-        if self._losses.take(1)[0] >= self._settings.record_loss:
+        if self._kept.take(1)[0] >= self._settings.record_loss:
             name = self._settings.name
             at_ms = self._clock.reading(now_ms)
             self._log(Sighting(at_ms, name, self._seq, transmission))

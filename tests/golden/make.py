@@ -24,8 +24,8 @@ from sds_core.observer.dead_letter_view import (
 )
 from sds_core.observer.tap_view import TapDigest, TapView
 from sds_core.wire import Dialect
-from tests.support.channel import digest_of, running_clocks
-from tests.support.frames import START_MS, FrameFactory, Record
+from tests.support.channel import digest_of
+from tests.support.frames import START_MS, FrameFactory, Record, running_clocks
 
 BLOBS = Path(__file__).parent / "blobs"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sds_core.observer import blob
@@ -20,7 +20,7 @@ from sds_core.observer.digest import (
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.totals import ChannelTotals
 from sds_core.wire import Dialect, Frame, decode, encode
-from tests.support.frames import START_MS, FrameFactory, Record
+from tests.support.frames import START_MS, FrameFactory, Record, running_clocks
 
 START_LAMPORT = 100
 """L0 of a channel from `Channel.after_warm_up`, in both dialects."""
@@ -36,13 +36,6 @@ def _encoded(frame: Frame) -> bytes:
     return encode(frame)
 
 
-def running_clocks(records: Iterable[Record], clock_ms: int = 0) -> Iterator[int]:
-    """The channel's clock at each record, relative like the records' times."""
-    for record in records:
-        clock_ms = max(clock_ms, record.at)
-        yield clock_ms
-
-
 def digest_of(
     records: Iterable[tuple[Record, int]], first_offset: int = 0, partition: int = 0
 ) -> ChannelDigest:
@@ -55,8 +48,8 @@ def digest_of(
             START_MS + record.at,
             START_MS + clock_ms,
             record.observer,
-            record.seq,
-            record.waku_hash,
+            NO_SEQ if record.seq is None else record.seq,
+            NO_HASH if record.waku_hash is None else record.waku_hash,
         )
         digester.add(_decoded(value), value, arrival)
     return ChannelDigest.from_bytes(digester.finish().to_bytes())

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from sds_core.observer.digest import NO_HASH, NO_SEQ
 from sds_core.wire import BloomFilter, Dialect, Frame, HistoryEntry, encode
 
 START_MS = 1_750_000_000_000
@@ -26,15 +25,22 @@ class Record(NamedTuple):
         at: Record time in ms since `START_MS`.
         frame: The frame.
         observer: Tap id; empty if the record names none.
-        seq: The tap's number.
-        waku_hash: Fingerprint of the Waku message hash; `NO_HASH` if none.
+        seq: The tap's number; None if it gave none.
+        waku_hash: Fingerprint of the Waku message hash; None if there is none.
     """
 
     at: int
     frame: Frame
     observer: str = ""
-    seq: int = NO_SEQ
-    waku_hash: int = NO_HASH
+    seq: int | None = None
+    waku_hash: int | None = None
+
+
+def running_clocks(records: Iterable[Record], clock_ms: int = 0) -> Iterator[int]:
+    """The channel's clock at each record, relative like the records' times."""
+    for record in records:
+        clock_ms = max(clock_ms, record.at)
+        yield clock_ms
 
 
 def bloom(

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sds_core.wire import BloomError, BloomFilter, Dialect, FrameKind, encode
-from tests.support.channel import running_clocks
-from tests.support.frames import Record
+from tests.support.frames import Record, running_clocks
 
 BOUNDS_MS = [
     250, 500, 1_000, 2_500, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000,
@@ -145,7 +144,7 @@ class Reference:
         seen, numbers = [], set()
         for place, record in enumerate(records):
             number = (record.observer, record.seq)
-            if record.observer and record.seq >= 0 and number in numbers:
+            if record.observer and record.seq is not None and number in numbers:
                 continue
             numbers.add(number)
             seen.append(Seen(place, clocks[place], record))

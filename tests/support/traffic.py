@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from sds_core.observer.digest import NO_HASH, fingerprint
+from sds_core.observer.digest import fingerprint
 from sds_core.wire import BloomFilter, Dialect, Frame
 from tests.support.frames import Entry, FrameFactory, Record
 
@@ -218,7 +218,7 @@ class _Play:
         self.seqs[tap] += 1
         self.shown.add(frame.message_id)
         self.named.update(entry.message_id for entry in frame.causal_history)
-        hash_ = fingerprint(f"hash {self.broadcasts}") if self.scene.hashes else NO_HASH
+        hash_ = fingerprint(f"hash {self.broadcasts}") if self.scene.hashes else None
         return Record(at, frame, tap, self.seqs[tap], hash_)
 
     def mirror(self, step: Step, at: int, frame: Frame) -> None:

@@ -46,7 +46,7 @@ class Filter(NamedTuple):
         return float(-math.expm1(bits_drawn * math.log1p(-1 / m_bits))) ** k
 
 
-class Received:
+class ReceivedIds:
     """What one participant received or sent, in that order, and so its filter."""
 
     __slots__ = ("_begin", "_kept_ids", "_places", "_rollover_ids")
@@ -114,17 +114,17 @@ class Compositions:
         """Begin with participants who have received nothing."""
         self._profile_of = profile_of
         # By channel and participant.
-        self._received: dict[tuple[str, str], Received] = {}
+        self._received: dict[tuple[str, str], ReceivedIds] = {}
         # Content by channel, id, sender and lamport timestamp.
         self._content: dict[tuple[str, str, str, int], Composition] = {}
         # Every history that names an id shares one entry.
         self._named: dict[Named, Named] = {}
 
-    def received_by(self, channel_id: str, participant: str) -> Received:
+    def received_by(self, channel_id: str, participant: str) -> ReceivedIds:
         """Return what a participant has received so far in a channel."""
         received = self._received.get((channel_id, participant))
         if received is None:
-            received = Received(self._profile_of(channel_id, participant))
+            received = ReceivedIds(self._profile_of(channel_id, participant))
             self._received[channel_id, participant] = received
         return received
 

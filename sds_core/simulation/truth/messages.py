@@ -37,8 +37,8 @@ class Sending:
             "at_ms": self.at_ms,
             "by": self.by,
             "cause": self.cause.value,
-            "waku_hash": self.waku_hash,
             "seen_by": sorted(self.seen_by),
+            "waku_hash": self.waku_hash,
         }
 
 

@@ -22,9 +22,8 @@ from tests.support.channel import (
     Channel,
     assert_identities,
     digest_of,
-    running_clocks,
 )
-from tests.support.frames import START_MS, FrameFactory, Record
+from tests.support.frames import START_MS, FrameFactory, Record, running_clocks
 from tests.support.properties import CAREFUL
 from tests.support.reference import Reference
 from tests.support.traffic import LONG_PAUSES_MS, Scene, play, scenes

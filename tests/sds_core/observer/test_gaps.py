@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import pytest
 
-from sds_core.observer.digest import NO_SEQ
 from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.totals import BUCKETS_MS
 from sds_core.wire import Dialect
@@ -406,7 +405,7 @@ def test_requester_with_an_unusable_filter_shows_nothing(gap: Channel) -> None:
 @pytest.mark.parametrize("copy", ["duplicate", "replica"])
 def test_copy_of_a_record_names_no_sender(channel: Channel, copy: str) -> None:
     """Whatever stands in a further copy, also in the batch of its broadcast."""
-    numbers = ("tap", 1, 11) if copy == "duplicate" else ("", NO_SEQ, 11)
+    numbers = ("tap", 1, 11) if copy == "duplicate" else ("", None, 11)
     frames = channel.frames
     channel.take_records(
         [

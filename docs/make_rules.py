@@ -1,0 +1,248 @@
+"""Writes docs/rules.md from docs/rules/ and the tests: ``python -m docs.make_rules``.
+
+A test shows a rule by the marker ``@pytest.mark.rule("sds-send-1", ...)``: on a
+function, a class or a parameter, or as ``pytestmark`` of a class or module.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+PAGE = Path(__file__).with_name("rules.md")
+RULES = Path(__file__).with_name("rules")
+MUTATION = RULES / "mutation.toml"
+ROOT = PAGE.parents[1]
+TESTS = ROOT / "tests"
+
+_HEAD = """\
+# Rules
+
+Made from `docs/rules/` and the markers of the tests by `.venv/bin/python -m docs.make_rules`; do not edit it by hand.
+
+Every rule of the documents that a participant (`sds_core/message_channel`) follows, in our own words, and the tests that show it.
+MUST, SHOULD and MAY are those of RFC 2119; RULE is a statement without such a keyword, SUGGESTION advice.
+Rules with one number and different letters share one keyword of the document.
+Above each table stands how often each keyword occurs in that section of the document; a test compares.
+"""  # noqa: E501 - one sentence per line
+
+
+class Keyword(StrEnum):
+    """How strongly a document says something."""
+
+    MUST = "MUST"
+    MUST_NOT = "MUST NOT"
+    SHOULD = "SHOULD"
+    SHOULD_NOT = "SHOULD NOT"
+    MAY = "MAY"
+    RULE = "RULE"
+    SUGGESTION = "SUGGESTION"
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One rule of a document.
+
+    Attributes:
+        id: a number within its section, with a letter where rules share a keyword.
+        keyword: of the document.
+        text: one sentence in our own words.
+        note: where the document cannot be followed, or leaves a choice.
+        covered_by: why no test shows it; empty if tests do.
+    """
+
+    id: str
+    keyword: Keyword
+    text: str
+    note: str = ""
+    covered_by: str = ""
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One section of a document.
+
+    Attributes:
+        title: as in the document.
+        about: what was counted, where that is not plain.
+        counts: how often each keyword occurs in the document's text.
+        rules: in the document's order.
+    """
+
+    title: str
+    about: str = ""
+    counts: dict[Keyword, int]
+    rules: tuple[Rule, ...] = msgspec.field(name="rule")
+
+    def counted(self) -> Counter[Keyword]:
+        """How often each keyword occurs in the rules; shared ones count once."""
+        return Counter(dict((_number(r.id), r.keyword) for r in self.rules).values())
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The rules of one document."""
+
+    title: str
+    about: str
+    sections: tuple[Section, ...] = msgspec.field(name="section")
+
+
+class Mutation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Result of mutation testing the participant: numbers of mutants.
+
+    Attributes:
+        killed: a test failed.
+        survived: no test noticed.
+        timeout: stopped by the time limit, which counts as found.
+        command: that was run.
+        date: of the run, as in 2026-01-31.
+    """
+
+    killed: int
+    survived: int
+    timeout: int
+    command: str
+    date: str
+
+
+class Marker(NamedTuple):
+    """A rule named by a test.
+
+    Attributes:
+        rule_id: as the marker names it.
+        file: of the test, relative to the repository, with slashes.
+        test: function, class or method; empty for a whole file.
+    """
+
+    rule_id: str
+    file: str
+    test: str
+
+
+def documents() -> tuple[Document, ...]:
+    """Both documents, SDS first.
+
+    Raises:
+        msgspec.ValidationError: a file does not have the fields above.
+    """
+    return tuple(
+        msgspec.toml.decode((RULES / name).read_bytes(), type=Document)
+        for name in ("sds.toml", "sds-r.toml")
+    )
+
+
+def mutation() -> Mutation | None:
+    """The last run of mutation testing, if there was one."""
+    if not MUTATION.exists():
+        return None
+    return msgspec.toml.decode(MUTATION.read_bytes(), type=Mutation)
+
+
+def markers(tests: Path = TESTS) -> list[Marker]:
+    """Every rule that a test below a directory names, by file and line.
+
+    Raises:
+        ValueError: a marker whose arguments are no texts, or that marks no test.
+    """
+    found = []
+    for path in sorted(tests.rglob("*.py")):
+        file = path.relative_to(tests.parent).as_posix()
+        tree = ast.parse(path.read_text(encoding="utf-8"), file)
+        found += [Marker(rule_id, file, test) for rule_id, test in _named(tree, "")]
+    return found
+
+
+def _named(scope: ast.Module | ast.ClassDef, name: str) -> Iterator[tuple[str, str]]:
+    """The rule ids in a module or class, each with the name of its test."""
+    within = f"{name}." if name else ""
+    for node in scope.body:
+        if isinstance(node, ast.Assign):
+            target = node.targets[0]
+            if isinstance(target, ast.Name) and target.id == "pytestmark":
+                yield from ((rule_id, name) for rule_id in _ids(node.value))
+            # How a state machine's TestCase is marked.
+            if isinstance(target, ast.Attribute) and target.attr == "pytestmark":
+                test = within + ast.unparse(target.value)
+                yield from ((rule_id, test) for rule_id in _ids(node.value))
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            test = within + node.name
+            ids = [i for decorator in node.decorator_list for i in _ids(decorator)]
+            kind = "Test" if isinstance(node, ast.ClassDef) else "test_"
+            if ids and not node.name.startswith(kind):
+                msg = f"{test} is marked with rules but is no test"
+                raise ValueError(msg)
+            yield from ((rule_id, test) for rule_id in ids)
+            if isinstance(node, ast.ClassDef):
+                yield from _named(node, test)
+
+
+def _ids(expression: ast.expr) -> Iterator[str]:
+    """The arguments of every ``pytest.mark.rule(...)`` in an expression."""
+    for node in ast.walk(expression):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.rule":
+            for argument in node.args:
+                match argument:
+                    case ast.Constant(value=str(rule_id)):
+                        yield rule_id
+                    case _:
+                        msg = f"line {node.lineno}: rule ids are written out as texts"
+                        raise ValueError(msg)
+
+
+def page() -> str:
+    """The page as it must be."""
+    tests: dict[str, list[str]] = {}
+    for rule_id, file, test in markers():
+        name = test or Path(file).name
+        tests.setdefault(rule_id, []).append(f"[{name}](../{file})")
+    parts = [_HEAD]
+    if run := mutation():
+        parts.append(mutation_sentence(run))
+    for document in documents():
+        parts.append(f"## {document.title}\n\n{document.about}\n")
+        parts += (_section(section, tests) for section in document.sections)
+    return "\n".join(parts)
+
+
+def mutation_sentence(run: Mutation) -> str:
+    """What the page says of a run of mutation testing."""
+    found = run.killed + run.timeout
+    every = found + run.survived
+    return (
+        f"Mutation testing on {run.date} (`{run.command}`): {found / every:.0%} of "
+        f"{every:,} mutants were found, {run.killed:,} by a failing test and "
+        f"{run.timeout:,} by the time limit.\n"
+    )
+
+
+def _section(section: Section, tests: dict[str, list[str]]) -> str:
+    counts = ", ".join(f"{word} {count}" for word, count in section.counts.items())
+    about = f"\n{section.about}" if section.about else ""
+    rows = "\n".join(
+        f"| `{rule.id}` | {rule.keyword} | {rule.text} | {rule.note} "
+        f"| {rule.covered_by or '<br>'.join(tests.get(rule.id, ()))} |"
+        for rule in section.rules
+    )
+    return (
+        f"### {section.title}\n\nIn the document: {counts}.{about}\n\n"
+        f"| id | keyword | rule | note | tests |\n|---|---|---|---|---|\n{rows}\n"
+    )
+
+
+def _number(rule_id: str) -> str:
+    """An id without the letter of rules that share a keyword."""
+    return re.sub(r"(?<=\d)[a-z]$", "", rule_id)
+
+
+def main() -> None:
+    """Write the page anew."""
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,422 @@
+"""Participants of many channels on one network, in virtual time.
+
+The participants are those of `sds_core.message_channel`, driven as an application
+drives them: by what they send, what arrives and `next_deadline_ms`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from random import Random
+
+import numpy as np
+
+from sds_core.message_channel.channel import MessageChannel
+from sds_core.message_channel.events import Broadcast, Cause, Step
+from sds_core.message_channel.profile import Profile
+from sds_core.simulation.agenda import Agenda
+from sds_core.simulation.attendance import Attendance
+from sds_core.simulation.clock import Clock
+from sds_core.simulation.links import Indices
+from sds_core.simulation.log import (
+    Arrival,
+    Entry,
+    Happening,
+    Presence,
+    Transmission,
+)
+from sds_core.simulation.network import Network
+from sds_core.simulation.profile_share import ProfileShare
+from sds_core.simulation.scenario import ChannelGroup, LostTail, Scenario
+from sds_core.simulation.streams import Streams
+from sds_core.simulation.tap import Tap
+from sds_core.simulation.traffic import occasions
+from sds_core.simulation.waku import META, PUBSUB_TOPIC, content_topic, message_hash
+from sds_core.wire import decode
+
+_CONTENT = Cause.CONTENT
+_NANOSECONDS_PER_MS = 1_000_000
+_NEVER_MS = 1 << 62
+
+
+def simulate(scenario: Scenario, seed: int, start_ms: int) -> Iterator[Entry]:
+    """Yield everything that happens, in order of the simulation's time.
+
+    The same arguments give the same entries. Nothing is kept of what was yielded but
+    what the participants themselves remember.
+
+    Args:
+        scenario: what happens.
+        seed: decides what the scenario leaves to chance.
+        start_ms: when it begins, Unix ms.
+    """
+    yield from _Simulation(scenario, seed, start_ms).run()
+
+
+@dataclass(slots=True, eq=False)
+class _Member:
+    """One participant in one channel.
+
+    Attributes:
+        index: of the participant in the population.
+        position: among the channel's members.
+        participant: its id.
+        channel: where.
+        clock: the participant's.
+        profile: its behaviour.
+        random: its chance.
+        sds: its state; None before it comes, and while it is a snapshot.
+        snapshot: the state while it is away, if that is what it returns with.
+        present: whether it is there.
+        gone: whether it is never to return.
+        wake_ms: when it is to be called next.
+        wake_reading_ms: what its clock says then.
+    """
+
+    index: int
+    position: int
+    participant: str
+    channel: _Channel
+    clock: Clock
+    profile: Profile
+    random: Random
+    sds: MessageChannel | None = None
+    snapshot: bytes = b""
+    present: bool = False
+    gone: bool = False
+    wake_ms: int = _NEVER_MS
+    wake_reading_ms: int = _NEVER_MS
+
+
+@dataclass(slots=True, eq=False)
+class _Channel:
+    """One channel.
+
+    Attributes:
+        channel_id: names it.
+        group: what it is like.
+        content_topic: where it is sent.
+        occasions: when there is one to speak, ms since the start.
+        speakers: decides who does.
+        contents: decides what is said.
+        members: the participants.
+        indices: the index of each in the population.
+    """
+
+    channel_id: str
+    group: ChannelGroup
+    content_topic: str
+    occasions: Iterator[int]
+    speakers: Random
+    contents: Random
+    members: list[_Member] = field(default_factory=list)
+    indices: Indices = field(default_factory=lambda: np.zeros(0, np.intp))
+
+
+class _Simulation:
+    def __init__(self, scenario: Scenario, seed: int, start_ms: int) -> None:
+        self._scenario = scenario
+        self._start_ms = start_ms
+        self._talk_end_ms = start_ms + scenario.duration_ms
+        self._streams = streams = Streams(seed)
+        self._agenda = Agenda()
+        self._news: list[Entry] = []
+        self._log = self._news.append
+        self._network = Network(scenario, streams)
+        self._transmissions = 0
+        self._lost_tails: dict[str, LostTail] = {}
+        count = scenario.participants
+        self._taps = [
+            Tap(tap, count, start_ms, streams, self._agenda, self._log)
+            for tap in scenario.taps
+        ]
+        self._names = [f"participant-{index + 1:03}" for index in range(count)]
+        self._clocks = [
+            Clock.drawn(start_ms, scenario.clocks, streams.scalar("clock", name))
+            for name in self._names
+        ]
+        self._memberships: list[list[_Member]] = [[] for _ in range(count)]
+        # Before anybody speaks, so that those who come at the start are there.
+        attendance = Attendance(scenario, streams)
+        for index in range(count):
+            self._plan_change(index, attendance.changes(index))
+        for group in scenario.channels:
+            for channel_id in group.channel_ids():
+                channel = self._open(group, channel_id)
+                self._plan_occasion(channel)
+                if group.lost_tail is not None:
+                    tail = partial(self._send_tail, channel, group.lost_tail)
+                    self._agenda.add(self._talk_end_ms, tail)
+
+    def run(self) -> Iterator[Entry]:
+        """Do all that is due until the end."""
+        news = self._news
+        end_ms = self._start_ms + self._scenario.total_ms
+        for now_ms, action in self._agenda.until(end_ms):
+            action(now_ms)
+            if news:
+                yield from news
+                news.clear()
+
+    # -- the cast
+
+    def _open(self, group: ChannelGroup, channel_id: str) -> _Channel:
+        scenario, streams = self._scenario, self._streams
+        count = group.participants or scenario.participants
+        drawn = streams.scalar("members", channel_id)
+        indices = drawn.sample(range(scenario.participants), count)
+        channel = _Channel(
+            channel_id,
+            group,
+            content_topic(channel_id),
+            occasions(
+                group.traffic,
+                count,
+                scenario.duration_ms,
+                streams.scalar("traffic", channel_id),
+            ),
+            streams.scalar("speakers", channel_id),
+            streams.scalar("content", channel_id),
+        )
+        profiles = _shared_out(group.profiles or scenario.profiles, count)
+        for position, index in enumerate(indices):
+            name = self._names[index]
+            member = _Member(
+                index,
+                position,
+                name,
+                channel,
+                self._clocks[index],
+                profiles[position],
+                streams.scalar("participant", name, channel_id),
+            )
+            channel.members.append(member)
+            self._memberships[index].append(member)
+        channel.indices = np.array(indices, np.intp)
+        return channel
+
+    def _plan_change(self, index: int, changes: Iterator[tuple[int, bool]]) -> None:
+        for elapsed_ms, present in changes:
+            change = partial(self._change, index, changes, present)
+            self._agenda.add(self._start_ms + elapsed_ms, change)
+            return
+
+    def _change(
+        self,
+        index: int,
+        changes: Iterator[tuple[int, bool]],
+        present: bool,
+        now_ms: int,
+    ) -> None:
+        for member in self._memberships[index]:
+            if present:
+                self._come(member, now_ms)
+            else:
+                self._leave(member, now_ms)
+        self._plan_change(index, changes)
+
+    def _come(self, member: _Member, now_ms: int) -> None:
+        if member.gone:
+            return
+        if member.snapshot:
+            member.sds = MessageChannel.restore(
+                member.snapshot, random=member.random, profile=member.profile
+            )
+            member.snapshot = b""
+        elif member.sds is None:
+            member.sds = MessageChannel(
+                member.channel.channel_id,
+                member.participant,
+                now_ms=member.clock.reading(now_ms),
+                random=member.random,
+                profile=member.profile,
+            )
+        self._set_present(member, now_ms, present=True)
+        self._plan_wake(member, member.sds, now_ms)
+
+    def _leave(self, member: _Member, now_ms: int) -> None:
+        if not member.present or member.sds is None:
+            return
+        absences = self._scenario.churn.absences
+        if absences is not None and absences.state == "restored":
+            member.snapshot = member.sds.snapshot()
+            member.sds = None
+        member.wake_ms = member.wake_reading_ms = _NEVER_MS
+        self._set_present(member, now_ms, present=False)
+
+    def _set_present(self, member: _Member, now_ms: int, *, present: bool) -> None:
+        member.present = present
+        channel_id = member.channel.channel_id
+        self._log(Presence(now_ms, channel_id, member.participant, present))
+
+    # -- traffic
+
+    def _plan_occasion(self, channel: _Channel) -> None:
+        for elapsed_ms in channel.occasions:
+            self._agenda.add(self._start_ms + elapsed_ms, partial(self._speak, channel))
+            return
+
+    def _speak(self, channel: _Channel, now_ms: int) -> None:
+        self._plan_occasion(channel)
+        traffic = channel.group.traffic
+        candidates = channel.members
+        if traffic.per == "channel":
+            candidates = [member for member in candidates if member.present]
+        drawn = channel.speakers.random()
+        if candidates:
+            speaker = candidates[int(drawn * len(candidates))]
+            for message in range(traffic.burst):
+                at_ms = now_ms + message * traffic.burst_spacing_ms
+                if at_ms < self._talk_end_ms:
+                    self._agenda.add(at_ms, partial(self._say, speaker))
+
+    def _say(self, member: _Member, now_ms: int) -> None:
+        if not member.present or member.sds is None:
+            return
+        channel = member.channel
+        ephemeral = channel.contents.random() < channel.group.traffic.ephemeral_share
+        content = self._content(channel)
+        reading_ms = member.clock.reading(now_ms)
+        if ephemeral:
+            step = member.sds.send_ephemeral(content, reading_ms)
+        else:
+            step = member.sds.send(content, reading_ms)
+        self._follow(member, member.sds, step, now_ms)
+
+    def _send_tail(self, channel: _Channel, tail: LostTail, now_ms: int) -> None:
+        candidates = [member for member in channel.members if member.present]
+        if not candidates:
+            return
+        member = channel.speakers.choice(candidates)
+        for _ in range(tail.messages):
+            if member.sds is not None:
+                content = self._content(channel)
+                step = member.sds.send(content, member.clock.reading(now_ms))
+                for broadcast in step.broadcasts:
+                    self._lost_tails[broadcast.message_id] = tail
+                self._follow(member, member.sds, step, now_ms)
+        if tail.sender_leaves:
+            member.gone = True
+            self._leave(member, now_ms)
+
+    def _content(self, channel: _Channel) -> bytes:
+        traffic = channel.group.traffic
+        least, most = traffic.payload_least_bytes, traffic.payload_most_bytes
+        return channel.contents.randbytes(channel.contents.randint(least, most))
+
+    # -- participants and the network
+
+    def _follow(
+        self, member: _Member, sds: MessageChannel, step: Step, now_ms: int
+    ) -> None:
+        """Do what a step asks for."""
+        channel_id, participant = member.channel.channel_id, member.participant
+        for event in step.events:
+            self._log(Happening(now_ms, channel_id, participant, event))
+        for broadcast in step.broadcasts:
+            self._transmit(member, sds, broadcast, now_ms)
+        if sds.next_deadline_ms < member.wake_reading_ms:
+            self._plan_wake(member, sds, now_ms)
+
+    def _transmit(
+        self, member: _Member, sds: MessageChannel, broadcast: Broadcast, now_ms: int
+    ) -> None:
+        channel = member.channel
+        value = broadcast.value
+        number = self._transmissions
+        self._transmissions += 1
+        # Two do not send in the same ns, so that no two hashes are equal.
+        timestamp_ns = (
+            member.clock.reading(now_ms) * _NANOSECONDS_PER_MS
+            + number % _NANOSECONDS_PER_MS
+        )
+        hashed = message_hash(
+            PUBSUB_TOPIC, value, channel.content_topic, META, timestamp_ns
+        )
+        transmission = Transmission(
+            number,
+            now_ms,
+            channel.channel_id,
+            member.participant,
+            broadcast.cause,
+            # Plain values, as every receiver reads them.
+            decode(value).detached(),
+            value,
+            f"0x{hashed.hex()}",
+            timestamp_ns,
+        )
+        self._log(transmission)
+        if broadcast.cause is _CONTENT:
+            sds.note_retrieval_hint(broadcast.message_id, hashed)
+        elapsed_ms = now_ms - self._start_ms
+        arrives, delays_ms = self._network.carry(
+            member.index, channel.indices, elapsed_ms
+        )
+        lost_tail = self._lost_tails.get(broadcast.message_id)
+        if lost_tail is None:
+            arrives[member.position] = False
+            positions = arrives.nonzero()[0]
+            members = channel.members
+            plan = self._agenda.add
+            for position, at_ms in zip(
+                positions.tolist(),
+                (delays_ms[positions] + now_ms).tolist(),
+                strict=True,
+            ):
+                receiver = members[position]
+                plan(at_ms, partial(self._arrive, receiver, transmission, hashed))
+        if (lost_tail is None or lost_tail.seen_by_taps) and (
+            self._network.reaches_taps(member.index, elapsed_ms)
+        ):
+            for tap in self._taps:
+                tap.listen(member.index, transmission)
+
+    def _arrive(
+        self, member: _Member, transmission: Transmission, hashed: bytes, now_ms: int
+    ) -> None:
+        sds = member.sds
+        if sds is None or not member.present:
+            return
+        self._log(Arrival(now_ms, member.participant, transmission))
+        step = sds.receive_frame(
+            transmission.frame,
+            transmission.value,
+            member.clock.reading(now_ms),
+            retrieval_hint=hashed,
+        )
+        self._follow(member, sds, step, now_ms)
+
+    def _plan_wake(self, member: _Member, sds: MessageChannel, now_ms: int) -> None:
+        due_ms = max(now_ms + 1, member.clock.time_of(sds.next_deadline_ms))
+        member.wake_ms = due_ms
+        member.wake_reading_ms = member.clock.reading(due_ms)
+        self._agenda.add(due_ms, partial(self._wake, member))
+
+    def _wake(self, member: _Member, now_ms: int) -> None:
+        sds = member.sds
+        # Else it was planned anew meanwhile, for an earlier time.
+        if sds is None or not member.present or member.wake_ms != now_ms:
+            return
+        member.wake_ms = member.wake_reading_ms = _NEVER_MS
+        reading_ms = member.clock.reading(now_ms)
+        if sds.next_deadline_ms <= reading_ms:
+            self._follow(member, sds, sds.advance(reading_ms), now_ms)
+        if member.wake_ms == _NEVER_MS:
+            self._plan_wake(member, sds, now_ms)
+
+
+def _shared_out(shares: tuple[ProfileShare, ...], count: int) -> list[Profile]:
+    """Return a profile for each of `count`, as near to the shares as can be.
+
+    Who they go to is drawn where the members are.
+    """
+    total = sum(one.share for one in shares)
+    profiles: list[Profile] = []
+    sum_so_far = 0.0
+    for one in shares:
+        sum_so_far += one.share
+        until = round(sum_so_far / total * count)
+        profiles += [one.profile()] * (until - len(profiles))
+    return profiles

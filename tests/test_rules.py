@@ -1,0 +1,198 @@
+"""The table of rules: every rule counted, shown by a test, and on the page."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from docs import make_rules
+from docs.make_rules import Marker, Mutation, Rule, Section
+from sds_core.message_channel import Profile
+
+DOCUMENTS = make_rules.documents()
+SECTIONS = [section for document in DOCUMENTS for section in document.sections]
+RULES = [rule for section in SECTIONS for rule in section.rules]
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.title)
+def test_rules_of_a_section_have_all_keywords_of_the_document(
+    section: Section,
+) -> None:
+    """None is left out: the keywords add up to those counted in the document."""
+    assert section.counted() == section.counts
+
+
+def test_rules_that_share_a_keyword_count_once() -> None:
+    """Only the number tells rules apart, not the letter."""
+    rules = (
+        Rule(id="x-1a", keyword=make_rules.Keyword.MUST, text="One."),
+        Rule(id="x-1b", keyword=make_rules.Keyword.MUST, text="Another."),
+        Rule(id="x-2", keyword=make_rules.Keyword.MAY, text="A third."),
+    )
+    section = Section(title="X", counts={}, rules=rules)
+    assert section.counted() == {"MUST": 1, "MAY": 1}
+
+
+def test_rules_that_share_a_number_share_the_keyword() -> None:
+    """One occurrence of a keyword in the document is one keyword here."""
+    keywords: dict[str, set[str]] = {}
+    for rule in RULES:
+        number = re.sub(r"(?<=\d)[a-z]$", "", rule.id)
+        keywords.setdefault(number, set()).add(rule.keyword)
+    assert {n: k for n, k in keywords.items() if len(k) > 1} == {}
+
+
+def test_ids_of_rules_are_unique() -> None:
+    """An id names one rule."""
+    assert [i for i, count in Counter(r.id for r in RULES).items() if count > 1] == []
+
+
+def test_every_rule_is_shown_by_a_test() -> None:
+    """A rule without a marker needs a reason in the file of rules."""
+    named = {marker.rule_id for marker in make_rules.markers()}
+    assert [r.id for r in RULES if not r.covered_by and r.id not in named] == []
+
+
+def test_no_rule_has_both_tests_and_a_reason_for_none() -> None:
+    """A reason that tests have outrun goes."""
+    named = {marker.rule_id for marker in make_rules.markers()}
+    assert [r.id for r in RULES if r.covered_by and r.id in named] == []
+
+
+def test_markers_name_rules_that_exist() -> None:
+    """A misspelt id would show nothing."""
+    known = {rule.id for rule in RULES}
+    assert [
+        marker for marker in make_rules.markers() if marker.rule_id not in known
+    ] == []
+
+
+def test_options_named_in_notes_exist() -> None:
+    """A note sends readers to an option by its name."""
+    named = {
+        option
+        for rule in RULES
+        for option in re.findall(r"`Profile\.(\w+)", f"{rule.text} {rule.note}")
+    }
+    assert sorted(option for option in named if not hasattr(Profile, option)) == []
+
+
+def test_table_of_rules_is_up_to_date() -> None:
+    """Who changes a rule or a marker runs ``python -m docs.make_rules``."""
+    assert make_rules.PAGE.read_text(encoding="utf-8") == make_rules.page()
+
+
+def found_in(directory: Path, program: str) -> list[Marker]:
+    """The markers of one file of tests."""
+    tests = directory / "tests" / "sub"
+    tests.mkdir(parents=True)
+    (tests / "test_sample.py").write_text(program)
+    return make_rules.markers(directory / "tests")
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("@pytest.mark.rule('a-1', 'a-2')\ndef test_x(): ...", ["test_x"] * 2),
+        (
+            "@pytest.mark.slow\n@pytest.mark.rule('a-1')\n"
+            "@pytest.mark.rule('a-2')\nasync def test_x(): ...",
+            ["test_x"] * 2,
+        ),
+        (
+            "@pytest.mark.rule('a-1')\nclass TestX:\n"
+            "    @pytest.mark.rule('a-2')\n    def test_y(self): ...",
+            ["TestX", "TestX.test_y"],
+        ),
+        (
+            "class TestX:\n    pytestmark = pytest.mark.rule('a-1', 'a-2')",
+            ["TestX"] * 2,
+        ),
+        (
+            "pytestmark = [pytest.mark.slow, pytest.mark.rule('a-1', 'a-2')]",
+            [""] * 2,
+        ),
+        (
+            "TestX = Machine.TestCase\n"
+            "TestX.pytestmark = [pytest.mark.rule('a-1', 'a-2')]",
+            ["TestX"] * 2,
+        ),
+        (
+            "@pytest.mark.parametrize('x', [\n"
+            "    pytest.param(1, marks=pytest.mark.rule('a-1')),\n"
+            "    pytest.param(2, marks=[pytest.mark.rule('a-2')]),\n"
+            "])\ndef test_x(x): ...",
+            ["test_x"] * 2,
+        ),
+    ],
+    ids=["function", "several", "class", "in class", "file", "assigned", "parameter"],
+)
+def test_markers_are_found_wherever_pytest_takes_them(
+    tmp_path: Path, program: str, expected: list[str]
+) -> None:
+    """Each marker gives its rules, with the test and the file."""
+    file = "tests/sub/test_sample.py"
+    assert found_in(tmp_path, program) == [
+        Marker("a-1", file, expected[0]),
+        Marker("a-2", file, expected[1]),
+    ]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "@pytest.mark.slow('a-1')\ndef test_x(): ...",
+        "def test_x():\n    'pytest.mark.rule(\"a-1\")'",
+        "@rule(target=a)\ndef step(self): ...",
+    ],
+    ids=["other marker", "text", "hypothesis"],
+)
+def test_what_is_no_marker_names_no_rule(tmp_path: Path, program: str) -> None:
+    """Only calls of pytest.mark.rule count."""
+    assert found_in(tmp_path, program) == []
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ("@pytest.mark.rule('a-1')\ndef helper(): ...", "helper is marked"),
+        ("@pytest.mark.rule('a-1')\nclass Helper: ...", "Helper is marked"),
+        ("@pytest.mark.rule(*IDS)\ndef test_x(): ...", "written out"),
+        ("@pytest.mark.rule(1)\ndef test_x(): ...", "written out"),
+    ],
+    ids=["function", "class", "variable", "number"],
+)
+def test_markers_that_show_nothing_are_refused(
+    tmp_path: Path, program: str, message: str
+) -> None:
+    """A marker off a test, or without a text, would count for nothing unseen."""
+    with pytest.raises(ValueError, match=message):
+        found_in(tmp_path, program)
+
+
+def test_result_of_mutation_testing_counts_the_time_limit_as_found() -> None:
+    """The percentage is of all mutants that were run."""
+    run = Mutation(
+        killed=1200, survived=300, timeout=100, command="mutate", date="2026-01-31"
+    )
+    assert make_rules.mutation_sentence(run) == (
+        "Mutation testing on 2026-01-31 (`mutate`): 81% of 1,600 mutants were found, "
+        "1,200 by a failing test and 100 by the time limit.\n"
+    )
+
+
+def test_page_says_nothing_of_mutation_testing_without_a_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sentence comes and goes with its file."""
+    result = tmp_path / "mutation.toml"
+    monkeypatch.setattr(make_rules, "MUTATION", result)
+    assert "Mutation testing" not in make_rules.page()
+    result.write_text(
+        "killed = 8\nsurvived = 2\ntimeout = 0\n"
+        "command = 'mutate'\ndate = '2026-01-31'\n"
+    )
+    assert "Mutation testing on 2026-01-31 (`mutate`): 80% of 10" in make_rules.page()
