@@ -202,6 +202,23 @@ def _spec(**fields: object) -> bytes:
     return SdsMessage(sender_id="s", **fields).SerializeToString()  # type: ignore[arg-type]
 
 
+def test_participant_example_prints_what_the_page_says() -> None:
+    """It has at most fifteen lines of code."""
+    page = ROOT / "docs/participant.md"
+    (example,) = blocks(page, "python")
+    (output,) = blocks(page, "text")
+    assert len([line for line in example.splitlines() if line.strip()]) <= 15
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", example],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == output.strip()
+
+
 @pytest.mark.kafka
 def test_producer_example_writes_what_the_monitor_reads(tmp_path: Path) -> None:
     """The example of records.md runs as it stands, and its records are accepted."""

@@ -22,6 +22,15 @@ KEEP_FOR_EVER = MappingProxyType({"retention.ms": "-1"})
 their records otherwise."""
 
 
+def ensure_frames_topic(settings: KafkaSettings, partitions: int) -> bool:
+    """Make the topic of frames, for records of any age, unless it is there.
+
+    Raises:
+        KafkaUnreachable: No broker answered.
+    """
+    return ensure_topic(settings, settings.topic, partitions, KEEP_FOR_EVER)
+
+
 def ensure_topic(
     settings: KafkaSettings,
     topic: str,

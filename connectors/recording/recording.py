@@ -4,35 +4,18 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
+
+from connectors.kafka.producer import TopicRecord
 
 _FRAMES = "recorded.jsonl.xz"
 _TRUTH = "recorded.truth.json"
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedRecord:
-    """One Kafka record of a recording.
-
-    Attributes:
-        partition: Kafka partition.
-        timestamp_ms: When the tap received the frame, Unix ms.
-        key: Channel id; None for heartbeats.
-        value: The frame as on the wire; empty for heartbeats.
-        headers: As the contract says.
-    """
-
-    partition: int
-    timestamp_ms: int
-    key: bytes | None
-    value: bytes
-    headers: tuple[tuple[str, bytes], ...]
-
-
-def load_recording() -> list[RecordedRecord]:
+def load_recording() -> list[TopicRecord]:
     """The records in order of time."""
     packed = files(__package__).joinpath(_FRAMES)
     with packed.open("rb") as raw, lzma.open(raw, "rt") as lines:
@@ -46,29 +29,12 @@ def load_truth() -> dict[str, Any]:
     return truth
 
 
-def restamped(
-    records: Iterable[RecordedRecord], end_ms: int
-) -> Iterator[RecordedRecord]:
+def restamped(records: Iterable[TopicRecord], end_ms: int) -> Iterator[TopicRecord]:
     """The same records, moved in time so that the last lies at `end_ms`."""
     records = list(records)
     shift_ms = end_ms - max(record.timestamp_ms for record in records)
     for record in records:
         yield replace(record, timestamp_ms=record.timestamp_ms + shift_ms)
-
-
-def opening_of(records: Sequence[RecordedRecord]) -> int:
-    """How many records it takes until each partition has one."""
-    seen: set[int] = set()
-    for count, record in enumerate(records, 1):
-        seen.add(record.partition)
-        if len(seen) == partitions_of(records):
-            return count
-    return len(records)
-
-
-def partitions_of(records: Iterable[RecordedRecord]) -> int:
-    """How many partitions the topic needs."""
-    return 1 + max(record.partition for record in records)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +102,8 @@ def _at(figures: Any, path: str) -> Any:
     return figures
 
 
-def _parsed(line: Mapping[str, Any]) -> RecordedRecord:
-    return RecordedRecord(
+def _parsed(line: Mapping[str, Any]) -> TopicRecord:
+    return TopicRecord(
         line["partition"],
         line["timestamp_ms"],
         None if line["key"] is None else line["key"].encode(),

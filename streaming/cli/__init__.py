@@ -25,6 +25,7 @@ UNREACHABLE = 3
 
 _COMMANDS = {
     "demo": "Everything on this machine, ending with truth beside findings.",
+    "simulate": "Simulated participants on a lossy network, mirrored into Kafka.",
     "broker": "The embedded Kafka broker, in the foreground.",
     "run": "The monitor.",
 }

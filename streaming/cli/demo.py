@@ -5,10 +5,10 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from rich.console import Console
@@ -16,26 +16,36 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from connectors.kafka.broker import EmbeddedBroker
+from connectors.kafka.producer import (
+    TopicRecord,
+    opening_of,
+    partitions_of,
+    write,
+)
 from connectors.kafka.settings import KafkaSettings
-from connectors.recording.player import make_topic, play
+from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import (
     Comparison,
-    RecordedRecord,
     compare,
     load_recording,
     load_truth,
-    opening_of,
     restamped,
 )
+from connectors.simulator.library import scenario_names
+from connectors.simulator.records import simulated_records
 from connectors.web.server import PortInUse
-from streaming.cli.run import as_click_error, served, wall_ms, write_report
+from sds_core.simulation.truth import Truth
+from streaming.cli.output import wall_ms
+from streaming.cli.run import as_click_error, served, write_report
 from streaming.cli.settings import config_option, setting
 from streaming.cli.signals import end_requested
+from streaming.cli.simulate import read_scenario
 from streaming.query import Job, JobFailed, JobSettings, running_job
 from streaming.session import SessionSettings, make_session
 from streaming.source import SourceSettings
 
-_SCENARIOS = ("recorded",)
+_RECORDED = "recorded"
+_PARTITIONS = 4
 _PATIENCE_S = 120
 """What the job may take beyond the playing before the demo gives up, seconds."""
 
@@ -44,9 +54,12 @@ _PATIENCE_S = 120
 @config_option
 @setting(
     "--scenario",
-    type=click.Choice(_SCENARIOS),
-    default="recorded",
-    help="Traffic to play: 'recorded' is of real @waku/sds participants.",
+    default=_RECORDED,
+    help="Traffic to play: 'recorded' is of real @waku/sds participants; simulated "
+    f"are {', '.join(scenario_names())}, or a TOML file.",
+)
+@setting(
+    "--seed", type=click.IntRange(0), help="Decides all chance of a simulation.  [1]"
 )
 @setting(
     "--duration",
@@ -68,6 +81,7 @@ _PATIENCE_S = 120
 @setting("--keep", is_flag=True, help="Keep the page up at the end, until Ctrl-C.")
 def command(
     scenario: str,
+    seed: int | None,
     duration: float,
     report: Path | None,
     metrics_port: int,
@@ -79,18 +93,19 @@ def command(
     1 if they differ.
     """
     console = Console()
-    records = list(restamped(load_recording(), end_ms=wall_ms()))
+    traffic = _recorded(seed) if scenario == _RECORDED else _simulated(scenario, seed)
+    records = traffic.records
     with (
         tempfile.TemporaryDirectory(prefix="sds-monitor-demo-") as directory,
         EmbeddedBroker() as broker,
     ):
         console.print(f"Kafka listens on {broker.bootstrap}")
         kafka = KafkaSettings(broker.bootstrap)
-        make_topic(records, kafka)
+        ensure_frames_topic(kafka, partitions_of(records))
         # A partition without any record yet does not hold the clock back. Played
         # faster than life, its first one would come late.
         opening = opening_of(records)
-        play(records[:opening], kafka)
+        write(records[:opening], kafka)
         settings = JobSettings(
             SourceSettings(kafka), Path(directory) / "checkpoint", trigger_s=0.5
         )
@@ -108,7 +123,9 @@ def command(
                 found = job.report(wall_ms())
                 if report is not None:
                     write_report(job, report)
-                same = _show(console, list(compare(load_truth(), found)))
+                same = _show(
+                    console, traffic.title, list(compare(traffic.truth, found))
+                )
                 if keep:
                     console.print("the page stays up until Ctrl-C")
                     while not (ending.is_set() or job.wait(1.0)):
@@ -124,10 +141,48 @@ def command(
         raise click.exceptions.Exit(1)
 
 
+class _Traffic(NamedTuple):
+    """What is played.
+
+    Attributes:
+        title: What it is.
+        records: About in order of time, the last at about now.
+        truth: What a correct monitor finds in it.
+    """
+
+    title: str
+    records: Sequence[TopicRecord]
+    truth: Mapping[str, Any]
+
+
+def _recorded(seed: int | None) -> _Traffic:
+    if seed is not None:
+        message = "--seed: a recording leaves nothing to chance; take a --scenario"
+        raise click.UsageError(message)
+    return _Traffic(
+        "Recording of real SDS traffic",
+        list(restamped(load_recording(), end_ms=wall_ms())),
+        load_truth(),
+    )
+
+
+def _simulated(name: str, seed: int | None) -> _Traffic:
+    scenario = read_scenario(name)
+    seed = 1 if seed is None else seed
+    truth = Truth(scenario.name, seed)
+    start_ms = wall_ms() - scenario.total_ms
+    records = list(simulated_records(scenario, seed, start_ms, _PARTITIONS, truth))
+    if not records:
+        message = f"scenario {scenario.name} gives no records to play"
+        raise click.UsageError(message)
+    title = f"Simulated scenario {scenario.name}, seed {seed}"
+    return _Traffic(title, records, truth.document())
+
+
 def _play(
     console: Console,
     job: Job,
-    records: Sequence[RecordedRecord],
+    records: Sequence[TopicRecord],
     opening: int,
     duration_s: float,
     ending: threading.Event,
@@ -135,8 +190,10 @@ def _play(
     """Play the rest and follow the job until it is through, or the event."""
     kafka = job.settings.source.kafka
     stop = threading.Event()
+    length_s = (records[-1].timestamp_ms - records[0].timestamp_ms) / 1000
+    speed = length_s / duration_s if duration_s else 0.0
     with ThreadPoolExecutor(1) as pool:
-        playing = pool.submit(play, records[opening:], kafka, duration_s, stop)
+        playing = pool.submit(write, records[opening:], kafka, speed, stop)
         try:
             _follow(console, job, records, playing, duration_s, ending)
         finally:
@@ -146,13 +203,13 @@ def _play(
 def _follow(
     console: Console,
     job: Job,
-    records: Sequence[RecordedRecord],
-    playing: Future[None],
+    records: Sequence[TopicRecord],
+    playing: Future[int],
     duration_s: float,
     ending: threading.Event,
 ) -> None:
     """Wait until the job has read every record and fired every deadline before T."""
-    end_ms = records[-1].timestamp_ms
+    end_ms = max(record.timestamp_ms for record in records)
     give_up = time.monotonic() + duration_s + _PATIENCE_S
     said = 0
     with _progress(console) as progress:
@@ -184,9 +241,9 @@ def _progress(console: Console) -> Progress:
     )
 
 
-def _show(console: Console, comparisons: Sequence[Comparison]) -> bool:
+def _show(console: Console, title: str, comparisons: Sequence[Comparison]) -> bool:
     """Print the table; returns whether everything is the same."""
-    table = Table(title="Recording of real SDS traffic, all channels together")
+    table = Table(title=f"{title}, all channels together")
     for heading, justify in (
         ("figure", "left"),
         ("truth", "right"),

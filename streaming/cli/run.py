@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Iterator
@@ -23,9 +22,9 @@ from sds_core.observer.blindness import judge_blindness
 from sds_core.observer.snapshot import Snapshot
 from streaming.admission import BatchLimits
 from streaming.cli import UNREACHABLE
+from streaming.cli.output import wall_ms, write_json
 from streaming.cli.settings import bootstrap_option, config_option, setting
 from streaming.cli.signals import end_requested
-from streaming.files import write_atomically
 from streaming.query import (
     LABEL_BUDGET,
     CheckpointInUse,
@@ -259,18 +258,7 @@ class _KafkaAway(click.ClickException):
 
 def write_report(job: Job, path: Path) -> None:
     """Write a job's report as JSON with sorted keys."""
-    text = json.dumps(job.report(wall_ms()), indent=2, sort_keys=True)
-    try:
-        write_atomically(path, text + "\n")
-    except OSError as error:
-        message = f"the report cannot be written to {path}: {error.strerror}"
-        raise click.ClickException(message) from error
-    click.echo(f"report in {path}")
-
-
-def wall_ms() -> int:
-    """Wall time now, Unix ms."""
-    return time.time_ns() // 1_000_000
+    write_json(job.report(wall_ms()), path, "report")
 
 
 def _progress_line(snapshot: Snapshot) -> str:

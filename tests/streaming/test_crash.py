@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
+from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
-from connectors.recording.player import make_topic, play
+from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
@@ -28,8 +29,8 @@ def recorded(module_topic: Callable[..., KafkaSettings]) -> KafkaSettings:
     """A topic that holds the recording."""
     records = load_recording()
     kafka = module_topic(partitions=0)
-    make_topic(records, kafka)
-    play(records, kafka)
+    ensure_frames_topic(kafka, partitions_of(records))
+    write(records, kafka)
     return kafka
 
 

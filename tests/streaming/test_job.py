@@ -14,10 +14,10 @@ from kafka.admin import NewPartitions
 from pyspark.sql import SparkSession
 
 from connectors.kafka.consumer import Client
+from connectors.kafka.producer import TopicRecord, partitions_of, write
 from connectors.kafka.settings import KafkaSettings, RecordsLost
-from connectors.recording.player import make_topic, play
+from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import (
-    RecordedRecord,
     compare,
     load_recording,
     load_truth,
@@ -85,17 +85,17 @@ def heartbeat(time_ms: int, partition: int = 0, seq: int = 0) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def recording() -> list[RecordedRecord]:
+def recording() -> list[TopicRecord]:
     """The shipped recording."""
     return load_recording()
 
 
 @pytest.fixture
-def recorded(topic: Topic, recording: list[RecordedRecord]) -> KafkaSettings:
+def recorded(topic: Topic, recording: list[TopicRecord]) -> KafkaSettings:
     """A topic that holds the recording."""
     kafka = topic(partitions=0)
-    make_topic(recording, kafka)
-    play(recording, kafka)
+    ensure_frames_topic(kafka, partitions_of(recording))
+    write(recording, kafka)
     return kafka
 
 

@@ -16,9 +16,9 @@ import httpx
 import pytest
 
 from connectors.kafka.broker import EmbeddedBroker
+from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
-from connectors.kafka.topics import ensure_topic
-from connectors.recording.player import make_topic, play
+from connectors.kafka.topics import ensure_frames_topic, ensure_topic
 from connectors.recording.recording import load_recording
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
@@ -82,8 +82,8 @@ def test_it_serves_while_it_runs_and_reports_when_it_is_ended(
     """SIGTERM ends it like an end of its own: exit code 0 and the report."""
     records = load_recording()
     kafka = topic(partitions=0)
-    make_topic(records, kafka)
-    play(records, kafka)
+    ensure_frames_topic(kafka, partitions_of(records))
+    write(records, kafka)
     with started(kafka, tmp_path) as process:
         url = page_of(process)
         wait_for(lambda: httpx.get(f"{url}readyz").status_code == 200)
@@ -117,8 +117,8 @@ def test_a_broker_that_restarts_is_waited_for(tmp_path: Path) -> None:
     records = load_recording()
     with EmbeddedBroker(tmp_path / "kafka", port=a_free_port()) as broker:
         kafka = KafkaSettings(broker.bootstrap, "frames")
-        make_topic(records, kafka)
-        play(records[:900], kafka)
+        ensure_frames_topic(kafka, partitions_of(records))
+        write(records[:900], kafka)
         with started(kafka, tmp_path) as process:
             url = page_of(process)
 
@@ -137,7 +137,7 @@ def test_a_broker_that_restarts_is_waited_for(tmp_path: Path) -> None:
             broker.stop()
             time.sleep(3)
             broker.start()
-            play(records[900:], kafka)
+            write(records[900:], kafka)
             wait_for(lambda: messages() == 282)
             assert before < 282
             process.send_signal(signal.SIGINT)

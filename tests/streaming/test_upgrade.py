@@ -9,8 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from connectors.kafka.broker import EmbeddedBroker
+from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
-from connectors.recording.player import make_topic, play
+from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import compare, load_recording, load_truth
 from streaming.query import running_job
 from tests.golden.checkpoints.make import HALF, HERE, TOPIC
@@ -26,8 +27,8 @@ def recorded(kafka_broker: EmbeddedBroker) -> KafkaSettings:
     """The whole recording, of which the checkpoints have read the first half."""
     records = load_recording()
     kafka = KafkaSettings(kafka_broker.bootstrap, TOPIC, TIMEOUT_S)
-    make_topic(records, kafka)
-    play(records, kafka)
+    ensure_frames_topic(kafka, partitions_of(records))
+    write(records, kafka)
     return kafka
 
 

@@ -34,6 +34,11 @@ export class VirtualClock {
     return this.at(this.#nowMs + Math.round(delayMs), action);
   }
 
+  /** @returns {number|undefined} Unix time in ms of what is planned next */
+  get next() {
+    return this.#planned.find(({ cancelled }) => !cancelled)?.timeMs;
+  }
+
   /** Runs everything planned up to and at a time (Unix, ms). */
   async runUntil(endMs) {
     while (this.#planned.length > 0 && this.#planned[0].timeMs <= endMs) {

@@ -2,6 +2,8 @@
 
 import { Message, MessageChannel, MessageChannelEvent } from "@waku/sds";
 
+export { Message, MessageChannelEvent };
+
 const RETRY_MS = 30_000;
 const MAX_RETRIES = 10;
 const SYNC_MS = 30_000;
@@ -54,6 +56,19 @@ export class Participant {
     return this.#present;
   }
 
+  /** @returns {string[]} ids in the order of its local history */
+  get log() {
+    return this.#channel.localHistory.slice(0).map(({ messageId }) => messageId);
+  }
+
+  /**
+   * @param {string} event of the library
+   * @param {(detail: any) => void} action
+   */
+  on(event, action) {
+    this.#channel.addEventListener(event, ({ detail }) => action(detail));
+  }
+
   /** Starts the timers. */
   enter() {
     this.#present = true;
@@ -96,8 +111,7 @@ export class Participant {
   }
 
   #listen() {
-    const on = (event, action) =>
-      this.#channel.addEventListener(event, ({ detail }) => action(detail));
+    const on = (event, action) => this.on(event, action);
     const syncAfter = (multiplier) => () => this.#planSync(multiplier);
     const { contentSent, contentReceived, syncReceived } = SYNC_MULTIPLIER;
     on(MessageChannelEvent.OutMessageSent, syncAfter(contentSent));

@@ -6,26 +6,24 @@ import copy
 
 import pytest
 
+from connectors.kafka.producer import TopicRecord, opening_of, partitions_of
 from connectors.recording.recording import (
-    RecordedRecord,
     compare,
     load_recording,
     load_truth,
-    opening_of,
-    partitions_of,
     restamped,
 )
 from sds_core.wire import UndecodableFrame, decode
 
 
 @pytest.fixture(scope="module")
-def recording() -> list[RecordedRecord]:
+def recording() -> list[TopicRecord]:
     """All records."""
     return load_recording()
 
 
 def test_the_recording_is_of_real_frames_for_more_than_ten_minutes(
-    recording: list[RecordedRecord],
+    recording: list[TopicRecord],
 ) -> None:
     """Every frame can be decoded; heartbeats are among the records."""
     assert recording[-1].timestamp_ms - recording[0].timestamp_ms > 600_000
@@ -47,7 +45,7 @@ def test_the_truth_has_something_of_every_outcome() -> None:
 
 
 def test_restamping_moves_all_records_by_the_same(
-    recording: list[RecordedRecord],
+    recording: list[TopicRecord],
 ) -> None:
     """The last lies where it was asked for."""
     moved = list(restamped(recording, 5_000_000))
@@ -59,7 +57,7 @@ def test_restamping_moves_all_records_by_the_same(
     assert len(shifts) == 1
 
 
-def test_the_opening_reaches_every_partition(recording: list[RecordedRecord]) -> None:
+def test_the_opening_reaches_every_partition(recording: list[TopicRecord]) -> None:
     """And is no longer than it must be."""
     opening = recording[: opening_of(recording)]
     assert {r.partition for r in opening} == set(range(partitions_of(recording)))

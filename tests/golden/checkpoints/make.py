@@ -13,8 +13,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from connectors.kafka.broker import EmbeddedBroker
+from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
-from connectors.recording.player import make_topic, play
+from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording
 from streaming.query import JobSettings, running_job
 from streaming.session import SessionSettings, make_session
@@ -34,8 +35,8 @@ def main() -> None:
     records = load_recording()[:HALF]
     with EmbeddedBroker() as broker:
         kafka = KafkaSettings(broker.bootstrap, TOPIC)
-        make_topic(records, kafka)
-        play(records, kafka)
+        ensure_frames_topic(kafka, partitions_of(records))
+        write(records, kafka)
         spark = make_session(SessionSettings("local[2]", shuffle_partitions=2))
         settings = JobSettings(
             SourceSettings(kafka), target, until_caught_up=True, report_detail=True

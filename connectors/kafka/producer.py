@@ -1,0 +1,109 @@
+"""Writes records to the topic of frames, as fast as can be or in step with time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+
+from connectors.kafka.settings import KafkaSettings, KafkaUnreachable
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRecord:
+    """One record to write, as the contract has it.
+
+    Attributes:
+        partition: Kafka partition.
+        timestamp_ms: When the tap received the frame, Unix ms.
+        key: Channel id; None for heartbeats.
+        value: The frame as on the wire; empty for heartbeats.
+        headers: As the contract says.
+    """
+
+    partition: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes
+    headers: tuple[tuple[str, bytes], ...]
+
+
+def partitions_of(records: Iterable[TopicRecord]) -> int:
+    """How many partitions the topic of some records needs."""
+    return 1 + max(record.partition for record in records)
+
+
+def opening_of(records: Sequence[TopicRecord]) -> int:
+    """How many records it takes until each partition has one."""
+    seen: set[int] = set()
+    for count, record in enumerate(records, 1):
+        seen.add(record.partition)
+        if len(seen) == partitions_of(records):
+            return count
+    return len(records)
+
+
+def write(
+    records: Iterable[TopicRecord],
+    settings: KafkaSettings,
+    speed: float = 0.0,
+    stop: threading.Event | None = None,
+) -> int:
+    """Write records to the topic of frames; returns how many.
+
+    Record times stay as they are; only the writing takes time. A record is taken from
+    the iterable when the one before it is written.
+
+    Args:
+        records: About in order of time.
+        settings: Cluster and topic.
+        speed: Seconds of record time per second; 0 writes as fast as can be.
+        stop: Set to end early.
+
+    Raises:
+        KafkaUnreachable: No broker answered.
+    """
+    stop = stop or threading.Event()
+    written = 0
+    try:
+        producer = KafkaProducer(bootstrap_servers=settings.bootstrap.split(","))
+        with closing(producer):
+            pace: _Pace | None = None
+            for record in records:
+                pace = pace or _Pace(record.timestamp_ms, speed)
+                if stop.wait(pace.wait_s(record.timestamp_ms)):
+                    break
+                producer.send(
+                    settings.topic,
+                    key=record.key,
+                    value=record.value,
+                    headers=list(record.headers),
+                    timestamp_ms=record.timestamp_ms,
+                    partition=record.partition,
+                )
+                written += 1
+            producer.flush()
+    except KafkaError as error:
+        raise KafkaUnreachable(settings.bootstrap, error) from error
+    return written
+
+
+class _Pace:
+    """How long to wait for the time of a record, from the first one on."""
+
+    def __init__(self, first_ms: int, speed: float) -> None:
+        self._first_ms = first_ms
+        self._speed = speed
+        self._begun_s = time.monotonic()
+
+    def wait_s(self, record_ms: int) -> float:
+        """Seconds, at least 0."""
+        if not self._speed:
+            return 0.0
+        due_s = self._begun_s + (record_ms - self._first_ms) / 1000 / self._speed
+        return max(0.0, due_s - time.monotonic())

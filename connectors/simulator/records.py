@@ -1,0 +1,72 @@
+"""What the taps of a simulation write into Kafka."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+
+from connectors.kafka.producer import TopicRecord
+from sds_core.simulation.log import Heartbeat, Sighting
+from sds_core.simulation.scenario import Scenario
+from sds_core.simulation.simulator import simulate
+from sds_core.simulation.truth import Truth
+from sds_core.simulation.waku import PUBSUB_TOPIC, content_topic
+
+
+def simulated_records(
+    scenario: Scenario, seed: int, start_ms: int, partitions: int, truth: Truth
+) -> Iterator[TopicRecord]:
+    """Simulate, and give the records as the taps write them.
+
+    Args:
+        scenario: What happens.
+        seed: Decides what the scenario leaves to chance.
+        start_ms: When it begins, Unix ms.
+        partitions: Of the topic; each channel stays in one.
+        truth: Is told of everything that happens up to the record last given.
+    """
+    for entry in simulate(scenario, seed, start_ms):
+        truth.add(entry)
+        if isinstance(entry, Sighting):
+            yield _frame_record(entry, partitions)
+        elif isinstance(entry, Heartbeat):
+            for partition in range(partitions):
+                yield _heartbeat_record(entry, partition)
+
+
+def _frame_record(sighting: Sighting, partitions: int) -> TopicRecord:
+    sent = sighting.transmission
+    key = sent.channel_id.encode()
+    headers = {
+        "observer": sighting.tap,
+        "seq": str(sighting.seq),
+        "source": "simulator",
+        "waku-hash": sent.waku_hash,
+        "waku-timestamp": str(sent.waku_timestamp_ns),
+        "pubsub-topic": PUBSUB_TOPIC,
+        "content-topic": content_topic(sent.channel_id),
+        "ephemeral": "true" if sent.frame.lamport is None else "false",
+    }
+    return TopicRecord(
+        zlib.crc32(key) % partitions,
+        sighting.at_ms,
+        key,
+        sent.value,
+        tuple((name, value.encode()) for name, value in headers.items()),
+    )
+
+
+def _heartbeat_record(heartbeat: Heartbeat, partition: int) -> TopicRecord:
+    headers = {
+        "observer": heartbeat.tap,
+        "seq": str(heartbeat.seq),
+        "source": "simulator",
+        "kind": "heartbeat",
+    }
+    return TopicRecord(
+        partition,
+        heartbeat.at_ms,
+        None,
+        b"",
+        tuple((name, value.encode()) for name, value in headers.items()),
+    )

@@ -1,0 +1,117 @@
+"""``sds-monitor simulate``."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+from msgspec.structs import replace
+
+from connectors.kafka.producer import write
+from connectors.kafka.settings import FRAMES_TOPIC, KafkaSettings
+from connectors.kafka.topics import ensure_frames_topic
+from connectors.simulator.library import (
+    UnusableScenario,
+    load_scenario,
+    scenario_names,
+)
+from connectors.simulator.records import simulated_records
+from sds_core.simulation.scenario import Scenario
+from sds_core.simulation.truth import Truth
+from streaming.cli.output import wall_ms, write_json
+from streaming.cli.settings import bootstrap_option, config_option, setting
+from streaming.cli.signals import end_requested
+
+
+@click.command(
+    "simulate",
+    epilog="Example: sds-monitor simulate --bootstrap localhost:9092 "
+    "--scenario lossy --seed 7 --truth truth.json",
+)
+@config_option
+@bootstrap_option
+@setting("--topic", default=FRAMES_TOPIC, help="Topic of frames; made if missing.")
+@setting(
+    "--partitions",
+    type=click.IntRange(1, 1_000),
+    default=4,
+    help="Of the topic, if it is made.",
+)
+@setting(
+    "--scenario",
+    default="lossy",
+    help=f"One of {', '.join(scenario_names())}, or a TOML file.",
+)
+@setting("--seed", type=click.IntRange(0), default=1, help="Decides all chance.")
+@setting(
+    "--duration",
+    type=click.FloatRange(0, min_open=True),
+    help="Seconds in which messages are sent; the scenario's own if left out.",
+)
+@setting(
+    "--speed",
+    type=click.FloatRange(0),
+    default=1.0,
+    help="Simulated seconds per second; 0 for as fast as it can.",
+)
+@setting(
+    "--truth",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write here what really happened (JSON).",
+)
+def command(
+    bootstrap: str,
+    topic: str,
+    partitions: int,
+    scenario: str,
+    seed: int,
+    duration: float | None,
+    speed: float,
+    truth: Path | None,
+) -> None:
+    """Simulate SDS participants on a lossy network, mirrored into Kafka.
+
+    Participants and taps are simulated; their frames are real ones. The last record
+    lies at about the time when it is written, however fast the simulation runs.
+    """
+    what = read_scenario(scenario, duration)
+    if truth is not None and not truth.parent.is_dir():
+        message = f"there is no directory {truth.parent} for --truth"
+        raise click.UsageError(message)
+    settings = KafkaSettings(bootstrap, topic)
+    ensure_frames_topic(settings, partitions)
+    known = Truth(what.name, seed)
+    start_ms = _start_ms(what, speed, wall_ms())
+    records = simulated_records(what, seed, start_ms, partitions, known)
+    begun_s = time.monotonic()
+    with end_requested() as ending:
+        written = write(records, settings, speed, ending)
+    click.echo(
+        f"{written:,} records of scenario {what.name}, seed {seed}, "
+        f"written to {topic} in {time.monotonic() - begun_s:.1f} s"
+    )
+    if truth is not None:
+        write_json(known.document(), truth, "truth")
+
+
+def read_scenario(name: str, duration_s: float | None = None) -> Scenario:
+    """A scenario, of another duration if one is given.
+
+    Raises:
+        click.UsageError: There is none of this name, or it cannot be read.
+    """
+    try:
+        what = load_scenario(name)
+    except UnusableScenario as error:
+        raise click.UsageError(str(error)) from error
+    return what if duration_s is None else replace(what, duration_s=duration_s)
+
+
+def _start_ms(scenario: Scenario, speed: float, now_ms: int) -> int:
+    """When the simulation is to begin, so that its end falls on that of the writing.
+
+    Slower than life it begins now: a record may not lie in the future.
+    """
+    takes_ms = round(scenario.total_ms / speed) if speed else 0
+    return now_ms - max(0, scenario.total_ms - takes_ms)
