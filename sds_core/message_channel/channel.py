@@ -252,19 +252,15 @@ class MessageChannel:
         is_content = frame.kind is _CONTENT
         if is_content and (message_id in log or message_id in self._incoming.waiting):
             return _ignored(IgnoredReason.DUPLICATE, message_id)
-        history = frame.causal_history
-        history_ids = [entry.message_id for entry in history]
         unknown = [
             entry
-            for entry, one in zip(history, history_ids, strict=True)
-            if one not in log and one != message_id
+            for entry in frame.causal_history
+            if entry.message_id not in log and entry.message_id != message_id
         ]
         refusal = self._refusal(frame, unknown)
         if refusal is not None:
             return refusal
-        return Step(
-            (), self._apply(frame, value, retrieval_hint, now_ms, history_ids, unknown)
-        )
+        return Step((), self._apply(frame, value, retrieval_hint, now_ms, unknown))
 
     # -- what time brings
 
@@ -477,7 +473,6 @@ class MessageChannel:
         value: bytes,
         retrieval_hint: bytes,
         now_ms: int,
-        history_ids: list[str],
         unknown: list[HistoryEntryLike],
     ) -> list[Event]:
         """Let an accepted content or sync frame take effect."""
@@ -498,7 +493,7 @@ class MessageChannel:
             events.append(SyncReceived(message_id, sender_id))
             self._put_off_sync(AFTER_SYNC_RECEIVED, now_ms)
         if self._outgoing.messages:
-            events += self._outgoing.review(frame, history_ids)
+            events += self._outgoing.review(frame)
         if frame.repair_request and self.profile.repair:
             events += self._take_requests(frame, now_ms)
         unmet: set[str] = set()
@@ -509,10 +504,11 @@ class MessageChannel:
             if unmet:
                 message = Waiting(frame, value, retrieval_hint, now_ms, unmet)
                 events += self._wait(message_id, message, now_ms)
+            elif self._incoming.waiting:
+                ready = (message_id, frame, value, retrieval_hint)
+                events += self._deliver_all([ready], now_ms)
             else:
-                events += self._deliver_all(
-                    [(message_id, frame, value, retrieval_hint)], now_ms
-                )
+                events += self._deliver(frame, value, retrieval_hint, now_ms)
         self._plan()
         return events
 
@@ -598,25 +594,32 @@ class MessageChannel:
             (frame.lamport or 0, message_id, frame, value, hint)
             for message_id, frame, value, hint in ready
         ]
-        if len(order) > 1:
-            heapify(order)
+        heapify(order)
         while order:
-            lamport, message_id, frame, value, hint = heappop(order)
-            limit = self._lamport.limit(now_ms)
-            if lamport > self._lamport.value:
-                if lamport <= limit:
-                    self._lamport.value = lamport
-                else:
-                    events.append(LamportNotAdopted(message_id, lamport, limit))
-            sender_id = frame.sender_id
-            self._log.add(lamport, HistoryEntry(message_id, hint, sender_id))
-            if self._answers_for(message_id, sender_id):
-                self._retained.add(message_id, value, sender_id, now_ms)
-            events.append(Delivered(message_id, sender_id, lamport, frame.content))
+            _, message_id, frame, value, hint = heappop(order)
+            events += self._deliver(frame, value, hint, now_ms)
             for freed_id, freed in self._incoming.met(message_id):
                 one = _delivery(freed_id, freed)
                 heappush(order, (freed.frame.lamport or 0, *one))
         return events
+
+    def _deliver(
+        self, frame: Frame, value: bytes, hint: bytes, now_ms: int
+    ) -> tuple[Event, ...]:
+        """Put one message into the log."""
+        message_id = frame.message_id
+        sender_id = frame.sender_id
+        lamport = frame.lamport or 0
+        self._log.add(lamport, HistoryEntry(message_id, hint, sender_id))
+        if self._answers_for(message_id, sender_id):
+            self._retained.add(message_id, value, sender_id, now_ms)
+        delivered = Delivered(message_id, sender_id, lamport, frame.content)
+        if lamport > self._lamport.value:
+            limit = self._lamport.limit(now_ms)
+            if lamport > limit:
+                return LamportNotAdopted(message_id, lamport, limit), delivered
+            self._lamport.value = lamport
+        return (delivered,)
 
     # -- SDS-R
 
@@ -738,14 +741,15 @@ class MessageChannel:
         self._sync.put_off(factor, now_ms, requests_wait=bool(self._requests))
 
     def _plan(self) -> None:
-        due_ms = min(
-            self._sync.next_ms,
-            self._outgoing.next_ms,
-            self._incoming.next_ms,
-            self._requests.next_ms,
-            self._next_response_ms(),
+        self.next_deadline_ms = int(
+            min(
+                self._sync.next_ms,
+                self._outgoing.next_ms,
+                self._incoming.next_ms,
+                self._requests.next_ms,
+                self._next_response_ms(),
+            )
         )
-        self.next_deadline_ms = int(due_ms)
 
 
 def _check_name(what: str, name: str, limit: int) -> None:

@@ -88,13 +88,14 @@ class OutgoingBuffer:
             del self.messages[evicted]
             yield Evicted(Buffer.OUTGOING, evicted)
 
-    def review(self, frame: Frame, history_ids: list[str]) -> Iterator[Event]:
+    def review(self, frame: Frame) -> Iterator[Event]:
         """Learn what a frame of another participant acknowledges.
 
         A history names what its sender has received; a filter holds it, or seems to
         (SDS, "Review ACK Status").
         """
-        for message_id in history_ids:
+        for entry in frame.causal_history:
+            message_id = entry.message_id
             if self.messages.pop(message_id, None) is not None:
                 self._stale = True
                 yield Acknowledged(message_id, frame.sender_id, Evidence.CAUSAL_HISTORY)

@@ -12,6 +12,7 @@ since version 2.2.4.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -366,6 +367,8 @@ def _hashes(message_id: str, dialect: Dialect) -> tuple[int, int]:
     )
 
 
+# Participants that share a process put the same ids into their filters.
+@functools.lru_cache(maxsize=32_768)
 def _residues(message_id: str, dialect: Dialect, m_bits: int) -> tuple[int, int]:
     hash_a, hash_b = _hashes(message_id, dialect)
     return _residue(hash_a, m_bits), _residue(hash_b, m_bits)
