@@ -115,6 +115,26 @@ class _Channel:
     indices: Indices = field(default_factory=lambda: np.zeros(0, np.intp))
 
 
+@dataclass(slots=True, eq=False)
+class _Flight:
+    """A transmission on its way.
+
+    One object for all its receivers: there may be a hundred, and in flight at any time
+    a thousand transmissions.
+
+    Attributes:
+        transmission: what is under way.
+        retrieval_hint: how it can be fetched again.
+        receivers: whom it has still to reach, the next one last.
+        times_ms: when it does, in the same order.
+    """
+
+    transmission: Transmission
+    retrieval_hint: bytes
+    receivers: list[_Member]
+    times_ms: list[int]
+
+
 class _Simulation:
     def __init__(self, scenario: Scenario, seed: int, start_ms: int) -> None:
         self._scenario = scenario
@@ -358,33 +378,45 @@ class _Simulation:
         if lost_tail is None:
             arrives[member.position] = False
             positions = arrives.nonzero()[0]
+            # The next one last, where lists are short of work.
+            positions = positions[delays_ms[positions].argsort(kind="stable")[::-1]]
             members = channel.members
-            plan = self._agenda.add
-            for position, at_ms in zip(
-                positions.tolist(),
+            flight = _Flight(
+                transmission,
+                hashed,
+                [members[position] for position in positions.tolist()],
                 (delays_ms[positions] + now_ms).tolist(),
-                strict=True,
-            ):
-                receiver = members[position]
-                plan(at_ms, partial(self._arrive, receiver, transmission, hashed))
+            )
+            self._plan_landing(flight)
         if (lost_tail is None or lost_tail.seen_by_taps) and (
             self._network.reaches_taps(member.index, elapsed_ms)
         ):
             for tap in self._taps:
                 tap.listen(member.index, transmission)
 
-    def _arrive(
-        self, member: _Member, transmission: Transmission, hashed: bytes, now_ms: int
+    def _plan_landing(self, flight: _Flight) -> None:
+        if flight.times_ms:
+            self._agenda.add(flight.times_ms[-1], partial(self._land, flight))
+
+    def _land(self, flight: _Flight, now_ms: int) -> None:
+        times_ms, receivers = flight.times_ms, flight.receivers
+        while times_ms and times_ms[-1] == now_ms:
+            times_ms.pop()
+            member = receivers.pop()
+            if member.present and member.sds is not None:
+                self._receive(member, member.sds, flight, now_ms)
+        self._plan_landing(flight)
+
+    def _receive(
+        self, member: _Member, sds: MessageChannel, flight: _Flight, now_ms: int
     ) -> None:
-        sds = member.sds
-        if sds is None or not member.present:
-            return
+        transmission = flight.transmission
         self._log(Arrival(now_ms, member.participant, transmission))
         step = sds.receive_frame(
             transmission.frame,
             transmission.value,
             member.clock.reading(now_ms),
-            retrieval_hint=hashed,
+            retrieval_hint=flight.retrieval_hint,
         )
         self._follow(member, sds, step, now_ms)
 

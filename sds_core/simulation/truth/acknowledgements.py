@@ -57,7 +57,7 @@ def acknowledgements_in(view: TapView, end_ms: int) -> dict[str, Any]:
 def definite_for(message: Seen, view: TapView) -> Seen | None:
     """Return the first frame of another participant that names the message."""
     for frame in view.namings.get(message.composition.message_id, ()):
-        if frame.at_ms > message.at_ms + HORIZON_MS:
+        if frame.clock_ms > message.clock_ms + HORIZON_MS:
             return None
         if frame.composition.is_by_other_than(message.composition):
             return frame
@@ -72,7 +72,7 @@ def probable_for(message: Seen, view: TapView, definite: Seen | None) -> Seen | 
     rate = 1.0
     for index in range(message.index + 1, end):
         frame = view.frames[index]
-        if frame.at_ms > message.at_ms + HORIZON_MS:
+        if frame.clock_ms > message.clock_ms + HORIZON_MS:
             return None
         composition = frame.composition
         if (
@@ -91,13 +91,13 @@ def probable_for(message: Seen, view: TapView, definite: Seen | None) -> Seen | 
 
 def fate_of(message: Seen, view: TapView, evidence: Seen | None, end_ms: int) -> Fate:
     """Return what became of a message, given its first evidence."""
-    deadline_ms = message.at_ms + DEADLINE_MS
-    if evidence is not None and evidence.at_ms <= deadline_ms:
+    deadline_ms = message.clock_ms + DEADLINE_MS
+    if evidence is not None and evidence.clock_ms <= deadline_ms:
         return Fate.IN_TIME
     # A deadline fires only when the clock has passed it.
     if end_ms <= deadline_ms:
         return Fate.IN_FLIGHT
-    after = view.between(message.at_ms + 1, deadline_ms)
+    after = view.between(message.clock_ms, deadline_ms)
     if any(_is_opportunity(frame, message) for frame in after):
         return Fate.UNACKNOWLEDGED
     return Fate.UNWITNESSED
@@ -107,6 +107,8 @@ def _is_opportunity(frame: Seen, message: Seen) -> bool:
     """Return whether somebody else spoke who could have known the message."""
     return (
         frame.copy is Copy.FIRST
+        and frame.index > message.index
+        and frame.at_ms > message.at_ms
         and frame.composition.kind is not FrameKind.EPHEMERAL
         and frame.composition.dialect is message.composition.dialect
         and frame.composition.lamport > message.composition.lamport
@@ -119,7 +121,7 @@ def _participants_needed(message: Seen, view: TapView) -> int:
     active: set[str] = set()
     earlier = (view.frames[index] for index in range(message.index - 1, -1, -1))
     remembered = takewhile(
-        lambda frame: frame.at_ms >= message.at_ms - HORIZON_MS, earlier
+        lambda frame: frame.clock_ms >= message.clock_ms - HORIZON_MS, earlier
     )
     for frame in remembered:
         is_before = frame.at_ms < message.at_ms

@@ -51,11 +51,11 @@ def gaps_in(view: TapView, end_ms: int) -> dict[str, Any]:
         outcomes[outcome] += 1
         if gap.arrival is None:
             continue
-        waited_ms = gap.arrival.at_ms - gap.naming.at_ms
         if outcome is Outcome.LOST:
-            retracted += waited_ms <= HORIZON_MS
+            stood_ms = gap.arrival.clock_ms - gap.naming.clock_ms
+            retracted += stood_ms <= HORIZON_MS
         elif outcome is not Outcome.TAP_GAP:
-            waits_ms.append(waited_ms)
+            waits_ms.append(max(0, gap.arrival.at_ms - gap.naming.at_ms))
     return {
         "gaps": {
             "opened": len(opened),
@@ -77,15 +77,16 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
     warm_up_end_ms = view.began_ms + WARM_UP_MS
     l0 = _highest_lamports(view, warm_up_end_ms)
     decided: set[str] = set()
-    for frame in view.between(warm_up_end_ms + 1, view.frames[-1].at_ms):
+    for frame in view.between(warm_up_end_ms + 1, view.frames[-1].clock_ms):
+        own_id = frame.composition.message_id
         is_after_start = False
         for message_id, _ in frame.composition.history:
             first = view.messages.get(message_id)
-            # At its own index too: a message that names itself is seen.
             if first is not None and first.index <= frame.index:
                 lamport = first.composition.lamport
                 is_after_start |= lamport > l0[first.composition.dialect]
-            elif message_id not in decided:
+            # A frame that names itself shows what it names.
+            elif message_id not in decided and message_id != own_id:
                 decided.add(message_id)
                 if is_after_start:
                     yield Gap(message_id, frame, first)
@@ -93,8 +94,8 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
 
 def outcome_of(gap: Gap, view: TapView, end_ms: int) -> Outcome:
     """Return what became of a gap that has settled."""
-    deadline_ms = gap.naming.at_ms + DEADLINE_MS
-    if gap.arrival is not None and gap.arrival.at_ms <= deadline_ms:
+    deadline_ms = gap.naming.clock_ms + DEADLINE_MS
+    if gap.arrival is not None and gap.arrival.clock_ms <= deadline_ms:
         if view.latest_request(gap.message_id, gap.arrival) is None:
             return Outcome.LATE
         is_live = view.is_requested(gap.arrival)
@@ -106,15 +107,15 @@ def outcome_of(gap: Gap, view: TapView, end_ms: int) -> Outcome:
 
 
 def _has_settled(gap: Gap, end_ms: int) -> bool:
-    until_ms = end_ms if gap.arrival is None else gap.arrival.at_ms
-    return until_ms > gap.naming.at_ms + SETTLE_MS
+    until_ms = end_ms if gap.arrival is None else gap.arrival.clock_ms
+    return until_ms > gap.naming.clock_ms + SETTLE_MS
 
 
 def _network_had(gap: Gap, view: TapView) -> bool:
     """Return whether others than the sender showed by the deadline to have it."""
-    deadline_ms = gap.naming.at_ms + DEADLINE_MS
+    deadline_ms = gap.naming.clock_ms + DEADLINE_MS
     namings = [
-        frame for frame in view.namings[gap.message_id] if frame.at_ms <= deadline_ms
+        frame for frame in view.namings[gap.message_id] if frame.clock_ms <= deadline_ms
     ]
     named_senders = [
         named.sender
@@ -123,7 +124,7 @@ def _network_had(gap: Gap, view: TapView) -> bool:
         if named.message_id == gap.message_id and named.sender
     ]
     shown_by = {frame.composition.sender for frame in namings}
-    for frame in view.between(gap.naming.at_ms, deadline_ms):
+    for frame in view.between(gap.naming.clock_ms, deadline_ms):
         known = frame.composition.filter
         is_later = frame.index >= gap.naming.index
         if is_later and known is not None and known.holds(gap.message_id):

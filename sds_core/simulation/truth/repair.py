@@ -57,14 +57,19 @@ def _follow(message_id: str, view: TapView, end_ms: int, episodes: _Episodes) ->
     first: Seen | None = None
     latest: Seen | None = None
     for frame in sorted(copies | requests, key=attrgetter("index")):
-        if first is not None and latest is not None and _is_over(latest, frame.at_ms):
+        if (
+            first is not None
+            and latest is not None
+            and _is_over(latest, frame.clock_ms)
+        ):
             episodes.expired += 1
             first = None
-        if frame in copies and latest is not None and not _is_over(latest, frame.at_ms):
+        is_live = latest is not None and not _is_over(latest, frame.clock_ms)
+        if frame in copies and is_live:
             if first is None:
                 episodes.redundant += 1
             else:
-                episodes.response_times_ms.append(frame.at_ms - first.at_ms)
+                episodes.response_times_ms.append(max(0, frame.at_ms - first.at_ms))
                 first = None
         if frame in requests:
             first = first or frame

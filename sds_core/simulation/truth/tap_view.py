@@ -37,12 +37,14 @@ class Shown(NamedTuple):
 
     Attributes:
         at_ms: record time, Unix ms.
+        clock_ms: the channel's clock at it, Unix ms.
         number: of the transmission: its identity.
         cause: why that was sent, as only its sender knows.
         composition: what it carries.
     """
 
     at_ms: int
+    clock_ms: int
     number: int
     cause: Cause
     composition: Composition
@@ -54,7 +56,8 @@ class Seen:
 
     Attributes:
         index: among those of the channel, in topic order.
-        at_ms: record time, Unix ms; the channel's clock at the frame as well.
+        at_ms: record time, Unix ms: latencies are between these.
+        clock_ms: the channel's clock at the frame, Unix ms: deadlines are by this.
         copy: first copy, rebroadcast or collision.
         cause: why it was sent, as only its sender knows.
         composition: what it carries.
@@ -62,20 +65,21 @@ class Seen:
 
     index: int
     at_ms: int
+    clock_ms: int
     copy: Copy
     cause: Cause
     composition: Composition
 
 
 _index = attrgetter("index")
-_at_ms = attrgetter("at_ms")
+_clock_ms = attrgetter("clock_ms")
 
 
 class TapView:
     """The frames of one channel.
 
     Attributes:
-        began_ms: time of the first record; None if there is none.
+        began_ms: the clock at the first record; None if there is none.
         kinds: how many frames of each kind.
         replicas: further records of a transmission.
         frames: in topic order, replicas left out, and copies of messages whose first
@@ -87,9 +91,8 @@ class TapView:
     """
 
     def __init__(self, records: Iterable[Shown]) -> None:
-        """Put the records, given as they were written, into the order of time."""
-        ordered = sorted(records, key=_at_ms)
-        self.began_ms = ordered[0].at_ms if ordered else None
+        """Go through the records in the order in which they were written."""
+        self.began_ms: int | None = None
         self.kinds: Counter[FrameKind] = Counter()
         self.replicas = 0
         self.frames: list[Seen] = []
@@ -98,21 +101,19 @@ class TapView:
         self.namings: defaultdict[str, list[Seen]] = defaultdict(list)
         self.requests: defaultdict[str, list[Seen]] = defaultdict(list)
         numbers: set[int] = set()
-        for record in ordered:
+        for record in records:
+            if self.began_ms is None:
+                self.began_ms = record.clock_ms
             if record.number in numbers:
                 self.replicas += 1
             else:
                 numbers.add(record.number)
                 self._take(record)
 
-    def count(self, copy: Copy) -> int:
-        """Return how many frames are such a copy."""
-        return sum(frame.copy is copy for frame in self.frames)
-
     def between(self, first_ms: int, last_ms: int) -> Sequence[Seen]:
-        """Return the frames of a span of time, both ends included."""
-        begin = bisect_left(self.frames, first_ms, key=_at_ms)
-        return self.frames[begin : bisect_right(self.frames, last_ms, key=_at_ms)]
+        """Return the frames of a span of the clock, both ends included."""
+        begin = bisect_left(self.frames, first_ms, key=_clock_ms)
+        return self.frames[begin : bisect_right(self.frames, last_ms, key=_clock_ms)]
 
     def latest_request(self, message_id: str, before: Seen) -> Seen | None:
         """Return the latest frame before another that requests an id."""
@@ -123,7 +124,7 @@ class TapView:
     def is_requested(self, frame: Seen) -> bool:
         """Return whether the latest request for the frame's id is live at it."""
         latest = self.latest_request(frame.composition.message_id, frame)
-        return latest is not None and frame.at_ms <= window_end_ms(latest)
+        return latest is not None and frame.clock_ms <= window_end_ms(latest)
 
     def _take(self, record: Shown) -> None:
         composition = record.composition
@@ -132,11 +133,16 @@ class TapView:
         if composition.kind is FrameKind.CONTENT:
             first = self.messages.get(composition.message_id)
             if first is not None:
-                if record.at_ms > first.at_ms + HORIZON_MS:
+                if record.clock_ms > first.clock_ms + HORIZON_MS:
                     return
                 copy = _further_copy(first.composition, composition)
         frame = Seen(
-            len(self.frames), record.at_ms, copy, record.cause, record.composition
+            len(self.frames),
+            record.at_ms,
+            record.clock_ms,
+            copy,
+            record.cause,
+            record.composition,
         )
         self.frames.append(frame)
         if composition.kind is FrameKind.CONTENT:
@@ -152,7 +158,7 @@ class TapView:
 
 def window_end_ms(request: Seen) -> int:
     """Return the last moment at which a copy answers a request."""
-    return request.at_ms + REPAIR_WINDOWS_MS[request.composition.dialect]
+    return request.clock_ms + REPAIR_WINDOWS_MS[request.composition.dialect]
 
 
 def _further_copy(first: Composition, later: Composition) -> Copy:

@@ -29,7 +29,7 @@ class Truth:
     """Takes what happens, in order, and tells what a correct monitor finds.
 
     Of sightings it must be given those, and only those, whose records are in the topic.
-    The topic is taken to be in order of record time, within one time as given.
+    The topic is taken to be in the order given, heartbeats in all its partitions.
     """
 
     def __init__(
@@ -49,6 +49,7 @@ class Truth:
         self._messages = Messages()
         self._composed: dict[int, Composition] = {}
         self._shown: defaultdict[str, list[Shown]] = defaultdict(list)
+        self._beat_ms = 0
         self._first_ms: int | None = None
         self._last_ms: int | None = None
 
@@ -66,6 +67,7 @@ class Truth:
                 self._messages.moved(entry)
             case Heartbeat():
                 self._recorded(entry.at_ms)
+                self._beat_ms = max(self._beat_ms, entry.at_ms)
             case Arrival():
                 # What it brought about follows as happenings.
                 pass
@@ -98,9 +100,12 @@ class Truth:
         transmission = sighting.transmission
         self._recorded(sighting.at_ms)
         self._messages.sighted(sighting)
-        self._shown[transmission.channel_id].append(
+        shown = self._shown[transmission.channel_id]
+        before_ms = shown[-1].clock_ms if shown else 0
+        shown.append(
             Shown(
                 sighting.at_ms,
+                max(before_ms, self._beat_ms, sighting.at_ms),
                 transmission.number,
                 transmission.cause,
                 self._composed[transmission.number],

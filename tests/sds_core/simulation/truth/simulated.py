@@ -1,0 +1,215 @@
+"""A simulation's log, written by hand."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sds_core.message_channel.events import Cause, Event, Received
+from sds_core.simulation.log import (
+    Entry,
+    Happening,
+    Heartbeat,
+    Presence,
+    Sighting,
+    Transmission,
+)
+from sds_core.simulation.truth import Truth
+from sds_core.wire import Dialect, Frame, HistoryEntry
+
+START_MS = 1_750_000_000_000
+"""Unix ms of the relative time 0."""
+
+START_LAMPORT = 100
+"""Highest lamport timestamp of the warm-up, in both dialects."""
+
+TAP = "tap"
+
+Named = str | tuple[str, str]
+"""A message id, or one with the sender that the entry names."""
+
+
+class Simulated:
+    """Writes a log and tells the truth about it; all times are ms since `START_MS`.
+
+    Attributes:
+        entries: the log.
+    """
+
+    def __init__(self, channel_id: str = "channel") -> None:
+        self.entries: list[Entry] = []
+        self._channel_id = channel_id
+        self._numbers = itertools.count()
+        self._seqs: dict[str, int] = {}
+
+    @classmethod
+    def after_warm_up(cls) -> Simulated:
+        """A channel that nobody has spoken in but at 0, so that gaps can open."""
+        simulated = cls()
+        for dialect in Dialect:
+            simulated.sync("", at=0, lamport=START_LAMPORT, dialect=dialect)
+        return simulated
+
+    def content(
+        self,
+        message_id: str,
+        by: str,
+        at: int,
+        lamport: int = 1_000,
+        *,
+        history: Sequence[Named] = (),
+        requests: Sequence[Named] = (),
+        has_filter: bool = True,
+        dialect: Dialect = Dialect.SPEC,
+        text: bytes = b"text",
+        seen: bool = True,
+        channel_id: str = "",
+    ) -> Transmission:
+        """A message is sent, and seen by the tap at the same time."""
+        frame = Frame.build(
+            dialect,
+            message_id=message_id,
+            channel_id=channel_id or self._channel_id,
+            sender_id=by,
+            lamport=lamport,
+            causal_history=_entries(history),
+            # The truth never reads it.
+            bloom_filter=b"filter" if has_filter else b"",
+            repair_request=_entries(requests),
+            content=text,
+        )
+        cause = Cause.CONTENT if text else Cause.SYNC
+        return self._transmit(frame, by, at, cause, seen)
+
+    def sync(
+        self, by: str, at: int, lamport: int = 1_000, **of_frame: Any
+    ) -> Transmission:
+        """A sync message is sent, and seen by the tap at the same time."""
+        return self.content("sync", by, at, lamport, text=b"", **of_frame)
+
+    def ephemeral(self, by: str, at: int, *, seen: bool = True) -> Transmission:
+        """An ephemeral message is sent, and seen by the tap at the same time."""
+        frame = Frame.build(
+            Dialect.SPEC,
+            message_id="ephemeral",
+            channel_id=self._channel_id,
+            sender_id=by,
+            content=b"text",
+        )
+        return self._transmit(frame, by, at, Cause.EPHEMERAL, seen)
+
+    def again(
+        self,
+        sent: Transmission,
+        at: int,
+        *,
+        by: str = "",
+        cause: Cause = Cause.RETRY,
+        seen: bool = True,
+    ) -> Transmission:
+        """A message is sent once more, the same bytes."""
+        return self._transmit(sent.frame, by or sent.by, at, cause, seen)
+
+    def sight(self, sent: Transmission, at: int, tap: str = TAP) -> None:
+        """A tap records a transmission."""
+        self._seqs[tap] = seq = self._seqs.get(tap, 0) + 1
+        self.entries.append(Sighting(START_MS + at, tap, seq, sent))
+
+    def heartbeat(self, at: int, tap: str = TAP) -> None:
+        """The clock moves; nothing else happens."""
+        seq = self._seqs.get(tap, 0)
+        self.entries.append(Heartbeat(START_MS + at, tap, seq))
+
+    def happen(self, participant: str, event: Event, at: int) -> None:
+        """A participant tells its application something."""
+        self.entries.append(
+            Happening(START_MS + at, self._channel_id, participant, event)
+        )
+
+    def receive(self, participant: str, *message_ids: str, at: int = 0) -> None:
+        """Messages arrive at a participant, and so in its filter."""
+        for message_id in message_ids:
+            self.happen(participant, Received(message_id, ""), at)
+
+    def present(self, *participants: str, at: int = 0, present: bool = True) -> None:
+        """Participants join or leave."""
+        self.entries += [
+            Presence(START_MS + at, self._channel_id, participant, present)
+            for participant in participants
+        ]
+
+    def document(self, **of_truth: Any) -> dict[str, Any]:
+        """The whole truth so far."""
+        truth = Truth("by hand", 7, **of_truth)
+        for entry in self.entries:
+            truth.add(entry)
+        return truth.document()
+
+    def figures(self, *names: str, **of_truth: Any) -> Any:
+        """The channel's figures; of one name, or several, only those."""
+        figures = self.document(**of_truth)["channels"][self._channel_id]
+        if len(names) == 1:
+            return figures[names[0]]
+        return {name: figures[name] for name in names} if names else figures
+
+    def gaps(self) -> dict[str, int]:
+        """The figures of gaps that are not 0."""
+        return not_zero(self.figures("gaps"))
+
+    def repair(self) -> dict[str, int]:
+        """The figures of repair that are not 0."""
+        return not_zero(self.figures("repair"))
+
+    def fates(self) -> dict[str, int]:
+        """How many messages had which fate, where any."""
+        return not_zero(
+            self.figures(
+                "acknowledged_in_time", "unacknowledged", "unwitnessed", "in_flight"
+            )
+        )
+
+    def message(self, message_id: str) -> dict[str, Any]:
+        """What became of a message."""
+        story = self.document()["messages"][self._channel_id][message_id]
+        assert isinstance(story, dict)
+        return story
+
+    def _transmit(
+        self, frame: Frame, by: str, at: int, cause: Cause, seen: bool
+    ) -> Transmission:
+        number = next(self._numbers)
+        transmission = Transmission(
+            number,
+            START_MS + at,
+            frame.channel_id,
+            by,
+            cause,
+            frame,
+            b"",
+            hash_of(number),
+            (START_MS + at) * 1_000_000,
+        )
+        self.entries.append(transmission)
+        if seen:
+            self.sight(transmission, at)
+        return transmission
+
+
+def hash_of(number: int) -> str:
+    """The Waku hash of a transmission here."""
+    return f"0x{number:064x}"
+
+
+def not_zero(figures: Mapping[str, int]) -> dict[str, int]:
+    """Figures that are not 0."""
+    return {name: value for name, value in figures.items() if value}
+
+
+def _entries(entries: Iterable[Named]) -> tuple[HistoryEntry, ...]:
+    return tuple(
+        HistoryEntry(entry)
+        if isinstance(entry, str)
+        else HistoryEntry(entry[0], b"", entry[1])
+        for entry in entries
+    )

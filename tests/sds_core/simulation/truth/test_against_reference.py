@@ -1,0 +1,234 @@
+"""Truth by identity and a reference by bytes agree on random traffic.
+
+What the reference knows it reads from the frames and their filters, after them in the
+topic's order; the truth is told who received what.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from sds_core.message_channel.events import Cause
+from sds_core.simulation.log import Sighting
+from sds_core.simulation.scenario import Scenario
+from sds_core.simulation.simulator import simulate
+from sds_core.simulation.truth import Truth
+from sds_core.wire import Dialect, FrameKind
+from tests.sds_core.simulation.truth.simulated import START_MS, Simulated
+from tests.support.frames import FrameFactory, Record
+from tests.support.reference import Reference
+
+DURATION_MS = 900_000
+MEAN_STEP_MS = 4_000
+SEEDS = range(40)
+SCENARIO = Scenario.from_mapping(
+    {
+        "name": "two-taps",
+        "description": "Two dialects on a lossy network, two taps that lose as well.",
+        "duration_s": 300,
+        "settle_s": 200,
+        "participants": 5,
+        "channels": [
+            {"name": "c", "count": 2, "traffic": {"mean_interval_s": 12.0}},
+        ],
+        "profiles": [{"base": "spec"}, {"base": "js_sds"}, {"base": "nim_sds"}],
+        "network": {"loss": 0.2},
+        "churn": {"absences": {"share": 0.4, "mean_present_s": 100, "mean_away_s": 20}},
+        "taps": [
+            # The reference knows of no heartbeats.
+            {
+                "name": "near",
+                "loss": 0.4,
+                "replica_share": 0.1,
+                "heartbeat_interval_s": 10_000,
+            },
+            {
+                "name": "far",
+                "loss": 0.4,
+                "clock_offset_ms": -3_000,
+                "heartbeat_interval_s": 10_000,
+            },
+        ],
+    }
+)
+PARTICIPANTS = ("ana", "ben", "cem", "dov")
+
+
+class Traffic:
+    """Random traffic of one channel, told to both.
+
+    Loss at the taps, histories of few entries, requests for what is missing or not,
+    retries, repairs, replicas of two taps, reused ids, quiet ends.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.simulated = Simulated()
+        self.records: list[Record] = []
+        self._random = random.Random(seed)
+        self._frames = FrameFactory()
+        self._received: defaultdict[str, list[str]] = defaultdict(list)
+        self._known: list[tuple[str, str]] = []
+        self._sent: list[tuple[Any, Any]] = []
+        self._hash = 0
+        at = 0
+        while at < DURATION_MS:
+            self._step(at)
+            at += round(self._random.expovariate(1 / MEAN_STEP_MS))
+        last = max(record.at for record in self.records)
+        self.end = last + self._random.choice([0, 100_000, 400_000])
+        self.simulated.heartbeat(at=self.end)
+
+    def reference(self) -> dict[str, Any]:
+        """The reference's figures."""
+        return Reference(self.records, self.end).figures()
+
+    def _step(self, at: int) -> None:
+        chance = self._random.random()
+        if chance < 0.35:
+            self._speak(at, is_content=True)
+        elif chance < 0.6:
+            self._speak(at, is_content=False)
+        elif chance < 0.61:
+            who = self._random.choice(PARTICIPANTS)
+            sent = self.simulated.ephemeral(who, at, seen=False)
+            self._show(sent, self._frames.ephemeral(who), at)
+        elif chance < 0.75 and self._sent:
+            # Sometimes long after: what was taken for lost comes back.
+            latest = self._random.choice([5, 20, 200])
+            frame, sent = self._random.choice(self._sent[-latest:])
+            cause = self._random.choice([Cause.RETRY, Cause.REPAIR])
+            again = self.simulated.again(sent, at, cause=cause, seen=False)
+            self._show(again, frame, at)
+        elif self._known:
+            who = self._random.choice(PARTICIPANTS)
+            message_id, sender = self._random.choice(self._known[-10:])
+            if message_id not in self._received[who] and sender != who:
+                self._received[who].append(message_id)
+                self.simulated.receive(who, message_id, at=at)
+
+    def _speak(self, at: int, is_content: bool) -> None:
+        who = self._random.choice((*PARTICIPANTS, ""))
+        message_id = f"id-{len(self._sent)}"
+        if self._known and self._random.random() < 0.03:
+            message_id = self._random.choice(self._known)[0]
+        dialect = self._random.choice([*[Dialect.SPEC] * 5, Dialect.NIM])
+        known = self._random.sample(self._known[-8:], min(len(self._known), 3))
+        asked = self._random.sample(self._known[-8:], min(len(self._known), 1))
+        of_frame: dict[str, Any] = {
+            "history": [
+                entry if self._random.random() < 0.7 else entry[0] for entry in known
+            ],
+            "requests": asked if self._random.random() < 0.2 else [],
+            "dialect": dialect,
+        }
+        lamport = at + self._random.randrange(20_000)
+        frame = self._frames.content(
+            message_id,
+            who,
+            lamport,
+            text=b"text" if is_content else b"",
+            holds=self._received[who],
+            **of_frame,
+        )
+        sent = self.simulated.content(
+            message_id,
+            who,
+            at,
+            lamport,
+            text=b"text" if is_content else b"",
+            seen=False,
+            **of_frame,
+        )
+        if is_content:
+            self._known.append((message_id, who))
+            self._received[who].append(message_id)
+            self._sent.append((frame, sent))
+        self._show(sent, frame, at)
+
+    def _show(self, sent: Any, frame: Any, at: int) -> None:
+        """Each of two taps sees it, or not, after a while."""
+        self._hash += 1
+        for tap in ("near", "far"):
+            if self._random.random() < 0.4:
+                seen = at + self._random.randrange(3_000)
+                self.simulated.sight(sent, seen, tap)
+                self.records.append(Record(seen, frame, waku_hash=self._hash))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_truth_agrees_with_the_reference(seed: int) -> None:
+    """Every figure, by the name that the reference gives it."""
+    traffic = Traffic(seed)
+    found = traffic.reference()
+    truth = comparable(traffic.simulated.figures())
+    assert truth == comparable_of_reference(found, truth)
+
+
+def test_traffic_has_every_outcome() -> None:
+    """Or the agreement would say little."""
+    counts: Counter[str] = Counter()
+    for seed in SEEDS:
+        counts.update(comparable(Traffic(seed).simulated.figures()))
+    assert {name for name, count in counts.items() if not count} == set()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_truth_of_simulated_participants_agrees_with_the_reference(seed: int) -> None:
+    """Their filters are real: what they hold is what the truth says they received."""
+    entries = list(simulate(SCENARIO, seed, START_MS))
+    truth = Truth(SCENARIO.name, seed)
+    records = defaultdict(list)
+    for entry in entries:
+        truth.add(entry)
+        if isinstance(entry, Sighting):
+            sent = entry.transmission
+            at = entry.at_ms - START_MS
+            records[sent.channel_id].append(
+                Record(at, sent.frame, waku_hash=sent.number + 1)
+            )
+    document = truth.document()
+    end = document["window"]["last_event"] - START_MS
+    assert document["channels"].keys() == records.keys()
+    for channel_id, figures in document["channels"].items():
+        found = Reference(records[channel_id], end).figures()
+        numbers = comparable(figures)
+        assert numbers == comparable_of_reference(found, numbers)
+    assert document["totals"]["gaps"]["opened"] > 0
+    assert document["totals"]["repair"]["answered"] > 0
+
+
+def comparable(figures: dict[str, Any]) -> dict[str, int]:
+    """Single numbers by the names that the reference gives them."""
+    numbers = {name: value for name, value in figures.items() if isinstance(value, int)}
+    for group in ("frames", "acknowledged", "rebroadcasts", "gaps", "repair"):
+        for name, value in figures[group].items():
+            numbers[f"{group}_{name}"] = value
+    # The sum of the other two.
+    del numbers["repair_responses"]
+    numbers["definite_latency"] = sum(ms for _, ms in figures["ack_latencies"])
+    numbers["probable_latency"] = figures["ack_latency_ms"]["probable"]["sum"]
+    numbers["gap_duration"] = figures["gap_ms"]["sum"]
+    numbers["repair_response"] = figures["repair_response_ms"]["sum"]
+    return numbers
+
+
+def comparable_of_reference(
+    found: dict[str, Any], names: Iterable[str]
+) -> dict[str, int]:
+    """The same numbers as the reference has them."""
+    numbers = {name: found[name] for name in names if name in found}
+    for name in ("definite_latency", "probable_latency", "gap_duration"):
+        numbers[name] = found[name][1]
+    numbers["repair_response"] = found["repair_response"][1]
+    for kind in FrameKind:
+        numbers[f"frames_{kind.value}"] = sum(
+            count
+            for name, count in found["frames"].items()
+            if name.startswith(kind.value)
+        )
+    return numbers

@@ -1,0 +1,94 @@
+"""Section 7 of the observer model: repair."""
+
+from __future__ import annotations
+
+import pytest
+
+from sds_core.wire import Dialect
+from tests.sds_core.simulation.truth.simulated import Simulated
+
+
+def test_requests_count_once_for_each_frame_and_id() -> None:
+    """In retries too; an id twice in one frame is one request."""
+    it = Simulated()
+    sent = it.content("n", "ben", at=0, requests=["a", "b", "a"])
+    it.again(sent, at=30_000)
+    it.sync("cem", at=40_000, requests=["a"])
+    assert it.repair() == {"requests": 5}
+
+
+def test_replica_requests_nothing() -> None:
+    """It is the same frame."""
+    it = Simulated()
+    sent = it.sync("ben", at=0, requests=["a"])
+    it.sight(sent, at=100, tap="other")
+    assert it.repair() == {"requests": 1}
+
+
+def test_request_for_what_was_received_is_told_by_knowledge() -> None:
+    """Ben has what he asks for; cem has received it only after asking."""
+    it = Simulated()
+    it.receive("ben", "a")
+    it.sync("ben", at=0, requests=["a"])
+    it.sync("cem", at=1_000, requests=["a"])
+    it.receive("cem", "a")
+    assert it.repair() == {"requests": 2, "requests_for_received": 1}
+
+
+def test_first_copy_answers_and_further_ones_are_redundant() -> None:
+    """The response time runs from the first request of the episode."""
+    it = Simulated()
+    sent = it.content("m", "ana", at=0)
+    it.sync("ben", at=10_000, requests=["m"])
+    it.sync("cem", at=12_000, requests=["m"])
+    it.again(sent, at=17_000)
+    it.again(sent, at=18_000, by="dov")
+    assert it.repair() == {"requests": 2, "answered": 1, "responses": 2, "redundant": 1}
+    assert it.figures("repair_response_ms") == {"count": 1, "sum": 7_000}
+
+
+def test_request_after_the_answer_opens_another_episode() -> None:
+    """With a time of its own."""
+    it = Simulated()
+    sent = it.content("m", "ana", at=0)
+    it.sync("ben", at=10_000, requests=["m"])
+    it.again(sent, at=11_000)
+    it.sync("ben", at=20_000, requests=["m"])
+    it.again(sent, at=25_000)
+    assert it.repair() == {"requests": 2, "answered": 2, "responses": 2}
+    assert it.figures("repair_response_ms") == {"count": 2, "sum": 6_000}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "window"), [(Dialect.SPEC, 135_000), (Dialect.NIM, 315_000)]
+)
+def test_episode_expires_after_the_window_of_its_latest_request(
+    dialect: Dialect, window: int
+) -> None:
+    """At its end it does not; what comes later is no response."""
+    it = Simulated()
+    it.sync("ben", at=0, requests=["m"], dialect=dialect)
+    it.sync("ben", at=5_000, requests=["m"], dialect=dialect)
+    it.heartbeat(at=5_000 + window)
+    assert it.repair() == {"requests": 2}
+    it.content("m", "ana", at=5_001 + window, dialect=dialect)
+    assert it.repair() == {"requests": 2, "expired": 1}
+
+
+def test_request_after_expiry_opens_another_episode() -> None:
+    """The first counts as expired, the second as answered."""
+    it = Simulated()
+    it.sync("ben", at=0, requests=["m"])
+    it.sync("ben", at=135_001, requests=["m"])
+    it.content("m", "ana", at=140_001)
+    assert it.repair() == {"requests": 2, "answered": 1, "expired": 1, "responses": 1}
+    assert it.figures("repair_response_ms") == {"count": 1, "sum": 5_000}
+
+
+def test_collision_is_no_response() -> None:
+    """It is another message."""
+    it = Simulated()
+    it.content("m", "ana", at=0)
+    it.sync("ben", at=1_000, requests=["m"])
+    it.content("m", "cem", at=2_000)
+    assert it.repair() == {"requests": 1}

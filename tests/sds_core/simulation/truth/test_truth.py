@@ -1,0 +1,184 @@
+"""The document as a whole."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from connectors.recording.recording import compare
+from sds_core.message_channel.events import (
+    Acknowledged,
+    Cause,
+    Delivered,
+    Evidence,
+    IrretrievablyLost,
+    Missing,
+    RepairAnswered,
+    RepairRequested,
+)
+from sds_core.simulation.log import Arrival
+from sds_core.simulation.truth import Truth
+from tests.sds_core.simulation.truth.simulated import START_MS, Simulated, hash_of
+
+
+def two_channels() -> Simulated:
+    """A little of everything, in two channels."""
+    it = Simulated("one")
+    sent = it.content("m", "ana", at=1_000)
+    it.receive("ben", "m")
+    it.sync("ben", at=2_000, requests=["lost"])
+    it.again(sent, at=3_000)
+    it.content("m", "cem", at=4_000, channel_id="two")
+    it.sync("ben", at=5_000, history=["m"], requests=["m"], channel_id="two")
+    it.heartbeat(at=6_000)
+    return it
+
+
+def test_document_survives_json() -> None:
+    """And its keys are sorted, so that a file of it is comparable."""
+    document = two_channels().document()
+    assert json.loads(json.dumps(document)) == document
+    assert json.dumps(document) == json.dumps(document, sort_keys=True)
+
+
+def test_document_says_what_it_is_about() -> None:
+    """The window holds all records, heartbeats too."""
+    document = two_channels().document()
+    assert document["schema"] == 1
+    assert document["scenario"] == "by hand"
+    assert document["seed"] == 7
+    assert document["window"] == {
+        "first_event": START_MS + 1_000,
+        "last_event": START_MS + 6_000,
+    }
+    assert list(document["channels"]) == ["one", "two"]
+
+
+def test_totals_are_sums_over_channels() -> None:
+    """Of every number; single latencies stay with their channels."""
+    document = two_channels().document()
+    one, two = document["channels"].values()
+    assert document["totals"] == added(one, two)
+    assert document["totals"]["participants"] == 4
+    assert document["totals"]["repair"]["requests"] == 2
+
+
+def test_report_that_says_the_same_agrees() -> None:
+    """Every figure of the truth is found in a report by its name."""
+    document = two_channels().document()
+    report = json.loads(json.dumps(document))
+    for figures in (report["totals"], *report["channels"].values()):
+        latencies = figures.pop("ack_latencies", [["m", 1_000]])
+        del figures["sender_side"]
+        figures["ack_latency_ms"]["definite"] = {
+            "count": len(latencies),
+            "sum": sum(latency for _, latency in latencies),
+        }
+    comparisons = list(compare(document, report))
+    assert [one for one in comparisons if not one.same] == []
+    assert {one.channel for one in comparisons} == {"", "one", "two"}
+    report["channels"]["two"]["frames"]["sync"] += 1
+    differing = [one for one in compare(document, report) if not one.same]
+    assert [(one.channel, one.figure) for one in differing] == [("two", "frames.sync")]
+
+
+def test_nothing_at_all_is_a_document_too() -> None:
+    """All totals are 0."""
+    document = Truth("empty", 1).document()
+    assert document["window"] == {"first_event": None, "last_event": None}
+    assert document["channels"] == {}
+    assert document["messages"] == {}
+    assert document["totals"]["messages"] == 0
+    assert document["totals"]["gaps"]["opened"] == 0
+
+
+def test_document_can_be_had_at_any_time() -> None:
+    """It changes nothing, and the log goes on."""
+    it = two_channels()
+    truth = Truth("by hand", 7)
+    for entry in it.entries:
+        truth.document()
+        truth.add(entry)
+    assert truth.document() == it.document()
+
+
+def test_message_has_its_whole_story() -> None:
+    """Who sent, saw, received, delivered, missed, asked and repaired, and when."""
+    it = Simulated()
+    it.present("ana", "ben", "cem", "dov")
+    it.present("dov", at=500, present=False)
+    sent = it.content("m", "ana", at=1_000, lamport=1, seen=False)
+    it.entries.append(Arrival(START_MS + 1_100, "ben", sent))
+    it.receive("ben", "m", at=1_100)
+    it.happen("ben", Delivered("m", "ana", 1, b"text"), at=1_100)
+    it.happen("eva", Missing("m", b"", "ana", "n"), at=2_000)
+    it.happen("eva", RepairRequested(("m", "x"), "n"), at=3_000)
+    it.happen("ana", Acknowledged("m", "ben", Evidence.CAUSAL_HISTORY), at=3_500)
+    repaired = it.again(sent, at=4_000, by="ben", cause=Cause.REPAIR)
+    it.sight(repaired, at=4_010, tap="another")
+    it.sight(repaired, at=4_020, tap="another")
+    it.happen("ben", RepairAnswered("m"), at=4_000)
+    it.happen("eva", IrretrievablyLost("m", b"", "ana"), at=5_000)
+    it.receive("eva", "m", at=6_000)
+    it.happen("eva", Delivered("m", "ana", 1, b"text"), at=6_100)
+    assert it.message("m") == {
+        "sender": "ana",
+        "sent_ms": START_MS + 1_000,
+        "transmissions": [
+            {
+                "at_ms": START_MS + 1_000,
+                "by": "ana",
+                "cause": "content",
+                "waku_hash": hash_of(0),
+                "seen_by": [],
+            },
+            {
+                "at_ms": START_MS + 4_000,
+                "by": "ben",
+                "cause": "repair",
+                "waku_hash": hash_of(1),
+                "seen_by": ["another", "tap"],
+            },
+        ],
+        "received": {"ben": START_MS + 1_100, "eva": START_MS + 6_000},
+        "delivered": {"ben": START_MS + 1_100, "eva": START_MS + 6_100},
+        "missing": {"eva": START_MS + 2_000},
+        "lost": {"eva": START_MS + 5_000},
+        "acknowledged": {
+            "at_ms": START_MS + 3_500,
+            "by": "ben",
+            "evidence": "causal history",
+        },
+        "requested": [{"at_ms": START_MS + 3_000, "by": "eva"}],
+        "repaired": [{"at_ms": START_MS + 4_000, "by": "ben"}],
+        "never_received": ["cem"],
+    }
+
+
+def test_message_that_no_tap_saw_has_a_story() -> None:
+    """The topic cannot tell; the truth can."""
+    it = Simulated()
+    it.present("ana", "ben")
+    it.content("m", "ana", at=0, seen=False)
+    document = it.document()
+    assert document["channels"] == {}
+    story = document["messages"]["channel"]["m"]
+    assert story["never_received"] == ["ben"]
+    assert story["acknowledged"] is None
+
+
+def test_sync_and_ephemeral_messages_have_no_story() -> None:
+    """They ask for no reliability."""
+    it = Simulated()
+    it.sync("ana", at=0)
+    it.ephemeral("ana", at=0)
+    assert it.document()["messages"] == {}
+
+
+def added(one: dict[str, Any], two: dict[str, Any]) -> dict[str, Any]:
+    """The sums of two trees of numbers, without their lists."""
+    return {
+        name: added(value, two[name]) if isinstance(value, dict) else value + two[name]
+        for name, value in one.items()
+        if not isinstance(value, list)
+    }
