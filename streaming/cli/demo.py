@@ -24,16 +24,11 @@ from connectors.kafka.producer import (
 )
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
-from connectors.recording.recording import (
-    Comparison,
-    compare,
-    load_recording,
-    load_truth,
-    restamped,
-)
+from connectors.recording.recording import load_recording, load_truth, restamped
 from connectors.simulator.library import scenario_names
 from connectors.simulator.records import simulated_records
 from connectors.web.server import PortInUse
+from sds_core.simulation.comparison import Comparison, compare
 from sds_core.simulation.truth import Truth
 from streaming.cli.output import wall_ms
 from streaming.cli.run import as_click_error, served, write_report

@@ -17,11 +17,8 @@ from connectors.kafka.consumer import Client
 from connectors.kafka.producer import TopicRecord, partitions_of, write
 from connectors.kafka.settings import KafkaSettings, RecordsLost
 from connectors.kafka.topics import ensure_frames_topic
-from connectors.recording.recording import (
-    compare,
-    load_recording,
-    load_truth,
-)
+from connectors.recording.recording import load_recording, load_truth
+from sds_core.simulation.comparison import compare
 from sds_core.wire import Dialect, Frame, HistoryEntry, encode
 from streaming.cli.run import served, wall_ms
 from streaming.query import (

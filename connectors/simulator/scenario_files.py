@@ -1,0 +1,82 @@
+"""Scenarios in TOML files: those that come along, by name, and anybody's, by path."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from sds_core.simulation.reading import ScenarioError
+from sds_core.simulation.scenario import Scenario
+
+_SUFFIX = ".toml"
+
+
+class UnknownScenario(ValueError):
+    """There is no such scenario.
+
+    Attributes:
+        name: as asked for.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"no scenario {name!r}: give the path of a TOML file, or one of "
+            f"{', '.join(scenario_names())}"
+        )
+        self.name = name
+
+
+class UnreadableScenario(ValueError):
+    """A file does not hold a scenario.
+
+    Attributes:
+        file: its name.
+        problem: what is wrong with it.
+    """
+
+    def __init__(self, file: str, problem: str) -> None:
+        super().__init__(f"{file}: {problem}")
+        self.file = file
+        self.problem = problem
+
+
+def scenario_names() -> list[str]:
+    """Return the names of the scenarios that come along, sorted."""
+    return sorted(file.name.removesuffix(_SUFFIX) for file in _shipped())
+
+
+def load_scenario(name: str) -> Scenario:
+    """Read a scenario.
+
+    Args:
+        name: of one that comes along, or the path of a file whose name ends in
+            `.toml`.
+
+    Raises:
+        UnknownScenario: there is none of this name.
+        UnreadableScenario: the file is missing, is not TOML, or is no scenario.
+    """
+    if name.endswith(_SUFFIX):
+        return _read(Path(name), name)
+    for file in _shipped():
+        if file.name == name + _SUFFIX:
+            return _read(file, file.name)
+    raise UnknownScenario(name)
+
+
+def _shipped() -> list[Traversable]:
+    directory = files(__package__).joinpath("scenarios")
+    return [file for file in directory.iterdir() if file.name.endswith(_SUFFIX)]
+
+
+def _read(file: Traversable, name: str) -> Scenario:
+    try:
+        return Scenario.from_mapping(tomllib.loads(file.read_text("utf-8")))
+    except OSError as error:
+        raise UnreadableScenario(name, error.strerror or str(error)) from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UnreadableScenario(name, f"is not TOML: {error}") from error
+    except ScenarioError as error:
+        raise UnreadableScenario(name, str(error)) from error
