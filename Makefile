@@ -28,8 +28,8 @@ test: install ## All tests, with real Kafka, Spark and Chromium
 	$(PYTEST) $(PYTEST_OPTIONS)
 
 .PHONY: test-unit
-test-unit: install ## Tests that need neither Kafka, Spark nor a browser
-	$(PYTEST) -m "not kafka and not spark and not browser"
+test-unit: install ## Tests that need neither Kafka, Spark, Node nor a browser
+	$(PYTEST) -m "not kafka and not spark and not browser and not node"
 
 .PHONY: check
 check: install lint type ## What CI checks beside the tests
