@@ -170,7 +170,7 @@ class MessageChannel:
         events += self._outgoing.add(message_id, value, now_ms)
         self._log.add(lamport, HistoryEntry(message_id, b"", self.participant_id))
         self._bloom.add(message_id)
-        self._retained.add(message_id, value, self.participant_id, now_ms)
+        self._retain(message_id, value, self.participant_id, now_ms)
         self._put_off_sync(AFTER_CONTENT_SENT, now_ms)
         self._plan()
         return Step([Broadcast(Cause.CONTENT, message_id, value)], events)
@@ -242,7 +242,8 @@ class MessageChannel:
         if frame.dialect is not self.profile.dialect:
             return _ignored(IgnoredReason.FOREIGN_DIALECT, message_id, frame.dialect)
         # Whoever broadcasts a message answers for it, whatever else is wrong with it.
-        self._responses.remove(message_id)
+        if self._responses.remove(message_id):
+            self._plan()
         if frame.sender_id == self.participant_id:
             return _ignored(IgnoredReason.OWN_ECHO, message_id)
         if frame.kind is _EPHEMERAL:
@@ -334,7 +335,7 @@ class MessageChannel:
         """
         self._sync.sent(now_ms)
         step = Step((), ())
-        if self._log.entries or self._requests:
+        if self._log.entries or self._incoming.waiting or self._requests.due(now_ms):
             lamport = self._lamport.next(now_ms)
             message_id = f"sync-{self._random.getrandbits(64):016x}"
             value, requested = self._frame(message_id, lamport, b"", now_ms)
@@ -533,7 +534,7 @@ class MessageChannel:
             if dependency not in incoming.missing:
                 incoming.missing[dependency] = MissingDependency(plain, now_ms)
                 events.append(Missing(*plain, named_by))
-            events += self._ask_for(plain, now_ms)
+            events += self._ask_for(plain, self._asked_from_ms(dependency, now_ms))
         while len(incoming.missing) > self.profile.missing_limit:
             oldest = next(iter(incoming.missing))
             events.append(Evicted(Buffer.MISSING, oldest))
@@ -611,8 +612,7 @@ class MessageChannel:
         sender_id = frame.sender_id
         lamport = frame.lamport or 0
         self._log.add(lamport, HistoryEntry(message_id, hint, sender_id))
-        if self._answers_for(message_id, sender_id):
-            self._retained.add(message_id, value, sender_id, now_ms)
+        self._retain(message_id, value, sender_id, now_ms)
         delivered = Delivered(message_id, sender_id, lamport, frame.content)
         if lamport > self._lamport.value:
             limit = self._lamport.limit(now_ms)
@@ -623,13 +623,23 @@ class MessageChannel:
 
     # -- SDS-R
 
-    def _ask_for(self, entry: HistoryEntry, now_ms: int) -> Iterator[Event]:
+    def _asked_from_ms(self, message_id: str, now_ms: int) -> int:
+        """Return from when on T_req of a missing id counts at a naming of it.
+
+        Where requests are repeated, one that was evicted must not wait anew at each
+        naming, or a full buffer would never ask for anything.
+        """
+        if self.profile.after_request is AfterRequest.ASK_AGAIN:
+            return self._incoming.missing[message_id].since_ms
+        return now_ms
+
+    def _ask_for(self, entry: HistoryEntry, from_ms: int) -> Iterator[Event]:
         """Queue a repair request; nobody answers one that names no sender."""
         if not (self.profile.repair and entry.sender_id):
             return
         if entry.message_id in self._requests:
             return
-        t_req_ms = now_ms + request_offset_ms(
+        t_req_ms = from_ms + request_offset_ms(
             self.participant_id, entry.message_id, self.profile
         )
         evicted = self._requests.add(entry, t_req_ms)
@@ -659,6 +669,13 @@ class MessageChannel:
             if evicted is not None:
                 events.append(Evicted(Buffer.REPAIR_RESPONSES, evicted))
         return [RepairRequestReceived(tuple(ours), frame.sender_id), *events]
+
+    def _retain(
+        self, message_id: str, value: bytes, sender_id: str, now_ms: int
+    ) -> None:
+        """Keep a whole message if we may have to answer with it."""
+        if self.profile.repair and self._answers_for(message_id, sender_id):
+            self._retained.add(message_id, value, sender_id, now_ms)
 
     def _answers_for(self, message_id: str, sender_id: str) -> bool:
         """Tell whether we are in the response group of a message."""
@@ -698,7 +715,7 @@ class MessageChannel:
             channel_id=self.channel_id,
             sender_id=self.participant_id,
             lamport=lamport,
-            causal_history=self._log.last(self.profile.causal_history_size),
+            causal_history=self._causal_history(),
             bloom_filter=self._bloom.to_wire(),
             repair_request=requested,
             content=content,
@@ -707,6 +724,20 @@ class MessageChannel:
         self._lamport.value = lamport
         self._requests.carried(requested)
         return value, requested
+
+    def _causal_history(self) -> list[HistoryEntry]:
+        """Return the last entries of the log, as many as leave room in a frame.
+
+        Ids and hints of strangers may be long; they must not silence us.
+        """
+        entries = self._log.last(self.profile.causal_history_size)
+        room = self.profile.max_frame_bytes // 4
+        for fitting, entry in enumerate(reversed(entries)):
+            room -= len(entry.retrieval_hint)
+            room -= len(entry.message_id.encode()) + len(entry.sender_id.encode())
+            if room < 0:
+                return entries[len(entries) - fitting :]
+        return entries
 
     def _encoded(self, frame: Frame) -> bytes:
         value = encode(frame)

@@ -143,9 +143,9 @@ class Profile:
     repair_eviction: Eviction = Eviction.EARLIEST
     after_request: AfterRequest = AfterRequest.ASK_AGAIN
     repair_sweep_ms: int = 5_000
-    # The guide keeps messages for T_max; but requests may come until 2 x T_max after a
-    # loss was noticed, and nobody would have what is asked for last.
-    repair_retention_ms: int | None = 360_000
+    # The guide keeps messages for T_max; but what is missing is asked for until it
+    # counts as lost, and nobody would have what is asked for last.
+    repair_retention_ms: int | None = 720_000
     repair_retained_limit: int = 1_000  # messages; the oldest goes
 
     def __post_init__(self) -> None:

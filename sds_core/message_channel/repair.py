@@ -25,9 +25,18 @@ _PARTICIPANTS_PER_GROUP = 128
 def hash_of(text: str, hashed_with: RepairHash) -> int:
     """Return the hash of a text, in [0, 2**64) (SDS-R guide, "Hash Function")."""
     if hashed_with is RepairHash.SHA256:
-        return int.from_bytes(sha256(text.encode()).digest()[:8], "big")
-    hashed: int = farmhash.Fingerprint64(text.encode())
-    return abs(hashed - (1 << 64) if hashed >> 63 else hashed)
+        return _bits_of(text, hashed_with)
+    return _without_sign(_bits_of(text, hashed_with))
+
+
+def distance_between(one_id: str, other_id: str, hashed_with: RepairHash) -> int:
+    """Return how far apart two participants are, in [0, 2**64); 0 if they are one.
+
+    Their hashes are XORed (SDS-R guide, "Calculate T_resp"); nim-sds drops the sign of
+    the result, not that of the hashes.
+    """
+    distance = _bits_of(one_id, hashed_with) ^ _bits_of(other_id, hashed_with)
+    return distance if hashed_with is RepairHash.SHA256 else _without_sign(distance)
 
 
 def request_offset_ms(participant_id: str, message_id: str, profile: Profile) -> int:
@@ -47,7 +56,7 @@ def response_offset_ms(
     0 for the message's own sender.
     """
     hashed_with = profile.repair_hash
-    distance = hash_of(participant_id, hashed_with) ^ hash_of(sender_id, hashed_with)
+    distance = distance_between(participant_id, sender_id, hashed_with)
     # nim-sds reduces both factors first, which changes nothing.
     return distance * hash_of(message_id, hashed_with) % profile.t_max_ms
 
@@ -228,10 +237,12 @@ class RepairResponses:
         del self._due_ms[evicted]
         return evicted
 
-    def remove(self, message_id: str) -> None:
-        """Drop an answer that another has given, if it is in."""
-        if self._due_ms.pop(message_id, None) is not None:
-            self._stale = True
+    def remove(self, message_id: str) -> bool:
+        """Drop an answer that another has given; returns whether there was one."""
+        if self._due_ms.pop(message_id, None) is None:
+            return False
+        self._stale = True
+        return True
 
     def take_due(self, now_ms: int) -> list[str]:
         """Drop and return the ids to answer now, the most overdue first."""
@@ -253,6 +264,19 @@ class RepairResponses:
         """Take over what `state` gave."""
         self._due_ms = state
         self._stale = True
+
+
+def _bits_of(text: str, hashed_with: RepairHash) -> int:
+    """Return the 64 bits that a hash gives."""
+    if hashed_with is RepairHash.SHA256:
+        return int.from_bytes(sha256(text.encode()).digest()[:8], "big")
+    hashed: int = farmhash.Fingerprint64(text.encode())
+    return hashed
+
+
+def _without_sign(bits: int) -> int:
+    """Read 64 bits as a signed integer, and drop the sign."""
+    return abs(bits - (1 << 64) if bits >> 63 else bits)
 
 
 def _evicted(due_ms: dict[str, int], profile: Profile) -> str:

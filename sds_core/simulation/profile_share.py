@@ -37,23 +37,18 @@ class ProfileShare(Table, frozen=True, kw_only=True):
             ScenarioError: the overrides cannot be.
         """
         path = f"{path}.overrides"
-        changes: dict[str, Any] = {
-            name: BloomParameters(value.capacity, value.error_rate)
-            if isinstance(value, _Bloom)
-            else value
-            for name, value in msgspec.structs.asdict(
-                read(self.overrides, _OVERRIDES, path)
-            ).items()
-            if value is not UNSET
-        }
-        profile = replace(_BASES[self.base], **changes)
-        if profile.t_min_ms >= profile.t_max_ms:
-            problem = (
-                f"makes t_min_ms = {profile.t_min_ms} and t_max_ms = "
-                f"{profile.t_max_ms}: allowed is t_min_ms below t_max_ms"
-            )
-            raise ScenarioError(path, problem)
-        return profile
+        overrides = msgspec.structs.asdict(read(self.overrides, _OVERRIDES, path))
+        try:
+            changes: dict[str, Any] = {
+                name: BloomParameters(value.capacity, value.error_rate)
+                if isinstance(value, _Bloom)
+                else value
+                for name, value in overrides.items()
+                if value is not UNSET
+            }
+            return replace(_BASES[self.base], **changes)
+        except ValueError as error:
+            raise ScenarioError(path, f"make no profile: {error}") from error
 
 
 _BASES = {
@@ -64,38 +59,29 @@ _BASES = {
 
 
 class _Bloom(Table, frozen=True, kw_only=True):
-    capacity: Annotated[int, Meta(ge=1, le=10_000_000)]
-    error_rate: Annotated[float, Meta(gt=0, lt=1)]
+    capacity: int
+    error_rate: float
 
 
-_LARGEST = 2**53
-_POSITIVE = Annotated[int, Meta(ge=1, le=_LARGEST)]
-_FROM_0 = Annotated[int, Meta(ge=0, le=_LARGEST)]
-_MAY_BE_0 = {"causal_history_size", "max_retries", "requests_per_message"}
+_FROM_0 = Annotated[int, Meta(ge=0)]
+_CHECKED: dict[Any, Any] = {
+    BloomParameters: _Bloom,
+    int: _FROM_0,
+    # TOML has no null, but other sources of mappings do.
+    int | None: _FROM_0 | None,
+    float: Annotated[float, Meta(ge=0, le=1)],
+}
+"""What to read a field of `Profile` as; its own checks come after."""
 
-
-def _checked(name: str, hint: Any) -> Any:
-    """Return the type to read a field of `Profile` as."""
-    if name in _MAY_BE_0:
-        return _FROM_0
-    return {
-        BloomParameters: _Bloom,
-        int: _POSITIVE,
-        # TOML has no null, but other sources of mappings do.
-        int | None: _POSITIVE | None,
-        float: Annotated[float, Meta(ge=0, le=1)],
-    }.get(hint, hint)
-
-
+_TYPES = get_type_hints(Profile)
 _OVERRIDES = msgspec.defstruct(
     "Overrides",
     [
-        (field.name, _checked(field.name, hint) | UnsetType, UNSET)
-        for field in fields(Profile)
-        for hint in [get_type_hints(Profile)[field.name]]
+        (one.name, _CHECKED.get(_TYPES[one.name], _TYPES[one.name]) | UnsetType, UNSET)
+        for one in fields(Profile)
     ],
     frozen=True,
     kw_only=True,
     forbid_unknown_fields=True,
 )
-"""Every field of `Profile`, checked; UNSET where nothing is said."""
+"""Every field of `Profile`; UNSET where nothing is said."""

@@ -378,7 +378,7 @@ class _Simulation:
         if lost_tail is None:
             arrives[member.position] = False
             positions = arrives.nonzero()[0]
-            # The next one last, where lists are short of work.
+            # The next one last, where a list gives away what it has.
             positions = positions[delays_ms[positions].argsort(kind="stable")[::-1]]
             members = channel.members
             flight = _Flight(
@@ -387,7 +387,8 @@ class _Simulation:
                 [members[position] for position in positions.tolist()],
                 (delays_ms[positions] + now_ms).tolist(),
             )
-            self._plan_landing(flight)
+            if flight.times_ms:
+                self._agenda.add(flight.times_ms[-1], partial(self._land, flight))
         if (lost_tail is None or lost_tail.seen_by_taps) and (
             self._network.reaches_taps(member.index, elapsed_ms)
         ):
@@ -399,26 +400,23 @@ class _Simulation:
             self._agenda.add(flight.times_ms[-1], partial(self._land, flight))
 
     def _land(self, flight: _Flight, now_ms: int) -> None:
+        transmission, hint = flight.transmission, flight.retrieval_hint
         times_ms, receivers = flight.times_ms, flight.receivers
         while times_ms and times_ms[-1] == now_ms:
             times_ms.pop()
             member = receivers.pop()
-            if member.present and member.sds is not None:
-                self._receive(member, member.sds, flight, now_ms)
-        self._plan_landing(flight)
-
-    def _receive(
-        self, member: _Member, sds: MessageChannel, flight: _Flight, now_ms: int
-    ) -> None:
-        transmission = flight.transmission
-        self._log(Arrival(now_ms, member.participant, transmission))
-        step = sds.receive_frame(
-            transmission.frame,
-            transmission.value,
-            member.clock.reading(now_ms),
-            retrieval_hint=flight.retrieval_hint,
-        )
-        self._follow(member, sds, step, now_ms)
+            sds = member.sds
+            if sds is not None and member.present:
+                self._log(Arrival(now_ms, member.participant, transmission))
+                step = sds.receive_frame(
+                    transmission.frame,
+                    transmission.value,
+                    member.clock.reading(now_ms),
+                    retrieval_hint=hint,
+                )
+                self._follow(member, sds, step, now_ms)
+        if times_ms:
+            self._agenda.add(times_ms[-1], partial(self._land, flight))
 
     def _plan_wake(self, member: _Member, sds: MessageChannel, now_ms: int) -> None:
         due_ms = max(now_ms + 1, member.clock.time_of(sds.next_deadline_ms))

@@ -25,8 +25,8 @@ from connectors.kafka.producer import (
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording, load_truth, restamped
-from connectors.simulator.library import scenario_names
 from connectors.simulator.records import simulated_records
+from connectors.simulator.scenario_files import scenario_names
 from connectors.web.server import PortInUse
 from sds_core.simulation.comparison import Comparison, compare
 from sds_core.simulation.truth import Truth

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from connectors.recording.recording import compare
 from sds_core.message_channel.events import (
     Acknowledged,
     Cause,
@@ -16,6 +15,7 @@ from sds_core.message_channel.events import (
     RepairAnswered,
     RepairRequested,
 )
+from sds_core.simulation.comparison import compare
 from sds_core.simulation.log import Arrival
 from sds_core.simulation.truth import Truth
 from tests.sds_core.simulation.truth.simulated import START_MS, Simulated, hash_of

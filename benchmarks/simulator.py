@@ -1,0 +1,84 @@
+"""How many frames per second the simulator makes.
+
+    python -m benchmarks.simulator --help
+
+Two shapes, each of 200 channels and 100 participants in one process on one core:
+
+- `ten`: ten participants in each channel, so that a frame has 9 receivers.
+- `all`: everybody in every channel, so that a frame has 99.
+
+What to doubt: the figures are for one machine at one time, and include that the entries
+are made, but not what a command does with them. The garbage collector is left as it is
+unless `--collect-seldom` says otherwise: millions of small values are made, and most of
+its looks at the participants' memories are in vain.
+"""
+
+from __future__ import annotations
+
+import gc
+import platform
+import time
+
+import click
+
+from sds_core.simulation.log import Arrival, Transmission
+from sds_core.simulation.scenario import Scenario
+from sds_core.simulation.simulator import simulate
+
+# Members of a channel, and the mean time between its messages: about 2,000 frames a
+# second of virtual time, syncs and repairs included.
+_SHAPES = {"ten": (10, 0.13), "all": (100, 0.15)}
+_START_MS = 1_760_000_000_000
+
+
+def scenario_of(shape: str, duration_s: float) -> Scenario:
+    """Return the scenario of a shape."""
+    participants, mean_interval_s = _SHAPES[shape]
+    return Scenario.from_mapping(
+        {
+            "name": f"benchmark-{shape}",
+            "description": "speed",
+            "duration_s": duration_s,
+            "participants": 100,
+            "channels": [
+                {
+                    "name": "channel",
+                    "count": 200,
+                    "participants": participants,
+                    "traffic": {"mean_interval_s": mean_interval_s},
+                }
+            ],
+            "network": {"loss": 0.01},
+        }
+    )
+
+
+@click.command(help=__doc__)
+@click.option("--shape", type=click.Choice(sorted(_SHAPES)), default="ten")
+@click.option("--duration", default=20.0, help="Virtual seconds.")
+@click.option("--seed", default=1)
+@click.option("--collect-seldom", is_flag=True, help="Raise the collector's threshold.")
+def main(shape: str, duration: float, seed: int, collect_seldom: bool) -> None:
+    """Simulate and print figures."""
+    if collect_seldom:
+        gc.set_threshold(100_000, 50, 1_000)
+    frames = arrivals = frame_bytes = 0
+    begun, begun_cpu = time.perf_counter(), time.process_time()
+    for entry in simulate(scenario_of(shape, duration), seed, _START_MS):
+        if isinstance(entry, Arrival):
+            arrivals += 1
+        elif isinstance(entry, Transmission):
+            frames += 1
+            frame_bytes += len(entry.value)
+    wall_s = time.perf_counter() - begun
+    cpu_s = time.process_time() - begun_cpu
+    click.echo(f"{shape}: Python {platform.python_version()}, {platform.machine()}")
+    click.echo(f"  {frames} frames ({frame_bytes / 1e6:.0f} MB), {arrivals} receptions")
+    click.echo(f"  {duration:g} virtual s in {wall_s:.1f} s ({cpu_s:.1f} s of CPU)")
+    click.echo(
+        f"  {frames / wall_s:.0f} frames/s, {arrivals / wall_s:.0f} receptions/s"
+    )
+
+
+if __name__ == "__main__":
+    main()

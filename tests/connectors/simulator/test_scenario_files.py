@@ -1,0 +1,138 @@
+"""The scenarios that come along, and files of one's own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import takewhile
+from pathlib import Path
+
+import pytest
+
+from connectors.simulator.scenario_files import (
+    UnknownScenario,
+    UnreadableScenario,
+    load_scenario,
+    scenario_names,
+)
+from sds_core.message_channel.events import Cause
+from sds_core.simulation.log import Happening, Heartbeat, Sighting, Transmission
+from sds_core.simulation.scenario import Scenario
+from sds_core.simulation.simulator import simulate
+from sds_core.wire import Dialect
+
+START_MS = 1_760_000_000_000
+NAMES = [
+    "bursty", "churn", "clean", "clock-skew", "flood", "lossy", "lost-tail",
+    "mixed-dialects", "partition", "quiet", "repair-storm", "tap-blind",
+]  # fmt: skip
+OF_MODERATE_SIZE = [name for name in NAMES if name != "flood"]
+
+
+def counts(scenario: Scenario, until_s: float) -> Counter[str]:
+    """Simulate up to a time; return how much of each kind there was."""
+    end_ms = START_MS + until_s * 1_000
+    counted: Counter[str] = Counter()
+    log = simulate(scenario, 7, START_MS)
+    for entry in takewhile(lambda entry: entry.at_ms < end_ms, log):
+        counted[type(entry).__name__] += 1
+        match entry:
+            case Transmission():
+                counted[entry.cause] += 1
+                counted[entry.frame.dialect] += 1
+            case Happening():
+                counted[type(entry.event).__name__] += 1
+    return counted
+
+
+def test_all_scenarios_come_along_under_their_own_names() -> None:
+    """A file's name is the scenario's, and each says what it shows."""
+    assert scenario_names() == NAMES
+    for name in NAMES:
+        scenario = load_scenario(name)
+        assert scenario.name == name
+        assert scenario.description
+
+
+@pytest.mark.parametrize("name", OF_MODERATE_SIZE)
+def test_scenario_runs_to_its_end_at_a_moderate_size(name: str) -> None:
+    """Some hundreds to some thousands of frames, and a tap that writes them."""
+    scenario = load_scenario(name)
+    counted = counts(scenario, scenario.duration_s + scenario.settle_s)
+    assert 500 < counted["Transmission"] < 6_000
+    assert counted[Cause.CONTENT] > 100
+    assert counted[Sighting.__name__] > 500
+    assert counted[Heartbeat.__name__] > 100
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["bursty", "churn", "clock-skew", "lossy", "mixed-dialects", "partition",
+     "repair-storm", "tap-blind"],
+)  # fmt: skip
+def test_scenario_with_loss_has_repairs(name: str) -> None:
+    """Or it would not show what it is for."""
+    scenario = load_scenario(name)
+    counted = counts(scenario, scenario.duration_s)
+    assert counted["RepairRequested"] > 10
+    assert counted["RepairAnswered"] == counted[Cause.REPAIR] > 10
+
+
+def test_clean_scenario_asks_for_nothing() -> None:
+    """What is missing for the moment came before anybody asked."""
+    scenario = load_scenario("clean")
+    counted = counts(scenario, scenario.duration_s + scenario.settle_s)
+    assert counted[Cause.REPAIR] == counted[Cause.RETRY] == 0
+    assert counted["IrretrievablyLost"] == counted["RepairRequested"] == 0
+    assert counted["Acknowledged"] == counted[Cause.CONTENT]
+
+
+def test_mixed_scenario_speaks_both_dialects() -> None:
+    """Neither is a matter of a few frames."""
+    counted = counts(load_scenario("mixed-dialects"), 300)
+    assert min(counted[Dialect.SPEC], counted[Dialect.NIM]) > 50
+
+
+def test_flood_makes_its_frames_a_second() -> None:
+    """Virtual seconds: about 2,000 frames in each, in all of 200 channels."""
+    counted = counts(load_scenario("flood"), 3)
+    assert 4_500 < counted["Transmission"] < 7_500
+
+
+def test_unknown_name_lists_the_known_ones() -> None:
+    """And says that a path would do."""
+    with pytest.raises(UnknownScenario, match=r"'lousy'.*TOML.*lossy, lost-tail"):
+        load_scenario("lousy")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "No such file"),
+        (b"name = ", "is not TOML"),
+        (b"\xff", "is not TOML"),
+        (b'name = "x"', "lacks the key 'description'"),
+        (b'name = "x"\ntaps = 3', "taps is 3: allowed is a list"),
+    ],
+)
+def test_file_that_is_no_scenario_says_its_name_and_why(
+    tmp_path: Path, text: bytes | None, said: str
+) -> None:
+    """One line, whatever is wrong."""
+    file = tmp_path / "mine.toml"
+    if text is not None:
+        file.write_bytes(text)
+    with pytest.raises(UnreadableScenario) as caught:
+        load_scenario(str(file))
+    assert str(caught.value).startswith(f"{file}: ")
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_file_of_ones_own_is_read(tmp_path: Path) -> None:
+    """By its path."""
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        'name = "mine"\ndescription = "d"\nduration_s = 10\nparticipants = 2\n'
+        '[[channels]]\nname = "ch"\ntraffic = { mean_interval_s = 1 }\n'
+    )
+    assert load_scenario(str(file)).name == "mine"

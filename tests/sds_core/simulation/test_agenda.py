@@ -1,0 +1,34 @@
+"""The agenda does everything once, in order."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from sds_core.simulation.agenda import Agenda
+
+
+def test_actions_come_by_time_and_then_as_they_were_planned() -> None:
+    """The order does not depend on how they were put in."""
+    agenda = Agenda()
+    done: list[tuple[str, int]] = []
+    for name, at_ms in (("c", 7), ("a", 5), ("d", 7), ("b", 5), ("late", 10)):
+        agenda.add(at_ms, partial(lambda name, at: done.append((name, at)), name))
+    for now_ms, action in agenda.until(10):
+        action(now_ms)
+    assert done == [("a", 5), ("b", 5), ("c", 7), ("d", 7)]
+
+
+def test_what_gets_planned_meanwhile_is_done_too() -> None:
+    """Even for the ms that it is now."""
+    agenda = Agenda()
+    done: list[int] = []
+
+    def again(now_ms: int) -> None:
+        done.append(now_ms)
+        if len(done) < 4:
+            agenda.add(now_ms + len(done) % 2, again)
+
+    agenda.add(1, again)
+    for now_ms, action in agenda.until(100):
+        action(now_ms)
+    assert done == [1, 2, 2, 3]

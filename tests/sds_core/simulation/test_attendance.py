@@ -1,0 +1,64 @@
+"""Comings and goings."""
+
+from __future__ import annotations
+
+from itertools import islice, pairwise
+from typing import Any
+
+from sds_core.simulation.attendance import Attendance
+from sds_core.simulation.scenario import Scenario
+from sds_core.simulation.streams import Streams
+
+
+def changes(mapping: dict[str, Any], **churn: Any) -> list[list[tuple[int, bool]]]:
+    """Return the first hundred changes of a hundred participants."""
+    mapping["churn"] = churn
+    mapping["participants"] = 100
+    attendance = Attendance(Scenario.from_mapping(mapping), Streams(1))
+    return [list(islice(attendance.changes(index), 100)) for index in range(100)]
+
+
+def test_without_churn_all_come_at_the_start_and_stay(mapping: dict[str, Any]) -> None:
+    """The default."""
+    assert changes(mapping) == [[(0, True)]] * 100
+
+
+def test_shares_join_late_and_leave_for_good(mapping: dict[str, Any]) -> None:
+    """Exactly so many, within the duration, and nobody leaves before it came."""
+    plans = changes(mapping, joining_share=0.3, leaving_share=0.4)
+    assert sum(plan[0][0] > 0 for plan in plans) == 30
+    assert sum(len(plan) == 2 for plan in plans) == 40
+    for plan in plans:
+        assert [present for _, present in plan] == [True, False][: len(plan)]
+        assert 0 <= plan[0][0] <= plan[-1][0] < 60_000
+
+
+def test_absences_alternate_with_the_means_of_the_scenario(
+    mapping: dict[str, Any],
+) -> None:
+    """Half of them; the mean of 2,450 exponential times is within 10 %."""
+    plans = changes(
+        mapping, absences={"share": 0.5, "mean_present_s": 20, "mean_away_s": 5}
+    )
+    wandering = [plan for plan in plans if len(plan) > 1]
+    assert len(wandering) == 50
+    lengths: dict[bool, list[int]] = {True: [], False: []}
+    for plan in wandering:
+        for (since_ms, present), (until_ms, after) in pairwise(plan):
+            assert present is not after
+            lengths[present].append(until_ms - since_ms)
+    for present, mean_ms in ((True, 20_000), (False, 5_000)):
+        mean = sum(lengths[present]) / len(lengths[present])
+        assert abs(mean - mean_ms) < mean_ms / 10
+
+
+def test_who_leaves_for_good_does_not_come_back(mapping: dict[str, Any]) -> None:
+    """Absences end with the last leaving."""
+    plans = changes(
+        mapping,
+        leaving_share=1,
+        absences={"share": 1, "mean_present_s": 5, "mean_away_s": 5},
+    )
+    for plan in plans:
+        assert plan[-1][1] is False
+        assert plan[-1][0] < 60_000

@@ -1,0 +1,198 @@
+"""Scenarios are read strictly, and their errors say what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sds_core.message_channel.profile import LamportRule, Profile
+from sds_core.simulation.reading import ScenarioError
+from sds_core.simulation.scenario import Scenario, Span
+from sds_core.wire import BloomParameters
+
+
+def changed(mapping: dict[str, Any], path: str, value: object) -> dict[str, Any]:
+    """Set what stands at a path like `channels.0.name`."""
+    *steps, last = path.split(".")
+    place: Any = mapping
+    for step in steps:
+        if isinstance(place, list):
+            place = place[int(step)]
+        else:
+            place = place.setdefault(step, {})
+    if isinstance(place, list):
+        place.append(value)
+    else:
+        place[last] = value
+    return mapping
+
+
+def test_scenario_has_defaults_for_all_that_is_left_out(
+    mapping: dict[str, Any],
+) -> None:
+    """A name, a length, participants and a channel with traffic are enough."""
+    del mapping["network"], mapping["taps"]
+    scenario = Scenario.from_mapping(mapping)
+    assert scenario.network.loss == 0
+    assert [tap.name for tap in scenario.taps] == ["tap"]
+    assert scenario.taps[0].heartbeat_interval_s == 5
+    assert [one.profile() for one in scenario.profiles] == [Profile.spec()]
+    assert scenario.total_ms == scenario.duration_ms == 60_000
+
+
+def test_group_of_several_channels_numbers_their_ids(mapping: dict[str, Any]) -> None:
+    """One keeps the name, several get it with a number."""
+    one = Scenario.from_mapping(mapping).channels[0]
+    assert one.channel_ids() == ["ch"]
+    three = Scenario.from_mapping(changed(mapping, "channels.0.count", 3)).channels[0]
+    assert three.channel_ids() == ["ch-1", "ch-2", "ch-3"]
+
+
+def test_profile_is_the_named_one_with_the_overrides(mapping: dict[str, Any]) -> None:
+    """Every field of a profile can be set, by the values of its enums too."""
+    mapping["profiles"] = [
+        {
+            "base": "js_sds",
+            "overrides": {
+                "causal_history_size": 3,
+                "lamport_rule": "count",
+                "bloom": {"capacity": 100, "error_rate": 0.01},
+            },
+        }
+    ]
+    profile = Scenario.from_mapping(mapping).profiles[0].profile()
+    assert profile.causal_history_size == 3
+    assert profile.lamport_rule is LamportRule.COUNT
+    assert profile.bloom == BloomParameters(100, 0.01)
+    assert profile.retry_possibly_acknowledged_ms == (
+        Profile.js_sds().retry_possibly_acknowledged_ms
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "error_path", "said"),
+    [
+        ("title", 1, "", ["no key 'title'", "duration_s", "participants"]),
+        ("duration_s", "60", "duration_s", ["'60'", "a number above 0"]),
+        ("duration_s", float("inf"), "duration_s", ["inf"]),
+        ("duration_s", True, "duration_s", ["True", "a number"]),
+        ("settle_s", float("nan"), "settle_s", ["nan", "from 0"]),
+        ("participants", 1, "participants", ["1", "from 2"]),
+        ("participants", 4.5, "participants", ["4.5", "a whole number"]),
+        ("name", "a b", "name", ["'a b'", "like ^"]),
+        ("channels", [], "channels", ["at least 1"]),
+        ("churn", 3, "churn", ["3", "a table with absences"]),
+        ("channels.0.participants", 5, "channels[0].participants", ["5", "up to 4"]),
+        ("channels.0.colour", 5, "channels[0]", ["'colour'", "traffic"]),
+        (
+            "channels.0.traffic.per",
+            "me",
+            "channels[0].traffic.per",
+            ["'me'", "'channel' or 'participant'"],
+        ),
+        (
+            "channels.0.traffic.payload_most_bytes",
+            3,
+            "channels[0].traffic",
+            ["payload_least_bytes = 20", "payload_most_bytes = 3"],
+        ),
+        ("network.loss", 1.5, "network.loss", ["1.5", "from 0 to 1"]),
+        ("network.delay.low_ms", 90, "network.delay", ["low_ms = 90", "up to"]),
+        ("network.delay.mean_ms", 90, "network.delay", ["'mean_ms'", "high_ms"]),
+        (
+            "network.delay.distribution",
+            "normal",
+            "network.delay.distribution",
+            ["'normal'", "'uniform' or 'exponential' or 'lognormal'"],
+        ),
+        ("network.delay", {}, "network.delay", ["lacks the key 'distribution'"]),
+        (
+            "network.delay",
+            {"distribution": "exponential", "mean_ms": 3, "least_ms": 3},
+            "network.delay",
+            ["least_ms = 3", "below mean_ms"],
+        ),
+        (
+            "network.partitions",
+            [{"from_s": 2, "until_s": 2, "participants": 1}],
+            "network.partitions[0]",
+            ["from_s = 2", "before until_s"],
+        ),
+        (
+            "network.partitions",
+            [{"from_s": 2, "until_s": 3, "participants": 4}],
+            "network.partitions[0].participants",
+            ["4", "up to 3"],
+        ),
+        ("network.bursts", {"mean_good_s": 3}, "network.bursts", ["'mean_bad_s'"]),
+        ("taps.0.name", 7, "taps[0].name", ["7", "a text"]),
+        ("taps.1", {"name": "tap"}, "taps[1].name", ["'tap'", "not yet taken"]),
+        (
+            "channels.1",
+            {"name": "ch", "traffic": {"mean_interval_s": 1}},
+            "channels[1].name",
+            ["'ch'", "not yet taken"],
+        ),
+        ("profiles", [{"base": "go"}], "profiles[0].base", ["'go'", "'nim_sds'"]),
+        (
+            "profiles",
+            [{"overrides": {"t_mim_ms": 1}}],
+            "profiles[0].overrides",
+            ["'t_mim_ms'", "t_min_ms"],
+        ),
+        (
+            "profiles",
+            [{"overrides": {"t_min_ms": -1}}],
+            "profiles[0].overrides.t_min_ms",
+            ["-1", "from 0"],
+        ),
+        (
+            "profiles",
+            [{"overrides": {"t_min_ms": 120_000}}],
+            "profiles[0].overrides",
+            ["t_max_ms is 120000", "at least 120001"],
+        ),
+        (
+            "profiles",
+            [{"overrides": {"bloom": {"capacity": 0, "error_rate": 0.1}}}],
+            "profiles[0].overrides",
+            ["capacity is 0", "at least 1"],
+        ),
+        (
+            "channels.0.profiles",
+            [{"overrides": {"dialect": "go"}}],
+            "channels[0].profiles[0].overrides.dialect",
+            ["'go'", "'spec' or 'nim'"],
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_with_path_value_and_what_is_allowed(
+    mapping: dict[str, Any], path: str, value: object, error_path: str, said: list[str]
+) -> None:
+    """Whoever wrote the scenario can mend it without reading our code."""
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.from_mapping(changed(mapping, path, value))
+    assert caught.value.path == error_path
+    for text in said:
+        assert text in caught.value.problem
+    assert str(caught.value) == f"{error_path or 'the scenario'} {caught.value.problem}"
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_key_is_named(mapping: dict[str, Any]) -> None:
+    """There is no default for how long a scenario takes."""
+    del mapping["duration_s"]
+    with pytest.raises(ScenarioError, match="lacks the key 'duration_s'"):
+        Scenario.from_mapping(mapping)
+
+
+def test_span_holds_from_its_start_to_before_its_end() -> None:
+    """Spans that touch do not overlap."""
+    span = Span(from_s=1, until_s=2)
+    assert [span.holds(at_ms) for at_ms in (999, 1_000, 1_999, 2_000)] == [
+        False,
+        True,
+        True,
+        False,
+    ]

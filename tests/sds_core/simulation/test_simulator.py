@@ -1,0 +1,472 @@
+"""Whole simulations: participants, network, churn and taps together."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+import sds_core
+from sds_core.message_channel.events import (
+    Acknowledged,
+    Cause,
+    Delivered,
+    EphemeralReceived,
+    Event,
+    Ignored,
+    IgnoredReason,
+    Missing,
+    RepairAnswered,
+    Sent,
+)
+from sds_core.simulation.log import (
+    Arrival,
+    Entry,
+    Happening,
+    Heartbeat,
+    Presence,
+    Sighting,
+    Transmission,
+)
+from sds_core.simulation.scenario import Scenario
+from sds_core.simulation.simulator import simulate
+from sds_core.simulation.waku import META, PUBSUB_TOPIC, content_topic, message_hash
+from sds_core.wire import Dialect, FrameKind, decode
+
+START_MS = 1_760_000_000_000
+EntryT = TypeVar("EntryT")
+EventT = TypeVar("EventT", bound=Event)
+
+
+def run(mapping: Mapping[str, Any], seed: int = 1) -> list[Entry]:
+    """Simulate all of a scenario."""
+    return list(simulate(Scenario.from_mapping(mapping), seed, START_MS))
+
+
+def of(kind: type[EntryT], log: Iterable[Entry]) -> list[EntryT]:
+    """Return the entries of one kind."""
+    return [entry for entry in log if isinstance(entry, kind)]
+
+
+def told(kind: type[EventT], log: Iterable[Entry]) -> list[tuple[str, EventT]]:
+    """Return the events of one kind, with who told them."""
+    return [
+        (entry.participant, entry.event)
+        for entry in of(Happening, log)
+        if isinstance(entry.event, kind)
+    ]
+
+
+def participants_only(log: Iterable[Entry]) -> list[Entry]:
+    """Leave the taps out."""
+    return [entry for entry in log if not isinstance(entry, Sighting | Heartbeat)]
+
+
+def test_same_scenario_and_seed_give_the_same_log(mapping: dict[str, Any]) -> None:
+    """Entry by entry, whatever else happens on the machine."""
+    mapping["network"]["loss"] = 0.1
+    assert run(mapping, seed=1) == run(mapping, seed=1)
+    assert run(mapping, seed=1) != run(mapping, seed=2)
+
+
+@pytest.mark.parametrize("hash_seed", ["1", "2"])
+def test_another_process_gives_the_same_log(
+    mapping: dict[str, Any], hash_seed: str
+) -> None:
+    """Nothing depends on the order of a set."""
+    mapping["network"]["loss"] = 0.1
+    mapping["settle_s"] = 300
+    program = (
+        "import json, sys\n"
+        "from sds_core.simulation.scenario import Scenario\n"
+        "from sds_core.simulation.simulator import simulate\n"
+        "scenario = Scenario.from_mapping(json.loads(sys.argv[1]))\n"
+        f"for entry in simulate(scenario, 1, {START_MS}): print(entry)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, json.dumps(mapping)],
+        capture_output=True,
+        check=True,
+        text=True,
+        env=os.environ | {"PYTHONHASHSEED": hash_seed},
+        cwd=Path(sds_core.__file__).parent.parent,
+    )
+    assert done.stdout.splitlines() == [str(entry) for entry in run(mapping)]
+
+
+def test_log_is_lazy_and_in_order_of_time(mapping: dict[str, Any]) -> None:
+    """A scenario of thirty days starts at once."""
+    mapping["duration_s"] = 2_592_000
+    scenario = Scenario.from_mapping(mapping)
+    log = list(islice(simulate(scenario, 1, START_MS), 2_000))
+    times = [entry.at_ms for entry in log]
+    assert len(log) == 2_000
+    assert times == sorted(times)
+
+
+def test_nothing_is_kept_of_what_was_yielded(mapping: dict[str, Any]) -> None:
+    """Of some thousand transmissions only those under way are in memory."""
+    mapping["duration_s"] = 2_000
+    mapping["channels"][0]["traffic"] |= {"mean_interval_s": 0.5, "ephemeral_share": 1}
+    log = simulate(Scenario.from_mapping(mapping), 1, START_MS)
+    yielded = sum(isinstance(entry, Transmission) for entry in islice(log, 40_000))
+    assert yielded > 4_000
+    gc.collect()
+    alive = sum(
+        isinstance(one, Transmission)
+        and one.channel_id == "ch"
+        and one.cause is Cause.EPHEMERAL
+        for one in gc.get_objects()
+    )
+    assert alive < 20
+
+
+def test_everybody_gets_everything_on_a_perfect_network(
+    mapping: dict[str, Any],
+) -> None:
+    """Each message is delivered by the three others, and acknowledged."""
+    mapping["settle_s"] = 120
+    log = run(mapping)
+    sent = {event.message_id for _, event in told(Sent, log)}
+    delivered = Counter(event.message_id for _, event in told(Delivered, log))
+    assert len(sent) > 10
+    assert delivered == dict.fromkeys(sent, 3)
+    assert {event.message_id for _, event in told(Acknowledged, log)} == sent
+    assert len(of(Arrival, log)) == 3 * len(of(Transmission, log))
+    assert Counter(e.cause for e in of(Transmission, log))[Cause.REPAIR] == 0
+
+
+def test_nobody_hears_itself(mapping: dict[str, Any]) -> None:
+    """The network gives nothing back."""
+    for arrival in of(Arrival, run(mapping)):
+        assert arrival.participant != arrival.transmission.by
+        assert arrival.at_ms - arrival.transmission.at_ms == 50
+
+
+def test_transmission_says_what_is_on_the_wire(mapping: dict[str, Any]) -> None:
+    """Bytes, frame, Waku hash and time belong together; no two hashes are equal."""
+    sent = of(Transmission, run(mapping))
+    assert [one.number for one in sent] == list(range(len(sent)))
+    for one in sent:
+        assert decode(one.value) == one.frame
+        hashed = message_hash(
+            PUBSUB_TOPIC,
+            one.value,
+            content_topic(one.channel_id),
+            META,
+            one.waku_timestamp_ns,
+        )
+        assert one.waku_hash == f"0x{hashed.hex()}"
+        assert one.waku_timestamp_ns // 1_000_000 == one.at_ms
+    assert len({one.waku_hash for one in sent}) == len(sent)
+
+
+def test_histories_carry_the_waku_hash_as_retrieval_hint(
+    mapping: dict[str, Any],
+) -> None:
+    """Of the first sending, whoever names the message."""
+    sent = of(Transmission, run(mapping))
+    hashes = {
+        one.frame.message_id: one.waku_hash
+        for one in sent
+        if one.cause is Cause.CONTENT
+    }
+    hints = [
+        (entry.message_id, f"0x{entry.retrieval_hint.hex()}")
+        for one in sent
+        for entry in one.frame.causal_history
+    ]
+    assert len(hints) > 20
+    assert all(hashes[message_id] == hint for message_id, hint in hints)
+
+
+def test_losses_are_repaired_by_the_participants(mapping: dict[str, Any]) -> None:
+    """What is missing is asked for, answered under another hash, and delivered."""
+    mapping |= {"duration_s": 300, "settle_s": 300}
+    mapping["network"]["loss"] = 0.15
+    mapping["channels"][0]["traffic"]["mean_interval_s"] = 5
+    # A seed that does not lose the same repair twice: a third comes too late.
+    log = run(mapping, seed=3)
+    sent = {event.message_id for _, event in told(Sent, log)}
+    missing = {event.message_id for _, event in told(Missing, log)}
+    answered = {event.message_id for _, event in told(RepairAnswered, log)}
+    assert answered
+    assert answered <= missing
+    repairs = [one for one in of(Transmission, log) if one.cause is Cause.REPAIR]
+    assert {one.frame.message_id for one in repairs} == answered
+    first = {
+        one.frame.message_id: one
+        for one in of(Transmission, log)
+        if one.cause is Cause.CONTENT
+    }
+    for repair in repairs:
+        original = first[repair.frame.message_id]
+        assert repair.value == original.value
+        assert repair.waku_hash != original.waku_hash
+    delivered = Counter(event.message_id for _, event in told(Delivered, log))
+    assert delivered == dict.fromkeys(sent, 3)
+
+
+def test_another_tap_changes_nothing_for_the_others(mapping: dict[str, Any]) -> None:
+    """Neither participants nor the first tap notice it."""
+    alone = run(mapping)
+    mapping["taps"].append({"name": "second", "loss": 0.5})
+    both = run(mapping)
+    assert participants_only(both) == participants_only(alone)
+    first = [entry for entry in of(Sighting, both) if entry.tap == "tap"]
+    assert first == of(Sighting, alone)
+    assert any(entry.tap == "second" for entry in of(Sighting, both))
+
+
+def test_another_channel_does_not_change_what_is_said(mapping: dict[str, Any]) -> None:
+    """Times and speakers of a channel are its own."""
+
+    def said(log: Iterable[Entry]) -> list[tuple[int, str, bytes]]:
+        return [
+            (one.at_ms, one.by, one.frame.content)
+            for one in of(Transmission, log)
+            if one.channel_id == "ch" and one.cause is Cause.CONTENT
+        ]
+
+    alone = said(run(mapping))
+    mapping["channels"].append({"name": "b", "traffic": {"mean_interval_s": 1}})
+    assert said(run(mapping)) == alone
+
+
+def test_channels_draw_their_participants_from_the_population(
+    mapping: dict[str, Any],
+) -> None:
+    """So many in each, and what is sent stays in its channel."""
+    mapping["participants"] = 9
+    mapping["channels"][0] |= {"count": 5, "participants": 3}
+    log = run(mapping)
+    members: dict[str, set[str]] = defaultdict(set)
+    for presence in of(Presence, log):
+        members[presence.channel_id].add(presence.participant)
+    assert sorted(members) == ["ch-1", "ch-2", "ch-3", "ch-4", "ch-5"]
+    assert {len(names) for names in members.values()} == {3}
+    assert len(set().union(*members.values())) > 3
+    for arrival in of(Arrival, log):
+        channel_id = arrival.transmission.channel_id
+        assert {arrival.participant, arrival.transmission.by} <= members[channel_id]
+
+
+def test_ephemeral_share_of_the_messages_is_ephemeral(mapping: dict[str, Any]) -> None:
+    """They arrive, and nothing more."""
+    mapping["channels"][0]["traffic"] |= {"mean_interval_s": 0.5, "ephemeral_share": 1}
+    log = run(mapping)
+    sent = of(Transmission, log)
+    assert {one.frame.kind for one in sent} == {FrameKind.EPHEMERAL}
+    assert {one.cause for one in sent} == {Cause.EPHEMERAL}
+    assert len(told(EphemeralReceived, log)) == len(of(Arrival, log)) > 100
+
+
+def test_burst_is_said_by_one_in_a_row(mapping: dict[str, Any]) -> None:
+    """So many messages, so far apart."""
+    mapping["channels"][0]["traffic"] = {
+        "mean_interval_s": 1_000,
+        "burst": 4,
+        "burst_spacing_ms": 300,
+    }
+    mapping["duration_s"] = 8_000
+    content = [
+        one for one in of(Transmission, run(mapping)) if one.cause is Cause.CONTENT
+    ]
+    assert len(content) > 4
+    for start in range(0, len(content), 4):
+        burst = content[start : start + 4]
+        assert len({one.by for one in burst}) == 1
+        times = [one.at_ms - burst[0].at_ms for one in burst]
+        assert times == [0, 300, 600, 900][: len(burst)]
+
+
+def test_payloads_have_the_lengths_of_the_scenario(mapping: dict[str, Any]) -> None:
+    """From the least to the most."""
+    mapping["channels"][0]["traffic"] |= {
+        "mean_interval_s": 0.5,
+        "payload_least_bytes": 5,
+        "payload_most_bytes": 7,
+    }
+    lengths = {
+        len(one.frame.content)
+        for one in of(Transmission, run(mapping))
+        if one.cause is Cause.CONTENT
+    }
+    assert lengths == {5, 6, 7}
+
+
+def test_settling_brings_no_new_messages(mapping: dict[str, Any]) -> None:
+    """Sync messages go on, and the taps too."""
+    mapping["settle_s"] = 120
+    log = run(mapping)
+    end_ms = START_MS + 60_000
+    late = {one.cause for one in of(Transmission, log) if one.at_ms >= end_ms}
+    assert late == {Cause.SYNC}
+    assert max(one.at_ms for one in of(Heartbeat, log)) == START_MS + 175_000
+
+
+def test_profiles_share_a_channel(mapping: dict[str, Any]) -> None:
+    """As near to the shares as can be; the dialects ignore each other."""
+    mapping["participants"] = 8
+    mapping["profiles"] = [{"base": "nim_sds", "share": 3}, {"base": "js_sds"}]
+    mapping["channels"][0]["traffic"] = {"mean_interval_s": 5, "per": "participant"}
+    log = run(mapping)
+    speakers: dict[Dialect, set[str]] = defaultdict(set)
+    for one in of(Transmission, log):
+        speakers[one.frame.dialect].add(one.by)
+    assert len(speakers[Dialect.NIM]) == 6
+    assert len(speakers[Dialect.SPEC]) == 2
+    foreign = [
+        event
+        for _, event in told(Ignored, log)
+        if event.reason is IgnoredReason.FOREIGN_DIALECT
+    ]
+    assert foreign
+
+
+# -- churn
+
+
+def away(
+    log: Iterable[Entry],
+) -> dict[str, list[tuple[int, float]]]:
+    """Return the spans in which each participant of the only channel is away."""
+    spans: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    for one in of(Presence, log):
+        name = one.participant
+        if one.present:
+            if name in spans:
+                spans[name][-1] = (spans[name][-1][0], one.at_ms)
+            elif one.at_ms > START_MS:
+                spans[name].append((START_MS, one.at_ms))
+        else:
+            spans[name].append((one.at_ms, float("inf")))
+    return spans
+
+
+CHURN = {
+    "joining_share": 0.25,
+    "leaving_share": 0.25,
+    "absences": {"share": 1, "mean_present_s": 60, "mean_away_s": 20},
+}
+
+
+@pytest.mark.parametrize("state", ["restored", "kept"])
+def test_who_is_away_neither_sends_nor_receives(
+    mapping: dict[str, Any], state: str
+) -> None:
+    """And says nothing to its application."""
+    mapping |= {"duration_s": 300, "settle_s": 60, "churn": CHURN}
+    mapping["churn"]["absences"] |= {"state": state}
+    log = run(mapping)
+    spans = away(log)
+    assert sum(map(len, spans.values())) > 4
+    acts = (
+        [(one.participant, one.at_ms) for one in of(Arrival, log)]
+        + [(one.participant, one.at_ms) for one in of(Happening, log)]
+        + [(one.by, one.at_ms) for one in of(Transmission, log)]
+    )
+    for name, at_ms in acts:
+        assert not any(since < at_ms < until for since, until in spans[name])
+
+
+def test_restart_from_a_snapshot_changes_nothing(mapping: dict[str, Any]) -> None:
+    """Restored or kept: the same log to the last entry."""
+    mapping |= {"duration_s": 300, "settle_s": 60, "churn": CHURN}
+    mapping["network"]["loss"] = 0.1
+    mapping["churn"]["absences"] |= {"state": "kept"}
+    kept = run(mapping)
+    mapping["churn"]["absences"] |= {"state": "restored"}
+    assert run(mapping) == kept
+
+
+def test_who_joins_late_misses_what_was_said_before(mapping: dict[str, Any]) -> None:
+    """Until somebody repairs it."""
+    mapping |= {"duration_s": 120, "churn": {"joining_share": 0.25}}
+    log = run(mapping)
+    (late,) = away(log)
+    assert {name for name, _ in told(Missing, log)} == {late}
+
+
+# -- clocks
+
+
+def test_skewed_clocks_stand_in_the_frames_alone(mapping: dict[str, Any]) -> None:
+    """Waku timestamps are the sender's; the log's times are right."""
+    mapping["clocks"] = {"offset_ms": 3_600_000, "drift_ppm": 1_000}
+    mapping["settle_s"] = 60
+    log = run(mapping)
+    errors: dict[str, set[int]] = defaultdict(set)
+    for one in of(Transmission, log):
+        errors[one.by].add(one.waku_timestamp_ns // 1_000_000 - one.at_ms)
+    assert len(errors) == 4
+    for offsets in errors.values():
+        # 120 s at 1,000 ppm are 120 ms.
+        assert max(offsets) - min(offsets) <= 120
+        assert max(map(abs, offsets)) <= 3_600_120
+    means = [sum(one) // len(one) for one in errors.values()]
+    assert max(means) - min(means) > 60_000
+    sent = {event.message_id for _, event in told(Sent, log)}
+    delivered = Counter(event.message_id for _, event in told(Delivered, log))
+    assert delivered == dict.fromkeys(sent, 3)
+
+
+# -- lost tails
+
+
+def tail(mapping: dict[str, Any], **lost_tail: Any) -> tuple[list[Entry], list[str]]:
+    """Simulate a lost tail; return the log and the ids of the lost messages."""
+    mapping["settle_s"] = 120
+    mapping["channels"][0]["lost_tail"] = {"messages": 2, **lost_tail}
+    log = run(mapping)
+    lost = [
+        event.event.message_id
+        for event in of(Happening, log)
+        if isinstance(event.event, Sent) and event.at_ms == START_MS + 60_000
+    ]
+    assert len(lost) == 2
+    assert not [
+        one for one in of(Arrival, log) if one.transmission.frame.message_id in lost
+    ]
+    return log, lost
+
+
+def seen_ids(log: Iterable[Entry]) -> set[str]:
+    """Return the message ids that taps recorded."""
+    return {one.transmission.frame.message_id for one in of(Sighting, log)}
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_lost_tail_is_named_by_nobody(mapping: dict[str, Any], seen: bool) -> None:
+    """Its sender is silent for ever; the taps have it or not."""
+    log, lost = tail(mapping, seen_by_taps=seen)
+    assert seen_ids(log).issuperset(lost) is seen
+    assert seen or not seen_ids(log).intersection(lost)
+    assert [one.present for one in of(Presence, log)].count(False) == 1
+    named = {
+        entry.message_id
+        for one in of(Transmission, log)
+        if one.frame.message_id not in lost
+        for entry in one.frame.causal_history
+    }
+    assert not named.intersection(lost)
+    assert not told(Missing, log)
+
+
+def test_lost_tail_of_a_sender_that_stays_is_missed(mapping: dict[str, Any]) -> None:
+    """Its sync messages name what no retry brings to anybody."""
+    log, lost = tail(mapping, sender_leaves=False)
+    assert {event.message_id for _, event in told(Missing, log)} == set(lost)
+    causes = {
+        one.cause for one in of(Transmission, log) if one.frame.message_id in lost
+    }
+    assert causes >= {Cause.CONTENT, Cause.RETRY}

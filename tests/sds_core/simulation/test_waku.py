@@ -1,0 +1,48 @@
+"""The deterministic hash of a Waku message."""
+
+from __future__ import annotations
+
+import pytest
+
+from sds_core.simulation.waku import message_hash
+
+
+# Vectors of 14/WAKU2-MESSAGE, as tested by logos-delivery in
+# tests/waku_core/test_message_digest.nim.
+@pytest.mark.parametrize(
+    ("payload", "meta", "expected"),
+    [
+        (
+            "010203045445535405060708",
+            "",
+            "cccab07fed94181c83937c8ca8340c9108492b7ede354a6d95421ad34141fd37",
+        ),
+        (
+            "010203045445535405060708",
+            "73757065722d736563726574",
+            "b9b4852f9d8c489846e8bfc6c5ca6a1a8d460a40d28832a966e029eb39619199",
+        ),
+        (
+            "010203045445535405060708",
+            bytes(range(64)).hex(),
+            "653460d04f66c5b11814d235152f4f246e6f03ef80a305a825913636fbafd0ba",
+        ),
+        (
+            "",
+            "73757065722d736563726574",
+            "0f6448cc23b2db6c696aa6ab4b693eff4cf3549ff346fe1dbeb281697396a09f",
+        ),
+    ],
+)
+def test_hash_is_that_of_the_published_vectors(
+    payload: str, meta: str, expected: str
+) -> None:
+    """Bit for bit what a Waku node computes."""
+    hashed = message_hash(
+        "/waku/2/rs/0/0",
+        bytes.fromhex(payload),
+        "/waku/2/default-content/proto",
+        bytes.fromhex(meta),
+        1_681_964_442_000_000_000,
+    )
+    assert hashed.hex() == expected
