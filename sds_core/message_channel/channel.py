@@ -34,7 +34,6 @@ from sds_core.message_channel.events import (
     Ignored,
     IgnoredReason,
     IrretrievablyLost,
-    LamportNotAdopted,
     Missing,
     Received,
     RepairAnswered,
@@ -160,7 +159,7 @@ class MessageChannel:
         lamport = self._lamport.next(now_ms)
         if message_id is None:
             message_id = self._unique_id(lamport, content)
-        elif message_id in self._log.entries or message_id in self._incoming.waiting:
+        elif message_id in self._log.entries or self._incoming.knows(message_id):
             raise MessageIdTaken(message_id)
         else:
             _check_name("message_id", message_id, self.profile.id_limit)
@@ -228,6 +227,8 @@ class MessageChannel:
             frame = decode(value)
         except UndecodableFrame as error:
             return _ignored(IgnoredReason.MALFORMED, "", str(error))
+        if len(retrieval_hint) > self.profile.hint_limit:
+            retrieval_hint = b""
         return self.receive_frame(frame, value, now_ms, retrieval_hint=retrieval_hint)
 
     def receive_frame(
@@ -256,9 +257,10 @@ class MessageChannel:
         unknown = [
             entry
             for entry in frame.causal_history
-            if entry.message_id not in log and entry.message_id != message_id
+            # No message has an empty id.
+            if entry.message_id not in log and entry.message_id not in (message_id, "")
         ]
-        refusal = self._refusal(frame, unknown)
+        refusal = self._refusal(frame, unknown, now_ms)
         if refusal is not None:
             return refusal
         return Step((), self._apply(frame, value, retrieval_hint, now_ms, unknown))
@@ -291,7 +293,6 @@ class MessageChannel:
         events: list[Event] = []
         for message_id in self._incoming.overdue(now_ms):
             events += self._lose(message_id, now_ms)
-        # Two messages that name each other would wait for ever.
         for message_id in self._incoming.stuck(now_ms):
             events += self._release(message_id, now_ms)
         for entry in self._requests.expired(now_ms):
@@ -361,14 +362,12 @@ class MessageChannel:
     @property
     def unacknowledged(self) -> tuple[str, ...]:
         """Ids of ours that nobody has shown to have received, oldest first."""
-        messages = self._outgoing.messages
-        return tuple(one for one, message in messages.items() if not message.seen_by)
+        return self._outgoing.ids(are_possibly_acknowledged=False)
 
     @property
     def possibly_acknowledged(self) -> tuple[str, ...]:
         """Ids of ours that some filter holds, oldest first."""
-        messages = self._outgoing.messages
-        return tuple(one for one, message in messages.items() if message.seen_by)
+        return self._outgoing.ids(are_possibly_acknowledged=True)
 
     @property
     def waiting(self) -> tuple[str, ...]:
@@ -449,7 +448,9 @@ class MessageChannel:
 
     # -- receiving, step by step
 
-    def _refusal(self, frame: Frame, unknown: list[HistoryEntryLike]) -> Step | None:
+    def _refusal(
+        self, frame: Frame, unknown: list[HistoryEntryLike], now_ms: int
+    ) -> Step | None:
         """Return why a frame has no effect at all, before it has any."""
         profile = self.profile
         message_id = frame.message_id
@@ -464,7 +465,14 @@ class MessageChannel:
         if longest > limit:
             detail = f"{longest} characters, at most {limit}"
             return _ignored(IgnoredReason.ID_TOO_LONG, message_id[:limit], detail)
-        if self._log.has_outgrown(frame.lamport or 0, message_id):
+        # The rest is about a place in the log, which sync messages have none in.
+        if frame.kind is not _CONTENT:
+            return None
+        lamport = frame.lamport or 0
+        if lamport > self._lamport.limit(now_ms):
+            detail = f"lamport timestamp {lamport}"
+            return _ignored(IgnoredReason.FAR_FUTURE, message_id, detail)
+        if self._log.has_outgrown(lamport, message_id):
             return _ignored(IgnoredReason.OLDER_THAN_LOG, message_id)
         return None
 
@@ -509,7 +517,7 @@ class MessageChannel:
                 ready = (message_id, frame, value, retrieval_hint)
                 events += self._deliver_all([ready], now_ms)
             else:
-                events += self._deliver(frame, value, retrieval_hint, now_ms)
+                events.append(self._deliver(frame, value, retrieval_hint, now_ms))
         self._plan()
         return events
 
@@ -539,8 +547,11 @@ class MessageChannel:
             oldest = next(iter(incoming.missing))
             events.append(Evicted(Buffer.MISSING, oldest))
             events += self._lose(oldest, now_ms)
-            unmet.discard(oldest)
-        return unmet, events
+        # What was lost may have let others be delivered.
+        log = self._log.entries
+        return {one for one in unmet if one not in log and one not in incoming.lost}, (
+            events
+        )
 
     def _wait(self, message_id: str, message: Waiting, now_ms: int) -> list[Event]:
         """Put a message into the incoming buffer."""
@@ -562,17 +573,16 @@ class MessageChannel:
         return [IrretrievablyLost(*entry), *self._meet([message_id], now_ms)]
 
     def _release(self, message_id: str, now_ms: int) -> list[Event]:
-        """Deliver a waiting message without what it waits for."""
+        """Deliver a waiting message, after what it waits for as far as that is here."""
+        incoming = self._incoming
         events: list[Event] = []
-        waiting = self._incoming.waiting
-        if message_id in waiting:
-            for dependency in sorted(waiting[message_id].unmet):
-                events += self._lose(dependency, now_ms)
-        # What is left is waiting itself.
-        if message_id in waiting:
-            freed = waiting.pop(message_id)
-            events += self._deliver_all([_delivery(message_id, freed)], now_ms)
-        return events
+        needed = incoming.needed_by(message_id)
+        for dependency in needed:
+            events += self._lose(dependency, now_ms)
+        # What still waits names itself in a circle.
+        circle = [one for one in needed if one in incoming.waiting]
+        freed = [_delivery(one, incoming.waiting.pop(one)) for one in circle]
+        return events + self._deliver_all(freed, now_ms)
 
     def _meet(self, dependencies: Iterable[str], now_ms: int) -> list[Event]:
         """Deliver what waited for these alone."""
@@ -598,28 +608,21 @@ class MessageChannel:
         heapify(order)
         while order:
             _, message_id, frame, value, hint = heappop(order)
-            events += self._deliver(frame, value, hint, now_ms)
+            events.append(self._deliver(frame, value, hint, now_ms))
             for freed_id, freed in self._incoming.met(message_id):
                 one = _delivery(freed_id, freed)
                 heappush(order, (freed.frame.lamport or 0, *one))
         return events
 
-    def _deliver(
-        self, frame: Frame, value: bytes, hint: bytes, now_ms: int
-    ) -> tuple[Event, ...]:
+    def _deliver(self, frame: Frame, value: bytes, hint: bytes, now_ms: int) -> Event:
         """Put one message into the log."""
         message_id = frame.message_id
         sender_id = frame.sender_id
         lamport = frame.lamport or 0
         self._log.add(lamport, HistoryEntry(message_id, hint, sender_id))
         self._retain(message_id, value, sender_id, now_ms)
-        delivered = Delivered(message_id, sender_id, lamport, frame.content)
-        if lamport > self._lamport.value:
-            limit = self._lamport.limit(now_ms)
-            if lamport > limit:
-                return LamportNotAdopted(message_id, lamport, limit), delivered
-            self._lamport.value = lamport
-        return (delivered,)
+        self._lamport.value = max(self._lamport.value, lamport)
+        return Delivered(message_id, sender_id, lamport, frame.content)
 
     # -- SDS-R
 

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+import msgspec
+
 
 class Cause(StrEnum):
     """Why a frame is broadcast."""
@@ -35,13 +37,17 @@ class Broadcast(NamedTuple):
     value: bytes
 
 
-class Sent(NamedTuple):
-    """A message of ours was put into a frame and awaits acknowledgement."""
+class _Event(msgspec.Struct, frozen=True, gc=False):
+    """Made by the million in a simulation: faster than anything, equal by type."""
+
+
+class Sent(_Event, frozen=True):
+    """A message of ours was put into a frame."""
 
     message_id: str
 
 
-class Retried(NamedTuple):
+class Retried(_Event, frozen=True):
     """An unacknowledged message of ours is broadcast again.
 
     Attributes:
@@ -53,19 +59,20 @@ class Retried(NamedTuple):
     attempt: int
 
 
-class RetriesExhausted(NamedTuple):
+class RetriesExhausted(_Event, frozen=True):
     """A message of ours is not broadcast again; it may still be acknowledged."""
 
     message_id: str
 
 
-class PossiblyAcknowledged(NamedTuple):
+class PossiblyAcknowledged(_Event, frozen=True):
     """A participant's bloom filter holds a message of ours, for all that it tells.
 
     Attributes:
         message_id: of ours.
         sender_id: whose filter.
-        participants: how many participants have shown it so, at least 1.
+        participants: how many participants' filters count towards an acknowledgement;
+            0 if this one is too full to, and no other has.
     """
 
     message_id: str
@@ -80,7 +87,7 @@ class Evidence(StrEnum):
     BLOOM_FILTER = "bloom filter"
 
 
-class Acknowledged(NamedTuple):
+class Acknowledged(_Event, frozen=True):
     """A message of ours was received by another participant: the last word on it.
 
     Attributes:
@@ -94,14 +101,14 @@ class Acknowledged(NamedTuple):
     evidence: Evidence
 
 
-class Received(NamedTuple):
+class Received(_Event, frozen=True):
     """A content message arrived for the first time, delivered at once or waiting."""
 
     message_id: str
     sender_id: str
 
 
-class Delivered(NamedTuple):
+class Delivered(_Event, frozen=True):
     """A content message entered the local log, after everything it depends on.
 
     Attributes:
@@ -117,7 +124,7 @@ class Delivered(NamedTuple):
     content: bytes
 
 
-class EphemeralReceived(NamedTuple):
+class EphemeralReceived(_Event, frozen=True):
     """A message arrived that takes part in nothing: no log, no acknowledgement."""
 
     message_id: str
@@ -125,7 +132,7 @@ class EphemeralReceived(NamedTuple):
     content: bytes
 
 
-class Missing(NamedTuple):
+class Missing(_Event, frozen=True):
     """A causal dependency that was never received; said once for each.
 
     Attributes:
@@ -141,7 +148,7 @@ class Missing(NamedTuple):
     named_by: str
 
 
-class IrretrievablyLost(NamedTuple):
+class IrretrievablyLost(_Event, frozen=True):
     """A missing dependency that is waited for no longer; said once for each.
 
     Should it arrive all the same, it is delivered.
@@ -152,20 +159,20 @@ class IrretrievablyLost(NamedTuple):
     sender_id: str
 
 
-class SyncSent(NamedTuple):
+class SyncSent(_Event, frozen=True):
     """A sync message was put into a frame."""
 
     message_id: str
 
 
-class SyncReceived(NamedTuple):
+class SyncReceived(_Event, frozen=True):
     """A sync message arrived."""
 
     message_id: str
     sender_id: str
 
 
-class RepairRequested(NamedTuple):
+class RepairRequested(_Event, frozen=True):
     """A frame of ours asks for missing messages (SDS-R).
 
     Attributes:
@@ -177,7 +184,7 @@ class RepairRequested(NamedTuple):
     carrier_id: str
 
 
-class RepairRequestReceived(NamedTuple):
+class RepairRequestReceived(_Event, frozen=True):
     """Another participant asks for messages (SDS-R).
 
     Attributes:
@@ -189,13 +196,13 @@ class RepairRequestReceived(NamedTuple):
     sender_id: str
 
 
-class RepairAnswered(NamedTuple):
+class RepairAnswered(_Event, frozen=True):
     """We broadcast a message that was asked for (SDS-R)."""
 
     message_id: str
 
 
-class RepairExpired(NamedTuple):
+class RepairExpired(_Event, frozen=True):
     """What we or another asked for was not answered within its window (SDS-R)."""
 
     message_id: str
@@ -213,9 +220,10 @@ class IgnoredReason(StrEnum):
     HISTORY_TOO_LONG = "history too long"
     ID_TOO_LONG = "id too long"
     OLDER_THAN_LOG = "older than the log"
+    FAR_FUTURE = "too far in the future"
 
 
-class Ignored(NamedTuple):
+class Ignored(_Event, frozen=True):
     """A frame came in that has no effect, or none beyond cancelling repairs.
 
     Attributes:
@@ -229,7 +237,7 @@ class Ignored(NamedTuple):
     detail: str = ""
 
 
-class BloomUnusable(NamedTuple):
+class BloomUnusable(_Event, frozen=True):
     """A frame's bloom filter says nothing; the rest of the frame counts.
 
     Attributes:
@@ -239,20 +247,6 @@ class BloomUnusable(NamedTuple):
 
     message_id: str
     detail: str
-
-
-class LamportNotAdopted(NamedTuple):
-    """A message is so far ahead in time that our clock does not follow it.
-
-    Attributes:
-        message_id: of the message, which is delivered all the same.
-        lamport: its timestamp.
-        limit: the greatest that is adopted.
-    """
-
-    message_id: str
-    lamport: int
-    limit: int
 
 
 class Buffer(StrEnum):
@@ -265,7 +259,7 @@ class Buffer(StrEnum):
     REPAIR_RESPONSES = "repair responses"
 
 
-class Evicted(NamedTuple):
+class Evicted(_Event, frozen=True):
     """A buffer was full and gave up an entry, by the rule its profile states."""
 
     buffer: Buffer
@@ -291,7 +285,6 @@ Event = (
     | RepairExpired
     | Ignored
     | BloomUnusable
-    | LamportNotAdopted
     | Evicted
 )
 

@@ -81,14 +81,19 @@ class IncomingBuffer:
         """When the next wait runs out, Unix ms; inf if none does."""
         if self._lost_after_ms is None or not (self.missing or self.waiting):
             return inf
-        since_ms = inf
+        # What waits while nothing is missing names itself in a circle.
         for dependency in self.missing.values():
-            since_ms = dependency.since_ms
-            break
-        for message in self.waiting.values():
-            since_ms = min(since_ms, message.arrived_ms)
-            break
-        return since_ms + self._lost_after_ms
+            return dependency.since_ms + self._lost_after_ms
+        oldest = next(iter(self.waiting.values()))
+        return oldest.arrived_ms + self._lost_after_ms
+
+    def knows(self, message_id: str) -> bool:
+        """Tell whether an id is that of a message here, or of one waited for."""
+        return (
+            message_id in self.waiting
+            or message_id in self.missing
+            or message_id in self.lost
+        )
 
     def hold(self, message_id: str, message: Waiting) -> None:
         """Put a message in."""
@@ -124,7 +129,10 @@ class IncomingBuffer:
         ]
 
     def stuck(self, now_ms: int) -> list[str]:
-        """Return the waiting messages that waited too long."""
+        """Return what waited too long, and for nothing that is missing.
+
+        Messages that name each other in a circle would wait for ever.
+        """
         if self._lost_after_ms is None:
             return []
         latest_ms = now_ms - self._lost_after_ms
@@ -132,7 +140,23 @@ class IncomingBuffer:
             message_id
             for message_id, message in self.waiting.items()
             if message.arrived_ms <= latest_ms
+            and self.missing.keys().isdisjoint(self.needed_by(message_id))
         ]
+
+    def needed_by(self, message_id: str) -> list[str]:
+        """Return a waiting message and all that it waits for, here or missing.
+
+        In the order of finding; no chain is too long, no circle endless.
+        """
+        found = {message_id: None}
+        todo = [message_id]
+        while todo:
+            message = self.waiting.get(todo.pop())
+            if message is not None:
+                new = sorted(message.unmet - found.keys())
+                found.update(dict.fromkeys(new))
+                todo += new
+        return list(found)
 
     def give_up(self, message_id: str) -> HistoryEntry:
         """Count a missing id as lost from now on."""

@@ -37,19 +37,28 @@ class Outgoing:
         attempts: how often it was broadcast again.
         retry_ms: when it is to be broadcast again, Unix ms; inf if never.
         sent_ms: when it was last broadcast, Unix ms.
-        seen_by: participants whose filter holds it, with whether that counts towards
-            an acknowledgement.
+        is_possibly_acknowledged: whether some filter holds it.
+        seen_by: participants whose filter holds it and counts, fewer than it takes.
         probes: where a filter has it, and of what size the filter is.
     """
 
-    __slots__ = ("attempts", "probes", "retry_ms", "seen_by", "sent_ms", "value")
+    __slots__ = (
+        "attempts",
+        "is_possibly_acknowledged",
+        "probes",
+        "retry_ms",
+        "seen_by",
+        "sent_ms",
+        "value",
+    )
 
     def __init__(self, value: bytes, sent_ms: int, retry_ms: float) -> None:
         self.value = value
         self.attempts = 0
         self.retry_ms = retry_ms
         self.sent_ms = sent_ms
-        self.seen_by: dict[str, bool] = {}
+        self.is_possibly_acknowledged = False
+        self.seen_by: set[str] = set()
         self.probes: tuple[tuple[int, int], tuple[tuple[int, int], ...]] | None = None
 
 
@@ -77,6 +86,14 @@ class OutgoingBuffer:
                 (message.retry_ms for message in self.messages.values()), default=inf
             )
         return self._next_ms
+
+    def ids(self, *, are_possibly_acknowledged: bool) -> tuple[str, ...]:
+        """Return the ids of the messages in one of the two states, oldest first."""
+        return tuple(
+            message_id
+            for message_id, message in self.messages.items()
+            if message.is_possibly_acknowledged is are_possibly_acknowledged
+        )
 
     def add(self, message_id: str, value: bytes, now_ms: int) -> Iterator[Event]:
         """Put a message in that was just broadcast."""
@@ -107,7 +124,7 @@ class OutgoingBuffer:
         broadcasts: list[Broadcast] = []
         events: list[Event] = []
         due = sorted(
-            (bool(message.seen_by), message.retry_ms, message_id)
+            (message.is_possibly_acknowledged, message.retry_ms, message_id)
             for message_id, message in self.messages.items()
             if message.retry_ms <= now_ms
         )
@@ -142,10 +159,11 @@ class OutgoingBuffer:
         size = (m_bits, k)
         rate: float | None = None
         sender_id = frame.sender_id
+        threshold = profile.possible_acks_threshold
         acknowledged = []
         for message_id, message in self.messages.items():
             # One participant is one witness, however often it speaks.
-            if message.seen_by.get(sender_id):
+            if sender_id in message.seen_by:
                 continue
             if message.probes is None or message.probes[0] != size:
                 message.probes = (size, probes(message_id, frame.dialect, m_bits, k))
@@ -158,22 +176,27 @@ class OutgoingBuffer:
                 if rate > profile.possible_acks_max_false_positive_rate:
                     detail = f"its false-positive rate is {rate:.3f}"
                     yield BloomUnusable(frame.message_id, detail)
-            counts = rate <= profile.possible_acks_max_false_positive_rate
-            if not counts and sender_id in message.seen_by:
+            # Names are kept only of those that bring an acknowledgement nearer.
+            counts = (
+                threshold is not None
+                and rate <= profile.possible_acks_max_false_positive_rate
+            )
+            if counts:
+                message.seen_by.add(sender_id)
+            elif message.is_possibly_acknowledged:
                 continue
-            message.seen_by[sender_id] = counts
+            message.is_possibly_acknowledged = True
             self._stale = True
             if message.retry_ms < inf:
                 message.retry_ms = message.sent_ms + self._period_ms(message)
             yield PossiblyAcknowledged(message_id, sender_id, len(message.seen_by))
-            threshold = profile.possible_acks_threshold
-            if threshold is not None and sum(message.seen_by.values()) >= threshold:
+            if threshold is not None and len(message.seen_by) >= threshold:
                 acknowledged.append(message_id)
         for message_id in acknowledged:
             del self.messages[message_id]
             yield Acknowledged(message_id, sender_id, Evidence.BLOOM_FILTER)
 
     def _period_ms(self, message: Outgoing) -> int:
-        if message.seen_by:
+        if message.is_possibly_acknowledged:
             return self._profile.retry_possibly_acknowledged_ms
         return self._profile.retry_unacknowledged_ms

@@ -84,7 +84,8 @@ class Profile:
     lamport_rule: LamportRule = LamportRule.COUNT
     lamport_unit_ms: int = 1
     # Adopting a timestamp is a MUST; with a limit, one wrong clock does not take the
-    # whole channel along. How far ahead of the clock is adopted; None: any.
+    # whole channel along. How far ahead of the clock a message may be, or it is
+    # ignored; None: any that leaves room to count on.
     lamport_max_ahead_ms: int | None = None
 
     # Local log.
@@ -127,9 +128,11 @@ class Profile:
     hint_limit: int = 4_096  # bytes of a retrieval hint; a longer one is left out
     max_frame_bytes: int = 262_144
 
-    # Sync messages: after random() x this x a factor, see sync.py; nim-sds: fixed.
+    # Sync messages: after (this share + random()) x interval x a factor, see sync.py;
+    # None: after the interval, whatever others send (nim-sds). With a share of 0, as in
+    # js-waku, somebody in a large group always draws a short time.
     sync_interval_ms: int = 30_000
-    sync_random: bool = True
+    sync_least_share: float | None = 1.0
 
     # SDS-R.
     repair: bool = True
@@ -168,7 +171,9 @@ class Profile:
             "history_limit": self.causal_history_size,
             "id_limit": 64,
             "hint_limit": 0,
-            "max_frame_bytes": 1,
+            # Leaves room for all that is in a frame but its content.
+            "max_frame_bytes": self.bloom.length_bytes + 65_536,
+            "possible_acks_max_false_positive_rate": 0,
             "sync_interval_ms": 1,
             "t_min_ms": 0,
             "t_max_ms": self.t_min_ms + 1,
@@ -184,6 +189,7 @@ class Profile:
                 raise ValueError(message)
         optional = {
             "lamport_max_ahead_ms": 0,
+            "sync_least_share": 0,
             "bloom_rollover_ids": self.bloom_kept_ids,
             "possible_acks_threshold": 1,
             "lost_after_ms": 1,
@@ -209,6 +215,7 @@ class Profile:
             causal_history_size=200,
             bloom_rollover_ids=None,
             retry_possibly_acknowledged_ms=30_000,
+            sync_least_share=0.0,
             buffered_meets_dependencies=True,
             lost_after_ms=None,
             repair_eviction=Eviction.LATEST,
@@ -235,7 +242,7 @@ class Profile:
             retry_unacknowledged_ms=60_000,
             max_retries=5,
             lost_after_ms=None,
-            sync_random=False,
+            sync_least_share=None,
             repair_hash=RepairHash.FARM,
             t_max_ms=300_000,
             response_groups=1,

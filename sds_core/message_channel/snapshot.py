@@ -1,13 +1,15 @@
 """The state of a participant as bytes.
 
-One version byte, then MessagePack. A field is only ever added at the end and with a
-default; what that cannot express raises the version, and `unpack` reads all of them.
+One version byte, a checksum (CRC-32, four bytes), then MessagePack. A field is only
+ever added at the end and with a default; what that cannot express raises the version,
+and `unpack` reads all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from math import inf
+from zlib import crc32
 
 import msgspec
 
@@ -23,6 +25,7 @@ from sds_core.message_channel.rolling_bloom import RollingBloom
 from sds_core.wire import HistoryEntry, WireError, decode
 
 VERSION = 1
+_CHECKSUM_BYTES = 4
 
 
 class OutgoingState(msgspec.Struct, array_like=True):
@@ -33,7 +36,8 @@ class OutgoingState(msgspec.Struct, array_like=True):
     attempts: int
     sent_ms: int
     retry_ms: int | None
-    seen_by: dict[str, bool]
+    is_possibly_acknowledged: bool
+    seen_by: list[str]
 
 
 class WaitingState(msgspec.Struct, array_like=True):
@@ -72,7 +76,8 @@ _decoder = msgspec.msgpack.Decoder(State)
 
 def pack(state: State) -> bytes:
     """Return a state as bytes."""
-    return bytes([VERSION]) + msgspec.msgpack.encode(state)
+    packed = msgspec.msgpack.encode(state)
+    return bytes([VERSION]) + crc32(packed).to_bytes(_CHECKSUM_BYTES, "big") + packed
 
 
 def unpack(blob: bytes) -> State:
@@ -87,8 +92,13 @@ def unpack(blob: bytes) -> State:
     if blob[0] != VERSION:
         detail = f"it has version {blob[0]}, this program reads {VERSION}"
         raise SnapshotError(detail)
+    begin = 1 + _CHECKSUM_BYTES
+    packed = memoryview(blob)[begin:]
+    if blob[1:begin] != crc32(packed).to_bytes(_CHECKSUM_BYTES, "big"):
+        detail = "its checksum is wrong: it is damaged, or cut off"
+        raise SnapshotError(detail)
     try:
-        return _decoder.decode(memoryview(blob)[1:])
+        return _decoder.decode(packed)
     except msgspec.DecodeError as error:
         raise SnapshotError(str(error)) from error
 
@@ -102,7 +112,8 @@ def outgoing_state(buffer: OutgoingBuffer) -> list[OutgoingState]:
             message.attempts,
             message.sent_ms,
             None if message.retry_ms == inf else int(message.retry_ms),
-            message.seen_by,
+            message.is_possibly_acknowledged,
+            sorted(message.seen_by),
         )
         for message_id, message in buffer.messages.items()
     ]
@@ -115,7 +126,8 @@ def restore_outgoing(buffer: OutgoingBuffer, state: State) -> None:
         retry_ms = inf if one.retry_ms is None else one.retry_ms
         message = Outgoing(one.value, one.sent_ms, retry_ms)
         message.attempts = one.attempts
-        message.seen_by = one.seen_by
+        message.is_possibly_acknowledged = one.is_possibly_acknowledged
+        message.seen_by = set(one.seen_by)
         messages[one.message_id] = message
     buffer.restore(messages)
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from sds_core.message_channel.profile import Profile
 
-# How far traffic moves the next sync message, times random() x interval: sooner after
-# received content, to acknowledge it; later after one of our own. The factors of
+# How far traffic moves the next sync message, as a factor on the time drawn: sooner
+# after received content, to acknowledge it; later after one of our own. The factors of
 # js-waku's ReliableChannel.
 AFTER_CONTENT_SENT: Final = 1.0
 AFTER_CONTENT_RECEIVED: Final = 0.5
@@ -23,7 +23,7 @@ class SyncTimer:
         next_ms: when the next one is due, Unix ms.
     """
 
-    __slots__ = ("_interval_ms", "_random", "_randomised", "next_ms")
+    __slots__ = ("_interval_ms", "_least_share", "_random", "next_ms")
 
     next_ms: int
 
@@ -48,7 +48,7 @@ class SyncTimer:
                 come sooner, but no later (SDS-R guide, "Periodic Sync Messages").
         """
         # With a fixed interval only our own sync messages count (nim-sds).
-        if self._randomised:
+        if self._least_share is not None:
             planned_ms = now_ms + self._delay_ms(factor)
             if not requests_wait or planned_ms < self.next_ms:
                 self.next_ms = planned_ms
@@ -59,12 +59,13 @@ class SyncTimer:
 
     def _set(self, profile: Profile, random: Random, next_ms: int) -> None:
         self._interval_ms = profile.sync_interval_ms
-        self._randomised = profile.sync_random
+        self._least_share = profile.sync_least_share
         self._random = random
         self.next_ms = next_ms
 
     def _delay_ms(self, factor: float) -> int:
-        if not self._randomised:
+        if self._least_share is None:
             return self._interval_ms
+        share = self._least_share + self._random.random()
         # At least 1 ms: a timer that is due at once again would never end.
-        return 1 + int(self._random.random() * self._interval_ms * factor)
+        return 1 + int(share * self._interval_ms * factor)
