@@ -167,7 +167,7 @@ class MessageChannel:
         events: list[Event] = [Sent(message_id)]
         events += _requested(requested, message_id)
         events += self._outgoing.add(message_id, value, now_ms)
-        self._log.add(lamport, HistoryEntry(message_id, b"", self.participant_id))
+        self._enter(lamport, HistoryEntry(message_id, b"", self.participant_id))
         self._bloom.add(message_id)
         self._retain(message_id, value, self.participant_id, now_ms)
         self._put_off_sync(AFTER_CONTENT_SENT, now_ms)
@@ -245,7 +245,9 @@ class MessageChannel:
         # Whoever broadcasts a message answers for it, whatever else is wrong with it.
         if self._responses.remove(message_id):
             self._plan()
-        if frame.sender_id == self.participant_id:
+        is_missing = message_id in self._incoming.missing
+        # What we have said and forgotten, since we were restored, others give back.
+        if frame.sender_id == self.participant_id and not is_missing:
             return _ignored(IgnoredReason.OWN_ECHO, message_id)
         if frame.kind is _EPHEMERAL:
             received = EphemeralReceived(message_id, frame.sender_id, frame.content)
@@ -398,7 +400,7 @@ class MessageChannel:
                 outgoing=snapshot.outgoing_state(self._outgoing),
                 waiting=snapshot.waiting_state(self._incoming),
                 missing=list(self._incoming.missing.values()),
-                lost=list(self._incoming.lost),
+                settled=list(self._incoming.settled),
                 requests=self._requests.state(),
                 responses=self._responses.state(),
                 retained=self._retained.state(),
@@ -437,7 +439,7 @@ class MessageChannel:
         snapshot.restore_bloom(self._bloom, state)
         snapshot.restore_outgoing(self._outgoing, state)
         self._incoming.restore(
-            snapshot.waiting_messages(state), state.missing, state.lost
+            snapshot.waiting_messages(state), state.missing, state.settled
         )
         self._requests.restore(state.requests)
         self._responses.restore(state.responses)
@@ -472,7 +474,8 @@ class MessageChannel:
         if lamport > self._lamport.limit(now_ms):
             detail = f"lamport timestamp {lamport}"
             return _ignored(IgnoredReason.FAR_FUTURE, message_id, detail)
-        if self._log.has_outgrown(lamport, message_id):
+        is_missing = message_id in self._incoming.missing
+        if self._log.has_outgrown(lamport, message_id) and not is_missing:
             return _ignored(IgnoredReason.OLDER_THAN_LOG, message_id)
         return None
 
@@ -487,7 +490,8 @@ class MessageChannel:
         """Let an accepted content or sync frame take effect."""
         message_id = frame.message_id
         sender_id = frame.sender_id
-        if len(self._participants) < _PARTICIPANTS_LIMIT:
+        is_own = sender_id == self.participant_id
+        if not is_own and len(self._participants) < _PARTICIPANTS_LIMIT:
             self._participants[sender_id] = None
         self._lamport.tick(frame.lamport or 0, now_ms)
         events: list[Event] = []
@@ -501,9 +505,9 @@ class MessageChannel:
         else:
             events.append(SyncReceived(message_id, sender_id))
             self._put_off_sync(AFTER_SYNC_RECEIVED, now_ms)
-        if self._outgoing.messages:
+        if self._outgoing.messages and not is_own:
             events += self._outgoing.review(frame)
-        if frame.repair_request and self.profile.repair:
+        if frame.repair_request and self.profile.repair and not is_own:
             events += self._take_requests(frame, now_ms)
         unmet: set[str] = set()
         if unknown:
@@ -531,7 +535,7 @@ class MessageChannel:
         events: list[Event] = []
         for entry in unknown:
             dependency = entry.message_id
-            if dependency in incoming.lost or dependency in unmet:
+            if dependency in incoming.settled or dependency in unmet:
                 continue
             if dependency in incoming.waiting:
                 if not buffered_is_met:
@@ -549,9 +553,9 @@ class MessageChannel:
             events += self._lose(oldest, now_ms)
         # What was lost may have let others be delivered.
         log = self._log.entries
-        return {one for one in unmet if one not in log and one not in incoming.lost}, (
-            events
-        )
+        return {
+            one for one in unmet if one not in log and one not in incoming.settled
+        }, (events)
 
     def _wait(self, message_id: str, message: Waiting, now_ms: int) -> list[Event]:
         """Put a message into the incoming buffer."""
@@ -619,10 +623,16 @@ class MessageChannel:
         message_id = frame.message_id
         sender_id = frame.sender_id
         lamport = frame.lamport or 0
-        self._log.add(lamport, HistoryEntry(message_id, hint, sender_id))
+        self._enter(lamport, HistoryEntry(message_id, hint, sender_id))
         self._retain(message_id, value, sender_id, now_ms)
         self._lamport.value = max(self._lamport.value, lamport)
         return Delivered(message_id, sender_id, lamport, frame.content)
+
+    def _enter(self, lamport: int, entry: HistoryEntry) -> None:
+        """Put an id into the log, which may have to forget another."""
+        forgotten = self._log.add(lamport, entry)
+        if forgotten is not None:
+            self._incoming.settle(forgotten)
 
     # -- SDS-R
 
@@ -633,7 +643,8 @@ class MessageChannel:
         naming, or a full buffer would never ask for anything.
         """
         if self.profile.after_request is AfterRequest.ASK_AGAIN:
-            return self._incoming.missing[message_id].since_ms
+            since_ms = self._incoming.missing[message_id].since_ms
+            return max(since_ms, now_ms - self.profile.t_max_ms)
         return now_ms
 
     def _ask_for(self, entry: HistoryEntry, from_ms: int) -> Iterator[Event]:

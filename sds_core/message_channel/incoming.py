@@ -56,24 +56,25 @@ class IncomingBuffer:
     Attributes:
         waiting: messages by id, in order of arrival.
         missing: what was named and never received, in order of noticing.
-        lost: ids that are waited for no longer; dependencies on them count as met.
+        settled: ids that are not waited for: lost, or forgotten by the log.
+            Dependencies on them count as met.
     """
 
     __slots__ = (
         "_lost_after_ms",
-        "_lost_limit",
+        "_settled_limit",
         "_waiters",
-        "lost",
         "missing",
+        "settled",
         "waiting",
     )
 
     def __init__(self, profile: Profile) -> None:
         self._lost_after_ms = profile.lost_after_ms
-        self._lost_limit = profile.missing_limit
+        self._settled_limit = profile.missing_limit + profile.log_limit
         self.waiting: dict[str, Waiting] = {}
         self.missing: dict[str, MissingDependency] = {}
-        self.lost: dict[str, None] = {}
+        self.settled: dict[str, None] = {}
         self._waiters: dict[str, list[str]] = {}
 
     @property
@@ -92,7 +93,7 @@ class IncomingBuffer:
         return (
             message_id in self.waiting
             or message_id in self.missing
-            or message_id in self.lost
+            or message_id in self.settled
         )
 
     def hold(self, message_id: str, message: Waiting) -> None:
@@ -104,7 +105,7 @@ class IncomingBuffer:
     def arrived(self, message_id: str) -> None:
         """Note that a message came, whatever it was before."""
         self.missing.pop(message_id, None)
-        self.lost.pop(message_id, None)
+        self.settled.pop(message_id, None)
 
     def met(self, dependency: str) -> Iterator[tuple[str, Waiting]]:
         """Take out and give the messages that waited for this dependency alone."""
@@ -161,19 +162,23 @@ class IncomingBuffer:
     def give_up(self, message_id: str) -> HistoryEntry:
         """Count a missing id as lost from now on."""
         entry = self.missing.pop(message_id).entry
-        self.lost[message_id] = None
-        if len(self.lost) > self._lost_limit:
-            del self.lost[next(iter(self.lost))]
+        self.settle(message_id)
         return entry
+
+    def settle(self, message_id: str) -> None:
+        """Wait for an id no longer; of very many, the oldest is forgotten."""
+        self.settled[message_id] = None
+        if len(self.settled) > self._settled_limit:
+            del self.settled[next(iter(self.settled))]
 
     def restore(
         self,
         waiting: Iterable[tuple[str, Waiting]],
         missing: Iterable[MissingDependency],
-        lost: Iterable[str],
+        settled: Iterable[str],
     ) -> None:
         """Take over a kept state, each in its order."""
         for message_id, message in waiting:
             self.hold(message_id, message)
         self.missing = {one.entry.message_id: one for one in missing}
-        self.lost = dict.fromkeys(lost)
+        self.settled = dict.fromkeys(settled)

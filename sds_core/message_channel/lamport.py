@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from sds_core.message_channel.profile import LamportRule, Profile
 
-MAX_ADOPTED = 1 << 62
-"""Greatest timestamp that is ever adopted: counting on from it stays within 64 bits.
+CENTURY_MS = 36_525 * 86_400_000
+"""What is further ahead of the clock is hostile or of another unit: always ignored.
 
-It is 146 million years in ms; only hostile frames carry more.
+The bound moves with the clock, so that nobody can bring a channel's timestamps to where
+the next one would be refused for good.
 """
 
 
@@ -23,7 +24,8 @@ class LamportTimestamp:
     def __init__(self, profile: Profile, now_ms: int) -> None:
         self._rule = profile.lamport_rule
         self._unit_ms = profile.lamport_unit_ms
-        self._max_ahead_ms = profile.lamport_max_ahead_ms
+        ahead_ms = profile.lamport_max_ahead_ms
+        self._max_ahead_ms = CENTURY_MS if ahead_ms is None else ahead_ms
         self.value = now_ms // self._unit_ms
 
     def next(self, now_ms: int) -> int:
@@ -42,6 +44,4 @@ class LamportTimestamp:
 
     def limit(self, now_ms: int) -> int:
         """Return the greatest timestamp that is adopted now."""
-        if self._max_ahead_ms is None:
-            return MAX_ADOPTED
         return (now_ms + self._max_ahead_ms) // self._unit_ms

@@ -27,8 +27,8 @@ class LocalLog:
         self._arrivals = 0
         self.entries: dict[str, HistoryEntry] = {}
 
-    def add(self, lamport: int, entry: HistoryEntry) -> None:
-        """Put an id in that is not in it."""
+    def add(self, lamport: int, entry: HistoryEntry) -> str | None:
+        """Put an id in that is not in it; returns the id that has to go, if one has."""
         message_id = entry.message_id
         if self._by_arrival:
             self._arrivals += 1
@@ -41,8 +41,11 @@ class LocalLog:
         else:
             insort(order, key)
         self.entries[message_id] = entry
-        if len(order) > self._limit:
-            del self.entries[order.pop(0)[1]]
+        if len(order) <= self._limit:
+            return None
+        first = order.pop(0)[1]
+        del self.entries[first]
+        return first
 
     def has_outgrown(self, lamport: int, message_id: str) -> bool:
         """Tell whether an id stands before all that a full log still holds."""

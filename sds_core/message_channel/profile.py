@@ -85,7 +85,7 @@ class Profile:
     lamport_unit_ms: int = 1
     # Adopting a timestamp is a MUST; with a limit, one wrong clock does not take the
     # whole channel along. How far ahead of the clock a message may be, or it is
-    # ignored; None: any that leaves room to count on.
+    # ignored; None: a century.
     lamport_max_ahead_ms: int | None = None
 
     # Local log.

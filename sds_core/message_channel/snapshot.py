@@ -63,7 +63,7 @@ class State(msgspec.Struct, array_like=True, kw_only=True):
     outgoing: list[OutgoingState]
     waiting: list[WaitingState]
     missing: list[MissingDependency]
-    lost: list[str]
+    settled: list[str]
     requests: list[tuple[HistoryEntry, int, int | None]]
     responses: dict[str, int]
     retained: dict[str, Retained]

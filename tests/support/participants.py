@@ -1,0 +1,68 @@
+"""Participants of one channel, and the hands that pass frames between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+from typing import TypeVar
+
+from sds_core.message_channel import Event, MessageChannel, Profile, Step
+from sds_core.wire import Frame, decode
+from tests.support.frames import START_MS, value_of
+
+SPEC = Profile.spec()
+CHANNEL = "channel"
+
+OneEvent = TypeVar("OneEvent", bound=Event)
+
+
+def participant(
+    name: str = "alice",
+    profile: Profile = SPEC,
+    *,
+    channel_id: str = CHANNEL,
+    now_ms: int = START_MS,
+) -> MessageChannel:
+    """A new participant, whose draws follow from its name."""
+    return MessageChannel(
+        channel_id, name, now_ms=now_ms, random=Random(name), profile=profile
+    )
+
+
+def hand_over(
+    step: Step, *receivers: MessageChannel, now_ms: int = START_MS
+) -> list[Event]:
+    """Bring all that a step broadcasts to each receiver; return what they tell."""
+    return [
+        event
+        for broadcast in step.broadcasts
+        for receiver in receivers
+        for event in receiver.receive(broadcast.value, now_ms).events
+    ]
+
+
+def receive(
+    receiver: MessageChannel, *frames: Frame, now_ms: int = START_MS
+) -> list[Event]:
+    """Bring frames made by hand, as bytes; return what the receiver tells."""
+    return [
+        event
+        for frame in frames
+        for event in receiver.receive(value_of(frame), now_ms).events
+    ]
+
+
+def frame_of(step: Step) -> Frame:
+    """The one frame that a step broadcasts."""
+    (broadcast,) = step.broadcasts
+    return decode(broadcast.value)
+
+
+def of_type(events: Iterable[Event], kind: type[OneEvent]) -> list[OneEvent]:
+    """The events of one kind."""
+    return [event for event in events if isinstance(event, kind)]
+
+
+def typed(events: Iterable[Event]) -> list[tuple[type[Event], Event]]:
+    """Events to be compared: as tuples, those of two kinds may be equal."""
+    return [(type(event), event) for event in events]
