@@ -336,7 +336,7 @@ class MessageChannel:
 
         It is in no buffer, log or filter (SDS, "Periodic Sync Message").
         """
-        self._sync.sent(now_ms)
+        self._sync.sent(now_ms, requests_wait=bool(self._requests))
         step = Step((), ())
         if self._log.entries or self._incoming.waiting or self._requests.due(now_ms):
             lamport = self._lamport.next(now_ms)
@@ -401,6 +401,7 @@ class MessageChannel:
                 waiting=snapshot.waiting_state(self._incoming),
                 missing=list(self._incoming.missing.values()),
                 settled=list(self._incoming.settled),
+                look_ms=snapshot.time_or_none(self._incoming.look_ms),
                 requests=self._requests.state(),
                 responses=self._responses.state(),
                 retained=self._retained.state(),
@@ -439,7 +440,10 @@ class MessageChannel:
         snapshot.restore_bloom(self._bloom, state)
         snapshot.restore_outgoing(self._outgoing, state)
         self._incoming.restore(
-            snapshot.waiting_messages(state), state.missing, state.settled
+            snapshot.waiting_messages(state),
+            state.missing,
+            state.settled,
+            inf if state.look_ms is None else state.look_ms,
         )
         self._requests.restore(state.requests)
         self._responses.restore(state.responses)
@@ -580,13 +584,21 @@ class MessageChannel:
         """Deliver a waiting message, after what it waits for as far as that is here."""
         incoming = self._incoming
         events: list[Event] = []
-        needed = incoming.needed_by(message_id)
-        for dependency in needed:
+        for dependency in incoming.needed_by(message_id):
             events += self._lose(dependency, now_ms)
-        # What still waits names itself in a circle.
-        circle = [one for one in needed if one in incoming.waiting]
-        freed = [_delivery(one, incoming.waiting.pop(one)) for one in circle]
-        return events + self._deliver_all(freed, now_ms)
+        while message_id in incoming.waiting:
+            circle = incoming.circle_below(message_id)
+            # All of it before what waits for it.
+            order = sorted((incoming.waiting[one].frame.lamport, one) for one in circle)
+            for _, one in order:
+                message = incoming.waiting.pop(one)
+                events.append(
+                    self._deliver(
+                        message.frame, message.value, message.retrieval_hint, now_ms
+                    )
+                )
+            events += self._meet(circle, now_ms)
+        return events
 
     def _meet(self, dependencies: Iterable[str], now_ms: int) -> list[Event]:
         """Deliver what waited for these alone."""

@@ -56,6 +56,7 @@ class IncomingBuffer:
     Attributes:
         waiting: messages by id, in order of arrival.
         missing: what was named and never received, in order of noticing.
+        look_ms: when to look for messages that wait for each other, Unix ms.
         settled: ids that are not waited for: lost, or forgotten by the log.
             Dependencies on them count as met.
     """
@@ -64,6 +65,7 @@ class IncomingBuffer:
         "_lost_after_ms",
         "_settled_limit",
         "_waiters",
+        "look_ms",
         "missing",
         "settled",
         "waiting",
@@ -75,18 +77,17 @@ class IncomingBuffer:
         self.waiting: dict[str, Waiting] = {}
         self.missing: dict[str, MissingDependency] = {}
         self.settled: dict[str, None] = {}
+        self.look_ms: float = inf
         self._waiters: dict[str, list[str]] = {}
 
     @property
     def next_ms(self) -> float:
         """When the next wait runs out, Unix ms; inf if none does."""
-        if self._lost_after_ms is None or not (self.missing or self.waiting):
+        if self._lost_after_ms is None:
             return inf
-        # What waits while nothing is missing names itself in a circle.
         for dependency in self.missing.values():
-            return dependency.since_ms + self._lost_after_ms
-        oldest = next(iter(self.waiting.values()))
-        return oldest.arrived_ms + self._lost_after_ms
+            return min(self.look_ms, dependency.since_ms + self._lost_after_ms)
+        return self.look_ms
 
     def knows(self, message_id: str) -> bool:
         """Tell whether an id is that of a message here, or of one waited for."""
@@ -99,6 +100,8 @@ class IncomingBuffer:
     def hold(self, message_id: str, message: Waiting) -> None:
         """Put a message in."""
         self.waiting[message_id] = message
+        if self._lost_after_ms is not None:
+            self.look_ms = min(self.look_ms, message.arrived_ms + self._lost_after_ms)
         for dependency in message.unmet:
             self._waiters.setdefault(dependency, []).append(message_id)
 
@@ -137,6 +140,13 @@ class IncomingBuffer:
         if self._lost_after_ms is None:
             return []
         latest_ms = now_ms - self._lost_after_ms
+        # What waits for something missing is looked at again when that is lost.
+        later_ms = (
+            message.arrived_ms
+            for message in self.waiting.values()
+            if message.arrived_ms > latest_ms
+        )
+        self.look_ms = min(later_ms, default=inf) + self._lost_after_ms
         return [
             message_id
             for message_id, message in self.waiting.items()
@@ -159,6 +169,14 @@ class IncomingBuffer:
                 todo += new
         return list(found)
 
+    def circle_below(self, message_id: str) -> list[str]:
+        """Return waiting messages that wait for each other and for nothing else.
+
+        They are among those that a waiting message needs, itself included; none of
+        these may be missing.
+        """
+        return min(map(self.needed_by, self.needed_by(message_id)), key=len)
+
     def give_up(self, message_id: str) -> HistoryEntry:
         """Count a missing id as lost from now on."""
         entry = self.missing.pop(message_id).entry
@@ -176,9 +194,11 @@ class IncomingBuffer:
         waiting: Iterable[tuple[str, Waiting]],
         missing: Iterable[MissingDependency],
         settled: Iterable[str],
+        look_ms: float,
     ) -> None:
         """Take over a kept state, each in its order."""
         for message_id, message in waiting:
             self.hold(message_id, message)
         self.missing = {one.entry.message_id: one for one in missing}
         self.settled = dict.fromkeys(settled)
+        self.look_ms = look_ms

@@ -133,6 +133,8 @@ class Profile:
     # js-waku, somebody in a large group always draws a short time.
     sync_interval_ms: int = 30_000
     sync_least_share: float | None = 1.0
+    # Sooner by this factor while repair requests want to be carried (js-waku).
+    sync_requests_factor: float = 0.3
 
     # SDS-R.
     repair: bool = True
@@ -174,6 +176,7 @@ class Profile:
             # Leaves room for all that is in a frame but its content.
             "max_frame_bytes": self.bloom.length_bytes + 65_536,
             "possible_acks_max_false_positive_rate": 0,
+            "sync_requests_factor": 0,
             "sync_interval_ms": 1,
             "t_min_ms": 0,
             "t_max_ms": self.t_min_ms + 1,

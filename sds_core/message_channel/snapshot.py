@@ -64,6 +64,7 @@ class State(msgspec.Struct, array_like=True, kw_only=True):
     waiting: list[WaitingState]
     missing: list[MissingDependency]
     settled: list[str]
+    look_ms: int | None
     requests: list[tuple[HistoryEntry, int, int | None]]
     responses: dict[str, int]
     retained: dict[str, Retained]
@@ -103,6 +104,11 @@ def unpack(blob: bytes) -> State:
         raise SnapshotError(str(error)) from error
 
 
+def time_or_none(time_ms: float) -> int | None:
+    """Return a time as it is kept: None stands for never."""
+    return None if time_ms == inf else int(time_ms)
+
+
 def outgoing_state(buffer: OutgoingBuffer) -> list[OutgoingState]:
     """Return the outgoing buffer's entries."""
     return [
@@ -111,7 +117,7 @@ def outgoing_state(buffer: OutgoingBuffer) -> list[OutgoingState]:
             message.value,
             message.attempts,
             message.sent_ms,
-            None if message.retry_ms == inf else int(message.retry_ms),
+            time_or_none(message.retry_ms),
             message.is_possibly_acknowledged,
             sorted(message.seen_by),
         )

@@ -23,7 +23,13 @@ class SyncTimer:
         next_ms: when the next one is due, Unix ms.
     """
 
-    __slots__ = ("_interval_ms", "_least_share", "_random", "next_ms")
+    __slots__ = (
+        "_interval_ms",
+        "_least_share",
+        "_random",
+        "_requests_factor",
+        "next_ms",
+    )
 
     next_ms: int
 
@@ -49,17 +55,21 @@ class SyncTimer:
         """
         # With a fixed interval only our own sync messages count (nim-sds).
         if self._least_share is not None:
+            if requests_wait:
+                factor *= self._requests_factor
             planned_ms = now_ms + self._delay_ms(factor)
             if not requests_wait or planned_ms < self.next_ms:
                 self.next_ms = planned_ms
 
-    def sent(self, now_ms: int) -> None:
+    def sent(self, now_ms: int, *, requests_wait: bool) -> None:
         """Plan anew after our own sync message, or none for want of anything to say."""
-        self.next_ms = now_ms + self._delay_ms(AFTER_SYNC_SENT)
+        factor = AFTER_SYNC_SENT * (self._requests_factor if requests_wait else 1.0)
+        self.next_ms = now_ms + self._delay_ms(factor)
 
     def _set(self, profile: Profile, random: Random, next_ms: int) -> None:
         self._interval_ms = profile.sync_interval_ms
         self._least_share = profile.sync_least_share
+        self._requests_factor = profile.sync_requests_factor
         self._random = random
         self.next_ms = next_ms
 

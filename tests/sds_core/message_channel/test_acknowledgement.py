@@ -1,0 +1,313 @@
+"""What makes a message of ours acknowledged (SDS, "Review ACK Status")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+
+from sds_core.message_channel import (
+    Acknowledged,
+    BloomUnusable,
+    Event,
+    Evidence,
+    MessageChannel,
+    PossiblyAcknowledged,
+    Profile,
+    SyncReceived,
+)
+from sds_core.wire import (
+    DEFAULT_PARAMETERS,
+    BloomFilter,
+    BloomParameters,
+    Dialect,
+)
+from tests.support.frames import START_MS, FrameFactory, bloom
+from tests.support.participants import (
+    CHANNEL,
+    SPEC,
+    hand_over,
+    of_type,
+    participant,
+    receive,
+    typed,
+)
+
+FRAMES = FrameFactory(CHANNEL)
+M_BITS, K = DEFAULT_PARAMETERS.m_bits, DEFAULT_PARAMETERS.k
+
+
+def sender_of(*message_ids: str, profile: Profile = SPEC) -> MessageChannel:
+    """A participant who has sent these messages."""
+    alice = participant(profile=profile)
+    for message_id in message_ids:
+        alice.send(b"hi", START_MS, message_id=message_id)
+    return alice
+
+
+def about_acknowledgement(events: Iterable[Event]) -> list[tuple[type[Event], Event]]:
+    """The events that are not simply that a frame came."""
+    return typed(event for event in events if not isinstance(event, SyncReceived))
+
+
+@pytest.mark.rule("sds-ack-1", "sds-state-6", "sds-event-2b")
+def test_message_in_a_causal_history_is_acknowledged() -> None:
+    """Those named leave the outgoing buffer, in the history's order."""
+    alice = sender_of("a", "b", "c")
+    events = receive(alice, FRAMES.content("reply", "bob", history=["c", "x", "a"]))
+    assert typed(of_type(events, Acknowledged)) == typed(
+        [
+            Acknowledged("c", "bob", Evidence.CAUSAL_HISTORY),
+            Acknowledged("a", "bob", Evidence.CAUSAL_HISTORY),
+        ]
+    )
+    assert alice.unacknowledged == ("b",)
+    assert alice.possibly_acknowledged == ()
+
+
+def test_acknowledgement_is_said_once() -> None:
+    """Further histories and filters that hold the message say nothing new."""
+    alice = sender_of("a")
+    receive(alice, FRAMES.sync("bob", history=["a"]))
+    events = receive(alice, FRAMES.sync("carol", history=["a"], holds=["a"]))
+    assert about_acknowledgement(events) == []
+
+
+@pytest.mark.rule("sds-ack-2", "sds-state-5", "sds-event-2c")
+def test_message_in_a_filter_is_possibly_acknowledged() -> None:
+    """It stays in the outgoing buffer; those that no filter holds are untouched."""
+    alice = sender_of("a", "b", "c")
+    events = receive(alice, FRAMES.sync("bob", holds=["c", "a"]))
+    assert about_acknowledgement(events) == typed(
+        [PossiblyAcknowledged("a", "bob", 1), PossiblyAcknowledged("c", "bob", 1)]
+    )
+    assert alice.possibly_acknowledged == ("a", "c")
+    assert alice.unacknowledged == ("b",)
+
+
+@pytest.mark.rule("sds-ack-3", "sds-default-4")
+def test_filters_of_two_participants_acknowledge() -> None:
+    """The second is the last word, and takes the message out of the buffer."""
+    alice = sender_of("a")
+    receive(alice, FRAMES.sync("bob", holds=["a"]))
+    events = receive(alice, FRAMES.sync("carol", holds=["a"]))
+    assert about_acknowledgement(events) == typed(
+        [
+            PossiblyAcknowledged("a", "carol", 2),
+            Acknowledged("a", "carol", Evidence.BLOOM_FILTER),
+        ]
+    )
+    assert alice.unacknowledged == alice.possibly_acknowledged == ()
+
+
+def test_participant_whose_filter_was_seen_already_says_nothing_new() -> None:
+    """However often its filter comes."""
+    alice = sender_of("a")
+    receive(alice, FRAMES.sync("bob", holds=["a"]))
+    for _ in range(3):
+        events = receive(alice, FRAMES.sync("bob", holds=["a"]))
+        assert about_acknowledgement(events) == []
+    assert alice.possibly_acknowledged == ("a",)
+
+
+@pytest.mark.parametrize(("threshold", "needed"), [(1, 1), (2, 2), (3, 3)])
+def test_threshold_counts_participants(threshold: int, needed: int) -> None:
+    """The last that is needed acknowledges, and none before."""
+    alice = sender_of("a", profile=replace(SPEC, possible_acks_threshold=threshold))
+    for number in range(1, needed):
+        receive(alice, FRAMES.sync(f"peer-{number}", holds=["a"]))
+        assert alice.possibly_acknowledged == ("a",)
+    events = receive(alice, FRAMES.sync("last", holds=["a"]))
+    assert of_type(events, Acknowledged) == [
+        Acknowledged("a", "last", Evidence.BLOOM_FILTER)
+    ]
+
+
+def test_without_a_threshold_only_histories_acknowledge() -> None:
+    """A possible one is told once, as no name is kept to count by."""
+    alice = sender_of("a", profile=replace(SPEC, possible_acks_threshold=None))
+    events = [
+        event
+        for number in range(1, 6)
+        for event in receive(alice, FRAMES.sync(f"peer-{number}", holds=["a"]))
+    ]
+    assert about_acknowledgement(events) == typed(
+        [PossiblyAcknowledged("a", "peer-1", 0)]
+    )
+    assert alice.possibly_acknowledged == ("a",)
+    receive(alice, FRAMES.sync("last", history=["a"]))
+    assert alice.possibly_acknowledged == ()
+
+
+@pytest.mark.rule("sds-sync-11")
+def test_content_and_sync_acknowledge_alike() -> None:
+    """A filter counts whatever it comes with, and so does a history."""
+    for frame in (
+        FRAMES.content("reply", "bob", history=["a"], holds=["b"]),
+        FRAMES.sync("bob", history=["a"], holds=["b"]),
+    ):
+        alice = sender_of("a", "b")
+        events = receive(alice, frame)
+        assert Acknowledged("a", "bob", Evidence.CAUSAL_HISTORY) in events
+        assert of_type(events, PossiblyAcknowledged) == [
+            PossiblyAcknowledged("b", "bob", 1)
+        ]
+
+
+def test_history_outweighs_the_filter_of_one_frame() -> None:
+    """What both hold is acknowledged once, by the history."""
+    alice = sender_of("a")
+    events = receive(alice, FRAMES.sync("bob", history=["a"], holds=["a"]))
+    assert about_acknowledgement(events) == typed(
+        [Acknowledged("a", "bob", Evidence.CAUSAL_HISTORY)]
+    )
+
+
+def test_own_frames_acknowledge_nothing() -> None:
+    """Their history and filter name what we sent, which tells nothing."""
+    alice = sender_of("a")
+    echo = alice.sync(START_MS)
+    hand_over(echo, alice)
+    receive(alice, FRAMES.content("x", "alice", history=["a"], holds=["a"]))
+    assert alice.unacknowledged == ("a",)
+
+
+@pytest.mark.rule("sds-ack-3")
+def test_filter_that_is_too_full_does_not_count() -> None:
+    """It possibly acknowledges, which is told once, but never sufficiently."""
+    alice = sender_of("a")
+    ones = b"\xff" * DEFAULT_PARAMETERS.length_bytes
+    events = [
+        event
+        for number in range(2, 5)
+        for event in receive(
+            alice, FRAMES.sync("eve", message_id=f"s{number}", filter_=ones)
+        )
+    ]
+    assert about_acknowledgement(events) == typed(
+        [
+            BloomUnusable("s2", "its false-positive rate is 1.000"),
+            PossiblyAcknowledged("a", "eve", 0),
+            BloomUnusable("s3", "its false-positive rate is 1.000"),
+            BloomUnusable("s4", "its false-positive rate is 1.000"),
+        ]
+    )
+    assert alice.possibly_acknowledged == ("a",)
+
+
+def test_participants_are_those_whose_filters_count() -> None:
+    """One that is too full adds none, and says nothing new after one that counts."""
+    alice = sender_of("a", profile=replace(SPEC, possible_acks_threshold=3))
+    ones = b"\xff" * DEFAULT_PARAMETERS.length_bytes
+    events = receive(
+        alice,
+        FRAMES.sync("eve", filter_=ones),
+        FRAMES.sync("bob", holds=["a"]),
+        FRAMES.sync("mallory", filter_=ones),
+        FRAMES.sync("carol", holds=["a"]),
+    )
+    assert of_type(events, PossiblyAcknowledged) == [
+        PossiblyAcknowledged("a", "eve", 0),
+        PossiblyAcknowledged("a", "bob", 1),
+        PossiblyAcknowledged("a", "carol", 2),
+    ]
+    assert of_type(events, Acknowledged) == []
+
+
+def test_filter_that_is_too_full_is_told_once_for_all_messages_it_holds() -> None:
+    """The frame's fault, not that of each message."""
+    alice = sender_of("a", "b", "c")
+    ones = b"\xff" * DEFAULT_PARAMETERS.length_bytes
+    events = receive(alice, FRAMES.sync("eve", filter_=ones))
+    assert len(of_type(events, BloomUnusable)) == 1
+    assert len(of_type(events, PossiblyAcknowledged)) == 3
+
+
+def test_participant_with_a_full_filter_counts_once_it_has_a_usable_one() -> None:
+    """And its usable one counts although its full one was told before."""
+    alice = sender_of("a")
+    ones = b"\xff" * DEFAULT_PARAMETERS.length_bytes
+    receive(alice, FRAMES.sync("bob", holds=["a"]))
+    receive(alice, FRAMES.sync("eve", filter_=ones))
+    events = receive(alice, FRAMES.sync("eve", holds=["a"]))
+    assert about_acknowledgement(events) == typed(
+        [
+            PossiblyAcknowledged("a", "eve", 2),
+            Acknowledged("a", "eve", Evidence.BLOOM_FILTER),
+        ]
+    )
+
+
+@pytest.mark.parametrize(("extra", "counts"), [(0, True), (1, False)])
+def test_filter_counts_up_to_the_limit_of_its_false_positive_rate(
+    extra: int, counts: bool
+) -> None:
+    """Just at the limit it counts, with one bit more it does not."""
+    limit_bits = M_BITS // 2
+    profile = replace(
+        SPEC,
+        possible_acks_threshold=1,
+        possible_acks_max_false_positive_rate=(limit_bits / M_BITS) ** K,
+    )
+    alice = sender_of("a", profile=profile)
+    filter_ = bloom(["a"], bits_set=limit_bits + extra)
+    events = receive(alice, FRAMES.sync("bob", filter_=filter_))
+    assert bool(of_type(events, Acknowledged)) is counts
+    assert bool(of_type(events, BloomUnusable)) is not counts
+
+
+def test_filter_of_default_size_counts_to_twice_its_capacity() -> None:
+    """About where js-waku, which never rolls over, begins to acknowledge falsely."""
+    for ids, counts in ((20_000, True), (25_000, False)):
+        alice = sender_of("a", profile=replace(SPEC, possible_acks_threshold=1))
+        # As many bits as so many ids set on average.
+        bits = round(M_BITS * (1 - (1 - 1 / M_BITS) ** (K * ids)))
+        receive(alice, FRAMES.sync("bob", filter_=bloom(["a"], bits_set=bits)))
+        assert (alice.possibly_acknowledged == ()) is counts
+
+
+def test_filter_of_the_wrong_size_leaves_the_rest_of_the_frame() -> None:
+    """Its history still acknowledges."""
+    alice = sender_of("a", "b")
+    frame = FRAMES.sync("bob", message_id="s", history=["a"], filter_=b"\xff" * 9)
+    assert about_acknowledgement(receive(alice, frame)) == typed(
+        [
+            Acknowledged("a", "bob", Evidence.CAUSAL_HISTORY),
+            BloomUnusable("s", "a bloom filter has 9 bytes instead of 18752"),
+        ]
+    )
+    assert alice.unacknowledged == ("b",)
+
+
+def test_frame_without_a_filter_is_no_fault() -> None:
+    """Nor is a filter that nobody needs."""
+    alice = sender_of("a")
+    assert about_acknowledgement(receive(alice, FRAMES.sync("bob"))) == []
+    idle = participant("idle")
+    frame = FRAMES.sync("bob", filter_=b"\xff" * 9)
+    assert about_acknowledgement(receive(idle, frame)) == []
+
+
+def test_filters_of_another_size_are_read_by_their_header() -> None:
+    """As those of nim-sds are, which grow when they roll over."""
+    frames = FrameFactory(CHANNEL, Dialect.NIM)
+    profile = replace(Profile.nim_sds(), possible_acks_threshold=9)
+    alice = sender_of("a", "b", profile=profile)
+    for number, capacity in enumerate((10_000, 12_000, 100, 10_000), 1):
+        filter_ = BloomFilter(Dialect.NIM, BloomParameters(capacity, 0.001))
+        filter_.add("a")
+        frame = frames.sync(f"peer-{number}", filter_=filter_.to_wire())
+        assert about_acknowledgement(receive(alice, frame)) == typed(
+            [PossiblyAcknowledged("a", f"peer-{number}", number)]
+        )
+
+
+def test_acknowledged_message_that_comes_back_changes_nothing() -> None:
+    """As a repair that another broadcasts for us."""
+    alice = participant()
+    step = alice.send(b"hi", START_MS, message_id="a")
+    receive(alice, FRAMES.sync("bob", history=["a"]))
+    before = alice.snapshot()
+    hand_over(step, alice)
+    assert alice.snapshot() == before

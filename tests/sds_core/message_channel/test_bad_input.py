@@ -1,0 +1,486 @@
+"""What strangers may send: nothing raises, and nothing grows without a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from sds_core.message_channel import (
+    Acknowledged,
+    Delivered,
+    Ignored,
+    IgnoredReason,
+    MessageChannel,
+    Missing,
+    Profile,
+    Received,
+    RepairRequestReceived,
+    Step,
+    SyncReceived,
+)
+from sds_core.message_channel.lamport import CENTURY_MS
+from sds_core.message_channel.snapshot import unpack
+from sds_core.wire import (
+    BloomParameters,
+    Dialect,
+    Frame,
+    HistoryEntry,
+    UndecodableFrame,
+    decode,
+)
+from tests.sds_core.wire.raw import field
+from tests.support.frames import START_MS, FrameFactory, value_of
+from tests.support.participants import (
+    CHANNEL,
+    SPEC,
+    of_type,
+    participant,
+    receive,
+    typed,
+)
+
+FRAMES = FrameFactory(CHANNEL)
+SMALL = replace(SPEC, bloom=BloomParameters(50, 0.01))
+HEAD = field(1, "eve") + field(2, "m") + field(3, CHANNEL) + field(10, START_MS)
+ONES = b"\xff" * SPEC.bloom.length_bytes
+
+
+def busy(profile: Profile = SMALL) -> MessageChannel:
+    """A participant with something to lose."""
+    alice = participant(profile=profile)
+    frames = FrameFactory(CHANNEL, profile.dialect)
+    alice.send(b"hi", START_MS, message_id="ours")
+    receive(
+        alice,
+        frames.content("known", "bob"),
+        frames.content("waiting", "bob", history=[("missing", "carol")]),
+    )
+    return alice
+
+
+def assert_usable(channel: MessageChannel) -> None:
+    """All calls still work, far in the future too."""
+    channel.send(b"hi", START_MS)
+    for at in (0, 10**6, 10**9):
+        channel.advance(START_MS + at)
+        channel.sync(START_MS + at)
+    MessageChannel.restore(
+        channel.snapshot(), random=Random(1), profile=channel.profile
+    )
+
+
+class TestBytes:
+    @pytest.mark.rule("sds-event-4")
+    @pytest.mark.parametrize(
+        "value",
+        [
+            b"",
+            b"\xff" * 40,
+            b"\x00",
+            b"plain text",
+            HEAD[:-1],
+            field(2, "m") + field(10, 1),
+            field(1, "eve") + field(3, CHANNEL) + field(20, b"hi"),
+            field(2, "m") + field(3, CHANNEL),
+            field(2, b"\xff\xfe") + field(3, CHANNEL) + field(10, 1),
+        ],
+        ids=[
+            "empty",
+            "ones",
+            "zero",
+            "text",
+            "cut off",
+            "no channel",
+            "no id",
+            "no kind",
+            "not UTF-8",
+        ],
+    )
+    def test_bytes_that_are_no_message_are_ignored(self, value: bytes) -> None:
+        """With what is wrong, in the decoder's words."""
+        with pytest.raises(UndecodableFrame) as wrong:
+            decode(value)
+        alice = busy()
+        before = alice.snapshot()
+        assert typed(alice.receive(value, START_MS).events) == typed(
+            [Ignored(IgnoredReason.MALFORMED, "", str(wrong.value))]
+        )
+        assert alice.snapshot() == before
+
+    @pytest.mark.parametrize("dialect", [Dialect.SPEC, Dialect.NIM])
+    def test_message_cut_off_anywhere_raises_nothing(self, dialect: Dialect) -> None:
+        """Whatever is left of it."""
+        profile = SMALL
+        if dialect is Dialect.NIM:
+            profile = replace(Profile.nim_sds(), bloom=BloomParameters(50, 0.01))
+        frames = FrameFactory(CHANNEL, dialect)
+        value = value_of(
+            frames.content(
+                "m",
+                "eve",
+                history=["ours", ("missing", "carol")],
+                requests=[("ours", "alice")],
+                filter_=b"\xff" * 70,
+            )
+        )
+        alice = busy(profile)
+        for length in range(len(value)):
+            alice.receive(value[:length], START_MS)
+        assert_usable(alice)
+
+    def test_message_with_wrong_bytes_raises_nothing(self) -> None:
+        """The same ones at every run."""
+        random = Random(20)
+        value = value_of(
+            FRAMES.content(
+                "m", "eve", history=["ours", "x"], requests=["known"], holds=None
+            )
+        )
+        alice = busy()
+        for _ in range(500):
+            damaged = bytearray(value)
+            for _ in range(random.randint(1, 4)):
+                damaged[random.randrange(len(damaged))] = random.randrange(256)
+            alice.receive(bytes(damaged), START_MS)
+        assert_usable(alice)
+
+    def test_frame_longer_than_allowed_is_not_looked_into(self) -> None:
+        """A frame of just the limit is."""
+        limit = SMALL.max_frame_bytes
+        text = bytes(limit - 100)
+        text += bytes(limit - len(value_of(FRAMES.content("m", "eve", text=text))))
+        at_limit = value_of(FRAMES.content("m", "eve", text=text))
+        above = value_of(FRAMES.content("m", "eve", text=text + b"."))
+        assert (len(at_limit), len(above)) == (limit, limit + 1)
+        alice = participant(profile=SMALL)
+        before = alice.snapshot()
+        detail = f"{limit + 1} bytes, at most {limit}"
+        assert typed(alice.receive(above, START_MS).events) == typed(
+            [Ignored(IgnoredReason.TOO_LARGE, "", detail)]
+        )
+        assert alice.snapshot() == before
+        assert of_type(alice.receive(at_limit, START_MS).events, Delivered)
+
+
+class TestHistory:
+    def test_history_of_100_000_entries_is_ignored(self) -> None:
+        """As short as they can be they fit into a frame that is not too large."""
+        value = HEAD + field(11, b"") * 100_000 + field(20, b"hi")
+        assert len(value) < SPEC.max_frame_bytes
+        alice = busy()
+        before = alice.snapshot()
+        assert typed(alice.receive(value, START_MS).events) == typed(
+            [
+                Ignored(
+                    IgnoredReason.HISTORY_TOO_LONG, "m", "100000 entries, at most 2000"
+                )
+            ]
+        )
+        assert alice.snapshot() == before
+
+    @pytest.mark.parametrize("kind", ["content", "sync"])
+    def test_history_up_to_the_limit_is_taken(self, kind: str) -> None:
+        """One entry more is not."""
+        alice = participant(profile=replace(SMALL, history_limit=3))
+        for count in (3, 4):
+            history = [f"x{number}" for number in range(count)]
+            frame = {
+                "content": FRAMES.content(f"m{count}", "eve", history=history),
+                "sync": FRAMES.sync("eve", message_id=f"m{count}", history=history),
+            }[kind]
+            events = receive(alice, frame)
+        assert typed(events) == typed(
+            [Ignored(IgnoredReason.HISTORY_TOO_LONG, "m4", "4 entries, at most 3")]
+        )
+        assert len(alice.missing) == 3
+
+    def test_what_is_missing_has_a_limit(self) -> None:
+        """However many ids are made up."""
+        profile = replace(
+            SMALL,
+            log_limit=50,
+            missing_limit=50,
+            repair_buffer_limit=50,
+            history_limit=100,
+        )
+        alice = participant(profile=profile)
+
+        def flood(number: int) -> int:
+            history = [(f"{number:04}-{entry:04}", "carol") for entry in range(100)]
+            receive(alice, FRAMES.sync("eve", history=history))
+            assert len(alice.missing) <= 50
+            return len(alice.snapshot())
+
+        sizes = [flood(number) for number in range(10)]
+        assert sizes[2:] == sizes[2:3] * 8
+        assert_usable(alice)
+
+    @pytest.mark.parametrize("sender", ["", "carol"])
+    def test_entry_without_an_id_is_skipped(self, sender: str) -> None:
+        """No message has an empty id, so it is neither waited nor asked for."""
+        alice = participant(profile=SMALL)
+        only = FRAMES.content("m", "eve", history=[("", sender)])
+        among = FRAMES.content("n", "eve", history=["x", ("", sender), ("y", "bob")])
+        sync = FRAMES.sync("eve", message_id="s", history=[("", sender)])
+        assert typed(receive(alice, only, among, sync)) == typed(
+            [
+                Received("m", "eve"),
+                Delivered("m", "eve", 1_000, b"text"),
+                Received("n", "eve"),
+                Missing("x", b"", "", "n"),
+                Missing("y", b"", "bob", "n"),
+                SyncReceived("s", "eve"),
+            ]
+        )
+        assert [one.message_id for one in alice.missing] == ["x", "y"]
+        assert_usable(alice)
+
+    def test_entries_of_the_log_may_have_any_length_of_hint(self) -> None:
+        """Only what would be kept is looked at."""
+        alice = busy()
+        entry = HistoryEntry("known", b"x" * 10_000, "y" * 1_000)
+        frame = FRAMES.content("m", "bob")._replace(causal_history=(entry,))
+        assert of_type(receive(alice, frame), Delivered)
+
+
+class TestIds:
+    LONG = "x" * 65
+
+    @pytest.mark.parametrize(
+        "frame",
+        [
+            FRAMES.content(LONG, "eve"),
+            FRAMES.content("m", LONG),
+            FRAMES.content("m", "eve", history=["known", LONG]),
+            FRAMES.content("m", "eve", history=[("x", LONG)]),
+            FRAMES.content("m", "eve", requests=[LONG]),
+            FRAMES.sync("eve", message_id="m", requests=[("x", LONG)]),
+            FRAMES.sync(LONG, message_id="m"),
+        ],
+        ids=[
+            "message",
+            "sender",
+            "history",
+            "history's sender",
+            "request",
+            "request's sender",
+            "sync's sender",
+        ],
+    )
+    def test_frame_with_an_id_that_is_too_long_is_ignored(self, frame: Frame) -> None:
+        """Its own id is cut off in the event; no effect at all."""
+        alice = busy(replace(SMALL, id_limit=64))
+        before = alice.snapshot()
+        detail = "65 characters, at most 64"
+        assert typed(receive(alice, frame)) == typed(
+            [Ignored(IgnoredReason.ID_TOO_LONG, frame.message_id[:64], detail)]
+        )
+        assert alice.snapshot() == before
+
+    def test_ids_of_just_the_limit_are_taken(self) -> None:
+        """All of them at once."""
+        name = "x" * 63
+        alice = participant(profile=replace(SMALL, id_limit=64))
+        frame = FRAMES.content(
+            name + "1",
+            name + "2",
+            history=[(name + "3", name + "4")],
+            requests=[(name + "5", name + "6")],
+        )
+        assert typed(receive(alice, frame)) == typed(
+            [
+                Received(name + "1", name + "2"),
+                RepairRequestReceived((), name + "2"),
+                Missing(name + "3", b"", name + "4", name + "1"),
+            ]
+        )
+
+    def test_ids_of_strangers_make_no_frame_of_ours_too_large(self) -> None:
+        """The longest ids, of the longest characters, in the longest history."""
+        alice = participant(profile=Profile.js_sds())
+        limit = alice.profile.id_limit
+        receive(
+            alice,
+            *(
+                FRAMES.content(f"{number:🎉>{limit}}", "🎉" * limit, START_MS + number)
+                for number in range(alice.profile.causal_history_size)
+            ),
+        )
+        for now_ms in (alice.next_deadline_ms, START_MS + 10**6):
+            alice.advance(now_ms)
+        assert alice.send(b"hi", START_MS + 10**6).broadcasts
+
+    def test_hint_that_is_too_long_is_not_kept(self) -> None:
+        """What is missing is told without it."""
+        alice = busy()
+        entry = HistoryEntry("x", b"x" * (SPEC.hint_limit + 1), "carol")
+        frame = FRAMES.content("m", "bob")._replace(causal_history=(entry,))
+        assert of_type(receive(alice, frame), Missing) == [
+            Missing("x", b"", "carol", "m")
+        ]
+
+
+class TestFilters:
+    @pytest.mark.parametrize("size", [1, 7, 8, 18_751, 18_753, 200_000])
+    def test_filter_of_the_wrong_size_is_no_filter(self, size: int) -> None:
+        """And no error: the message counts."""
+        alice = busy(SPEC)
+        events = receive(alice, FRAMES.content("m", "eve", filter_=b"\xff" * size))
+        assert of_type(events, Delivered)
+        assert alice.unacknowledged == ("ours",)
+
+    def test_filters_of_all_ones_acknowledge_nothing(self) -> None:
+        """However many participants send them."""
+        alice = busy(SPEC)
+        frames = [FRAMES.sync(f"eve{number}", filter_=ONES) for number in range(50)]
+        assert of_type(receive(alice, *frames), Acknowledged) == []
+        assert alice.possibly_acknowledged == ("ours",)
+
+    def test_names_of_senders_of_useless_filters_are_not_kept_with_every_message(
+        self,
+    ) -> None:
+        """A name that is made up costs what a participant does, not 30 times that."""
+        alice = participant()
+        for _ in range(30):
+            alice.send(b"hi", START_MS)
+        before = len(alice.snapshot())
+        names = [f"eve-{number:03}" for number in range(100)]
+        receive(alice, *(FRAMES.sync(name, filter_=ONES) for name in names))
+        assert len(alice.snapshot()) - before < 3 * len("".join(names))
+
+    @pytest.mark.parametrize(
+        "filter_",
+        [b"", b"\x0a", field(1, b"\xff" * 8), field(1, b"") + field(5, 1 << 62)],
+    )
+    def test_header_of_a_filter_may_say_anything(self, filter_: bytes) -> None:
+        """That of nim-sds names its own size."""
+        profile = Profile.nim_sds()
+        alice = busy(profile)
+        frames = FrameFactory(CHANNEL, Dialect.NIM)
+        for size in (field(4, 1), field(4, 1 << 31) + field(5, 64), b""):
+            frame = frames.sync("eve", filter_=filter_ + size)
+            assert of_type(receive(alice, frame), Acknowledged) == []
+
+
+class TestTimestamps:
+    def test_log_with_timestamps_from_far_ahead_is_kept_over_a_restart(self) -> None:
+        """They are integers like any other, up to the greatest that is adopted."""
+        alice = busy()
+        receive(alice, FRAMES.content("m", "eve", START_MS + CENTURY_MS))
+        assert alice.log == ("known", "ours", "m")
+        assert_usable(alice)
+        again = MessageChannel.restore(
+            alice.snapshot(), random=Random(1), profile=SMALL
+        )
+        assert again.log == alice.log
+
+    def test_timestamps_from_the_far_future_do_not_shut_out_those_of_today(
+        self,
+    ) -> None:
+        """With a limit of adoption none of them enters the log."""
+        profile = replace(SMALL, log_limit=3, lamport_max_ahead_ms=60_000)
+        alice = participant(profile=profile)
+        events = receive(
+            alice,
+            *(FRAMES.content(f"eve{n}", "eve", START_MS * 2) for n in range(3)),
+        )
+        assert {one.reason for one in of_type(events, Ignored)} == {
+            IgnoredReason.FAR_FUTURE
+        }
+        assert alice.log == ()
+        events = receive(alice, FRAMES.content("honest", "bob", START_MS + 1))
+        assert of_type(events, Delivered)
+        alice.send(b"hi", START_MS, message_id="ours")
+        assert alice.log == ("honest", "ours")
+
+
+class TestRepairRequests:
+    def test_requests_for_unknown_messages_leave_nothing_behind(self) -> None:
+        """They are told, as none of ours, and no answer falls due."""
+        alice = participant(profile=SMALL)
+        receive(alice, FRAMES.content("known", "bob"), FRAMES.sync("eve"))
+        # Fixed by the first frame; a sync message only draws its time anew.
+        size = len(alice.snapshot())
+        for number in range(20):
+            requests = [(f"{number}-{entry}", "bob") for entry in range(50)]
+            events = receive(
+                alice, FRAMES.sync("eve", message_id="s", requests=requests)
+            )
+            assert RepairRequestReceived((), "eve") in events
+        assert len(alice.snapshot()) == size
+        assert alice.sweep_repairs(START_MS + 10**9) == Step([], [])
+
+    def test_requests_without_number_are_read_to_their_end(self) -> None:
+        """As many as a frame holds, all without an id."""
+        value = HEAD + field(13, b"") * 100_000
+        assert len(value) < SPEC.max_frame_bytes
+        events = busy().receive(value, START_MS).events
+        assert RepairRequestReceived((), "eve") in events
+
+
+class TestFloods:
+    @pytest.mark.parametrize(
+        "frame",
+        [
+            lambda n: FRAMES.content(f"{n:05}", "eve", START_MS + n),
+            lambda n: FRAMES.content(f"{n:05}", "eve", history=[f"x{n:05}"]),
+            lambda n: FRAMES.content(
+                f"{n:05}", "eve", history=[f"{n - 1:05}", f"x{n:05}"]
+            ),
+            lambda n: FRAMES.content(f"{n:05}", "eve", history=[f"{n + 1:05}"]),
+            lambda n: FRAMES.sync("eve", history=[(f"{n:05}", "carol")]),
+            lambda n: FRAMES.ephemeral("eve"),
+        ],
+        ids=["content", "waiting", "chain", "backwards", "missing", "ephemeral"],
+    )
+    def test_memory_has_limits(self, frame: Callable[[int], Frame]) -> None:
+        """The same kind of frame for ever, each with new ids: full is full."""
+        profile = replace(
+            SMALL,
+            bloom_rollover_ids=20,
+            bloom_kept_ids=10,
+            log_limit=20,
+            incoming_limit=20,
+            missing_limit=20,
+            repair_buffer_limit=20,
+            repair_retained_limit=20,
+        )
+        alice = participant(profile=profile)
+
+        def size_after(first: int) -> int:
+            sizes = []
+            for number in range(first, first + 100):
+                receive(alice, frame(number), now_ms=START_MS + number)
+                sizes.append(len(alice.snapshot()))
+            return max(sizes)
+
+        full = size_after(100)
+        # Some bytes more or less, as numbers and ids differ in length.
+        assert size_after(200) <= 1.05 * full
+        assert_usable(alice)
+
+    def test_names_of_participants_are_kept_up_to_a_limit(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Those who come later still count, except towards response groups."""
+        monkeypatch.setattr("sds_core.message_channel.channel._PARTICIPANTS_LIMIT", 3)
+        alice = busy()
+        events = receive(
+            alice,
+            *(FRAMES.content(f"m{n}", f"eve{n}") for n in range(9)),
+        )
+        assert len(of_type(events, Delivered)) == 9
+        assert unpack(alice.snapshot()).participants == ["bob", "eve0", "eve1"]
+
+    def test_duplicates_leave_nothing_behind(self) -> None:
+        """A frame a thousand times over is one."""
+        alice = busy()
+        frame = FRAMES.content("m", "eve", history=["x"])
+        receive(alice, frame)
+        before = alice.snapshot()
+        events = receive(alice, *[frame] * 1_000)
+        assert set(typed(events)) == set(typed([Ignored(IgnoredReason.DUPLICATE, "m")]))
+        assert alice.snapshot() == before

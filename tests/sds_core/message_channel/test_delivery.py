@@ -1,0 +1,257 @@
+"""When a message is delivered, and where it stands in the log (SDS, "Deliver Message").
+
+The log is by (lamport, message id): "Resolve Conflicts".
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from sds_core.message_channel import (
+    Delivered,
+    Ignored,
+    IgnoredReason,
+    LogOrder,
+    Missing,
+    Received,
+)
+from tests.support.frames import START_MS, FrameFactory
+from tests.support.participants import (
+    CHANNEL,
+    SPEC,
+    frame_of,
+    of_type,
+    participant,
+    receive,
+    typed,
+)
+
+FRAMES = FrameFactory(CHANNEL)
+
+
+@pytest.mark.rule("sds-deliver-1")
+def test_timestamp_that_is_ahead_is_caught_up_with_at_delivery() -> None:
+    """Not while the message waits, and the next message goes on from it."""
+    bob = participant("bob")
+    ahead = START_MS + 70
+    receive(bob, FRAMES.content("late", "alice", ahead, history=["missing"]))
+    assert bob.lamport == START_MS
+    receive(bob, FRAMES.content("missing", "alice", START_MS + 5))
+    assert bob.lamport == ahead
+    assert frame_of(bob.send(b"hi", START_MS)).lamport == ahead + 1
+
+
+@pytest.mark.rule("sds-deliver-1")
+@pytest.mark.parametrize("lamport", [0, START_MS - 1, START_MS])
+def test_timestamp_that_is_not_ahead_changes_nothing(lamport: int) -> None:
+    """Only forwards."""
+    bob = participant("bob")
+    receive(bob, FRAMES.content("old", "alice", lamport))
+    assert bob.lamport == START_MS
+
+
+@pytest.mark.rule("sds-deliver-2", "sds-state-1e")
+def test_log_is_in_the_order_of_timestamps_however_messages_arrive() -> None:
+    """All orders of arrival give the same log."""
+    messages = [
+        FRAMES.content(message_id, "alice", START_MS + at)
+        for message_id, at in (("d", 1), ("c", 2), ("b", 3), ("a", 4))
+    ]
+    for order in itertools.permutations(messages):
+        bob = participant("bob")
+        receive(bob, *order)
+        assert bob.log == ("d", "c", "b", "a")
+
+
+@pytest.mark.rule("sds-deliver-3", "sds-conflict-1")
+def test_messages_of_equal_timestamps_are_in_the_order_of_their_ids() -> None:
+    """Own messages too."""
+    messages = [FRAMES.content(one, "alice", START_MS + 1) for one in ("a", "b", "d")]
+    for order in itertools.permutations(messages):
+        bob = participant("bob")
+        bob.send(b"hi", START_MS, message_id="c")
+        receive(bob, *order)
+        assert bob.log == ("a", "b", "c", "d")
+
+
+def test_log_may_be_in_the_order_of_delivery() -> None:
+    """As that of nim-sds."""
+    profile = replace(SPEC, log_order=LogOrder.ARRIVAL, log_limit=3)
+    bob = participant("bob", profile)
+    receive(bob, FRAMES.content("b", "alice", 9), FRAMES.content("a", "alice", 9))
+    bob.send(b"hi", START_MS, message_id="c")
+    receive(bob, FRAMES.content("d", "alice", 1))
+    assert bob.log == ("a", "c", "d")
+
+
+def test_log_gives_up_the_first_in_order() -> None:
+    """Which is the oldest, not that which came first."""
+    bob = participant("bob", replace(SPEC, log_limit=3))
+    receive(
+        bob,
+        *(
+            FRAMES.content(one, "alice", at)
+            for one, at in zip("abcd", (7, 5, 8, 6), strict=True)
+        ),
+    )
+    assert bob.log == ("d", "a", "c")
+
+
+def test_message_before_all_that_a_full_log_holds_is_ignored() -> None:
+    """It may have been delivered before, and would be delivered again."""
+    bob = participant("bob", replace(SPEC, log_limit=2))
+    receive(bob, FRAMES.content("a", "alice", 5), FRAMES.content("m", "alice", 6))
+    assert receive(bob, FRAMES.content("b", "alice", 5)) == [
+        Received("b", "alice"),
+        Delivered("b", "alice", 5, b"text"),
+    ]
+    before = bob.snapshot()
+    assert typed(receive(bob, FRAMES.content("a", "alice", 5))) == typed(
+        [Ignored(IgnoredReason.OLDER_THAN_LOG, "a")]
+    )
+    assert bob.snapshot() == before
+
+
+def test_missing_message_is_taken_though_it_stands_before_all_of_a_full_log() -> None:
+    """It was never delivered, and others wait for it."""
+    bob = participant("bob", replace(SPEC, log_limit=2))
+    receive(bob, FRAMES.content("a", "alice", 5), FRAMES.content("m", "alice", 6))
+    receive(bob, FRAMES.content("z", "alice", 7, history=["x"]))
+    events = receive(bob, FRAMES.content("x", "alice", 1))
+    assert [event.message_id for event in of_type(events, Delivered)] == ["x", "z"]
+    assert bob.waiting == bob.missing == ()
+
+
+def test_log_in_the_order_of_delivery_takes_old_messages_too() -> None:
+    """Their timestamps say nothing about their places."""
+    profile = replace(SPEC, log_order=LogOrder.ARRIVAL, log_limit=1)
+    bob = participant("bob", profile)
+    receive(bob, FRAMES.content("b", "alice", 9), FRAMES.content("a", "alice", 1))
+    assert bob.log == ("a",)
+
+
+@pytest.mark.rule("sds-incoming-4", "sds-sdk-task-3")
+def test_arrival_delivers_all_that_waited_for_it() -> None:
+    """A whole chain at once, causes first."""
+    bob = participant("bob")
+    receive(
+        bob,
+        FRAMES.content("d", "alice", START_MS + 4, history=["c"]),
+        FRAMES.content("c", "alice", START_MS + 3, history=["b"]),
+        FRAMES.content("b", "alice", START_MS + 2, history=["a"]),
+    )
+    assert bob.waiting == ("d", "c", "b")
+    events = receive(bob, FRAMES.content("a", "alice", START_MS + 1))
+    assert [event.message_id for event in of_type(events, Delivered)] == list("abcd")
+    assert bob.log == tuple("abcd")
+    assert bob.waiting == bob.missing == ()
+
+
+def test_messages_freed_together_are_delivered_in_the_order_of_the_log() -> None:
+    """By timestamp, then by id; one that is freed later goes in where it belongs."""
+    bob = participant("bob")
+    receive(
+        bob,
+        FRAMES.content("z", "alice", START_MS + 9, history=["x"]),
+        FRAMES.content("c", "alice", START_MS + 5, history=["x"]),
+        FRAMES.content("b", "alice", START_MS + 5, history=["x"]),
+        FRAMES.content("e", "alice", START_MS + 7, history=["b"]),
+    )
+    events = receive(bob, FRAMES.content("x", "alice", START_MS + 1))
+    assert typed(events) == typed(
+        [
+            Received("x", "alice"),
+            Delivered("x", "alice", START_MS + 1, b"text"),
+            Delivered("b", "alice", START_MS + 5, b"text"),
+            Delivered("c", "alice", START_MS + 5, b"text"),
+            Delivered("e", "alice", START_MS + 7, b"text"),
+            Delivered("z", "alice", START_MS + 9, b"text"),
+        ]
+    )
+
+
+@pytest.mark.rule("sds-receive-5")
+def test_message_that_waits_meets_no_dependency() -> None:
+    """Only the log does, so that nothing is delivered before its causes."""
+    bob = participant("bob")
+    receive(bob, FRAMES.content("b", "alice", 2, history=["a"]))
+    events = receive(bob, FRAMES.content("c", "alice", 3, history=["b"]))
+    # It is not missing either: it is here.
+    assert typed(events) == typed([Received("c", "alice")])
+    assert bob.waiting == ("b", "c")
+
+
+def test_message_waits_for_all_of_its_dependencies() -> None:
+    """The last to come delivers it."""
+    bob = participant("bob")
+    receive(bob, FRAMES.content("m", "alice", 9, history=["a", "b"]))
+    receive(bob, FRAMES.content("b", "alice", 2))
+    assert bob.waiting == ("m",)
+    assert [one.message_id for one in bob.missing] == ["a"]
+    receive(bob, FRAMES.content("a", "alice", 1))
+    assert bob.log == ("a", "b", "m")
+
+
+def test_message_may_be_named_by_several_that_wait() -> None:
+    """It is missing once, and frees each that lacks nothing else."""
+    bob = participant("bob")
+    events = receive(
+        bob,
+        FRAMES.content("m", "alice", 8, history=["a"]),
+        FRAMES.content("n", "alice", 9, history=["a", "b"]),
+    )
+    assert of_type(events, Missing) == [
+        Missing("a", b"", "", "m"),
+        Missing("b", b"", "", "n"),
+    ]
+    receive(bob, FRAMES.content("a", "alice", 1))
+    assert bob.log == ("a", "m")
+    assert bob.waiting == ("n",)
+
+
+@pytest.mark.parametrize("length", [2_000])
+def test_chain_of_any_length_is_delivered(length: int) -> None:
+    """No recursion ends it."""
+    bob = participant("bob", replace(SPEC, incoming_limit=length, repair=False))
+    for number in range(length, 0, -1):
+        receive(
+            bob,
+            FRAMES.content(
+                f"m{number}", "alice", START_MS + number, history=[f"m{number - 1}"]
+            ),
+        )
+    events = receive(bob, FRAMES.content("m0", "alice", START_MS))
+    assert [event.message_id for event in of_type(events, Delivered)] == [
+        f"m{number}" for number in range(length + 1)
+    ]
+
+
+@pytest.mark.parametrize(("ahead_ms", "adopted"), [(60_000, True), (60_001, False)])
+def test_limit_of_adoption_holds_at_reception(ahead_ms: int, adopted: bool) -> None:
+    """By the clock of that moment; beyond it the message has no effect."""
+    bob = participant("bob", replace(SPEC, lamport_max_ahead_ms=60_000))
+    now_ms = START_MS + 10_000
+    lamport = now_ms + ahead_ms
+    before = bob.snapshot()
+    events = receive(bob, FRAMES.content("m", "alice", lamport), now_ms=now_ms)
+    if adopted:
+        assert typed(events) == typed(
+            [Received("m", "alice"), Delivered("m", "alice", lamport, b"text")]
+        )
+        assert bob.lamport == lamport
+        assert bob.log == ("m",)
+    else:
+        detail = f"lamport timestamp {lamport}"
+        assert typed(events) == typed([Ignored(IgnoredReason.FAR_FUTURE, "m", detail)])
+        assert bob.snapshot() == before
+
+
+def test_message_from_too_far_ahead_is_taken_when_its_time_has_come() -> None:
+    """It was not kept, so that a retry or a repair is no duplicate."""
+    bob = participant("bob", replace(SPEC, lamport_max_ahead_ms=60_000))
+    frame = FRAMES.content("m", "alice", START_MS + 60_001)
+    assert of_type(receive(bob, frame), Delivered) == []
+    assert of_type(receive(bob, frame, now_ms=START_MS + 1), Delivered)

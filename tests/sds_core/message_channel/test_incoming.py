@@ -1,0 +1,465 @@
+"""What is missing, and how long it is waited for.
+
+SDS, "Periodic Incoming Buffer Sweep", "Handling Missing Dependencies" and "Timeout for
+Lost Messages".
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from sds_core.message_channel import (
+    Broadcast,
+    Buffer,
+    Cause,
+    Delivered,
+    Event,
+    Evicted,
+    Ignored,
+    IgnoredReason,
+    IrretrievablyLost,
+    MessageChannel,
+    Missing,
+    Profile,
+    Received,
+    Step,
+)
+from sds_core.wire import HistoryEntry
+from tests.support.frames import START_MS, FrameFactory
+from tests.support.participants import (
+    CHANNEL,
+    SPEC,
+    hand_over,
+    of_type,
+    participant,
+    receive,
+    typed,
+)
+
+FRAMES = FrameFactory(CHANNEL)
+# Neither sync messages nor repairs: what falls due is the end of a wait.
+QUIET = replace(SPEC, sync_interval_ms=10**9, sync_least_share=None, repair=False)
+LOST_AFTER_MS = 600_000
+
+
+def waiting(profile: Profile = QUIET) -> MessageChannel:
+    """A participant with a message that waits for another."""
+    bob = participant("bob", profile)
+    receive(bob, FRAMES.content("m", "alice", 9, history=[("x", "carol")]))
+    return bob
+
+
+def delivered(events: list[Event] | Step) -> list[str]:
+    """The ids of what is delivered, in order."""
+    told = events.events if isinstance(events, Step) else events
+    return [event.message_id for event in of_type(told, Delivered)]
+
+
+class TestMissing:
+    @pytest.mark.rule(
+        "sds-incoming-3",
+        "sds-missing-1",
+        "sds-missing-2",
+        "sds-missing-3",
+        "sds-sdk-waku-3",
+    )
+    def test_missing_message_is_told_with_all_that_helps_to_fetch_it(self) -> None:
+        """Id, hint, sender, and which message names it; the view has it too."""
+        alice = participant()
+        lost = alice.send(b"hi", START_MS, message_id="x").broadcasts[0]
+        alice.note_retrieval_hint("x", b"hint")
+        bob = participant("bob")
+        named = alice.send(b"hi", START_MS, message_id="m")
+        (missing,) = of_type(hand_over(named, bob), Missing)
+        assert missing == Missing("x", b"hint", "alice", "m")
+        assert bob.missing == (HistoryEntry("x", b"hint", "alice"),)
+        # What the application has fetched comes in as anything else does.
+        step = bob.receive(lost.value, START_MS, retrieval_hint=b"hint")
+        assert delivered(step) == ["x", "m"]
+        assert bob.missing == ()
+
+    def test_missing_message_is_told_once(self) -> None:
+        """However many messages and syncs name it, and however often is swept."""
+        bob = waiting()
+        events = receive(
+            bob,
+            FRAMES.content("n", "alice", 10, history=["x"]),
+            FRAMES.sync("carol", history=["x"]),
+        )
+        assert of_type(events, Missing) == []
+        assert bob.sweep_incoming(START_MS) == Step((), [])
+        assert bob.advance(START_MS + 1) == Step([], [])
+
+    @pytest.mark.rule("sds-sync-11", "sds-sync-12")
+    def test_sync_message_tells_what_is_missing_and_is_not_kept(self) -> None:
+        """Only what it names is waited for."""
+        bob = participant("bob", QUIET)
+        events = receive(bob, FRAMES.sync("alice", message_id="s", history=["x"]))
+        assert of_type(events, Missing) == [Missing("x", b"", "", "s")]
+        assert bob.waiting == ()
+        assert delivered(receive(bob, FRAMES.content("x", "alice"))) == ["x"]
+        assert bob.log == ("x",)
+
+    def test_message_that_names_itself_does_not_wait_for_itself(self) -> None:
+        """As js-waku makes it of a payload sent twice."""
+        bob = participant("bob", QUIET)
+        events = receive(bob, FRAMES.content("m", "alice", history=["m"]))
+        assert delivered(events) == ["m"]
+
+    def test_missing_messages_are_given_up_when_there_are_too_many(self) -> None:
+        """The oldest is lost, and what waited for it alone is delivered."""
+        bob = participant("bob", replace(QUIET, missing_limit=2))
+        receive(bob, FRAMES.content("m", "alice", 8, history=["z"]))
+        receive(bob, FRAMES.sync("alice", history=["a"]))
+        events = receive(bob, FRAMES.sync("alice", message_id="s", history=["b"]))
+        assert typed(events[1:]) == typed(
+            [
+                Missing("b", b"", "", "s"),
+                Evicted(Buffer.MISSING, "z"),
+                IrretrievablyLost("z", b"", ""),
+                Delivered("m", "alice", 8, b"text"),
+            ]
+        )
+        assert [one.message_id for one in bob.missing] == ["a", "b"]
+
+    def test_message_with_more_dependencies_than_may_be_missing_is_delivered(
+        self,
+    ) -> None:
+        """When the last of them comes; those given up do not hold it."""
+        bob = participant("bob", replace(QUIET, missing_limit=2))
+        events = receive(bob, FRAMES.content("m", "alice", 8, history=["a", "b", "c"]))
+        assert [one.message_id for one in of_type(events, IrretrievablyLost)] == ["a"]
+        assert delivered(receive(bob, FRAMES.content("c", "alice", 3))) == ["c"]
+        assert delivered(receive(bob, FRAMES.content("b", "alice", 2))) == ["b", "m"]
+
+    def test_message_freed_by_giving_up_another_is_no_dependency_any_more(
+        self,
+    ) -> None:
+        """What is delivered while a message comes in is not waited for."""
+        bob = participant("bob", replace(QUIET, missing_limit=1))
+        receive(bob, FRAMES.content("x", "alice", 1, history=["z"]))
+        events = receive(bob, FRAMES.content("m", "alice", 3, history=["x", "y"]))
+        assert delivered(events) == ["x"]
+        assert delivered(receive(bob, FRAMES.content("y", "alice", 2))) == ["y", "m"]
+
+
+class TestLost:
+    @pytest.mark.rule(
+        "sds-incoming-1",
+        "sds-incoming-5",
+        "sds-lost-1",
+        "sds-lost-2",
+        "sds-event-1d",
+    )
+    def test_missing_message_is_lost_after_its_time(self) -> None:
+        """Told once, and what waited for it is delivered."""
+        bob = waiting()
+        assert bob.next_deadline_ms == START_MS + LOST_AFTER_MS
+        assert bob.advance(START_MS + LOST_AFTER_MS - 1).events == []
+        step = bob.advance(START_MS + LOST_AFTER_MS)
+        assert typed(step.events) == typed(
+            [
+                IrretrievablyLost("x", b"", "carol"),
+                Delivered("m", "alice", 9, b"text"),
+            ]
+        )
+        assert bob.missing == bob.waiting == ()
+        assert bob.log == ("m",)
+        assert bob.advance(START_MS + 2 * LOST_AFTER_MS).events == []
+
+    def test_time_counts_from_when_the_message_was_first_named(self) -> None:
+        """A later message that names it does not begin it anew, and is freed too."""
+        bob = waiting()
+        late = FRAMES.content("n", "alice", 10, history=["x"])
+        receive(bob, late, now_ms=START_MS + 1_000)
+        step = bob.advance(START_MS + LOST_AFTER_MS)
+        assert delivered(step) == ["m", "n"]
+
+    def test_messages_freed_by_a_loss_are_delivered_in_the_order_of_the_log(
+        self,
+    ) -> None:
+        """By timestamp, not by id or arrival."""
+        bob = participant("bob", QUIET)
+        receive(
+            bob,
+            FRAMES.content("a", "alice", 9, history=["x"]),
+            FRAMES.content("z", "alice", 0, history=["x"]),
+            FRAMES.content("b", "alice", 5, history=["x"]),
+        )
+        assert delivered(bob.advance(START_MS + LOST_AFTER_MS)) == ["z", "b", "a"]
+
+    def test_each_missing_message_has_its_own_time(self) -> None:
+        """What lacks a later one too goes on waiting."""
+        bob = participant("bob", QUIET)
+        receive(bob, FRAMES.sync("alice", history=["x"]))
+        late = FRAMES.content("m", "alice", 9, history=["x", "y"])
+        receive(bob, late, now_ms=START_MS + 1_000)
+        events = bob.advance(START_MS + LOST_AFTER_MS).events
+        assert events == [IrretrievablyLost("x", b"", "")]
+        assert bob.next_deadline_ms == START_MS + LOST_AFTER_MS + 1_000
+        assert delivered(bob.advance(bob.next_deadline_ms)) == ["m"]
+
+    def test_lost_message_that_comes_after_all_is_delivered(self) -> None:
+        """In its place in the log, as if it had never been lost."""
+        bob = waiting()
+        bob.advance(START_MS + LOST_AFTER_MS)
+        late = FRAMES.content("x", "carol", 5)
+        events = receive(bob, late, now_ms=START_MS + LOST_AFTER_MS + 1)
+        assert typed(events) == typed(
+            [Received("x", "carol"), Delivered("x", "carol", 5, b"text")]
+        )
+        assert bob.log == ("x", "m")
+
+    def test_lost_message_is_not_waited_for_again(self) -> None:
+        """Later messages that name it are delivered, and nothing is told anew."""
+        bob = waiting()
+        bob.advance(START_MS + LOST_AFTER_MS)
+        events = receive(bob, FRAMES.content("n", "alice", 10, history=["x", "m"]))
+        assert typed(events) == typed(
+            [Received("n", "alice"), Delivered("n", "alice", 10, b"text")]
+        )
+
+    def test_lost_messages_are_remembered_up_to_a_limit(self) -> None:
+        """The first to be lost is forgotten, and missing when it is named again."""
+        bob = participant("bob", replace(QUIET, missing_limit=2, log_limit=1))
+        receive(bob, FRAMES.sync("alice", history=["a", "b"]))
+        receive(bob, FRAMES.sync("alice", history=["c", "d"]))
+        bob.advance(START_MS + LOST_AFTER_MS)
+        events = receive(bob, FRAMES.sync("alice", history=["d", "c", "b", "a"]))
+        assert [event.message_id for event in of_type(events, Missing)] == ["a"]
+
+    @pytest.mark.rule("sds-lost-1")
+    def test_without_a_time_nothing_is_lost(self) -> None:
+        """A message waits for as long as it takes."""
+        bob = waiting(replace(QUIET, lost_after_ms=None))
+        assert bob.advance(START_MS + 10**8).events == []
+        assert bob.waiting == ("m",)
+        assert delivered(receive(bob, FRAMES.content("x", "carol"))) == ["x", "m"]
+
+    def test_message_that_the_log_has_forgotten_is_no_missing_one(self) -> None:
+        """It was here, so that what names it need not wait."""
+        bob = participant("bob", replace(QUIET, log_limit=1))
+        receive(bob, FRAMES.content("a", "alice", 1), FRAMES.content("b", "alice", 2))
+        assert bob.log == ("b",)
+        events = receive(bob, FRAMES.content("c", "alice", 3, history=["a", "b"]))
+        assert typed(events) == typed(
+            [Received("c", "alice"), Delivered("c", "alice", 3, b"text")]
+        )
+
+    def test_messages_that_name_each_other_do_not_wait_for_ever(self) -> None:
+        """They are delivered when their time is over, and neither is lost."""
+        bob = participant("bob", QUIET)
+        receive(bob, FRAMES.content("a", "eve", 1, history=["b"]))
+        late = FRAMES.content("b", "eve", 2, history=["a"])
+        assert delivered(receive(bob, late, now_ms=START_MS + 1_000)) == []
+        step = bob.advance(START_MS + LOST_AFTER_MS)
+        assert delivered(step) == ["a", "b"]
+        assert of_type(step.events, IrretrievablyLost) == []
+        assert bob.waiting == ()
+
+    @pytest.mark.rule("sds-r-edge-5")
+    def test_messages_in_a_circle_are_delivered_in_the_order_of_the_log(self) -> None:
+        """By timestamp, then by id; what waits for one of them comes along."""
+        messages = [
+            FRAMES.content("a", "eve", 7, history=["b"]),
+            FRAMES.content("b", "eve", 5, history=["c"]),
+            FRAMES.content("c", "eve", 5, history=["a"]),
+            FRAMES.content("d", "alice", 9, history=["b"]),
+        ]
+        for order in itertools.permutations(messages):
+            bob = participant("bob", QUIET)
+            assert delivered(receive(bob, *order)) == []
+            assert bob.next_deadline_ms == START_MS + LOST_AFTER_MS
+            assert delivered(bob.advance(START_MS + LOST_AFTER_MS - 1)) == []
+            step = bob.advance(START_MS + LOST_AFTER_MS)
+            assert delivered(step) == ["b", "c", "a", "d"]
+            assert of_type(step.events, IrretrievablyLost) == []
+            assert bob.waiting == ()
+
+    def test_each_of_two_circles_has_its_own_time(self) -> None:
+        """That of its oldest message."""
+        bob = participant("bob", QUIET)
+        for at, (one, other) in ((0, "ab"), (1_000, "xy")):
+            for message_id, history in ((one, [other]), (other, [one])):
+                frame = FRAMES.content(message_id, "eve", history=history)
+                receive(bob, frame, now_ms=START_MS + at)
+        assert delivered(bob.advance(START_MS + LOST_AFTER_MS)) == ["a", "b"]
+        assert bob.next_deadline_ms == START_MS + LOST_AFTER_MS + 1_000
+        assert delivered(bob.advance(bob.next_deadline_ms)) == ["x", "y"]
+
+    def test_circle_that_lacks_a_message_waits_until_that_is_lost(self) -> None:
+        """It has its own time, which may end after that of the circle."""
+        bob = participant("bob", QUIET)
+        receive(bob, FRAMES.content("b", "eve", 2, history=["a"]))
+        late = FRAMES.content("a", "eve", 1, history=["b", "x"])
+        receive(bob, late, now_ms=START_MS + 300_000)
+        over_ms = START_MS + 300_000 + LOST_AFTER_MS
+        assert bob.advance(START_MS + LOST_AFTER_MS).events == []
+        assert bob.next_deadline_ms == over_ms
+        assert bob.sweep_incoming(over_ms - 1).events == []
+        assert typed(bob.advance(over_ms).events) == typed(
+            [
+                IrretrievablyLost("x", b"", ""),
+                Delivered("a", "eve", 1, b"text"),
+                Delivered("b", "eve", 2, b"text"),
+            ]
+        )
+
+    def test_circle_that_lacked_a_message_is_a_circle_still_when_that_comes(
+        self,
+    ) -> None:
+        """It is delivered when its own time is over."""
+        bob = participant("bob", QUIET)
+        receive(
+            bob,
+            FRAMES.content("b", "eve", 3, history=["a"]),
+            FRAMES.content("a", "eve", 2, history=["b", "x"]),
+        )
+        assert delivered(receive(bob, FRAMES.content("x", "alice", 1))) == ["x"]
+        assert delivered(bob.advance(START_MS + LOST_AFTER_MS)) == ["a", "b"]
+
+    def test_circle_has_its_time_whatever_else_is_missing(self) -> None:
+        """Somebody always misses something in a busy channel."""
+        bob = participant("bob", QUIET)
+        receive(
+            bob,
+            FRAMES.content("a", "eve", 1, history=["b"]),
+            FRAMES.content("b", "eve", 2, history=["a"]),
+        )
+        later = FRAMES.content("m", "alice", 9, history=["x"])
+        receive(bob, later, now_ms=START_MS + 1_000)
+        assert bob.next_deadline_ms == START_MS + LOST_AFTER_MS
+        assert delivered(bob.advance(START_MS + LOST_AFTER_MS)) == ["a", "b"]
+        assert bob.waiting == ("m",)
+
+    def test_message_that_waits_for_a_circle_is_delivered_after_it(self) -> None:
+        """Whatever its timestamp claims: it is not one of those in the circle."""
+        bob = participant("bob", QUIET)
+        receive(
+            bob,
+            FRAMES.content("d", "eve", 1, history=["a"]),
+            FRAMES.content("a", "eve", 2, history=["b"]),
+            FRAMES.content("b", "eve", 3, history=["a"]),
+        )
+        assert delivered(bob.advance(START_MS + LOST_AFTER_MS)) == ["a", "b", "d"]
+
+    def test_message_is_not_delivered_before_a_dependency_that_is_at_hand(
+        self,
+    ) -> None:
+        """One that came late and waits itself has its own time."""
+        bob = participant("bob", QUIET)
+        receive(bob, FRAMES.content("c", "alice", 3, history=["b"]))
+        late = FRAMES.content("b", "alice", 2, history=["a"])
+        receive(bob, late, now_ms=START_MS + 500_000)
+        order = delivered(bob.advance(START_MS + LOST_AFTER_MS))
+        order += delivered(bob.advance(START_MS + 500_000 + LOST_AFTER_MS))
+        assert order == ["b", "c"]
+
+
+class TestFullBuffer:
+    def test_full_buffer_delivers_its_oldest_message(self) -> None:
+        """What that lacks is lost, and so freed for others; nothing is dropped."""
+        bob = participant("bob", replace(QUIET, incoming_limit=2))
+        receive(
+            bob,
+            FRAMES.content("c", "alice", 3, history=["x", "y"]),
+            FRAMES.content("b", "alice", 2, history=["y"]),
+        )
+        events = receive(bob, FRAMES.content("a", "alice", 1, history=["z"]))
+        assert typed(events) == typed(
+            [
+                Received("a", "alice"),
+                Missing("z", b"", "", "a"),
+                Evicted(Buffer.INCOMING, "c"),
+                IrretrievablyLost("x", b"", ""),
+                IrretrievablyLost("y", b"", ""),
+                Delivered("b", "alice", 2, b"text"),
+                Delivered("c", "alice", 3, b"text"),
+            ]
+        )
+        assert bob.waiting == ("a",)
+
+    def test_full_buffer_delivers_no_message_before_a_dependency_at_hand(self) -> None:
+        """The dependency goes first, as it is in the buffer too."""
+        bob = participant("bob", replace(QUIET, incoming_limit=2))
+        receive(
+            bob,
+            FRAMES.content("c", "alice", 3, history=["b"]),
+            FRAMES.content("b", "alice", 2, history=["a"]),
+        )
+        events = receive(bob, FRAMES.content("y", "alice", 9, history=["x"]))
+        order = delivered(events) + delivered(bob.advance(START_MS + LOST_AFTER_MS))
+        assert order == ["b", "c", "y"]
+
+    def test_message_that_was_delivered_for_want_of_room_is_a_duplicate_after(
+        self,
+    ) -> None:
+        """It is in the log."""
+        bob = participant("bob", replace(QUIET, incoming_limit=1))
+        first = FRAMES.content("a", "alice", 1, history=["x"])
+        receive(bob, first, FRAMES.content("b", "alice", 2, history=["y"]))
+        assert bob.log == ("a",)
+        assert receive(bob, first) == [Ignored(IgnoredReason.DUPLICATE, "a")]
+
+
+class TestBufferedMeetsDependencies:
+    """js-waku's choice: what waits in the buffer counts as a met dependency."""
+
+    JS = replace(QUIET, buffered_meets_dependencies=True)
+
+    def test_message_is_delivered_before_its_cause_that_waits(self) -> None:
+        """Whichever of the two comes first."""
+        bob = participant("bob", self.JS)
+        receive(bob, FRAMES.content("b", "alice", 2, history=["a"]))
+        assert delivered(
+            receive(bob, FRAMES.content("c", "alice", 3, history=["b"]))
+        ) == ["c"]
+        bob = participant("bob", self.JS)
+        receive(bob, FRAMES.content("c", "alice", 3, history=["b"]))
+        assert delivered(
+            receive(bob, FRAMES.content("b", "alice", 2, history=["a"]))
+        ) == ["c"]
+        assert bob.waiting == ("b",)
+
+    def test_what_nobody_has_is_waited_for_all_the_same(self) -> None:
+        """And brings its message along when it comes."""
+        bob = participant("bob", self.JS)
+        receive(bob, FRAMES.content("b", "alice", 2, history=["a"]))
+        receive(bob, FRAMES.content("c", "alice", 3, history=["b", "x"]))
+        assert bob.waiting == ("b", "c")
+        assert delivered(receive(bob, FRAMES.content("x", "alice", 1))) == ["x", "c"]
+        assert delivered(receive(bob, FRAMES.content("a", "alice", 1))) == ["a", "b"]
+
+    def test_js_sds_does_so(self) -> None:
+        """And neither of the other two profiles."""
+        assert Profile.js_sds().buffered_meets_dependencies
+        assert not Profile.spec().buffered_meets_dependencies
+        assert not Profile.nim_sds().buffered_meets_dependencies
+
+
+@pytest.mark.rule("sds-assumption-2", "sds-incoming-2")
+def test_missing_message_is_asked_of_other_participants() -> None:
+    """With no cache at all: our next frame asks, and who has it broadcasts it."""
+    carol = participant("carol")
+    (original,) = carol.send(b"hi", START_MS, message_id="x").broadcasts
+    bob = waiting(replace(SPEC, t_min_ms=0, t_max_ms=1))
+    hand_over(bob.send(b"hi", START_MS), carol)
+    (answer,) = carol.sweep_repairs(START_MS).broadcasts
+    assert answer == Broadcast(Cause.REPAIR, "x", original.value)
+    assert delivered(bob.receive(answer.value, START_MS)) == ["x", "m"]
+
+
+@pytest.mark.rule("sds-schedule-2")
+def test_sweep_delivers_what_can_be_and_is_idempotent() -> None:
+    """A second sweep at the same time finds nothing; the view has what is missing."""
+    bob = waiting()
+    late = FRAMES.content("n", "alice", 10, history=["y"])
+    receive(bob, late, now_ms=START_MS + 1)
+    assert delivered(bob.sweep_incoming(START_MS + LOST_AFTER_MS)) == ["m"]
+    assert bob.missing == (HistoryEntry("y"),)
+    before = bob.snapshot()
+    assert bob.sweep_incoming(START_MS + LOST_AFTER_MS) == Step((), [])
+    assert bob.snapshot() == before

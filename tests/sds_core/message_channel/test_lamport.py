@@ -1,0 +1,220 @@
+"""How a participant's timestamp moves, by the rule of its profile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sds_core.message_channel import (
+    Acknowledged,
+    Evidence,
+    Ignored,
+    IgnoredReason,
+    LamportRule,
+    MessageChannel,
+    Missing,
+    PossiblyAcknowledged,
+    Profile,
+    SyncReceived,
+)
+from sds_core.message_channel.lamport import CENTURY_MS
+from sds_core.wire import decode
+from tests.support.frames import START_MS, FrameFactory
+from tests.support.participants import (
+    CHANNEL,
+    SPEC,
+    frame_of,
+    participant,
+    receive,
+    typed,
+)
+
+JS = Profile.js_sds()
+NIM = Profile.nim_sds()
+START_S = START_MS // 1_000
+
+
+def greatest(profile: Profile) -> int:
+    """The greatest timestamp that is adopted at the start, in the profile's unit."""
+    return (START_MS + CENTURY_MS) // profile.lamport_unit_ms
+
+
+def next_lamport(channel: MessageChannel, now_ms: int = START_MS) -> int | None:
+    """The timestamp of a message sent now."""
+    return frame_of(channel.send(b"hi", now_ms)).lamport
+
+
+@pytest.mark.rule("sds-state-1a")
+@pytest.mark.parametrize(
+    ("profile", "start"), [(SPEC, START_MS + 999), (JS, START_MS + 999), (NIM, START_S)]
+)
+def test_timestamp_starts_at_the_time_in_the_unit_of_the_profile(
+    profile: Profile, start: int
+) -> None:
+    """Milliseconds, or whole seconds for nim-sds; the first message has one more."""
+    channel = participant(profile=profile, now_ms=START_MS + 999)
+    assert channel.lamport == start
+    assert next_lamport(channel, START_MS + 999) == start + 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        (LamportRule.COUNT, [START_MS + 1, START_MS + 2, START_MS + 3, START_MS + 4]),
+        (
+            LamportRule.FOLLOW_CLOCK,
+            [START_MS + 1, START_MS + 700, START_MS + 701, START_MS + 702],
+        ),
+        (
+            LamportRule.TICK,
+            [START_MS + 1, START_MS + 701, START_MS + 702, START_MS + 703],
+        ),
+    ],
+)
+def test_sending_counts_or_follows_the_clock(
+    rule: LamportRule, expected: list[int]
+) -> None:
+    """Always more than before, also within one millisecond."""
+    alice = participant(profile=replace(SPEC, lamport_rule=rule))
+    sent = [
+        next_lamport(alice),
+        next_lamport(alice, START_MS + 700),
+        next_lamport(alice, START_MS + 700),
+        frame_of(alice.sync(START_MS + 700)).lamport,
+    ]
+    assert sent == expected
+    assert alice.lamport == expected[-1]
+
+
+@pytest.mark.parametrize("kind", ["content", "sync"])
+@pytest.mark.parametrize(
+    ("received", "expected"),
+    [(START_S - 50, START_S + 1), (START_S + 50, START_S + 51)],
+)
+def test_nim_sds_ticks_at_each_reception(
+    kind: str, received: int, expected: int
+) -> None:
+    """One more than the greater of both; sync messages and waiting ones count."""
+    frames = FrameFactory(CHANNEL, NIM.dialect)
+    channel = participant(profile=NIM)
+    frame = {
+        "content": frames.content("m", "bob", received, history=["missing"]),
+        "sync": frames.sync("bob", received),
+    }[kind]
+    receive(channel, frame)
+    assert channel.lamport == expected
+
+
+def test_nim_sds_does_not_follow_the_clock_at_reception() -> None:
+    """Only what is received counts, until it sends."""
+    frames = FrameFactory(CHANNEL, NIM.dialect)
+    channel = participant(profile=NIM)
+    receive(channel, frames.sync("bob", 5), now_ms=START_MS + 90_000)
+    assert channel.lamport == START_S + 1
+    assert next_lamport(channel, START_MS + 90_000) == START_S + 91
+
+
+def test_nim_sds_does_not_tick_for_what_has_no_effect() -> None:
+    """A duplicate is no reception."""
+    frames = FrameFactory(CHANNEL, NIM.dialect)
+    channel = participant(profile=NIM)
+    receive(channel, frames.content("m", "bob", 5))
+    receive(channel, frames.content("m", "bob", 5))
+    assert channel.lamport == START_S + 1
+
+
+@pytest.mark.parametrize("profile", [SPEC, JS])
+def test_others_adopt_at_delivery_alone(profile: Profile) -> None:
+    """Neither sync messages nor what waits moves them."""
+    frames = FrameFactory(CHANNEL, profile.dialect)
+    channel = participant(profile=profile)
+    receive(
+        channel,
+        frames.sync("bob", START_MS + 500),
+        frames.content("m", "bob", START_MS + 500, history=["missing"]),
+    )
+    assert channel.lamport == START_MS
+
+
+@pytest.mark.parametrize("profile", [SPEC, JS, NIM])
+def test_timestamp_years_ahead_is_adopted_without_a_limit(profile: Profile) -> None:
+    """Adopting is a MUST."""
+    frames = FrameFactory(CHANNEL, profile.dialect)
+    channel = participant(profile=profile)
+    ahead = channel.lamport + 10 * 365 * 86_400_000 // profile.lamport_unit_ms
+    receive(channel, frames.content("m", "bob", ahead))
+    # The message after it is ahead of it.
+    sent = next_lamport(channel)
+    assert sent is not None
+    assert sent > ahead
+
+
+@pytest.mark.parametrize("profile", [SPEC, JS, NIM])
+@pytest.mark.parametrize("lamport", [None, 1 << 63, (1 << 64) - 1])
+def test_timestamp_more_than_a_century_ahead_is_never_adopted(
+    profile: Profile, lamport: int | None
+) -> None:
+    """The message is neither delivered nor kept, from one unit more on."""
+    lamport = lamport or greatest(profile) + 1
+    frames = FrameFactory(CHANNEL, profile.dialect)
+    channel = participant(profile=profile)
+    before = channel.snapshot()
+    events = receive(channel, frames.content("m", "eve", lamport))
+    detail = f"lamport timestamp {lamport}"
+    assert typed(events) == typed([Ignored(IgnoredReason.FAR_FUTURE, "m", detail)])
+    assert channel.snapshot() == before
+
+
+@pytest.mark.parametrize("profile", [SPEC, JS, NIM])
+@pytest.mark.parametrize("lamport", [1 << 62, (1 << 64) - 1])
+def test_sync_message_from_the_far_future_is_read_without_its_timestamp(
+    profile: Profile, lamport: int
+) -> None:
+    """Its history and filter say what they say at any time."""
+    profile = replace(profile, possible_acks_threshold=2)
+    frames = FrameFactory(CHANNEL, profile.dialect)
+    channel = participant(profile=profile)
+    for message_id in "ab":
+        channel.send(b"hi", START_MS, message_id=message_id)
+    before = channel.lamport
+    frame = frames.sync("bob", lamport, message_id="s", history=["a", "x"], holds=["b"])
+    assert typed(receive(channel, frame)) == typed(
+        [
+            SyncReceived("s", "bob"),
+            Acknowledged("a", "bob", Evidence.CAUSAL_HISTORY),
+            PossiblyAcknowledged("b", "bob", 1),
+            Missing("x", b"", "", "s"),
+        ]
+    )
+    assert channel.lamport == before
+
+
+@pytest.mark.parametrize("profile", [SPEC, JS, NIM])
+def test_greatest_timestamp_that_is_adopted_can_be_counted_on_from(
+    profile: Profile,
+) -> None:
+    """What is sent next is taken by others when the clock has moved as far."""
+    frames = FrameFactory(CHANNEL, profile.dialect)
+    channel = participant(profile=profile)
+    receive(channel, frames.content("m", "eve", greatest(profile)))
+    assert channel.lamport >= greatest(profile)
+    step = channel.send(b"hi", START_MS, message_id="next")
+    ahead = (frame_of(step).lamport or 0) - greatest(profile)
+    assert ahead in {1, 2}
+    other = participant("other", replace(profile, causal_history_size=0))
+    for moved, log in ((ahead - 1, ()), (ahead, ("next",))):
+        alone = decode(step.broadcasts[0].value)._replace(causal_history=())
+        now_ms = START_MS + moved * profile.lamport_unit_ms
+        receive(other, alone, now_ms=now_ms)
+        assert other.log == log
+
+
+@pytest.mark.parametrize("ahead_s", [0, 60, 61])
+def test_limit_of_adoption_holds_for_ticks_too(ahead_s: int) -> None:
+    """In the unit of the profile; beyond it the timestamp stays."""
+    frames = FrameFactory(CHANNEL, NIM.dialect)
+    channel = participant(profile=replace(NIM, lamport_max_ahead_ms=60_000))
+    receive(channel, frames.sync("bob", START_S + ahead_s))
+    expected = START_S if ahead_s > 60 else START_S + ahead_s + 1
+    assert channel.lamport == expected

@@ -1,0 +1,178 @@
+"""The options, and the choices of the documents and of both libraries."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError, asdict, fields, replace
+
+import pytest
+
+from sds_core.message_channel import (
+    AfterRequest,
+    Eviction,
+    LamportRule,
+    LogOrder,
+    Profile,
+    RepairHash,
+)
+from sds_core.wire import BloomParameters, Dialect
+from tests.support.participants import SPEC
+
+DIFFERENCES: dict[str, tuple[object, object, object]] = {
+    "dialect": (Dialect.SPEC, Dialect.SPEC, Dialect.NIM),
+    "lamport_rule": (LamportRule.COUNT, LamportRule.FOLLOW_CLOCK, LamportRule.TICK),
+    "lamport_unit_ms": (1, 1, 1_000),
+    "log_order": (LogOrder.LAMPORT, LogOrder.LAMPORT, LogOrder.ARRIVAL),
+    "log_limit": (10_000, 10_000, 1_000),
+    "causal_history_size": (2, 200, 10),
+    "bloom_rollover_ids": (10_000, None, 12_000),
+    "bloom_kept_ids": (5_000, 5_000, 8_000),
+    "bloom_rolled": (None, None, BloomParameters(12_000, 0.001)),
+    "possible_acks_threshold": (2, 2, 1),
+    "retry_unacknowledged_ms": (30_000, 30_000, 60_000),
+    "retry_possibly_acknowledged_ms": (60_000, 30_000, 60_000),
+    "max_retries": (10, 10, 5),
+    "buffered_meets_dependencies": (False, True, False),
+    "lost_after_ms": (600_000, None, None),
+    "sync_least_share": (1.0, 0.0, None),
+    "repair_hash": (RepairHash.SHA256, RepairHash.SHA256, RepairHash.FARM),
+    "t_max_ms": (120_000, 120_000, 300_000),
+    "response_groups": (None, None, 1),
+    "repair_eviction": (Eviction.EARLIEST, Eviction.LATEST, Eviction.EARLIEST),
+    "after_request": (AfterRequest.ASK_AGAIN, AfterRequest.ONCE, AfterRequest.FORGET),
+    "repair_sweep_ms": (5_000, 10_000, 5_000),
+    "repair_retention_ms": (720_000, None, None),
+    "repair_retained_limit": (1_000, 10_000, 1_000),
+}
+"""What SDS, js-waku and nim-sds do differently."""
+
+SHARED: dict[str, object] = {
+    "bloom": BloomParameters(10_000, 0.001),
+    "sync_interval_ms": 30_000,
+    "repair": True,
+    "t_min_ms": 30_000,
+    "requests_per_message": 3,
+    "repair_buffer_limit": 1_000,
+    "lamport_max_ahead_ms": None,
+}
+"""What they do alike, as far as the documents or the libraries say it."""
+
+OURS = {
+    "possible_acks_max_false_positive_rate",
+    "sync_requests_factor",
+    "outgoing_limit",
+    "incoming_limit",
+    "missing_limit",
+    "history_limit",
+    "id_limit",
+    "hint_limit",
+    "max_frame_bytes",
+}
+"""Limits of which neither document nor library speaks."""
+
+
+@pytest.mark.rule("sds-default-3")
+@pytest.mark.parametrize("option", DIFFERENCES)
+def test_profiles_differ_as_documents_and_libraries_do(option: str) -> None:
+    """SDS and the guide, js-waku, nim-sds."""
+    profiles = (Profile.spec(), Profile.js_sds(), Profile.nim_sds())
+    assert tuple(getattr(one, option) for one in profiles) == DIFFERENCES[option]
+
+
+@pytest.mark.parametrize("option", SHARED)
+def test_profiles_agree_where_all_do(option: str) -> None:
+    """The value is that of the documents."""
+    for profile in (Profile.spec(), Profile.js_sds(), Profile.nim_sds()):
+        assert getattr(profile, option) == SHARED[option]
+
+
+def test_every_option_is_accounted_for() -> None:
+    """A new one is put into one of the tables above; our limits are the same in all."""
+    assert {one.name for one in fields(Profile)} == {*DIFFERENCES, *SHARED, *OURS}
+    for profile in (Profile.js_sds(), Profile.nim_sds()):
+        assert all(getattr(profile, one) == getattr(SPEC, one) for one in OURS)
+
+
+def test_defaults_are_those_of_the_documents() -> None:
+    """So that nobody gets a library's choice unasked."""
+    assert Profile() == Profile.spec()
+
+
+def test_profile_cannot_be_changed() -> None:
+    """Participants share it."""
+    with pytest.raises(FrozenInstanceError):
+        SPEC.repair = False
+    assert replace(SPEC, repair=False).repair is False
+    assert asdict(SPEC)["repair"] is True
+
+
+AT_LEAST = {
+    "lamport_unit_ms": 1,
+    "log_limit": 1,
+    "causal_history_size": 0,
+    "bloom_kept_ids": 1,
+    "retry_unacknowledged_ms": 1,
+    "retry_possibly_acknowledged_ms": 1,
+    "max_retries": 0,
+    "outgoing_limit": 1,
+    "incoming_limit": 1,
+    "missing_limit": 1,
+    "history_limit": SPEC.causal_history_size,
+    "id_limit": 64,
+    "hint_limit": 0,
+    "max_frame_bytes": SPEC.bloom.length_bytes + 65_536,
+    "possible_acks_max_false_positive_rate": 0,
+    "sync_requests_factor": 0,
+    "sync_interval_ms": 1,
+    "t_min_ms": 0,
+    "t_max_ms": SPEC.t_min_ms + 1,
+    "requests_per_message": 1,
+    "repair_buffer_limit": 1,
+    "repair_sweep_ms": 1,
+    "repair_retained_limit": 1,
+}
+
+OPTIONAL_AT_LEAST = {
+    "lamport_max_ahead_ms": 0,
+    "sync_least_share": 0,
+    "bloom_rollover_ids": SPEC.bloom_kept_ids,
+    "possible_acks_threshold": 1,
+    "lost_after_ms": 1,
+    "response_groups": 1,
+    "repair_retention_ms": 0,
+}
+
+
+@pytest.mark.parametrize(("option", "least"), AT_LEAST.items())
+def test_option_out_of_its_range_is_refused(option: str, least: int) -> None:
+    """With the option, its value and the least it may be."""
+    message = f"^{option} is {least - 1}, must be at least {least}$"
+    with pytest.raises(ValueError, match=message):
+        replace(SPEC, **{option: least - 1})
+    assert getattr(replace(SPEC, **{option: least}), option) == least
+
+
+@pytest.mark.parametrize(("option", "least"), OPTIONAL_AT_LEAST.items())
+def test_optional_option_out_of_its_range_is_refused(option: str, least: int) -> None:
+    """None is told as a choice, and is one."""
+    message = f"^{option} is {least - 1}, must be at least {least} or None$"
+    with pytest.raises(ValueError, match=message):
+        replace(SPEC, **{option: least - 1})
+    assert getattr(replace(SPEC, **{option: least}), option) == least
+    assert getattr(replace(SPEC, **{option: None}), option) is None
+
+
+def test_ranges_follow_the_options_they_depend_on() -> None:
+    """A history of ours must be one that we would take, a window must have a length."""
+    with pytest.raises(
+        ValueError, match="history_limit is 2000, must be at least 2001"
+    ):
+        replace(SPEC, causal_history_size=2_001)
+    with pytest.raises(ValueError, match="t_max_ms is 120000, must be at least 120001"):
+        replace(SPEC, t_min_ms=120_000)
+    larger = BloomParameters(20_000, 0.001)
+    least = larger.length_bytes + 65_536
+    assert least > AT_LEAST["max_frame_bytes"]
+    with pytest.raises(ValueError, match=f"max_frame_bytes .* at least {least}"):
+        replace(SPEC, bloom=larger, max_frame_bytes=least - 1)
+    with pytest.raises(ValueError, match="bloom_rollover_ids is 10000, must be at lea"):
+        replace(SPEC, bloom_kept_ids=10_001)

@@ -1,0 +1,245 @@
+"""What becomes of a frame that comes in (SDS, "Receive Message")."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sds_core.message_channel import (
+    Acknowledged,
+    Delivered,
+    EphemeralReceived,
+    Event,
+    Evidence,
+    Ignored,
+    IgnoredReason,
+    Missing,
+    Received,
+    Step,
+    SyncReceived,
+)
+from sds_core.wire import BloomFilter, Dialect, Frame, decode
+from tests.support.frames import START_MS, FrameFactory, value_of
+from tests.support.participants import (
+    CHANNEL,
+    SPEC,
+    frame_of,
+    hand_over,
+    participant,
+    receive,
+    typed,
+)
+
+FRAMES = FrameFactory(CHANNEL)
+
+
+@pytest.mark.rule(
+    "sds-receive-6", "sds-event-1a", "sds-event-1b", "sds-schedule-1", "sds-sdk-waku-2"
+)
+def test_message_with_met_dependencies_is_delivered_at_once() -> None:
+    """The application gets its own content, unwrapped, and who sent it."""
+    bob = participant("bob")
+    step = participant().send(b"hi", START_MS, message_id="one")
+    assert typed(hand_over(step, bob)) == typed(
+        [
+            Received("one", "alice"),
+            Delivered("one", "alice", START_MS + 1, b"hi"),
+        ]
+    )
+    assert bob.log == ("one",)
+
+
+@pytest.mark.rule("sds-receive-5", "sds-receive-7", "sds-state-1d", "sds-event-1c")
+def test_message_with_unmet_dependencies_waits() -> None:
+    """It is received, not delivered, and what it lacks is named in order."""
+    bob = participant("bob")
+    receive(bob, FRAMES.content("known", "alice"))
+    events = receive(
+        bob,
+        FRAMES.content("late", "alice", history=["b", "known", ("a", "carol"), "b"]),
+    )
+    assert typed(events) == typed(
+        [
+            Received("late", "alice"),
+            Missing("b", b"", "", "late"),
+            Missing("a", b"", "carol", "late"),
+        ]
+    )
+    assert bob.waiting == ("late",)
+    assert [one.message_id for one in bob.missing] == ["b", "a"]
+    assert bob.log == ("known",)
+
+
+@pytest.mark.rule("sds-receive-1")
+@pytest.mark.parametrize("kind", ["content", "sync", "ephemeral"])
+def test_own_echo_is_ignored(kind: str) -> None:
+    """Whatever it claims: it changes nothing."""
+    alice = participant()
+    alice.send(b"hi", START_MS, message_id="one")
+    before = alice.snapshot()
+    frame = {
+        "content": FRAMES.content("x", "alice", START_MS + 99, history=["one", "y"]),
+        "sync": FRAMES.sync("alice", message_id="x", history=["one"]),
+        "ephemeral": FRAMES.ephemeral("alice", message_id="x"),
+    }[kind]
+    events = receive(alice, frame)
+    assert typed(events) == typed([Ignored(IgnoredReason.OWN_ECHO, "x")])
+    assert alice.snapshot() == before
+
+
+@pytest.mark.rule("sds-receive-2")
+def test_message_that_was_received_before_is_ignored() -> None:
+    """Whether it was delivered, waits, or is our own under another name."""
+    bob = participant("bob")
+    bob.send(b"hi", START_MS, message_id="ours")
+    frames = [
+        FRAMES.content("delivered", "alice"),
+        FRAMES.content("waiting", "alice", history=["missing"]),
+    ]
+    receive(bob, *frames)
+    before = bob.snapshot()
+    frames.append(FRAMES.content("ours", "mallory", history=["ours"]))
+    assert typed(receive(bob, *frames)) == typed(
+        [
+            Ignored(IgnoredReason.DUPLICATE, "delivered"),
+            Ignored(IgnoredReason.DUPLICATE, "waiting"),
+            Ignored(IgnoredReason.DUPLICATE, "ours"),
+        ]
+    )
+    assert bob.snapshot() == before
+
+
+def test_frame_of_another_channel_is_ignored() -> None:
+    """With the channel's name, cut off, for a log line."""
+    alice = participant()
+    before = alice.snapshot()
+    frame = FrameFactory("r" * 100).content("one", "bob")
+    assert typed(receive(alice, frame)) == typed(
+        [Ignored(IgnoredReason.FOREIGN_CHANNEL, "one", "r" * 80)]
+    )
+    assert alice.snapshot() == before
+
+
+def test_frame_of_the_other_dialect_is_ignored() -> None:
+    """Its timestamps and filters mean something else."""
+    alice = participant()
+    before = alice.snapshot()
+    frame = FRAMES.content("one", "bob", dialect=Dialect.NIM)
+    assert typed(receive(alice, frame)) == typed(
+        [Ignored(IgnoredReason.FOREIGN_DIALECT, "one", "nim")]
+    )
+    assert alice.snapshot() == before
+
+
+@pytest.mark.rule("sds-receive-4")
+def test_received_ids_enter_the_filter_whether_delivered_or_not() -> None:
+    """So that a sender learns that its message came, even if it must wait."""
+    bob = participant("bob")
+    receive(
+        bob,
+        FRAMES.content("delivered", "alice"),
+        FRAMES.content("waiting", "alice", history=["missing"]),
+    )
+    wire = frame_of(bob.send(b"hi", START_MS)).bloom_filter
+    filter_ = BloomFilter.from_wire(Dialect.SPEC, wire)
+    assert [filter_.contains(one) for one in ("delivered", "waiting", "missing")] == [
+        True,
+        True,
+        False,
+    ]
+
+
+@pytest.mark.rule("sds-receive-3")
+def test_message_is_reviewed_for_acknowledgements_even_if_it_must_wait() -> None:
+    """What its sender has received does not depend on what we have."""
+    alice = participant()
+    alice.send(b"hi", START_MS, message_id="one")
+    events = receive(alice, FRAMES.content("late", "bob", history=["missing", "one"]))
+    assert typed(events) == typed(
+        [
+            Received("late", "bob"),
+            Acknowledged("one", "bob", Evidence.CAUSAL_HISTORY),
+            Missing("missing", b"", "", "late"),
+        ]
+    )
+
+
+def test_hint_of_a_message_survives_its_wait() -> None:
+    """And stands in the histories that name it."""
+    bob = participant("bob")
+    late = FRAMES.content("late", "alice", START_MS + 9, history=["missing"])
+    bob.receive(value_of(late), START_MS, retrieval_hint=b"hint")
+    receive(bob, FRAMES.content("missing", "alice"))
+    history = frame_of(bob.send(b"hi", START_MS)).causal_history
+    assert [(one.message_id, one.retrieval_hint) for one in history] == [
+        ("missing", b""),
+        ("late", b"hint"),
+    ]
+
+
+def test_frame_that_is_decoded_already_has_the_same_effect() -> None:
+    """A caller who has decoded it need not pay twice."""
+    frames = [
+        FRAMES.content("late", "alice", history=["missing"]),
+        FRAMES.sync("alice", history=["missing"]),
+        FRAMES.content("missing", "alice"),
+    ]
+    bytewise, framewise = participant("bob"), participant("bob")
+    for frame in frames:
+        value = value_of(frame)
+        expected = bytewise.receive(value, START_MS, retrieval_hint=b"hint")
+        step = framewise.receive_frame(
+            decode(value), value, START_MS, retrieval_hint=b"hint"
+        )
+        assert typed(step.events) == typed(expected.events)
+    assert framewise.snapshot() == bytewise.snapshot()
+
+
+@pytest.mark.parametrize(
+    ("frame", "event"),
+    [
+        (FRAMES.content("one", ""), Received("one", "")),
+        (FRAMES.sync("", message_id="one"), SyncReceived("one", "")),
+        (
+            FRAMES.ephemeral("", message_id="one"),
+            EphemeralReceived("one", "", b"text"),
+        ),
+    ],
+    ids=["content", "sync", "ephemeral"],
+)
+def test_frame_without_a_sender_counts(frame: Frame, event: Event) -> None:
+    """As nim-sds sends them where no participant id is set."""
+    (first, *_) = receive(participant(), frame)
+    assert typed([first]) == typed([event])
+
+
+def test_events_of_two_kinds_differ_whatever_they_hold() -> None:
+    """They are equal by kind and values."""
+    assert Received("one", "bob") == Received("one", "bob")
+    assert Received("one", "bob") != SyncReceived("one", "bob")
+
+
+def test_receiving_broadcasts_nothing() -> None:
+    """What is to be answered or retried comes from `advance`."""
+    alice = participant()
+    assert alice.receive(value_of(FRAMES.content("one", "bob")), START_MS) == Step(
+        (),
+        [
+            Received("one", "bob"),
+            Delivered("one", "bob", 1_000, b"text"),
+        ],
+    )
+
+
+def test_missing_dependency_keeps_a_hint_that_is_not_too_long() -> None:
+    """A longer one is left out, and the dependency stays."""
+    alice = participant()
+    for message_id, hint in (("a", b"1234"), ("b", b"12345")):
+        alice.send(b"hi", START_MS, message_id=message_id)
+        alice.note_retrieval_hint(message_id, hint)
+    bob = participant("bob", replace(SPEC, hint_limit=4))
+    events = hand_over(alice.send(b"hi", START_MS, message_id="c"), bob)
+    assert typed(events[1:]) == typed(
+        [Missing("a", b"1234", "alice", "c"), Missing("b", b"", "alice", "c")]
+    )

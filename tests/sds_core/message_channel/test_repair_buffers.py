@@ -1,0 +1,409 @@
+"""The memories of SDS-R: both repair buffers, and the messages kept to answer with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+
+import pytest
+
+from sds_core.message_channel import AfterRequest, Eviction, Profile
+from sds_core.message_channel.repair import RepairRequests, RepairResponses
+from sds_core.message_channel.retained import RetainedMessages
+from sds_core.wire import HistoryEntry
+
+SPEC = Profile.spec()
+T_MAX_MS = SPEC.t_max_ms
+ASK_AGAIN = AfterRequest.ASK_AGAIN
+ONCE = AfterRequest.ONCE
+FORGET = AfterRequest.FORGET
+
+EVICTIONS = pytest.mark.parametrize(
+    ("eviction", "evicted"), [(Eviction.EARLIEST, "b"), (Eviction.LATEST, "c")]
+)
+
+
+def entry(message_id: str) -> HistoryEntry:
+    """A missing message of alice."""
+    return HistoryEntry(message_id, b"hint", "alice")
+
+
+def requests(
+    t_req_ms: dict[str, int], after_request: AfterRequest = ASK_AGAIN, limit: int = 1000
+) -> RepairRequests:
+    """A buffer with these entries, put in one after the other."""
+    buffer = RepairRequests(
+        replace(SPEC, after_request=after_request, repair_buffer_limit=limit)
+    )
+    for message_id, one_ms in t_req_ms.items():
+        assert buffer.add(entry(message_id), one_ms) is None
+    return buffer
+
+
+def due(buffer: RepairRequests, now_ms: int) -> list[str]:
+    """Ids that a frame may carry now."""
+    return [one.message_id for one in buffer.due(now_ms)]
+
+
+def carry(buffer: RepairRequests, now_ms: int) -> list[str]:
+    """Let a frame carry what is due; return the ids."""
+    carried = buffer.due(now_ms)
+    buffer.carried(carried)
+    return [one.message_id for one in carried]
+
+
+class TestRequests:
+    @pytest.mark.rule("sds-r-state-1", "sds-r-send-1")
+    def test_entry_is_due_from_its_t_req_on(self) -> None:
+        """Not a millisecond before."""
+        buffer = requests({"a": 10, "b": 20})
+        assert due(buffer, 9) == []
+        assert due(buffer, 10) == ["a"]
+        assert due(buffer, 20) == ["a", "b"]
+
+    @pytest.mark.rule("sds-r-state-2", "sds-r-send-2")
+    def test_most_overdue_entries_come_first(self) -> None:
+        """Whatever the order in which they were put in; equal times by id."""
+        buffer = requests({"c": 30, "a": 10, "y": 20, "x": 20})
+        assert due(buffer, 20) == ["a", "x", "y"]
+        buffer.remove("a")
+        assert due(buffer, 30) == ["x", "y", "c"]
+
+    def test_due_entries_keep_hint_and_sender(self) -> None:
+        """The request names both."""
+        assert requests({"a": 10}).due(10) == [HistoryEntry("a", b"hint", "alice")]
+
+    @pytest.mark.rule("sds-r-send-2", "sds-r-performance-3")
+    def test_frame_carries_at_most_three_requests(self) -> None:
+        """The others go with the next frames."""
+        buffer = requests(
+            {"e": 50, "d": 40, "c": 30, "b": 20, "a": 10, "f": 60, "g": 70}
+        )
+        assert carry(buffer, 100) == ["a", "b", "c"]
+        assert carry(buffer, 100) == ["d", "e", "f"]
+        assert carry(buffer, 100) == ["g"]
+        assert carry(buffer, 100) == []
+
+    @pytest.mark.rule("sds-r-edge-1")
+    @pytest.mark.parametrize("second_ms", [5, 50])
+    def test_entry_that_is_named_again_keeps_its_t_req(self, second_ms: int) -> None:
+        """One entry for each message, with its first time."""
+        buffer = requests({"a": 10})
+        assert buffer.add(HistoryEntry("a", b"other", "bob"), second_ms) is None
+        assert due(buffer, 9) == []
+        assert buffer.due(10) == [entry("a")]
+        assert len(buffer.state()) == 1
+
+    @pytest.mark.rule("sds-r-edge-1")
+    def test_carried_entry_that_is_named_again_is_not_carried_again(self) -> None:
+        """It stays one entry."""
+        buffer = requests({"a": 10})
+        carry(buffer, 10)
+        buffer.add(entry("a"), 20)
+        assert due(buffer, 20) == []
+
+    def test_removed_entry_can_be_queued_anew(self) -> None:
+        """It is as if it had never been in."""
+        buffer = requests({"a": 10})
+        carry(buffer, 10)
+        buffer.remove("a")
+        assert "a" not in buffer
+        assert buffer.next_ms == inf
+        buffer.add(entry("a"), 50)
+        assert "a" in buffer
+        assert due(buffer, 50) == ["a"]
+
+    def test_removing_what_is_not_in_changes_nothing(self) -> None:
+        """Every message that arrives is removed."""
+        buffer = requests({"a": 10})
+        buffer.remove("b")
+        assert due(buffer, 10) == ["a"]
+        assert buffer.next_ms == 10 + T_MAX_MS
+
+    def test_buffer_tells_whether_entries_wait_to_be_carried(self) -> None:
+        """Then sync messages are not put off."""
+        buffer = requests({})
+        assert not buffer
+        buffer = requests({"a": 10, "b": 20})
+        assert buffer
+        carry(buffer, 10)
+        assert buffer
+        carry(buffer, 20)
+        assert not buffer
+
+
+class TestEvictionOfRequests:
+    @pytest.mark.rule("sds-r-memory-1", "sds-r-memory-2", "sds-r-scenario-5")
+    @EVICTIONS
+    def test_full_buffer_gives_up_the_entry_that_its_rule_names(
+        self, eviction: Eviction, evicted: str
+    ) -> None:
+        """The guide gives up the earliest T_req, js-waku the latest."""
+        buffer = RepairRequests(
+            replace(SPEC, repair_buffer_limit=2, repair_eviction=eviction)
+        )
+        assert buffer.add(entry("a"), 20) is None
+        assert buffer.add(entry("b"), 10) is None
+        assert buffer.add(entry("c"), 30) == evicted
+        assert evicted not in buffer
+        assert sorted([evicted, *due(buffer, 30)]) == ["a", "b", "c"]
+
+    @pytest.mark.rule("sds-r-memory-1")
+    def test_limit_is_a_thousand_entries(self) -> None:
+        """As the guide suggests."""
+        buffer = requests({f"m{number:04}": number for number in range(1_000)})
+        assert buffer.add(entry("last"), 5_000) == "m0000"
+        assert len(buffer.state()) == 1_000
+
+    def test_evicted_entry_that_was_carried_leaves_nothing_behind(self) -> None:
+        """What waits is still known after it."""
+        buffer = requests({"a": 10, "b": 20}, limit=2)
+        assert carry(buffer, 10) == ["a"]
+        assert buffer.add(entry("c"), 30) == "a"
+        buffer.remove("c")
+        assert buffer
+        buffer.remove("b")
+        assert not buffer
+
+    def test_profiles_evict_as_their_library_does(self) -> None:
+        """nim-sds knows no limit, so it has the guide's."""
+        profiles = (SPEC, Profile.js_sds(), Profile.nim_sds())
+        assert [one.repair_eviction for one in profiles] == [
+            Eviction.EARLIEST,
+            Eviction.LATEST,
+            Eviction.EARLIEST,
+        ]
+
+
+class TestExpiry:
+    @pytest.mark.rule("sds-r-edge-2")
+    @pytest.mark.parametrize("is_carried", [False, True])
+    def test_entry_expires_t_max_after_its_t_req(self, is_carried: bool) -> None:
+        """Whether a frame has carried it or none came."""
+        buffer = requests({"a": 10, "b": 20})
+        if is_carried:
+            assert carry(buffer, 500) == ["a", "b"]
+        assert buffer.next_ms == 10 + T_MAX_MS
+        assert buffer.expired(9 + T_MAX_MS) == []
+        assert buffer.expired(10 + T_MAX_MS) == [entry("a")]
+        assert "a" not in buffer
+        assert buffer.next_ms == 20 + T_MAX_MS
+        assert buffer.expired(30 + T_MAX_MS) == [entry("b")]
+        assert buffer.next_ms == inf
+        assert not buffer
+
+    def test_expired_entry_is_given_once(self) -> None:
+        """It has left the buffer."""
+        buffer = requests({"a": 10})
+        assert buffer.expired(T_MAX_MS * 2) == [entry("a")]
+        assert buffer.expired(T_MAX_MS * 3) == []
+
+
+class TestAfterRequest:
+    @pytest.mark.rule("sds-r-state-3")
+    def test_carried_entry_waits_for_its_answer(self) -> None:
+        """In its window it is not carried again."""
+        buffer = requests({"a": 10}, ASK_AGAIN)
+        assert carry(buffer, 10) == ["a"]
+        assert "a" in buffer
+        assert due(buffer, 9 + T_MAX_MS) == []
+        assert buffer.expired(10 + T_MAX_MS) == [entry("a")]
+
+    def test_entry_that_is_asked_for_once_stays_for_ever(self) -> None:
+        """So does js-waku: it is never carried again, and never expires."""
+        buffer = requests({"a": 10, "b": 20}, ONCE)
+        assert carry(buffer, 10) == ["a"]
+        assert "a" in buffer
+        assert buffer.next_ms == inf
+        assert buffer.expired(1_000 * T_MAX_MS) == []
+        assert due(buffer, 1_000 * T_MAX_MS) == ["b"]
+
+    def test_forgotten_entry_leaves_when_it_is_carried(self) -> None:
+        """So does nim-sds; before that it expires."""
+        buffer = requests({"a": 10, "b": 20}, FORGET)
+        assert carry(buffer, 10) == ["a"]
+        assert "a" not in buffer
+        assert buffer.next_ms == 20 + T_MAX_MS
+        assert buffer.expired(20 + T_MAX_MS) == [entry("b")]
+
+    def test_profiles_go_on_as_their_library_does(self) -> None:
+        """The guide names none of the three."""
+        profiles = (SPEC, Profile.js_sds(), Profile.nim_sds())
+        assert [one.after_request for one in profiles] == [ASK_AGAIN, ONCE, FORGET]
+
+
+class TestAskedByAnother:
+    @pytest.mark.rule("sds-r-receive-6")
+    def test_entry_is_held_back_for_t_max(self) -> None:
+        """Then it has expired, and can be queued anew."""
+        buffer = requests({"a": 10, "b": 20}, ASK_AGAIN)
+        buffer.asked_by_another("a", 700)
+        assert due(buffer, 5_000) == ["b"]
+        buffer.remove("b")
+        assert not buffer
+        assert buffer.next_ms == 700 + T_MAX_MS
+        assert buffer.expired(699 + T_MAX_MS) == []
+        assert buffer.expired(700 + T_MAX_MS) == [entry("a")]
+
+    def test_entry_that_both_asked_for_is_held_from_the_later(self) -> None:
+        """The answer to the later request may come until then."""
+        buffer = requests({"a": 10}, ASK_AGAIN)
+        carry(buffer, 10)
+        buffer.asked_by_another("a", 700)
+        assert buffer.next_ms == 700 + T_MAX_MS
+
+    @pytest.mark.rule("sds-r-receive-6")
+    @pytest.mark.parametrize("after_request", [ONCE, FORGET])
+    def test_entry_leaves_where_it_is_not_asked_for_again(
+        self, after_request: AfterRequest
+    ) -> None:
+        """As the guide says, and both libraries do."""
+        buffer = requests({"a": 10}, after_request)
+        buffer.asked_by_another("a", 5)
+        assert "a" not in buffer
+        assert buffer.state() == []
+
+    @pytest.mark.parametrize("after_request", list(AfterRequest))
+    def test_request_for_what_is_not_in_changes_nothing(
+        self, after_request: AfterRequest
+    ) -> None:
+        """A stranger asks for what it likes."""
+        buffer = requests({"a": 10}, after_request)
+        before = buffer.next_ms
+        buffer.asked_by_another("b", 5)
+        assert buffer.next_ms == before
+        assert buffer
+        assert due(buffer, 10) == ["a"]
+
+
+class TestStateOfRequests:
+    def test_times_stay_absolute(self) -> None:
+        """What was due before a restart is due after it, what was held is held."""
+        buffer = requests({"b": 20, "a": 10, "c": 5_000})
+        buffer.asked_by_another("b", 15)
+        state = buffer.state()
+        assert state == [
+            (entry("b"), 20, 15 + T_MAX_MS),
+            (entry("a"), 10, None),
+            (entry("c"), 5_000, None),
+        ]
+        restored = requests({})
+        restored.restore(state)
+        assert restored.state() == state
+        assert due(restored, 4_999) == ["a"]
+        assert restored.next_ms == 10 + T_MAX_MS
+
+
+class TestResponses:
+    @pytest.mark.rule("sds-r-state-4", "sds-r-sweep-6")
+    def test_answers_due_are_taken_out_most_overdue_first(self) -> None:
+        """An answer is due from its T_resp on; equal times go by id."""
+        buffer = RepairResponses(SPEC)
+        for message_id, t_resp_ms in {"c": 30, "b": 20, "a": 20, "d": 10}.items():
+            assert buffer.add(message_id, t_resp_ms) is None
+        assert buffer.next_ms == 10
+        assert buffer.take_due(9) == []
+        assert buffer.take_due(20) == ["d", "a", "b"]
+        assert "d" not in buffer
+        assert "c" in buffer
+        assert buffer.next_ms == 30
+        assert buffer.take_due(30) == ["c"]
+        assert buffer.next_ms == inf
+
+    @pytest.mark.rule("sds-r-receive-2")
+    def test_removed_answer_is_not_given(self) -> None:
+        """Another has given it; removing what is not in changes nothing."""
+        buffer = RepairResponses(SPEC)
+        buffer.add("a", 10)
+        buffer.add("b", 20)
+        assert buffer.next_ms == 10
+        buffer.remove("a")
+        assert buffer.next_ms == 20
+        buffer.remove("c")
+        assert buffer.next_ms == 20
+        assert buffer.take_due(30) == ["b"]
+
+    @pytest.mark.rule("sds-r-memory-1", "sds-r-memory-2", "sds-r-scenario-5")
+    @EVICTIONS
+    def test_full_buffer_gives_up_the_answer_that_its_rule_names(
+        self, eviction: Eviction, evicted: str
+    ) -> None:
+        """The guide gives up the earliest T_resp, js-waku the latest."""
+        buffer = RepairResponses(
+            replace(SPEC, repair_buffer_limit=2, repair_eviction=eviction)
+        )
+        assert buffer.add("a", 20) is None
+        assert buffer.add("b", 10) is None
+        assert buffer.add("c", 30) == evicted
+        assert evicted not in buffer
+        left = {"a": 20, "b": 10, "c": 30}
+        del left[evicted]
+        assert buffer.state() == left
+        assert buffer.next_ms == min(left.values())
+
+    def test_times_stay_absolute_over_a_restart(self) -> None:
+        """What was due before is due after it."""
+        buffer = RepairResponses(SPEC)
+        buffer.add("b", 20)
+        buffer.add("a", 10)
+        restored = RepairResponses(SPEC)
+        restored.restore(buffer.state())
+        assert restored.next_ms == 10
+        assert restored.take_due(20) == ["a", "b"]
+
+
+class TestRetained:
+    @pytest.mark.rule("sds-r-state-7", "sds-r-state-9", "sds-r-modified-1")
+    def test_whole_message_is_found_by_its_id(self) -> None:
+        """Its bytes, and who sent it first."""
+        kept = RetainedMessages(SPEC)
+        kept.add("m1", b"frame", "alice", 5)
+        assert kept.get("m1", 6) == (b"frame", "alice", 5)
+        assert kept.get("m2", 6) is None
+
+    @pytest.mark.rule("sds-r-memory-3")
+    def test_message_is_kept_for_its_time(self) -> None:
+        """To the last millisecond of it."""
+        kept = RetainedMessages(replace(SPEC, repair_retention_ms=100))
+        kept.add("m1", b"frame", "alice", 5)
+        assert kept.get("m1", 105) is not None
+        assert kept.get("m1", 106) is None
+
+    @pytest.mark.rule("sds-r-memory-3")
+    def test_messages_past_their_time_are_dropped(self) -> None:
+        """When the next one is put in, not only passed over."""
+        kept = RetainedMessages(replace(SPEC, repair_retention_ms=100))
+        for number in range(4):
+            kept.add(f"m{number}", b"frame", "alice", 10 * number)
+        kept.add("last", b"frame", "alice", 111)
+        assert list(kept.state()) == ["m2", "m3", "last"]
+
+    @pytest.mark.rule("sds-r-memory-3")
+    def test_message_is_kept_for_the_longest_that_a_request_may_take(self) -> None:
+        """Noticed late, requested just before T_max, answered T_max after that."""
+        assert SPEC.repair_retention_ms is not None
+        assert SPEC.repair_retention_ms >= 2 * SPEC.t_max_ms
+
+    @pytest.mark.parametrize("profile", [Profile.js_sds(), Profile.nim_sds()])
+    def test_libraries_keep_messages_whatever_their_age(self, profile: Profile) -> None:
+        """By number alone."""
+        kept = RetainedMessages(profile)
+        kept.add("m1", b"frame", "alice", 0)
+        kept.add("m2", b"frame", "alice", 10**12)
+        assert kept.get("m1", 10**12) is not None
+
+    def test_oldest_messages_go_beyond_the_limit(self) -> None:
+        """What is kept is bounded in number too."""
+        kept = RetainedMessages(replace(SPEC, repair_retained_limit=2))
+        for message_id in ("m3", "m1", "m2"):
+            kept.add(message_id, b"frame", "alice", 5)
+        assert kept.get("m3", 5) is None
+        assert list(kept.state()) == ["m1", "m2"]
+
+    def test_kept_messages_stay_over_a_restart(self) -> None:
+        """With the time since when."""
+        kept = RetainedMessages(SPEC)
+        kept.add("m1", b"frame", "alice", 5)
+        restored = RetainedMessages(SPEC)
+        restored.restore(kept.state())
+        assert restored.get("m1", 5) == (b"frame", "alice", 5)

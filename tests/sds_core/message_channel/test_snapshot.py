@@ -1,0 +1,352 @@
+"""A participant that is kept over a restart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from zlib import crc32
+
+import pytest
+
+from sds_core.message_channel import (
+    Acknowledged,
+    Delivered,
+    Event,
+    Evidence,
+    IrretrievablyLost,
+    LogOrder,
+    MessageChannel,
+    Missing,
+    ParticipantError,
+    Profile,
+    RepairAnswered,
+    RepairRequested,
+    SnapshotError,
+    Step,
+)
+from sds_core.message_channel.snapshot import VERSION, pack, unpack
+from sds_core.wire import BloomParameters, HistoryEntry
+from tests.golden.snapshots.make import NOW_MS, PROFILE, busy_participant
+from tests.support.frames import START_MS, FrameFactory, value_of
+from tests.support.participants import (
+    CHANNEL,
+    SPEC,
+    hand_over,
+    of_type,
+    participant,
+    receive,
+)
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "snapshots"
+
+Call = Callable[[MessageChannel], Step]
+
+SMALL = {"bloom": BloomParameters(40, 0.01), "bloom_kept_ids": 3}
+PROFILES = {
+    "spec": replace(
+        SPEC,
+        **SMALL,
+        bloom_rollover_ids=4,
+        log_limit=5,
+        lost_after_ms=50_000,
+        outgoing_limit=3,
+        max_retries=1,
+        t_min_ms=10,
+        t_max_ms=20_000,
+    ),
+    "js": replace(Profile.js_sds(), **SMALL, lost_after_ms=50_000),
+    "nim": replace(
+        Profile.nim_sds(),
+        **SMALL,
+        bloom_rollover_ids=4,
+        bloom_rolled=BloomParameters(50, 0.01),
+        log_order=LogOrder.ARRIVAL,
+        possible_acks_threshold=2,
+    ),
+}
+
+
+def restored(
+    channel: MessageChannel, random: Random, profile: Profile = SPEC
+) -> MessageChannel:
+    """The participant after a restart."""
+    return MessageChannel.restore(channel.snapshot(), random=random, profile=profile)
+
+
+def script(profile: Profile) -> list[Call]:
+    """Calls that leave nothing out, in order of time."""
+    frames = FrameFactory(CHANNEL, profile.dialect)
+    now_ms = START_MS // profile.lamport_unit_ms
+
+    def send(at: int, message_id: str) -> Call:
+        return lambda one: one.send(b"hi", START_MS + at, message_id=message_id)
+
+    def content(
+        at: int, message_id: str, lamport: int, *history: tuple[str, str]
+    ) -> Call:
+        frame = frames.content(message_id, "bob", lamport, history=history)
+        return lambda one: one.receive(
+            value_of(frame), START_MS + at, retrieval_hint=message_id.encode()
+        )
+
+    def sync(at: int, sender: str, *history: str, **more: list[str]) -> Call:
+        requests = [(one, "alice") for one in more.get("requests", ())]
+        frame = frames.sync(
+            sender, now_ms, history=history, holds=None, requests=requests
+        )
+        return lambda one: one.receive(value_of(frame), START_MS + at)
+
+    def advance(at: int) -> Call:
+        return lambda one: one.advance(START_MS + at)
+
+    return [
+        send(0, "a"),
+        content(100, "late", now_ms + 3, ("cause", "bob"), ("gone", "carol")),
+        content(150, "later", now_ms + 4, ("late", "bob")),
+        send(200, "b"),
+        sync(300, "carol", "gone", requests=["a"]),
+        advance(20_000),
+        content(25_000, "cause", now_ms + 1),
+        send(26_000, "c"),
+        advance(31_000),
+        sync(40_000, "dave", "a", requests=["a", "b", "cause"]),
+        content(45_000, "x", now_ms + 10**9, ("cycle", "bob")),
+        content(45_100, "cycle", now_ms + 9, ("x", "bob")),
+        advance(62_000),
+        send(62_100, "d"),
+        content(63_000, "gone", now_ms + 2),
+        advance(95_000),
+        advance(120_000),
+        send(120_100, "e"),
+        advance(200_000),
+        lambda one: one.sync(START_MS + 200_001),
+        lambda one: one.send_ephemeral(b"bye", START_MS + 200_002),
+    ]
+
+
+def told_by(profile: Profile, restarts: Callable[[int], bool]) -> list[object]:
+    """All that a participant says, restarted before the calls that `restarts` names."""
+    random = Random("the same draws")
+    channel = MessageChannel(
+        CHANNEL, "alice", now_ms=START_MS, random=random, profile=profile
+    )
+    told: list[object] = []
+    for number, call in enumerate(script(profile)):
+        if restarts(number):
+            channel = restored(channel, random, profile)
+        step = call(channel)
+        told.append((list(step.broadcasts), list(step.events)))
+        told.append(channel.next_deadline_ms)
+    return [*told, channel.snapshot()]
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
+def test_restart_at_any_call_changes_nothing(profile: Profile) -> None:
+    """Once before each call, and before every call."""
+    expected = told_by(profile, lambda _: False)
+    for restart in range(len(script(profile))):
+        assert told_by(profile, restart.__eq__) == expected
+    assert told_by(profile, lambda _: True) == expected
+
+
+def test_views_are_the_same_after_a_restart() -> None:
+    """What can be looked at, and the snapshot itself."""
+    busy = busy_participant()
+    again = restored(busy, Random(1), PROFILE)
+    for view in (
+        "channel_id",
+        "participant_id",
+        "profile",
+        "next_deadline_ms",
+        "lamport",
+        "log",
+        "unacknowledged",
+        "possibly_acknowledged",
+        "waiting",
+        "missing",
+    ):
+        assert getattr(again, view) == getattr(busy, view), view
+    assert again.snapshot() == busy.snapshot()
+
+
+def test_restored_participant_draws_from_what_it_is_given() -> None:
+    """Nothing is drawn at the restart itself."""
+    alice = participant()
+    alice.send(b"hi", START_MS)
+    first, second = Random(5), Random(5)
+    assert restored(alice, first).sync(START_MS) == restored(alice, second).sync(
+        START_MS
+    )
+    assert first.getstate() == second.getstate()
+    third = Random(5)
+    restored(alice, third)
+    assert third.getstate() == Random(5).getstate()
+
+
+def test_time_of_a_repair_request_is_absolute() -> None:
+    """A restart neither begins the wait anew nor makes it shorter."""
+    late = FrameFactory(CHANNEL).content("m", "alice", history=[("x", "alice")])
+
+    def asks(at: int, restarts: int) -> bool:
+        bob = participant("bob")
+        receive(bob, late)
+        for _ in range(restarts):
+            bob = restored(bob, Random(1))
+        step = bob.send(b"hi", START_MS + at)
+        return bool(of_type(step.events, RepairRequested))
+
+    window = range(SPEC.t_min_ms - 1, SPEC.t_max_ms + 1, 1_000)
+    expected = [asks(at, 0) for at in window]
+    assert expected == sorted(expected)
+    assert set(expected) == {False, True}
+    assert [asks(at, 1) for at in window] == expected
+    assert [asks(at, 3) for at in window] == expected
+
+
+def test_what_fell_due_meanwhile_is_due_at_once() -> None:
+    """A participant that was away does not wait again for what it waited for."""
+    alice = participant()
+    alice.send(b"hi", START_MS, message_id="a")
+    again = restored(alice, Random(1))
+    assert again.next_deadline_ms <= START_MS + 30_000
+    (retry, *_) = again.advance(START_MS + 10**7).broadcasts
+    assert retry.message_id == "a"
+
+
+def test_own_message_that_a_snapshot_is_too_old_for_comes_back() -> None:
+    """From others, who have it and name it: it is no echo, and delivered once."""
+    alice, bob = participant(), participant("bob")
+    old = alice.snapshot()
+    sent = alice.send(b"hi", START_MS, message_id="a")
+    hand_over(sent, bob)
+    again = MessageChannel.restore(old, random=Random(1))
+    hand_over(sent, again)
+    assert again.log == ()
+    events = hand_over(bob.send(b"reply", START_MS, message_id="b"), again)
+    assert of_type(events, Missing) == [Missing("a", b"", "alice", "b")]
+    events = hand_over(sent, again) + hand_over(sent, again)
+    assert [one.message_id for one in of_type(events, Delivered)] == ["a", "b"]
+    assert again.log == bob.log == ("a", "b")
+
+
+@pytest.mark.parametrize("version", [0, 2, 255])
+def test_snapshot_of_an_unknown_version_is_refused(version: int) -> None:
+    """With both versions in the error."""
+    blob = bytes([version]) + participant().snapshot()[1:]
+    detail = f"it has version {version}, this program reads 1"
+    with pytest.raises(SnapshotError, match=f"cannot be restored: {detail}") as caught:
+        MessageChannel.restore(blob, random=Random(1))
+    assert caught.value.detail == detail
+    assert isinstance(caught.value, ParticipantError)
+
+
+def test_empty_snapshot_is_refused() -> None:
+    """It has not even a version."""
+    with pytest.raises(SnapshotError, match="it is empty"):
+        MessageChannel.restore(b"", random=Random(1))
+
+
+def test_snapshot_cut_off_anywhere_is_refused() -> None:
+    """As after a full disk; and so is one with something behind it."""
+    blob = busy_participant().snapshot()
+    for length in range(1, len(blob)):
+        with pytest.raises(SnapshotError):
+            MessageChannel.restore(blob[:length], random=Random(1), profile=PROFILE)
+    with pytest.raises(SnapshotError):
+        MessageChannel.restore(blob + b"\0", random=Random(1), profile=PROFILE)
+
+
+@pytest.mark.parametrize("flipped", [0x01, 0x80, 0xFF])
+def test_snapshot_with_one_wrong_byte_is_refused(flipped: int) -> None:
+    """Wherever it is: no other error, and never another participant."""
+    blob = busy_participant().snapshot()
+    for position in range(len(blob)):
+        damaged = bytearray(blob)
+        damaged[position] ^= flipped
+        with pytest.raises(SnapshotError):
+            MessageChannel.restore(bytes(damaged), random=Random(1), profile=PROFILE)
+
+
+@pytest.mark.parametrize("packed", [b"", b"\xc1", b"\x90", b"\xa2\xff\xfe"])
+def test_bytes_that_are_no_state_are_refused_whatever_their_checksum(
+    packed: bytes,
+) -> None:
+    """As from a program that writes something else."""
+    blob = bytes([VERSION]) + crc32(packed).to_bytes(4, "big") + packed
+    with pytest.raises(SnapshotError):
+        MessageChannel.restore(blob, random=Random(1))
+
+
+def test_snapshot_with_a_waiting_message_that_is_none_is_refused() -> None:
+    """Nothing of it could be delivered."""
+    state = unpack(busy_participant().snapshot())
+    state.waiting[0].value = b"no frame"
+    with pytest.raises(SnapshotError):
+        MessageChannel.restore(pack(state), random=Random(1), profile=PROFILE)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(SPEC, bloom=BloomParameters(100, 0.001)),
+        replace(SPEC, bloom=BloomParameters(10_000, 0.01)),
+        Profile.nim_sds(),
+    ],
+    ids=["capacity", "error rate", "dialect"],
+)
+def test_snapshot_of_another_profile_is_refused(other: Profile) -> None:
+    """If its filter tells: what is in it would mean something else."""
+    with pytest.raises(SnapshotError, match="bloom filter"):
+        restored(participant(), Random(1), other)
+    with pytest.raises(SnapshotError):
+        restored(participant(profile=other), Random(1), SPEC)
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("v*.bin")), ids=lambda p: p.stem)
+def test_snapshot_of_every_version_is_restored(path: Path) -> None:
+    """Whatever was written is read for ever, and goes on where it stopped."""
+    alice = MessageChannel.restore(path.read_bytes(), random=Random(1), profile=PROFILE)
+    assert (alice.channel_id, alice.participant_id) == (CHANNEL, "alice")
+    assert alice.lamport == START_MS + 6
+    assert alice.log == (
+        "old2",
+        "old3",
+        "old4",
+        "old5",
+        "old6",
+        "exhausted",
+        "seen",
+        "unacknowledged",
+    )
+    assert alice.unacknowledged == ("unacknowledged",)
+    assert alice.possibly_acknowledged == ("exhausted", "seen")
+    assert alice.waiting == ("waiting", "behind", "named")
+    assert alice.missing == (
+        HistoryEntry("asked", b"", "bob"),
+        HistoryEntry("late"),
+        HistoryEntry("new", b"", "carol"),
+    )
+    events: list[Event] = [*alice.advance(NOW_MS + 60_000).events]
+    assert RepairAnswered("seen") in events
+    assert RepairAnswered("old6") in events
+    frames = FrameFactory(CHANNEL)
+    frame = frames.sync("dave", START_MS, history=["exhausted", "lost"])
+    events = receive(alice, frame, now_ms=NOW_MS + 60_000)
+    assert Acknowledged("exhausted", "dave", Evidence.CAUSAL_HISTORY) in events
+    # `lost` was given up before, and is not missing anew.
+    assert len(alice.missing) == 3
+    events = [*alice.advance(NOW_MS + 200_000).events]
+    assert IrretrievablyLost("asked", b"", "bob") in events
+    assert {one.message_id for one in of_type(events, Delivered)} == {
+        "waiting",
+        "behind",
+        "named",
+    }
+
+
+def test_every_version_has_a_golden_snapshot() -> None:
+    """Made by ``python -m tests.golden.snapshots.make`` before the version is out."""
+    versions = {path.stem for path in GOLDEN.glob("v*.bin")}
+    assert f"v{participant().snapshot()[0]}" in versions
