@@ -50,6 +50,14 @@ format: install ## Rewrite the code in the house's style
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 
+.PHONY: mutation
+mutation: install ## Does a test notice each small change of the participant? (long)
+	$(VENV)/bin/pip install --quiet --constraint constraints.txt --group mutation
+	$(VENV)/bin/mutmut run
+	$(VENV)/bin/mutmut export-cicd-stats
+	$(PYTHON) -m docs.make_mutation
+	$(PYTHON) -m docs.make_rules
+
 .PHONY: recording
 recording: ## Make the shipped recording again (needs Node 20 and xz)
 	cd connectors/recording/generator && npm ci --silent && npm run --silent record
