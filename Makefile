@@ -64,5 +64,5 @@ recording: ## Make the shipped recording again (needs Node 20 and xz)
 
 .PHONY: constraints
 constraints: install ## Pin every dependency at its newest allowed version
-	$(VENV)/bin/pip install --quiet --upgrade --upgrade-strategy eager --group dev --editable .
+	$(VENV)/bin/pip install --quiet --upgrade --upgrade-strategy eager --group dev --group mutation --editable .
 	$(VENV)/bin/pip freeze --exclude-editable > constraints.txt
