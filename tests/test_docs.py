@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -27,6 +28,7 @@ from sds_core.catalogue import CHANNEL_METRICS, SNAPSHOT_METRICS, TAP_METRICS, K
 from sds_core.observer.dead_letter_view import DeadLetterDigest
 from sds_core.observer.digest import ChannelDigest, frames_of
 from sds_core.observer.settings import DEFAULTS
+from sds_core.simulation.scenario import Scenario
 from sds_core.wire import MAX_VALUE_BYTES, Reason
 from sds_core.wire.proto.sds_spec_pb2 import SdsMessage
 from streaming.chunk import Chunk
@@ -34,7 +36,15 @@ from streaming.cli import group
 from streaming.keys import KeyKind, split_key
 
 ROOT = Path(__file__).parents[1]
-_NOT_OURS = {".git", ".venv", "node_modules", ".pytest_cache", "build", "dist"}
+_NOT_OURS = {
+    ".git",
+    ".venv",
+    "node_modules",
+    "mutants",
+    ".pytest_cache",
+    "build",
+    "dist",
+}
 PAGES = sorted(
     page
     for page in ROOT.rglob("*.md")
@@ -200,6 +210,13 @@ def test_reasons_are_tested_in_the_order_of_the_page() -> None:
 
 def _spec(**fields: object) -> bytes:
     return SdsMessage(sender_id="s", **fields).SerializeToString()  # type: ignore[arg-type]
+
+
+def test_scenario_example_is_a_scenario() -> None:
+    """The one of simulator.md, with everything that the page says of it."""
+    (example,) = blocks(ROOT / "docs/simulator.md", "toml")
+    scenario = Scenario.from_mapping(tomllib.loads(example))
+    assert scenario.channels[0].channel_ids() == ["room-1", "room-2"]
 
 
 def test_participant_example_prints_what_the_page_says() -> None:

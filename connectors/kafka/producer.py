@@ -66,9 +66,10 @@ def write(
         stop: Set to end early.
 
     Raises:
-        KafkaUnreachable: No broker answered.
+        KafkaUnreachable: No broker answered, or not to every record.
     """
     stop = stop or threading.Event()
+    failures: list[Exception] = []
     written = 0
     try:
         producer = KafkaProducer(bootstrap_servers=settings.bootstrap.split(","))
@@ -76,9 +77,9 @@ def write(
             pace: _Pace | None = None
             for record in records:
                 pace = pace or _Pace(record.timestamp_ms, speed)
-                if stop.wait(pace.wait_s(record.timestamp_ms)):
+                if failures or stop.wait(pace.wait_s(record.timestamp_ms)):
                     break
-                producer.send(
+                sent = producer.send(
                     settings.topic,
                     key=record.key,
                     value=record.value,
@@ -86,10 +87,13 @@ def write(
                     timestamp_ms=record.timestamp_ms,
                     partition=record.partition,
                 )
+                sent.add_errback(failures.append)
                 written += 1
             producer.flush()
     except KafkaError as error:
         raise KafkaUnreachable(settings.bootstrap, error) from error
+    if failures:
+        raise KafkaUnreachable(settings.bootstrap, failures[0]) from failures[0]
     return written
 
 

@@ -8,8 +8,9 @@ from types import MappingProxyType
 
 from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
-from kafka.errors import KafkaError, TopicAlreadyExistsError
+from kafka.errors import InvalidTopicError, KafkaError, TopicAlreadyExistsError
 
+from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import (
     MAX_MESSAGE_BYTES,
     KafkaSettings,
@@ -22,13 +23,34 @@ KEEP_FOR_EVER = MappingProxyType({"retention.ms": "-1"})
 their records otherwise."""
 
 
-def ensure_frames_topic(settings: KafkaSettings, partitions: int) -> bool:
+class InvalidTopic(ValueError):
+    """Kafka takes no topic of this name."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(
+            f"{topic!r} is no name for a topic: letters, digits, '.', '_' and '-', "
+            "at most 249"
+        )
+        self.topic = topic
+
+
+def ensure_frames_topic(settings: KafkaSettings, partitions: int) -> int:
     """Make the topic of frames, for records of any age, unless it is there.
 
+    Returns:
+        How many partitions it has.
+
     Raises:
+        InvalidTopic: Kafka takes no topic of this name.
         KafkaUnreachable: No broker answered.
     """
-    return ensure_topic(settings, settings.topic, partitions, KEEP_FOR_EVER)
+    if ensure_topic(settings, settings.topic, partitions, KEEP_FOR_EVER):
+        return partitions
+    offsets = TopicOffsets(settings)
+    try:
+        return len(offsets.partitions())
+    finally:
+        offsets.close()
 
 
 def ensure_topic(
@@ -46,6 +68,7 @@ def ensure_topic(
         configuration: Of the topic, beside what the contract sets.
 
     Raises:
+        InvalidTopic: Kafka takes no topic of this name.
         KafkaUnreachable: No broker answered.
     """
     contract = {
@@ -67,6 +90,8 @@ def ensure_topic(
             )
     except TopicAlreadyExistsError:
         return False
+    except InvalidTopicError as error:
+        raise InvalidTopic(topic) from error
     except KafkaError as error:
         raise KafkaUnreachable(settings.bootstrap, error) from error
     return True

@@ -23,15 +23,16 @@ def simulated_records(
         seed: Decides what the scenario leaves to chance.
         start_ms: When it begins, Unix ms.
         partitions: Of the topic; each channel stays in one.
-        truth: Is told of everything that happens up to the record last given.
+        truth: Is told of everything that happens, of a record when the next is asked
+            for: one that was not written is not in it.
     """
     for entry in simulate(scenario, seed, start_ms):
-        truth.add(entry)
         if isinstance(entry, Sighting):
             yield _frame_record(entry, partitions)
         elif isinstance(entry, Heartbeat):
             for partition in range(partitions):
                 yield _heartbeat_record(entry, partition)
+        truth.add(entry)
 
 
 def _frame_record(sighting: Sighting, partitions: int) -> TopicRecord:

@@ -53,6 +53,7 @@ from sds_core.message_channel.incoming import (
 from sds_core.message_channel.lamport import LamportTimestamp
 from sds_core.message_channel.local_log import LocalLog
 from sds_core.message_channel.outgoing import OutgoingBuffer
+from sds_core.message_channel.participants import Participants
 from sds_core.message_channel.profile import AfterRequest, Profile
 from sds_core.message_channel.repair import (
     RepairRequests,
@@ -84,8 +85,7 @@ _SPEC_PROFILE = Profile.spec()
 _CONTENT = FrameKind.CONTENT
 _EPHEMERAL = FrameKind.EPHEMERAL
 
-_PARTICIPANTS_LIMIT = 100_000
-"""Names heard of that are kept, to know the number of response groups."""
+_ENTRY_OVERHEAD_BYTES = 16
 
 
 class MessageChannel:
@@ -117,6 +117,7 @@ class MessageChannel:
         random: Random,
         profile: Profile = _SPEC_PROFILE,
     ) -> None:
+        _check_time(now_ms)
         _check_name("channel_id", channel_id, profile.id_limit)
         _check_name("participant_id", participant_id, profile.id_limit)
         self.channel_id = channel_id
@@ -133,7 +134,7 @@ class MessageChannel:
         self._responses = RepairResponses(profile)
         self._retained = RetainedMessages(profile)
         self._sync = SyncTimer(profile, random, now_ms)
-        self._participants: dict[str, None] = {}
+        self._participants = Participants(profile)
         self.next_deadline_ms = self._sync.next_ms
 
     # -- what the application does
@@ -152,14 +153,16 @@ class MessageChannel:
         Raises:
             EmptyContent: there is no content.
             MessageIdTaken: the id names another message.
+            ValueError: the id is empty, too long, or no Unicode text.
             FrameTooLarge: the frame would be longer than the profile allows.
         """
+        _check_time(now_ms)
         if not content:
             raise EmptyContent
         lamport = self._lamport.next(now_ms)
         if message_id is None:
             message_id = self._unique_id(lamport, content)
-        elif message_id in self._log.entries or self._incoming.knows(message_id):
+        elif self._log.knows(message_id) or self._incoming.knows(message_id):
             raise MessageIdTaken(message_id)
         else:
             _check_name("message_id", message_id, self.profile.id_limit)
@@ -167,7 +170,7 @@ class MessageChannel:
         events: list[Event] = [Sent(message_id)]
         events += _requested(requested, message_id)
         events += self._outgoing.add(message_id, value, now_ms)
-        self._enter(lamport, HistoryEntry(message_id, b"", self.participant_id))
+        self._log.add(lamport, HistoryEntry(message_id, b"", self.participant_id))
         self._bloom.add(message_id)
         self._retain(message_id, value, self.participant_id, now_ms)
         self._put_off_sync(AFTER_CONTENT_SENT, now_ms)
@@ -219,6 +222,7 @@ class MessageChannel:
             now_ms: Unix ms.
             retrieval_hint: how the frame can be fetched again; empty if unknown.
         """
+        _check_time(now_ms)
         limit = self.profile.max_frame_bytes
         if len(value) > limit:
             detail = f"{len(value)} bytes, at most {limit}"
@@ -243,7 +247,7 @@ class MessageChannel:
         if frame.dialect is not self.profile.dialect:
             return _ignored(IgnoredReason.FOREIGN_DIALECT, message_id, frame.dialect)
         # Whoever broadcasts a message answers for it, whatever else is wrong with it.
-        if self._responses.remove(message_id):
+        if frame.kind is _CONTENT and self._responses.remove(message_id):
             self._plan()
         is_missing = message_id in self._incoming.missing
         # What we have said and forgotten, since we were restored, others give back.
@@ -254,13 +258,19 @@ class MessageChannel:
             return Step((), (received,))
         log = self._log.entries
         is_content = frame.kind is _CONTENT
-        if is_content and (message_id in log or message_id in self._incoming.waiting):
+        if is_content and (
+            message_id in log
+            or message_id in self._log.forgotten
+            or message_id in self._incoming.waiting
+        ):
             return _ignored(IgnoredReason.DUPLICATE, message_id)
         unknown = [
             entry
             for entry in frame.causal_history
             # No message has an empty id.
-            if entry.message_id not in log and entry.message_id not in (message_id, "")
+            if entry.message_id not in log
+            and entry.message_id not in self._log.forgotten
+            and entry.message_id not in (message_id, "")
         ]
         refusal = self._refusal(frame, unknown, now_ms)
         if refusal is not None:
@@ -271,6 +281,7 @@ class MessageChannel:
 
     def advance(self, now_ms: int) -> Step:
         """Do everything that is due, and nothing else."""
+        _check_time(now_ms)
         broadcasts: list[Broadcast] = []
         events: list[Event] = []
         for due_ms, sweep in (
@@ -295,8 +306,7 @@ class MessageChannel:
         events: list[Event] = []
         for message_id in self._incoming.overdue(now_ms):
             events += self._lose(message_id, now_ms)
-        for message_id in self._incoming.stuck(now_ms):
-            events += self._release(message_id, now_ms)
+        events += self._break(self._incoming.stuck(now_ms), now_ms)
         for entry in self._requests.expired(now_ms):
             events.append(RepairExpired(entry.message_id))
             if (
@@ -336,7 +346,7 @@ class MessageChannel:
 
         It is in no buffer, log or filter (SDS, "Periodic Sync Message").
         """
-        self._sync.sent(now_ms, requests_wait=bool(self._requests))
+        self._sync.sent(now_ms, requests_wait=self._requests.has_waiting)
         step = Step((), ())
         if self._log.entries or self._incoming.waiting or self._requests.due(now_ms):
             lamport = self._lamport.next(now_ms)
@@ -396,17 +406,19 @@ class MessageChannel:
                 lamport=self._lamport.value,
                 log_keys=self._log.keys(),
                 log_entries=list(self._log.entries.values()),
+                log_order=self.profile.log_order,
+                forgotten=list(self._log.forgotten),
                 bloom=self._bloom.state(),
                 outgoing=snapshot.outgoing_state(self._outgoing),
                 waiting=snapshot.waiting_state(self._incoming),
                 missing=list(self._incoming.missing.values()),
-                settled=list(self._incoming.settled),
+                lost=list(self._incoming.lost),
                 look_ms=snapshot.time_or_none(self._incoming.look_ms),
                 requests=self._requests.state(),
                 responses=self._responses.state(),
                 retained=self._retained.state(),
                 next_sync_ms=self._sync.next_ms,
-                participants=list(self._participants),
+                participants=self._participants.state(),
             )
         )
 
@@ -425,6 +437,7 @@ class MessageChannel:
             SnapshotError: the blob cannot be read, or does not fit the profile.
         """
         state = snapshot.unpack(blob)
+        snapshot.check_fit(state, profile)
         self = cls(
             state.channel_id,
             state.participant_id,
@@ -436,19 +449,19 @@ class MessageChannel:
         self._random = random
         self._sync = SyncTimer.planned(profile, random, state.next_sync_ms)
         self._lamport.value = state.lamport
-        self._log.restore(state.log_keys, state.log_entries)
+        self._log.restore(state.log_keys, state.log_entries, state.forgotten)
         snapshot.restore_bloom(self._bloom, state)
         snapshot.restore_outgoing(self._outgoing, state)
         self._incoming.restore(
             snapshot.waiting_messages(state),
             state.missing,
-            state.settled,
+            state.lost,
             inf if state.look_ms is None else state.look_ms,
         )
         self._requests.restore(state.requests)
         self._responses.restore(state.responses)
         self._retained.restore(state.retained)
-        self._participants = dict.fromkeys(state.participants)
+        self._participants.restore(state.participants)
         self._plan()
         return self
 
@@ -495,8 +508,8 @@ class MessageChannel:
         message_id = frame.message_id
         sender_id = frame.sender_id
         is_own = sender_id == self.participant_id
-        if not is_own and len(self._participants) < _PARTICIPANTS_LIMIT:
-            self._participants[sender_id] = None
+        if not is_own:
+            self._participants.hear(sender_id, now_ms)
         self._lamport.tick(frame.lamport or 0, now_ms)
         events: list[Event] = []
         is_content = frame.kind is _CONTENT
@@ -539,7 +552,7 @@ class MessageChannel:
         events: list[Event] = []
         for entry in unknown:
             dependency = entry.message_id
-            if dependency in incoming.settled or dependency in unmet:
+            if dependency in incoming.lost or dependency in unmet:
                 continue
             if dependency in incoming.waiting:
                 if not buffered_is_met:
@@ -557,9 +570,9 @@ class MessageChannel:
             events += self._lose(oldest, now_ms)
         # What was lost may have let others be delivered.
         log = self._log.entries
-        return {
-            one for one in unmet if one not in log and one not in incoming.settled
-        }, (events)
+        return {one for one in unmet if one not in log and one not in incoming.lost}, (
+            events
+        )
 
     def _wait(self, message_id: str, message: Waiting, now_ms: int) -> list[Event]:
         """Put a message into the incoming buffer."""
@@ -578,26 +591,28 @@ class MessageChannel:
         if message_id not in self._incoming.missing:
             return []
         entry = self._incoming.give_up(message_id)
+        self._requests.remove(message_id)
         return [IrretrievablyLost(*entry), *self._meet([message_id], now_ms)]
 
     def _release(self, message_id: str, now_ms: int) -> list[Event]:
         """Deliver a waiting message, after what it waits for as far as that is here."""
         incoming = self._incoming
         events: list[Event] = []
-        for dependency in incoming.needed_by(message_id):
+        needed = incoming.needed_by(message_id)
+        for dependency in needed:
             events += self._lose(dependency, now_ms)
-        while message_id in incoming.waiting:
-            circle = incoming.circle_below(message_id)
-            # All of it before what waits for it.
-            order = sorted((incoming.waiting[one].frame.lamport, one) for one in circle)
-            for _, one in order:
-                message = incoming.waiting.pop(one)
-                events.append(
-                    self._deliver(
-                        message.frame, message.value, message.retrieval_hint, now_ms
-                    )
-                )
-            events += self._meet(circle, now_ms)
+        return events + self._break(incoming.waiting_of(needed), now_ms)
+
+    def _break(self, circle: Iterable[str], now_ms: int) -> list[Event]:
+        """Deliver messages that wait for each other, one after the other.
+
+        What is delivered may free others, of the circle or not, in its turn.
+        """
+        events: list[Event] = []
+        for message_id in circle:
+            message = self._incoming.waiting.pop(message_id, None)
+            if message is not None:
+                events += self._deliver_all([_delivery(message_id, message)], now_ms)
         return events
 
     def _meet(self, dependencies: Iterable[str], now_ms: int) -> list[Event]:
@@ -635,16 +650,10 @@ class MessageChannel:
         message_id = frame.message_id
         sender_id = frame.sender_id
         lamport = frame.lamport or 0
-        self._enter(lamport, HistoryEntry(message_id, hint, sender_id))
+        self._log.add(lamport, HistoryEntry(message_id, hint, sender_id))
         self._retain(message_id, value, sender_id, now_ms)
         self._lamport.value = max(self._lamport.value, lamport)
         return Delivered(message_id, sender_id, lamport, frame.content)
-
-    def _enter(self, lamport: int, entry: HistoryEntry) -> None:
-        """Put an id into the log, which may have to forget another."""
-        forgotten = self._log.add(lamport, entry)
-        if forgotten is not None:
-            self._incoming.settle(forgotten)
 
     # -- SDS-R
 
@@ -759,7 +768,8 @@ class MessageChannel:
         entries = self._log.last(self.profile.causal_history_size)
         room = self.profile.max_frame_bytes // 4
         for fitting, entry in enumerate(reversed(entries)):
-            room -= len(entry.retrieval_hint)
+            # The tags and lengths of the entry and its fields.
+            room -= _ENTRY_OVERHEAD_BYTES + len(entry.retrieval_hint)
             room -= len(entry.message_id.encode()) + len(entry.sender_id.encode())
             if room < 0:
                 return entries[len(entries) - fitting :]
@@ -795,7 +805,7 @@ class MessageChannel:
     # -- time
 
     def _put_off_sync(self, factor: float, now_ms: int) -> None:
-        self._sync.put_off(factor, now_ms, requests_wait=bool(self._requests))
+        self._sync.put_off(factor, now_ms, requests_wait=self._requests.has_waiting)
 
     def _plan(self) -> None:
         self.next_deadline_ms = int(
@@ -818,6 +828,13 @@ def _check_name(what: str, name: str, limit: int) -> None:
     except UnicodeEncodeError as error:
         message = f"{what} {name!r:.80} is not valid Unicode text: {error.reason}"
         raise ValueError(message) from error
+
+
+def _check_time(now_ms: int) -> None:
+    # A fraction would be found when a snapshot is restored, and all of it be lost.
+    if not isinstance(now_ms, int):
+        message = f"now_ms is {now_ms!r}, must be whole milliseconds: int(…)"
+        raise TypeError(message)
 
 
 def _ignored(reason: IgnoredReason, message_id: str, detail: str = "") -> Step:

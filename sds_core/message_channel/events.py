@@ -38,7 +38,7 @@ class Broadcast(NamedTuple):
 
 
 class _Event(msgspec.Struct, frozen=True, gc=False):
-    """Made by the million in a simulation: faster than anything, equal by type."""
+    """A value that equals only values of its own type, and is cheap to make."""
 
 
 class Sent(_Event, frozen=True):
@@ -112,7 +112,7 @@ class Delivered(_Event, frozen=True):
     """A content message entered the local log, after everything it depends on.
 
     Attributes:
-        message_id: of another participant.
+        message_id: of another participant, or of ours if it was forgotten.
         sender_id: who sent it first; empty if unknown.
         lamport: its place in the log is by (lamport, message_id).
         content: for the application.

@@ -57,26 +57,25 @@ class IncomingBuffer:
         waiting: messages by id, in order of arrival.
         missing: what was named and never received, in order of noticing.
         look_ms: when to look for messages that wait for each other, Unix ms.
-        settled: ids that are not waited for: lost, or forgotten by the log.
-            Dependencies on them count as met.
+        lost: ids that are waited for no longer; dependencies on them count as met.
     """
 
     __slots__ = (
         "_lost_after_ms",
-        "_settled_limit",
+        "_lost_limit",
         "_waiters",
         "look_ms",
+        "lost",
         "missing",
-        "settled",
         "waiting",
     )
 
     def __init__(self, profile: Profile) -> None:
         self._lost_after_ms = profile.lost_after_ms
-        self._settled_limit = profile.missing_limit + profile.log_limit
+        self._lost_limit = profile.missing_limit
         self.waiting: dict[str, Waiting] = {}
         self.missing: dict[str, MissingDependency] = {}
-        self.settled: dict[str, None] = {}
+        self.lost: dict[str, None] = {}
         self.look_ms: float = inf
         self._waiters: dict[str, list[str]] = {}
 
@@ -94,7 +93,7 @@ class IncomingBuffer:
         return (
             message_id in self.waiting
             or message_id in self.missing
-            or message_id in self.settled
+            or message_id in self.lost
         )
 
     def hold(self, message_id: str, message: Waiting) -> None:
@@ -108,7 +107,7 @@ class IncomingBuffer:
     def arrived(self, message_id: str) -> None:
         """Note that a message came, whatever it was before."""
         self.missing.pop(message_id, None)
-        self.settled.pop(message_id, None)
+        self.lost.pop(message_id, None)
 
     def met(self, dependency: str) -> Iterator[tuple[str, Waiting]]:
         """Take out and give the messages that waited for this dependency alone."""
@@ -135,7 +134,9 @@ class IncomingBuffer:
     def stuck(self, now_ms: int) -> list[str]:
         """Return what waited too long, and for nothing that is missing.
 
-        Messages that name each other in a circle would wait for ever.
+        Messages that name each other in a circle would wait for ever. They are given
+        in the log's order, which is the order to deliver them in if their timestamps
+        are true.
         """
         if self._lost_after_ms is None:
             return []
@@ -147,12 +148,12 @@ class IncomingBuffer:
             if message.arrived_ms > latest_ms
         )
         self.look_ms = min(later_ms, default=inf) + self._lost_after_ms
-        return [
+        held_up = self._held_up()
+        return self._in_order(
             message_id
             for message_id, message in self.waiting.items()
-            if message.arrived_ms <= latest_ms
-            and self.missing.keys().isdisjoint(self.needed_by(message_id))
-        ]
+            if message.arrived_ms <= latest_ms and message_id not in held_up
+        )
 
     def needed_by(self, message_id: str) -> list[str]:
         """Return a waiting message and all that it waits for, here or missing.
@@ -169,36 +170,44 @@ class IncomingBuffer:
                 todo += new
         return list(found)
 
-    def circle_below(self, message_id: str) -> list[str]:
-        """Return waiting messages that wait for each other and for nothing else.
-
-        They are among those that a waiting message needs, itself included; none of
-        these may be missing.
-        """
-        return min(map(self.needed_by, self.needed_by(message_id)), key=len)
+    def waiting_of(self, message_ids: Iterable[str]) -> list[str]:
+        """Return those that are waiting, in the log's order."""
+        return self._in_order(one for one in message_ids if one in self.waiting)
 
     def give_up(self, message_id: str) -> HistoryEntry:
         """Count a missing id as lost from now on."""
         entry = self.missing.pop(message_id).entry
-        self.settle(message_id)
+        self.lost[message_id] = None
+        if len(self.lost) > self._lost_limit:
+            del self.lost[next(iter(self.lost))]
         return entry
-
-    def settle(self, message_id: str) -> None:
-        """Wait for an id no longer; of very many, the oldest is forgotten."""
-        self.settled[message_id] = None
-        if len(self.settled) > self._settled_limit:
-            del self.settled[next(iter(self.settled))]
 
     def restore(
         self,
         waiting: Iterable[tuple[str, Waiting]],
         missing: Iterable[MissingDependency],
-        settled: Iterable[str],
+        lost: Iterable[str],
         look_ms: float,
     ) -> None:
         """Take over a kept state, each in its order."""
         for message_id, message in waiting:
             self.hold(message_id, message)
         self.missing = {one.entry.message_id: one for one in missing}
-        self.settled = dict.fromkeys(settled)
+        self.lost = dict.fromkeys(lost)
         self.look_ms = look_ms
+
+    def _in_order(self, message_ids: Iterable[str]) -> list[str]:
+        return sorted(
+            message_ids, key=lambda one: (self.waiting[one].frame.lamport or 0, one)
+        )
+
+    def _held_up(self) -> set[str]:
+        """Return what waits for something missing, or for what does."""
+        found: set[str] = set()
+        todo = list(self.missing)
+        while todo:
+            for message_id in self._waiters.get(todo.pop(), ()):
+                if message_id in self.waiting and message_id not in found:
+                    found.add(message_id)
+                    todo.append(message_id)
+        return found

@@ -16,9 +16,11 @@ class LocalLog:
 
     Attributes:
         entries: what a causal history says of each id in the log.
+        forgotten: ids that had to go, as many as are in the log: dependencies on them
+            are met, and what comes again is known.
     """
 
-    __slots__ = ("_arrivals", "_by_arrival", "_limit", "_order", "entries")
+    __slots__ = ("_arrivals", "_by_arrival", "_limit", "_order", "entries", "forgotten")
 
     def __init__(self, order: LogOrder, limit: int) -> None:
         self._by_arrival = order is LogOrder.ARRIVAL
@@ -26,9 +28,10 @@ class LocalLog:
         self._order: list[tuple[int, str]] = []
         self._arrivals = 0
         self.entries: dict[str, HistoryEntry] = {}
+        self.forgotten: dict[str, None] = {}
 
-    def add(self, lamport: int, entry: HistoryEntry) -> str | None:
-        """Put an id in that is not in it; returns the id that has to go, if one has."""
+    def add(self, lamport: int, entry: HistoryEntry) -> None:
+        """Put an id in that is not in it; the first in order may have to go."""
         message_id = entry.message_id
         if self._by_arrival:
             self._arrivals += 1
@@ -41,11 +44,16 @@ class LocalLog:
         else:
             insort(order, key)
         self.entries[message_id] = entry
-        if len(order) <= self._limit:
-            return None
-        first = order.pop(0)[1]
-        del self.entries[first]
-        return first
+        if len(order) > self._limit:
+            first = order.pop(0)[1]
+            del self.entries[first]
+            self.forgotten[first] = None
+            if len(self.forgotten) > self._limit:
+                del self.forgotten[next(iter(self.forgotten))]
+
+    def knows(self, message_id: str) -> bool:
+        """Tell whether an id is in the log, or was not long ago."""
+        return message_id in self.entries or message_id in self.forgotten
 
     def has_outgrown(self, lamport: int, message_id: str) -> bool:
         """Tell whether an id stands before all that a full log still holds."""
@@ -69,8 +77,14 @@ class LocalLog:
         """Return (lamport or arrival, id) of all, in order: the state to keep."""
         return list(self._order)
 
-    def restore(self, keys: list[tuple[int, str]], entries: list[HistoryEntry]) -> None:
-        """Take over what `keys` and `entries` gave, in the same order."""
+    def restore(
+        self,
+        keys: list[tuple[int, str]],
+        entries: list[HistoryEntry],
+        forgotten: list[str],
+    ) -> None:
+        """Take over what was kept, each in its order."""
         self._order = keys
         self._arrivals = keys[-1][0] if keys else 0
         self.entries = {entry.message_id: entry for entry in entries}
+        self.forgotten = dict.fromkeys(forgotten)

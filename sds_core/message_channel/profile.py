@@ -123,7 +123,7 @@ class Profile:
     missing_limit: int = 10_000  # the oldest is lost
 
     # What a stranger may send.
-    history_limit: int = 2_000  # entries of one causal history
+    history_limit: int = 500  # entries of one causal history
     id_limit: int = 256  # characters of a message or participant id
     hint_limit: int = 4_096  # bytes of a retrieval hint; a longer one is left out
     max_frame_bytes: int = 262_144
@@ -141,8 +141,10 @@ class Profile:
     repair_hash: RepairHash = RepairHash.SHA256
     t_min_ms: int = 30_000
     t_max_ms: int = 120_000
-    # None: max(1, participants // 128), by the participants heard of.
+    # None: max(1, participants // 128), by the participants heard lately.
     response_groups: int | None = None
+    participant_forgotten_after_ms: int = 3_600_000
+    participants_limit: int = 10_000  # that heard longest ago goes
     requests_per_message: int = 3
     repair_buffer_limit: int = 1_000
     repair_eviction: Eviction = Eviction.EARLIEST
@@ -173,8 +175,9 @@ class Profile:
             "history_limit": self.causal_history_size,
             "id_limit": 64,
             "hint_limit": 0,
-            # Leaves room for all that is in a frame but its content.
-            "max_frame_bytes": self.bloom.length_bytes + 65_536,
+            "max_frame_bytes": self._least_frame_bytes(),
+            "participant_forgotten_after_ms": 0,
+            "participants_limit": 1,
             "possible_acks_max_false_positive_rate": 0,
             "sync_requests_factor": 0,
             "sync_interval_ms": 1,
@@ -204,6 +207,21 @@ class Profile:
             if value is not None and value < least:
                 message = f"{option} is {value}, must be at least {least} or None"
                 raise ValueError(message)
+
+        if self.bloom_rolled is not None and self.dialect is Dialect.SPEC:
+            message = "bloom_rolled is for nim: readers of spec expect one size"
+            raise ValueError(message)
+
+    def _least_frame_bytes(self) -> int:
+        """Return the length that leaves room for all but content, whatever is heard.
+
+        A quarter is for the causal history.
+        """
+        filters = [self.bloom, self.bloom_rolled or self.bloom]
+        longest_id = 4 * self.id_limit
+        request = 2 * longest_id + self.hint_limit + 32
+        rest = 3 * longest_id + self.requests_per_message * request + 1_024
+        return 4 * (max(one.length_bytes for one in filters) + rest) // 3
 
     @classmethod
     def spec(cls) -> Profile:

@@ -103,8 +103,9 @@ class RepairRequests:
         """Tell whether an id is queued or held."""
         return message_id in self._entries
 
-    def __bool__(self) -> bool:
-        """Tell whether entries wait to be carried."""
+    @property
+    def has_waiting(self) -> bool:
+        """Whether entries wait to be carried."""
         return len(self._entries) > len(self._carried)
 
     @property
@@ -123,9 +124,9 @@ class RepairRequests:
         self._stale = True
         if len(self._entries) <= self._profile.repair_buffer_limit:
             return None
-        evicted = _evicted(
-            {one: t_req for one, (_, t_req) in self._entries.items()}, self._profile
-        )
+        # What has been asked for already has had its turn.
+        among = self._carried or self._entries
+        evicted = _evicted({one: self._entries[one][1] for one in among}, self._profile)
         self.remove(evicted)
         return evicted
 
@@ -146,7 +147,7 @@ class RepairRequests:
 
     def due(self, now_ms: int) -> list[HistoryEntry]:
         """Return the entries that a frame may carry now, the most overdue first."""
-        if not self:
+        if not self.has_waiting:
             return []
         due = sorted(
             (t_req, message_id)

@@ -20,6 +20,7 @@ from sds_core.message_channel.incoming import (
     Waiting,
 )
 from sds_core.message_channel.outgoing import Outgoing, OutgoingBuffer
+from sds_core.message_channel.profile import LogOrder, Profile
 from sds_core.message_channel.retained import Retained
 from sds_core.message_channel.rolling_bloom import RollingBloom
 from sds_core.wire import HistoryEntry, WireError, decode
@@ -59,17 +60,19 @@ class State(msgspec.Struct, array_like=True, kw_only=True):
     lamport: int
     log_keys: list[tuple[int, str]]
     log_entries: list[HistoryEntry]
+    log_order: LogOrder
+    forgotten: list[str]
     bloom: tuple[bytes, list[str]]
     outgoing: list[OutgoingState]
     waiting: list[WaitingState]
     missing: list[MissingDependency]
-    settled: list[str]
+    lost: list[str]
     look_ms: int | None
     requests: list[tuple[HistoryEntry, int, int | None]]
     responses: dict[str, int]
     retained: dict[str, Retained]
     next_sync_ms: int
-    participants: list[str]
+    participants: dict[str, int]
 
 
 _decoder = msgspec.msgpack.Decoder(State)
@@ -102,6 +105,32 @@ def unpack(blob: bytes) -> State:
         return _decoder.decode(packed)
     except msgspec.DecodeError as error:
         raise SnapshotError(str(error)) from error
+
+
+def check_fit(state: State, profile: Profile) -> None:
+    """Check what a state asks of the profile that is to go on with it.
+
+    Raises:
+        SnapshotError: the log is in another order, or something is over a limit.
+    """
+    if state.log_order is not profile.log_order:
+        detail = f"its log is ordered by {state.log_order}, not by {profile.log_order}"
+        raise SnapshotError(detail)
+    names = (state.channel_id, state.participant_id)
+    for option, size in {
+        "log_limit": len(state.log_keys),
+        "outgoing_limit": len(state.outgoing),
+        "incoming_limit": len(state.waiting),
+        "missing_limit": max(len(state.missing), len(state.lost)),
+        "repair_buffer_limit": max(len(state.requests), len(state.responses)),
+        "repair_retained_limit": len(state.retained),
+        "participants_limit": len(state.participants),
+        "id_limit": max(map(len, names)),
+    }.items():
+        limit = getattr(profile, option)
+        if size > limit:
+            detail = f"it needs {option} = {size}, the profile has {limit}"
+            raise SnapshotError(detail)
 
 
 def time_or_none(time_ms: float) -> int | None:

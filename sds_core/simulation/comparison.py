@@ -38,6 +38,8 @@ def compare(
     ]
     totals = truth["totals"] | {"ack_latencies": latencies}
     yield from _compared("", totals, report["totals"])
+    for channel in report["channels"].keys() - truth["channels"].keys():
+        yield Comparison(channel, "channel", "is none", "is one")
     for channel, figures in truth["channels"].items():
         yield from _compared(channel, figures, report["channels"].get(channel, {}))
 

@@ -10,7 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sds_core.message_channel.events import Cause, Event
+from sds_core.message_channel.profile import Profile
 from sds_core.wire import Frame
+
+_SPEC = Profile.spec()
 
 
 class Transmission(NamedTuple):
@@ -57,12 +60,13 @@ class Happening(NamedTuple):
 
 
 class Presence(NamedTuple):
-    """A participant joined a channel or left it (churn)."""
+    """A participant joined a channel or left it (churn), of some profile."""
 
     at_ms: int
     channel_id: str
     participant: str
     present: bool
+    profile: Profile = _SPEC
 
 
 class Sighting(NamedTuple):

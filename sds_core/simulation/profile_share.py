@@ -69,7 +69,8 @@ _CHECKED: dict[Any, Any] = {
     int: _FROM_0,
     # TOML has no null, but other sources of mappings do.
     int | None: _FROM_0 | None,
-    float: Annotated[float, Meta(ge=0, le=1)],
+    float: Annotated[float, Meta(ge=0)],
+    float | None: Annotated[float, Meta(ge=0)] | None,
 }
 """What to read a field of `Profile` as; its own checks come after."""
 

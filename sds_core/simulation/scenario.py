@@ -16,11 +16,13 @@ from sds_core.simulation.profile_share import ProfileShare
 from sds_core.simulation.reading import ScenarioError, Table, read
 
 # Thirty days: what is longer is a slip of the unit, and infinity is a number in TOML.
-_LONGEST_S = 2_592_000
-Seconds = Annotated[float, Meta(ge=0, le=_LONGEST_S)]
-PositiveSeconds = Annotated[float, Meta(gt=0, le=_LONGEST_S)]
+LONGEST_S = 2_592_000
+Seconds = Annotated[float, Meta(ge=0, le=LONGEST_S)]
+PositiveSeconds = Annotated[float, Meta(gt=0, le=LONGEST_S)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Name = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+# Relays carry at most 150 KB (64/WAKU2-NETWORK), the filter and the history included.
+Payload = Annotated[int, Meta(ge=1, le=100_000)]
 Count = Annotated[int, Meta(ge=1, le=100_000)]
 
 
@@ -78,8 +80,8 @@ class Traffic(Table, frozen=True, kw_only=True):
     burst: Annotated[int, Meta(ge=1, le=10_000)] = 1
     burst_spacing_ms: Annotated[int, Meta(ge=0, le=3_600_000)] = 200
     spells: tuple[Spell, ...] = ()
-    payload_least_bytes: Annotated[int, Meta(ge=1, le=1_000_000)] = 20
-    payload_most_bytes: Annotated[int, Meta(ge=1, le=1_000_000)] = 200
+    payload_least_bytes: Payload = 20
+    payload_most_bytes: Payload = 200
     ephemeral_share: Share = 0.0
 
     def __post_init__(self) -> None:

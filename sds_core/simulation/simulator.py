@@ -269,7 +269,9 @@ class _Simulation:
     def _set_present(self, member: _Member, now_ms: int, *, present: bool) -> None:
         member.present = present
         channel_id = member.channel.channel_id
-        self._log(Presence(now_ms, channel_id, member.participant, present))
+        self._log(
+            Presence(now_ms, channel_id, member.participant, present, member.profile)
+        )
 
     # -- traffic
 
@@ -302,7 +304,7 @@ class _Simulation:
         if ephemeral:
             step = member.sds.send_ephemeral(content, reading_ms)
         else:
-            step = member.sds.send(content, reading_ms)
+            step = self._send(member, member.sds, content, reading_ms)
         self._follow(member, member.sds, step, now_ms)
 
     def _send_tail(self, channel: _Channel, tail: LostTail, now_ms: int) -> None:
@@ -313,13 +315,22 @@ class _Simulation:
         for _ in range(tail.messages):
             if member.sds is not None:
                 content = self._content(channel)
-                step = member.sds.send(content, member.clock.reading(now_ms))
+                reading_ms = member.clock.reading(now_ms)
+                step = self._send(member, member.sds, content, reading_ms)
                 for broadcast in step.broadcasts:
                     self._lost_tails[broadcast.message_id] = tail
                 self._follow(member, member.sds, step, now_ms)
         if tail.sender_leaves:
             member.gone = True
             self._leave(member, now_ms)
+
+    def _send(
+        self, member: _Member, sds: MessageChannel, content: bytes, reading_ms: int
+    ) -> Step:
+        # An id made of the time would make another start another simulation: ids decide
+        # who repairs what when.
+        message_id = f"{member.channel.contents.getrandbits(256):064x}"
+        return sds.send(content, reading_ms, message_id=message_id)
 
     def _content(self, channel: _Channel) -> bytes:
         traffic = channel.group.traffic
@@ -394,10 +405,6 @@ class _Simulation:
         ):
             for tap in self._taps:
                 tap.listen(member.index, transmission)
-
-    def _plan_landing(self, flight: _Flight) -> None:
-        if flight.times_ms:
-            self._agenda.add(flight.times_ms[-1], partial(self._land, flight))
 
     def _land(self, flight: _Flight, now_ms: int) -> None:
         transmission, hint = flight.transmission, flight.retrieval_hint

@@ -165,7 +165,8 @@ def _simulated(name: str, seed: int | None) -> _Traffic:
     scenario = read_scenario(name)
     seed = 1 if seed is None else seed
     truth = Truth(scenario.name, seed)
-    start_ms = wall_ms() - scenario.total_ms
+    # As `simulate` does: the same seed is then the same.
+    start_ms = (wall_ms() - scenario.total_ms) // 1000 * 1000
     records = list(simulated_records(scenario, seed, start_ms, _PARTITIONS, truth))
     if not records:
         message = f"scenario {scenario.name} gives no records to play"

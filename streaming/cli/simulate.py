@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import gc
+import math
 import time
+from collections.abc import Iterable, Iterator
+from datetime import datetime
 from pathlib import Path
 
 import click
 from msgspec.structs import replace
 
-from connectors.kafka.producer import write
+from connectors.kafka.producer import TopicRecord, write
 from connectors.kafka.settings import FRAMES_TOPIC, KafkaSettings
-from connectors.kafka.topics import ensure_frames_topic
+from connectors.kafka.topics import InvalidTopic, ensure_frames_topic
 from connectors.simulator.records import simulated_records
 from connectors.simulator.scenario_files import (
     UnknownScenario,
@@ -19,11 +22,13 @@ from connectors.simulator.scenario_files import (
     load_scenario,
     scenario_names,
 )
-from sds_core.simulation.scenario import Scenario
+from sds_core.simulation.scenario import LONGEST_S, Scenario
 from sds_core.simulation.truth import Truth
 from streaming.cli.output import wall_ms, write_json
 from streaming.cli.settings import bootstrap_option, config_option, setting
 from streaming.cli.signals import end_requested
+
+_SAY_EVERY_S = 10.0
 
 
 @click.command(
@@ -74,8 +79,8 @@ def command(
 ) -> None:
     """Simulate SDS participants on a lossy network, mirrored into Kafka.
 
-    Participants and taps are simulated; their frames are real ones. The last record
-    lies at about the time when it is written, however fast the simulation runs.
+    Participants and taps are simulated; their frames are real ones. Faster than life,
+    the traffic lies in the past and ends at about the time of the last writing.
     """
     # A hundred thousand small objects live long here, and few in cycles: looking for
     # them less often saves a fifth of the time.
@@ -84,14 +89,25 @@ def command(
     if truth is not None and not truth.parent.is_dir():
         message = f"there is no directory {truth.parent} for --truth"
         raise click.UsageError(message)
+    if not speed < math.inf:
+        message = f"--speed is {speed}: must be a number from 0"
+        raise click.UsageError(message)
     settings = KafkaSettings(bootstrap, topic)
-    ensure_frames_topic(settings, partitions)
+    try:
+        partitions = ensure_frames_topic(settings, partitions)
+    except InvalidTopic as error:
+        raise click.UsageError(str(error)) from error
     known = Truth(what.name, seed)
     start_ms = _start_ms(what, speed, wall_ms())
     records = simulated_records(what, seed, start_ms, partitions, known)
+    takes = f"{what.total_ms / 1000 / speed:,.0f} s" if speed else "a while"
+    click.echo(
+        f"writing {what.total_ms / 1000:,.0f} s of scenario {what.name}, seed {seed}, "
+        f"to {topic}; takes {takes}, Ctrl-C ends it"
+    )
     begun_s = time.monotonic()
     with end_requested() as ending:
-        written = write(records, settings, speed, ending)
+        written = write(_told(records), settings, speed, ending)
     click.echo(
         f"{written:,} records of scenario {what.name}, seed {seed}, "
         f"written to {topic} in {time.monotonic() - begun_s:.1f} s"
@@ -110,13 +126,31 @@ def read_scenario(name: str, duration_s: float | None = None) -> Scenario:
         what = load_scenario(name)
     except (UnknownScenario, UnreadableScenario) as error:
         raise click.UsageError(str(error)) from error
-    return what if duration_s is None else replace(what, duration_s=duration_s)
+    if duration_s is None:
+        return what
+    if not duration_s <= LONGEST_S:
+        message = f"--duration is {duration_s}: must be at most {LONGEST_S} s"
+        raise click.UsageError(message)
+    return replace(what, duration_s=duration_s)
+
+
+def _told(records: Iterable[TopicRecord]) -> Iterator[TopicRecord]:
+    """Say now and then how far the writing is."""
+    said_s = time.monotonic()
+    for number, record in enumerate(records):
+        if time.monotonic() - said_s >= _SAY_EVERY_S:
+            said_s = time.monotonic()
+            at = datetime.fromtimestamp(record.timestamp_ms / 1000).astimezone()
+            click.echo(f"{number:,} records written, up to {at:%H:%M:%S}")
+        yield record
 
 
 def _start_ms(scenario: Scenario, speed: float, now_ms: int) -> int:
     """When the simulation is to begin, so that its end falls on that of the writing.
 
-    Slower than life it begins now: a record may not lie in the future.
+    Slower than life it begins now: a record may not lie in the future. At a whole
+    second, as some Lamport timestamps count seconds: the same seed is then the same.
     """
     takes_ms = round(scenario.total_ms / speed) if speed else 0
-    return now_ms - max(0, scenario.total_ms - takes_ms)
+    start_ms = now_ms - max(0, scenario.total_ms - takes_ms)
+    return start_ms // 1000 * 1000

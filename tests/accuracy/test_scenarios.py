@@ -57,6 +57,25 @@ def test_the_scenarios_show_something_of_nearly_every_outcome() -> None:
     }
 
 
+@pytest.mark.parametrize("name", ["lossy", "mixed-dialects", "churn"])
+def test_a_seed_gives_the_same_figures_whenever_it_is_played(name: str) -> None:
+    """What goes wrong once can be played again tomorrow."""
+    today, tomorrow = (
+        figures_from(name, START_MS),
+        figures_from(name, START_MS + 86_400_000),
+    )
+    assert today == tomorrow
+
+
+def figures_from(name: str, start_ms: int) -> dict[str, Any]:
+    """The truth's totals of a simulation that begins at a time."""
+    truth = Truth(name, 7)
+    for _ in simulated_records(load_scenario(name), 7, start_ms, 4, truth):
+        pass
+    figures: dict[str, Any] = truth.document()["totals"]
+    return figures
+
+
 def test_clean_and_quiet_channels_raise_no_alarm() -> None:
     """Nothing is missing, and nobody is blamed."""
     for name in ("clean", "quiet"):

@@ -156,7 +156,9 @@ def assert_within_limits(channel: MessageChannel) -> None:
     assert len(state.outgoing) <= profile.outgoing_limit
     assert len(state.waiting) <= profile.incoming_limit
     assert len(state.missing) <= profile.missing_limit
-    assert len(state.settled) <= profile.missing_limit + profile.log_limit
+    assert len(state.lost) <= profile.missing_limit
+    assert len(state.forgotten) <= profile.log_limit
+    assert len(state.participants) <= profile.participants_limit
     assert len(state.requests) <= profile.repair_buffer_limit
     assert len(state.responses) <= profile.repair_buffer_limit
     assert len(state.retained) <= profile.repair_retained_limit
@@ -308,6 +310,50 @@ def test_retrieval_hints_do_not_stop_a_participant_from_speaking(
         bob.receive(value, START_MS, retrieval_hint=hint)
     bob.send(b"text", START_MS)
     assert bob.advance(bob.next_deadline_ms).broadcasts
+
+
+def with_least_frames(profile: Profile) -> Profile:
+    """The same profile with the shortest frames that it allows."""
+    with pytest.raises(ValueError, match="max_frame_bytes") as refused:
+        replace(profile, max_frame_bytes=0)
+    return replace(profile, max_frame_bytes=int(str(refused.value).split()[-1]))
+
+
+@pytest.mark.parametrize("hint_bytes", [0, 30, 64, 4_096])
+@pytest.mark.parametrize(
+    "profile",
+    [*ROOMY, replace(ROOMY[0], causal_history_size=ROOMY[0].history_limit)],
+    ids=[*NAMES_OF_ROOMY, "longest history"],
+)
+def test_shortest_frames_have_room_for_the_longest_requests_and_history(
+    profile: Profile, hint_bytes: int
+) -> None:
+    """All names and hints of requests as long as allowed, histories of any kind."""
+    profile = with_least_frames(profile)
+    longest = "\N{GRINNING FACE}" * profile.id_limit
+    frames = FrameFactory(longest, profile.dialect)
+    bob = MessageChannel(
+        longest, longest, now_ms=START_MS, random=Random(0), profile=profile
+    )
+    for number in range(profile.causal_history_size):
+        value = encode(frames.content(f"m{number}", "alice", number))
+        bob.receive(value, START_MS, retrieval_hint=b"h" * hint_bytes)
+    mallory = longest[1:] + "m"
+    for number in range(profile.requests_per_message):
+        wanted = HistoryEntry(
+            f"{number}{longest[1:]}", b"h" * profile.hint_limit, mallory
+        )
+        named = frames.sync("mallory")._replace(causal_history=(wanted,))
+        bob.receive(encode(named), START_MS)
+    again = MessageChannel.restore(bob.snapshot(), random=Random(0), profile=profile)
+    later_ms = START_MS + profile.t_max_ms
+    for step in (
+        bob.sync(later_ms),
+        again.send(b"text", later_ms, message_id=longest),
+    ):
+        (broadcast,) = step.broadcasts
+        requests = decode(broadcast.value).repair_request
+        assert len(requests) == profile.requests_per_message
 
 
 @pytest.mark.parametrize("profile", ROOMY, ids=NAMES_OF_ROOMY)

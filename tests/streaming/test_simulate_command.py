@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import KafkaSettings
 from sds_core.simulation.comparison import compare
 
@@ -28,10 +29,10 @@ loss = 0.1
 partitions = [{ from_s = 100, until_s = 160, participants = 1 }]
 [[taps]]
 name = "near"
-loss = 0.1
+loss = 0.4
 [[taps]]
 name = "far"
-loss = 0.1
+loss = 0.4
 """
 
 
@@ -94,6 +95,47 @@ def test_speed_is_that_of_life_times_the_factor(
     assert time.monotonic() - begun > 10 / 4 - 1
     window = json.loads((tmp_path / "truth.json").read_text())["window"]
     assert 5_000 < window["last_event"] - window["first_event"] <= 11_000
+
+
+@pytest.mark.kafka
+def test_topic_that_is_there_already_keeps_its_partitions(
+    topic: Callable[..., KafkaSettings], tmp_path: Path
+) -> None:
+    """Each of them gets heartbeats, whatever --partitions says."""
+    kafka = topic(partitions=2)
+    done = run(
+        "simulate",
+        *("--bootstrap", kafka.bootstrap, "--topic", kafka.topic),
+        *("--scenario", str(_short(tmp_path)), "--speed", "0", "--partitions", "7"),
+    )
+    assert done.returncode == 0, done.stderr
+    offsets = TopicOffsets(kafka)
+    try:
+        ends = offsets.latest([0, 1])
+    finally:
+        offsets.close()
+    assert min(ends.values()) >= 4
+
+
+@pytest.mark.kafka
+def test_name_that_kafka_takes_no_topic_by_is_refused(
+    topic: Callable[..., KafkaSettings],
+) -> None:
+    """It is a slip of the user, not of the network."""
+    kafka = topic(partitions=0)
+    done = run("simulate", "--bootstrap", kafka.bootstrap, "--topic", "a b")
+    assert done.returncode == 2
+    assert "'a b'" in done.stderr
+
+
+@pytest.mark.parametrize("value", ["nan", "inf"])
+@pytest.mark.parametrize("flag", ["--speed", "--duration"])
+def test_numbers_that_are_none_are_refused(flag: str, value: str) -> None:
+    """In one line."""
+    done = run("simulate", "--bootstrap", "127.0.0.1:1", flag, value)
+    assert done.returncode == 2
+    assert flag in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
 
 
 def test_wrong_scenarios_are_refused_in_one_line(tmp_path: Path) -> None:

@@ -2,8 +2,9 @@
 
 The figures are those of the report, counted from what is known: which transmission
 each record shows, and what each participant had received when it composed a frame. No
-frame is decoded and no filter is read. Whole lists are gone over for each question;
-indices only keep that from taking for ever. Nothing here knows the observer.
+filter is read. What a frame names and asks for is taken from the frame as decoded, so
+that a fault of `sds_core.wire` would not show here. Whole lists are gone over for each
+question; indices only keep that from taking for ever. Nothing here knows the observer.
 """
 
 from sds_core.simulation.truth.truth import Truth

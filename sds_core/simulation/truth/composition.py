@@ -7,16 +7,15 @@ frame that is sent again carries the filter of its first sending.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from sds_core.message_channel.profile import Profile
-from sds_core.simulation.log import Transmission
-from sds_core.wire import DEFAULT_PARAMETERS, Dialect, FrameKind
+from sds_core.simulation.log import Presence, Transmission
+from sds_core.wire import DEFAULT_PARAMETERS, BloomParameters, Dialect, FrameKind
 
-ProfileOf = Callable[[str, str], Profile]
-"""Gives the profile of a participant, by channel and name."""
+_SPEC = Profile.spec()
 
 
 class Filter(NamedTuple):
@@ -26,11 +25,13 @@ class Filter(NamedTuple):
         places: all ids that the participant ever put in, counted from 0; still growing.
         begin: the place of the oldest id that was in.
         end: one more than the place of the newest.
+        size: of the filter.
     """
 
     places: Mapping[str, int]
     begin: int
     end: int
+    size: BloomParameters
 
     def holds(self, message_id: str) -> bool:
         """Return whether the id was really in."""
@@ -39,20 +40,22 @@ class Filter(NamedTuple):
     def false_positive_rate(self) -> float:
         """Return the rate in [0, 1] that a filter of so many ids has on average.
 
-        (1 - (1 - 1/m)^(k n))^k, for the size of filter that both libraries use.
+        (1 - (1 - 1/m)^(k n))^k.
         """
-        m_bits, k = DEFAULT_PARAMETERS.m_bits, DEFAULT_PARAMETERS.k
+        k = self.size.k
         bits_drawn = k * (self.end - self.begin)
-        return float(-math.expm1(bits_drawn * math.log1p(-1 / m_bits))) ** k
+        return float(-math.expm1(bits_drawn * math.log1p(-1 / self.size.m_bits))) ** k
 
 
 class ReceivedIds:
     """What one participant received or sent, in that order, and so its filter."""
 
-    __slots__ = ("_begin", "_kept_ids", "_places", "_rollover_ids")
+    __slots__ = ("_begin", "_kept_ids", "_places", "_profile", "_rollover_ids", "_size")
 
     def __init__(self, profile: Profile) -> None:
         """Begin with an empty filter, to roll over as the profile says."""
+        self._profile = profile
+        self._size = profile.bloom
         self._rollover_ids = profile.bloom_rollover_ids
         self._kept_ids = profile.bloom_kept_ids
         self._places: dict[str, int] = {}
@@ -65,10 +68,17 @@ class ReceivedIds:
         end = len(places)
         if self._rollover_ids is not None and end - self._begin > self._rollover_ids:
             self._begin = end - self._kept_ids
+            self._size = self._profile.bloom_rolled or self._profile.bloom
 
-    def filter(self) -> Filter:
-        """Return what the filter holds now."""
-        return Filter(self._places, self._begin, len(self._places))
+    def filter(self) -> Filter | None:
+        """Return what the filter holds now; None if no monitor can read it.
+
+        A filter of the specification's dialect does not say its size: readers take the
+        default.
+        """
+        if self._profile.dialect is Dialect.SPEC and self._size != DEFAULT_PARAMETERS:
+            return None
+        return Filter(self._places, self._begin, len(self._places), self._size)
 
 
 class Named(NamedTuple):
@@ -110,21 +120,27 @@ class Composition:
 class Compositions:
     """Follows what participants receive, and notes it in what they compose."""
 
-    def __init__(self, profile_of: ProfileOf) -> None:
+    def __init__(self) -> None:
         """Begin with participants who have received nothing."""
-        self._profile_of = profile_of
         # By channel and participant.
+        self._profiles: dict[tuple[str, str], Profile] = {}
         self._received: dict[tuple[str, str], ReceivedIds] = {}
         # Content by channel, id, sender and lamport timestamp.
         self._content: dict[tuple[str, str, str, int], Composition] = {}
         # Every history that names an id shares one entry.
         self._named: dict[Named, Named] = {}
 
+    def joined(self, presence: Presence) -> None:
+        """Note the profile of who comes, for when its filter rolls over."""
+        identity = (presence.channel_id, presence.participant)
+        self._profiles[identity] = presence.profile
+
     def received_by(self, channel_id: str, participant: str) -> ReceivedIds:
         """Return what a participant has received so far in a channel."""
         received = self._received.get((channel_id, participant))
         if received is None:
-            received = ReceivedIds(self._profile_of(channel_id, participant))
+            profile = self._profiles.get((channel_id, participant), _SPEC)
+            received = ReceivedIds(profile)
             self._received[channel_id, participant] = received
         return received
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from sds_core.message_channel.events import Received
-from sds_core.message_channel.profile import Profile
 from sds_core.simulation.log import (
     Arrival,
     Entry,
@@ -17,7 +16,7 @@ from sds_core.simulation.log import (
     Sighting,
     Transmission,
 )
-from sds_core.simulation.truth.composition import Composition, Compositions, ProfileOf
+from sds_core.simulation.truth.composition import Composition, Compositions
 from sds_core.simulation.truth.figures import figures_of, totals_of
 from sds_core.simulation.truth.messages import Messages
 from sds_core.simulation.truth.tap_view import Shown, TapView
@@ -32,20 +31,16 @@ class Truth:
     The topic is taken to be in the order given, heartbeats in all its partitions.
     """
 
-    def __init__(
-        self, scenario: str, seed: int, profile_of: ProfileOf | None = None
-    ) -> None:
+    def __init__(self, scenario: str, seed: int) -> None:
         """Begin before anything has happened.
 
         Args:
             scenario: name of the scenario, for the document.
             seed: of the simulation, for the document.
-            profile_of: says when participants' filters roll over; if left out, they do
-                as those of `Profile.spec()`.
         """
         self._scenario = scenario
         self._seed = seed
-        self._compositions = Compositions(profile_of or _spec)
+        self._compositions = Compositions()
         self._messages = Messages()
         self._composed: dict[int, Composition] = {}
         self._shown: defaultdict[str, list[Shown]] = defaultdict(list)
@@ -64,6 +59,7 @@ class Truth:
             case Happening():
                 self._happened(entry)
             case Presence():
+                self._compositions.joined(entry)
                 self._messages.moved(entry)
             case Heartbeat():
                 self._recorded(entry.at_ms)
@@ -125,10 +121,6 @@ class Truth:
         """A record lies in the topic."""
         self._first_ms = at_ms if self._first_ms is None else min(self._first_ms, at_ms)
         self._last_ms = at_ms if self._last_ms is None else max(self._last_ms, at_ms)
-
-
-def _spec(_channel_id: str, _participant: str) -> Profile:
-    return Profile.spec()
 
 
 def _sorted(tree: Mapping[str, Any]) -> dict[str, Any]:

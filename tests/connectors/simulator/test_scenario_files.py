@@ -58,9 +58,9 @@ def test_scenario_runs_to_its_end_at_a_moderate_size(name: str) -> None:
     """Some hundreds to some thousands of frames, and a tap that writes them."""
     scenario = load_scenario(name)
     counted = counts(scenario, scenario.duration_s + scenario.settle_s)
-    assert 500 < counted["Transmission"] < 6_000
+    assert 200 < counted["Transmission"] < 6_000
     assert counted[Cause.CONTENT] > 100
-    assert counted[Sighting.__name__] > 500
+    assert counted[Sighting.__name__] > 200
     assert counted[Heartbeat.__name__] > 100
 
 
@@ -78,10 +78,14 @@ def test_scenario_with_loss_has_repairs(name: str) -> None:
 
 
 def test_clean_scenario_asks_for_nothing() -> None:
-    """What is missing for the moment came before anybody asked."""
+    """What is missing for the moment comes before anybody asks.
+
+    Now and then nobody has spoken for 30 s, and a message is sent again.
+    """
     scenario = load_scenario("clean")
     counted = counts(scenario, scenario.duration_s + scenario.settle_s)
-    assert counted[Cause.REPAIR] == counted[Cause.RETRY] == 0
+    assert counted[Cause.REPAIR] == 0
+    assert counted[Cause.RETRY] < counted[Cause.CONTENT] / 50
     assert counted["IrretrievablyLost"] == counted["RepairRequested"] == 0
     assert counted["Acknowledged"] == counted[Cause.CONTENT]
 

@@ -41,6 +41,7 @@ def with_low_limits(profile: Profile, missing_limit: int = 3) -> Profile:
         missing_limit=missing_limit,
         repair_buffer_limit=2,
         repair_retained_limit=4,
+        participants_limit=2,
         history_limit=8,
         id_limit=64,
         hint_limit=16,

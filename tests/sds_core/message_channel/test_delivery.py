@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from random import Random
 
 import pytest
 
@@ -15,6 +16,8 @@ from sds_core.message_channel import (
     Ignored,
     IgnoredReason,
     LogOrder,
+    MessageChannel,
+    MessageIdTaken,
     Missing,
     Received,
 )
@@ -109,10 +112,53 @@ def test_message_before_all_that_a_full_log_holds_is_ignored() -> None:
         Delivered("b", "alice", 5, b"text"),
     ]
     before = bob.snapshot()
-    assert typed(receive(bob, FRAMES.content("a", "alice", 5))) == typed(
-        [Ignored(IgnoredReason.OLDER_THAN_LOG, "a")]
+    assert typed(receive(bob, FRAMES.content("0", "alice", 5))) == typed(
+        [Ignored(IgnoredReason.OLDER_THAN_LOG, "0")]
     )
     assert bob.snapshot() == before
+
+
+ORDERS = pytest.mark.parametrize("order", list(LogOrder))
+
+
+@ORDERS
+def test_copy_of_a_message_that_the_log_gave_up_is_not_delivered_again(
+    order: LogOrder,
+) -> None:
+    """It is known to have been here, also after a restart."""
+    profile = replace(SPEC, log_order=order, log_limit=2)
+    bob = participant("bob", profile)
+    messages = [FRAMES.content(one, "alice", at) for at, one in enumerate("abcd")]
+    receive(bob, *messages)
+    assert bob.log == ("c", "d")
+    duplicates = [Ignored(IgnoredReason.DUPLICATE, one) for one in "abcd"]
+    again = MessageChannel.restore(bob.snapshot(), random=Random(1), profile=profile)
+    for one in (bob, again):
+        before = one.snapshot()
+        assert typed(receive(one, *messages)) == typed(duplicates)
+        assert one.snapshot() == before
+
+
+@ORDERS
+def test_own_message_that_the_log_gave_up_keeps_its_id(order: LogOrder) -> None:
+    """No other can be sent under it."""
+    bob = participant("bob", replace(SPEC, log_order=order, log_limit=1))
+    bob.send(b"hi", START_MS, message_id="a")
+    bob.send(b"hi", START_MS, message_id="b")
+    assert bob.log == ("b",)
+    with pytest.raises(MessageIdTaken):
+        bob.send(b"other", START_MS, message_id="a")
+
+
+@ORDERS
+def test_messages_that_the_log_gave_up_are_known_up_to_its_limit(
+    order: LogOrder,
+) -> None:
+    """What was given up before those is missing when it is named."""
+    bob = participant("bob", replace(SPEC, log_order=order, log_limit=2))
+    receive(bob, *(FRAMES.content(one, "alice", at) for at, one in enumerate("abcde")))
+    events = receive(bob, FRAMES.sync("alice", history=["a", "b", "c", "d", "e"]))
+    assert [event.message_id for event in of_type(events, Missing)] == ["a"]
 
 
 def test_missing_message_is_taken_though_it_stands_before_all_of_a_full_log() -> None:

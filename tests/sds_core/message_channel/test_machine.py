@@ -74,7 +74,9 @@ def assert_within_limits(state: snapshot.State, profile: Profile) -> None:
     assert len(state.outgoing) <= profile.outgoing_limit
     assert len(state.waiting) <= profile.incoming_limit
     assert len(state.missing) <= profile.missing_limit
-    assert len(state.settled) <= profile.missing_limit + profile.log_limit
+    assert len(state.lost) <= profile.missing_limit
+    assert len(state.forgotten) <= profile.log_limit
+    assert len(state.participants) <= profile.participants_limit
     assert len(state.requests) <= profile.repair_buffer_limit
     assert len(state.responses) <= profile.repair_buffer_limit
     assert len(state.retained) <= profile.repair_retained_limit

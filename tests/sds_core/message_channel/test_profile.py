@@ -66,6 +66,8 @@ OURS = {
     "id_limit",
     "hint_limit",
     "max_frame_bytes",
+    "participant_forgotten_after_ms",
+    "participants_limit",
 }
 """Limits of which neither document nor library speaks."""
 
@@ -105,6 +107,15 @@ def test_profile_cannot_be_changed() -> None:
     assert asdict(SPEC)["repair"] is True
 
 
+def least_frame_bytes(profile: Profile) -> int:
+    """The filter, three ids of ours, the requests and a quarter of it for a history."""
+    id_bytes = 4 * profile.id_limit
+    request = id_bytes + id_bytes + profile.hint_limit + 32
+    requests = profile.requests_per_message * request
+    filter_bytes = profile.bloom.length_bytes
+    return (filter_bytes + 3 * id_bytes + requests + 1_024) * 4 // 3
+
+
 AT_LEAST = {
     "lamport_unit_ms": 1,
     "log_limit": 1,
@@ -119,7 +130,7 @@ AT_LEAST = {
     "history_limit": SPEC.causal_history_size,
     "id_limit": 64,
     "hint_limit": 0,
-    "max_frame_bytes": SPEC.bloom.length_bytes + 65_536,
+    "max_frame_bytes": least_frame_bytes(SPEC),
     "possible_acks_max_false_positive_rate": 0,
     "sync_requests_factor": 0,
     "sync_interval_ms": 1,
@@ -129,6 +140,8 @@ AT_LEAST = {
     "repair_buffer_limit": 1,
     "repair_sweep_ms": 1,
     "repair_retained_limit": 1,
+    "participant_forgotten_after_ms": 0,
+    "participants_limit": 1,
 }
 
 OPTIONAL_AT_LEAST = {
@@ -163,16 +176,44 @@ def test_optional_option_out_of_its_range_is_refused(option: str, least: int) ->
 
 def test_ranges_follow_the_options_they_depend_on() -> None:
     """A history of ours must be one that we would take, a window must have a length."""
-    with pytest.raises(
-        ValueError, match="history_limit is 2000, must be at least 2001"
-    ):
-        replace(SPEC, causal_history_size=2_001)
+    with pytest.raises(ValueError, match="history_limit is 500, must be at least 501"):
+        replace(SPEC, causal_history_size=501)
     with pytest.raises(ValueError, match="t_max_ms is 120000, must be at least 120001"):
         replace(SPEC, t_min_ms=120_000)
-    larger = BloomParameters(20_000, 0.001)
-    least = larger.length_bytes + 65_536
-    assert least > AT_LEAST["max_frame_bytes"]
-    with pytest.raises(ValueError, match=f"max_frame_bytes .* at least {least}"):
-        replace(SPEC, bloom=larger, max_frame_bytes=least - 1)
     with pytest.raises(ValueError, match="bloom_rollover_ids is 10000, must be at lea"):
         replace(SPEC, bloom_kept_ids=10_001)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("bloom", BloomParameters(20_000, 0.001)),
+        ("id_limit", 257),
+        ("hint_limit", 4_097),
+        ("requests_per_message", 4),
+    ],
+)
+def test_frames_have_room_for_all_that_they_carry(option: str, value: object) -> None:
+    """More of it needs longer ones."""
+    least = least_frame_bytes(replace(SPEC, **{option: value}))
+    assert least > AT_LEAST["max_frame_bytes"]
+    with pytest.raises(ValueError, match=f"max_frame_bytes .* at least {least}$"):
+        replace(SPEC, **{option: value}, max_frame_bytes=least - 1)
+    assert replace(SPEC, **{option: value}, max_frame_bytes=least)
+
+
+def test_frames_have_room_for_the_filter_that_has_rolled_over() -> None:
+    """It is larger than the first one."""
+    nim = Profile.nim_sds()
+    assert nim.bloom_rolled is not None
+    least = least_frame_bytes(replace(nim, bloom=nim.bloom_rolled))
+    assert least > least_frame_bytes(nim)
+    with pytest.raises(ValueError, match=f"max_frame_bytes .* at least {least}$"):
+        replace(nim, max_frame_bytes=least - 1)
+
+
+def test_filter_of_another_size_is_for_the_dialect_that_tells_its_size() -> None:
+    """Readers of the other know one size."""
+    with pytest.raises(ValueError, match="bloom_rolled is for nim"):
+        replace(SPEC, bloom_rolled=SPEC.bloom)
+    assert replace(SPEC, dialect=Dialect.NIM, bloom_rolled=SPEC.bloom)

@@ -122,14 +122,13 @@ class TestRequests:
 
     def test_buffer_tells_whether_entries_wait_to_be_carried(self) -> None:
         """Then sync messages are not put off."""
-        buffer = requests({})
-        assert not buffer
+        assert not requests({}).has_waiting
         buffer = requests({"a": 10, "b": 20})
-        assert buffer
+        assert buffer.has_waiting
         carry(buffer, 10)
-        assert buffer
+        assert buffer.has_waiting
         carry(buffer, 20)
-        assert not buffer
+        assert not buffer.has_waiting
 
 
 class TestEvictionOfRequests:
@@ -155,15 +154,55 @@ class TestEvictionOfRequests:
         assert buffer.add(entry("last"), 5_000) == "m0000"
         assert len(buffer.state()) == 1_000
 
+    @EVICTIONS
+    @pytest.mark.parametrize("after_request", [ASK_AGAIN, ONCE])
+    def test_full_buffer_gives_up_what_was_asked_for_first(
+        self, eviction: Eviction, evicted: str, after_request: AfterRequest
+    ) -> None:
+        """By the same rule among those, whatever has not had its turn yet."""
+        profile = replace(
+            SPEC,
+            after_request=after_request,
+            repair_buffer_limit=4,
+            repair_eviction=eviction,
+        )
+        buffer = RepairRequests(profile)
+        for message_id, t_req_ms in {"c": 30, "b": 20, "z": 99, "a": 5}.items():
+            buffer.add(entry(message_id), t_req_ms)
+        buffer.remove("a")
+        assert carry(buffer, 30) == ["b", "c"]
+        buffer.add(entry("a"), 5)
+        assert buffer.add(entry("new"), 100) == evicted
+        assert due(buffer, 100) == ["a", "z", "new"]
+        (other,) = {"b", "c"} - {evicted}
+        assert buffer.add(entry("newer"), 0) == other
+
+    @pytest.mark.parametrize("after_request", [ASK_AGAIN, ONCE])
+    def test_entry_that_is_put_in_is_not_the_one_to_go(
+        self, after_request: AfterRequest
+    ) -> None:
+        """As long as another was asked for, be its T_req the latest of all."""
+        profile = replace(
+            SPEC,
+            after_request=after_request,
+            repair_buffer_limit=1,
+            repair_eviction=Eviction.LATEST,
+        )
+        buffer = RepairRequests(profile)
+        buffer.add(entry("a"), 10)
+        carry(buffer, 10)
+        assert buffer.add(entry("b"), 10**9) == "a"
+        assert buffer.add(entry("c"), 2 * 10**9) == "c"
+
     def test_evicted_entry_that_was_carried_leaves_nothing_behind(self) -> None:
         """What waits is still known after it."""
         buffer = requests({"a": 10, "b": 20}, limit=2)
         assert carry(buffer, 10) == ["a"]
         assert buffer.add(entry("c"), 30) == "a"
         buffer.remove("c")
-        assert buffer
+        assert buffer.has_waiting
         buffer.remove("b")
-        assert not buffer
+        assert not buffer.has_waiting
 
     def test_profiles_evict_as_their_library_does(self) -> None:
         """nim-sds knows no limit, so it has the guide's."""
@@ -190,7 +229,7 @@ class TestExpiry:
         assert buffer.next_ms == 20 + T_MAX_MS
         assert buffer.expired(30 + T_MAX_MS) == [entry("b")]
         assert buffer.next_ms == inf
-        assert not buffer
+        assert not buffer.has_waiting
 
     def test_expired_entry_is_given_once(self) -> None:
         """It has left the buffer."""
@@ -240,7 +279,7 @@ class TestAskedByAnother:
         buffer.asked_by_another("a", 700)
         assert due(buffer, 5_000) == ["b"]
         buffer.remove("b")
-        assert not buffer
+        assert not buffer.has_waiting
         assert buffer.next_ms == 700 + T_MAX_MS
         assert buffer.expired(699 + T_MAX_MS) == []
         assert buffer.expired(700 + T_MAX_MS) == [entry("a")]
@@ -272,7 +311,7 @@ class TestAskedByAnother:
         before = buffer.next_ms
         buffer.asked_by_another("b", 5)
         assert buffer.next_ms == before
-        assert buffer
+        assert buffer.has_waiting
         assert due(buffer, 10) == ["a"]
 
 

@@ -228,6 +228,22 @@ class TestNoticing:
             (HistoryEntry(first, b"", "alice"), t_req_ms("bob", first), None)
         ]
 
+    def test_ids_that_were_asked_for_in_vain_keep_no_request_out(self) -> None:
+        """A thousand invented ones fill the buffer; js-waku never drops them."""
+        profile = Profile.js_sds()
+        bob = participant("bob", profile)
+        invented = [(f"x{number}", "eve") for number in range(1_000)]
+        receive(bob, *(FRAMES.sync("eve", history=invented[at::2]) for at in (0, 1)))
+        # With nothing to ask for there is no sync message: the log is empty.
+        while bob.sync(LATER).broadcasts:
+            pass
+        assert len(state(bob).requests) == profile.repair_buffer_limit
+        real = missing("real", message_id="m")
+        receive(bob, real, now_ms=LATER)
+        assert len(state(bob).requests) == profile.repair_buffer_limit
+        asked = bob.send(b"text", t_req_ms("bob", "real", LATER, profile))
+        assert requested(asked) == ["real"]
+
 
 class TestCarrying:
     @pytest.mark.rule(
@@ -413,18 +429,32 @@ class TestExpiry:
         assert expired.events == [RepairExpired("m1")]
         assert state(bob).requests == []
 
-    def test_lost_message_is_still_requested_but_not_anew(self) -> None:
-        """Nothing waits for it any more, but it may still come."""
+    def test_lost_message_is_not_requested_any_more(self) -> None:
+        """Nothing waits for it; if it comes, it is delivered all the same."""
         bob = participant("bob", replace(SPEC, lost_after_ms=SECOND))
         receive(bob, missing("m1"))
         events = bob.advance(START_MS + SECOND).events
         assert IrretrievablyLost("m1", b"", "alice") in events
-        assert requested(bob.send(b"text", LATER)) == ["m1"]
-        expired = bob.sweep_incoming(t_req_ms("bob", "m1") + T_MAX_MS)
-        assert expired.events == [RepairExpired("m1")]
+        assert state(bob).requests == []
+        assert requested(bob.send(b"text", LATER)) == []
+        assert bob.sweep_incoming(t_req_ms("bob", "m1") + T_MAX_MS) == Step((), [])
+        receive(bob, missing("m1", message_id="next"), now_ms=LATER)
         assert state(bob).requests == []
         late = receive(bob, FRAMES.content("m1", "alice"), now_ms=LATER)
         assert Delivered("m1", "alice", 1_000, b"text") in late
+
+    @pytest.mark.parametrize("limit", ["missing_limit", "incoming_limit"])
+    def test_message_that_is_lost_for_want_of_room_is_not_requested_any_more(
+        self, limit: str
+    ) -> None:
+        """Of what is missing, or of what waits for it."""
+        bob = participant("bob", replace(SPEC, **{limit: 1}))
+        receive(bob, missing("m1", message_id="a"))
+        events = receive(bob, missing("m2", message_id="b"))
+        assert of_type(events, IrretrievablyLost) == [
+            IrretrievablyLost("m1", b"", "alice")
+        ]
+        assert [one.message_id for one, *_ in state(bob).requests] == ["m2"]
 
 
 class TestTakingRequests:
@@ -585,6 +615,29 @@ class TestGroups:
         receive(bob, asking(outside, by="p1"))
         assert (outside in state(bob).responses) is (groups == 1)
 
+    @pytest.mark.rule("sds-r-config-3")
+    @pytest.mark.parametrize("silent_ms", [3_600_000, 3_600_001])
+    def test_number_of_groups_follows_those_who_have_left(self, silent_ms: int) -> None:
+        """Who is silent for longer than an hour does not share the answering."""
+        outside = self.ids(False, 2)[0]
+        bob = participant("bob")
+        receive(bob, *(FRAMES.sync(f"p{number}") for number in range(254)))
+        now_ms = START_MS + silent_ms
+        receive(bob, FRAMES.content(outside, "alice"), now_ms=now_ms)
+        receive(bob, asking(outside), now_ms=now_ms)
+        assert (outside in state(bob).responses) is (silent_ms > 3_600_000)
+
+    @pytest.mark.parametrize(("limit", "groups"), [(254, 1), (255, 2)])
+    def test_number_of_groups_is_limited_by_the_participants_kept(
+        self, limit: int, groups: int
+    ) -> None:
+        """However many names are made up."""
+        outside = self.ids(False, 2)[0]
+        bob = participant("bob", replace(SPEC, participants_limit=limit))
+        receive(bob, *(FRAMES.sync(f"p{number}") for number in range(600)))
+        receive(bob, FRAMES.content(outside, "alice"), asking(outside))
+        assert (outside in state(bob).responses) is (groups == 1)
+
 
 class TestAnswering:
     @pytest.fixture
@@ -702,6 +755,16 @@ class TestAnswering:
         """The same id there names another message."""
         receive(bob, frames.content("m1", "alice"))
         assert list(state(bob).responses) == ["m1"]
+
+    @pytest.mark.parametrize("sender", ["alice", "eve", "bob"])
+    @pytest.mark.parametrize("make", [FRAMES.sync, FRAMES.ephemeral])
+    def test_frame_that_is_no_content_message_drops_no_answer(
+        self, bob: MessageChannel, make: Callable[..., Frame], sender: str
+    ) -> None:
+        """Anybody may give it the id, and nobody gets the message by it."""
+        receive(bob, make(sender, message_id="m1"))
+        assert list(state(bob).responses) == ["m1"]
+        assert RepairAnswered("m1") in bob.sweep_repairs(self.T_RESP_MS).events
 
     def test_retry_of_a_request_is_not_answered_again(
         self, bob: MessageChannel

@@ -26,7 +26,7 @@ from sds_core.message_channel import (
     SnapshotError,
     Step,
 )
-from sds_core.message_channel.snapshot import VERSION, pack, unpack
+from sds_core.message_channel.snapshot import VERSION, State, pack, unpack
 from sds_core.wire import BloomParameters, HistoryEntry
 from tests.golden.snapshots.make import NOW_MS, PROFILE, busy_participant
 from tests.support.frames import START_MS, FrameFactory, value_of
@@ -292,7 +292,7 @@ def test_snapshot_with_a_waiting_message_that_is_none_is_refused() -> None:
     [
         replace(SPEC, bloom=BloomParameters(100, 0.001)),
         replace(SPEC, bloom=BloomParameters(10_000, 0.01)),
-        Profile.nim_sds(),
+        replace(Profile.nim_sds(), log_order=SPEC.log_order),
     ],
     ids=["capacity", "error rate", "dialect"],
 )
@@ -302,6 +302,89 @@ def test_snapshot_of_another_profile_is_refused(other: Profile) -> None:
         restored(participant(), Random(1), other)
     with pytest.raises(SnapshotError):
         restored(participant(profile=other), Random(1), SPEC)
+
+
+def test_snapshot_with_a_log_in_another_order_is_refused() -> None:
+    """Its keys are timestamps in the one, numbers of arrivals in the other."""
+    other = replace(SPEC, log_order=LogOrder.ARRIVAL)
+    with pytest.raises(SnapshotError, match="ordered by lamport, not by arrival"):
+        restored(participant(), Random(1), other)
+    with pytest.raises(SnapshotError, match="ordered by arrival, not by lamport"):
+        restored(participant(profile=other), Random(1), SPEC)
+
+
+def full_participant() -> MessageChannel:
+    """Two entries or more in all that has a limit."""
+    alice = participant("a" * 65)
+    frames = FrameFactory(CHANNEL)
+    for number in range(3):
+        alice.send(b"hi", START_MS, message_id=f"own{number}")
+        lost, asked = f"lost{number}", f"asked{number}"
+        receive(alice, frames.sync("bob", history=[lost]))
+        later_ms = START_MS + (alice.profile.lost_after_ms or 0)
+        alice.sweep_incoming(later_ms)
+        waits = frames.content(f"waits{number}", "bob", history=[(asked, "bob")])
+        receive(alice, waits, now_ms=later_ms)
+        ask = frames.sync(f"carol{number}", requests=[(f"own{number}", "alice")])
+        receive(alice, ask, now_ms=later_ms)
+    return alice
+
+
+@pytest.mark.parametrize(
+    ("option", "size"),
+    [
+        ("log_limit", lambda state: len(state.log_keys)),
+        ("outgoing_limit", lambda state: len(state.outgoing)),
+        ("incoming_limit", lambda state: len(state.waiting)),
+        ("missing_limit", lambda state: max(len(state.missing), len(state.lost))),
+        (
+            "repair_buffer_limit",
+            lambda state: max(len(state.requests), len(state.responses)),
+        ),
+        ("repair_retained_limit", lambda state: len(state.retained)),
+        ("participants_limit", lambda state: len(state.participants)),
+        ("id_limit", lambda state: len(state.participant_id)),
+    ],
+)
+def test_snapshot_over_a_limit_is_refused(
+    option: str, size: Callable[[State], int]
+) -> None:
+    """With the limit that it needs; just that much is enough."""
+    alice = full_participant()
+    needed = size(unpack(alice.snapshot()))
+    assert needed > 1
+    detail = f"it needs {option} = {needed}, the profile has {needed - 1}"
+    with pytest.raises(SnapshotError, match=detail):
+        restored(alice, Random(1), replace(SPEC, **{option: needed - 1}))
+    again = restored(alice, Random(1), replace(SPEC, **{option: needed}))
+    assert again.snapshot() == alice.snapshot()
+
+
+@pytest.mark.parametrize(
+    ("option", "fields"),
+    [
+        ("missing_limit", ("missing", "lost")),
+        ("repair_buffer_limit", ("requests", "responses")),
+    ],
+)
+def test_each_of_two_buffers_with_one_limit_must_fit(
+    option: str, fields: tuple[str, str]
+) -> None:
+    """Also while the other is empty."""
+    for emptied, kept in (fields, fields[::-1]):
+        state = unpack(full_participant().snapshot())
+        needed = len(getattr(state, kept))
+        setattr(state, emptied, type(getattr(state, emptied))())
+        too_small = replace(SPEC, **{option: needed - 1})
+        with pytest.raises(SnapshotError, match=f"it needs {option} = {needed}"):
+            MessageChannel.restore(pack(state), random=Random(1), profile=too_small)
+
+
+def test_snapshot_of_a_channel_with_a_longer_name_than_allowed_is_refused() -> None:
+    """The error is the documented one."""
+    alice = participant(channel_id="c" * 65)
+    with pytest.raises(SnapshotError, match="it needs id_limit = 65"):
+        restored(alice, Random(1), replace(SPEC, id_limit=64))
 
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("v*.bin")), ids=lambda p: p.stem)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sds_core.message_channel.events import Cause, Event, Received
+from sds_core.message_channel.profile import Profile
 from sds_core.simulation.log import (
     Entry,
     Happening,
@@ -139,16 +140,21 @@ class Simulated:
             for participant in participants
         ]
 
-    def document(self, **of_truth: Any) -> dict[str, Any]:
+    def begin_as(self, participant: str, profile: Profile) -> None:
+        """A participant has been there from the start, with a profile."""
+        came = Presence(START_MS, self._channel_id, participant, True, profile)
+        self.entries.insert(0, came)
+
+    def document(self) -> dict[str, Any]:
         """The whole truth so far."""
-        truth = Truth("by hand", 7, **of_truth)
+        truth = Truth("by hand", 7)
         for entry in self.entries:
             truth.add(entry)
         return truth.document()
 
-    def figures(self, *names: str, **of_truth: Any) -> Any:
+    def figures(self, *names: str) -> Any:
         """The channel's figures; of one name, or several, only those."""
-        figures = self.document(**of_truth)["channels"][self._channel_id]
+        figures = self.document()["channels"][self._channel_id]
         if len(names) == 1:
             return figures[names[0]]
         return {name: figures[name] for name in names} if names else figures

@@ -107,8 +107,8 @@ def test_filter_that_rolled_over_no_longer_holds_the_oldest() -> None:
     it.receive("ben", "m", "b", "c", "d")
     it.sync("ben", at=1_000)
     assert it.figures("acknowledged")["probable"] == 1
-    rolled = it.figures("acknowledged", profile_of=lambda *_: profile)
-    assert rolled["probable"] == 0
+    it.begin_as("ben", profile)
+    assert it.figures("acknowledged")["probable"] == 0
 
 
 def test_full_filter_does_not_suffice_alone() -> None:
