@@ -2,10 +2,12 @@
 
     python -m benchmarks.simulator --help
 
-Two shapes, each of 200 channels and 100 participants in one process on one core:
+Three shapes, each of 200 channels and 100 participants in one process on one core:
 
-- `ten`: ten participants in each channel, so that a frame has 9 receivers.
-- `all`: everybody in every channel, so that a frame has 99.
+- `ten`: ten participants in each channel, so that a frame has 9 receivers; each channel
+  so lively that messages overtake each other and wait for each other.
+- `calm`: as `ten`, with a tenth of the messages in each second.
+- `all`: everybody in every channel, so that a frame has 99 receivers.
 
 What to doubt: the figures are for one machine at one time, and include that the entries
 are made, but not what a command does with them. The garbage collector is left as it is
@@ -25,9 +27,8 @@ from sds_core.simulation.log import Arrival, Transmission
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.simulator import simulate
 
-# Members of a channel, and the mean time between its messages: about 2,000 frames a
-# second of virtual time, syncs and repairs included.
-_SHAPES = {"ten": (10, 0.13), "all": (100, 0.15)}
+# Members of a channel, and the mean time between its messages in seconds.
+_SHAPES = {"ten": (10, 0.13), "calm": (10, 1.3), "all": (100, 0.15)}
 _START_MS = 1_760_000_000_000
 
 

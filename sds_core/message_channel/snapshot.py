@@ -116,7 +116,13 @@ def check_fit(state: State, profile: Profile) -> None:
     if state.log_order is not profile.log_order:
         detail = f"its log is ordered by {state.log_order}, not by {profile.log_order}"
         raise SnapshotError(detail)
-    names = (state.channel_id, state.participant_id)
+    entries = [
+        *state.log_entries,
+        *(one.entry for one in state.missing),
+        *(entry for entry, _, _ in state.requests),
+    ]
+    ids = [state.channel_id, state.participant_id]
+    ids += [one for entry in entries for one in (entry.message_id, entry.sender_id)]
     for option, size in {
         "log_limit": len(state.log_keys),
         "outgoing_limit": len(state.outgoing),
@@ -125,7 +131,8 @@ def check_fit(state: State, profile: Profile) -> None:
         "repair_buffer_limit": max(len(state.requests), len(state.responses)),
         "repair_retained_limit": len(state.retained),
         "participants_limit": len(state.participants),
-        "id_limit": max(map(len, names)),
+        "id_limit": max(map(len, ids)),
+        "hint_limit": max((len(one.retrieval_hint) for one in entries), default=0),
     }.items():
         limit = getattr(profile, option)
         if size > limit:

@@ -36,7 +36,7 @@ _ERROR_RATE_UNIT = 1_000_000
 MAX_K = 64
 """Most hashes a header may ask for: 64 belongs to an error rate of 10**-19."""
 
-_FEW = 8
+_FEW = 32
 """Ids below which setting up arrays costs more than it saves."""
 
 _SPEC = Dialect.SPEC
@@ -119,6 +119,11 @@ def probes(
         )
     # 64-bit words, least significant byte first.
     return tuple([(index >> 3, 1 << (index & 7)) for index in indices])
+
+
+# Participants that share a process put the same ids into their filters, soon after each
+# other. A kilobyte each.
+_recent_probes = functools.lru_cache(maxsize=16_384)(probes)
 
 
 def double_hash(hash_a: int, hash_b: int, m_bits: int, k: int) -> list[int]:
@@ -242,8 +247,11 @@ class BloomFilter:
 
     def add(self, message_id: str) -> None:
         """Put an id in."""
-        for index, mask in probes(message_id, self.dialect, self.m_bits, self.k):
-            self.bits[index] |= mask
+        bits = self.bits
+        for index, mask in _recent_probes(
+            message_id, self.dialect, self.m_bits, self.k
+        ):
+            bits[index] |= mask
 
     def add_all(self, message_ids: Sequence[str]) -> None:
         """Put many ids in at once: about four times as fast as one by one."""
@@ -367,8 +375,6 @@ def _hashes(message_id: str, dialect: Dialect) -> tuple[int, int]:
     )
 
 
-# Participants that share a process put the same ids into their filters.
-@functools.lru_cache(maxsize=32_768)
 def _residues(message_id: str, dialect: Dialect, m_bits: int) -> tuple[int, int]:
     hash_a, hash_b = _hashes(message_id, dialect)
     return _residue(hash_a, m_bits), _residue(hash_b, m_bits)

@@ -27,9 +27,7 @@ def report_of(records: Iterable[TopicRecord]) -> dict[str, Any]:
     newest_ms = 0
     for record in records:
         newest_ms = max(newest_ms, record.timestamp_ms)
-        chunk = chunks.setdefault(
-            record.partition, Chunk(record.partition, 0, 1 << 60)
-        )
+        chunk = chunks.setdefault(record.partition, Chunk(record.partition, 0, 1 << 60))
         chunk.add(
             RawRecord(
                 record.partition,
