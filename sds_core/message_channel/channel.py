@@ -569,10 +569,12 @@ class MessageChannel:
             events.append(Evicted(Buffer.MISSING, oldest))
             events += self._lose(oldest, now_ms)
         # What was lost may have let others be delivered.
-        log = self._log.entries
-        return {one for one in unmet if one not in log and one not in incoming.lost}, (
-            events
-        )
+        unmet = {
+            one
+            for one in unmet
+            if one not in incoming.lost and not self._log.knows(one)
+        }
+        return unmet, events
 
     def _wait(self, message_id: str, message: Waiting, now_ms: int) -> list[Event]:
         """Put a message into the incoming buffer."""
