@@ -40,10 +40,11 @@ def partitions_of(records: Iterable[TopicRecord]) -> int:
 
 def opening_of(records: Sequence[TopicRecord]) -> int:
     """How many records it takes until each partition has one."""
+    partitions = partitions_of(records)
     seen: set[int] = set()
     for count, record in enumerate(records, 1):
         seen.add(record.partition)
-        if len(seen) == partitions_of(records):
+        if len(seen) == partitions:
             return count
     return len(records)
 

@@ -86,6 +86,7 @@ _CONTENT = FrameKind.CONTENT
 _EPHEMERAL = FrameKind.EPHEMERAL
 
 _ENTRY_OVERHEAD_BYTES = 16
+"""At least what the tags and lengths of a history entry and its fields take."""
 
 
 class MessageChannel:
@@ -770,7 +771,6 @@ class MessageChannel:
         entries = self._log.last(self.profile.causal_history_size)
         room = self.profile.max_frame_bytes // 4
         for fitting, entry in enumerate(reversed(entries)):
-            # The tags and lengths of the entry and its fields.
             room -= _ENTRY_OVERHEAD_BYTES + len(entry.retrieval_hint)
             room -= len(entry.message_id.encode()) + len(entry.sender_id.encode())
             if room < 0:

@@ -43,5 +43,5 @@ class LamportTimestamp:
             self.value = max(received, self.value) + 1
 
     def limit(self, now_ms: int) -> int:
-        """Return the greatest timestamp that is adopted now."""
+        """Return the greatest timestamp that is accepted now."""
         return (now_ms + self._max_ahead_ms) // self._unit_ms

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import inf
 
+from sds_core.message_channel.deadline import HasDeadline
 from sds_core.message_channel.events import (
     Acknowledged,
     BloomUnusable,
@@ -62,30 +63,19 @@ class Outgoing:
         self.probes: tuple[tuple[int, int], tuple[tuple[int, int], ...]] | None = None
 
 
-class OutgoingBuffer:
+class OutgoingBuffer(HasDeadline):
     """Messages that are unacknowledged or possibly acknowledged, oldest first.
 
     Attributes:
         messages: by id.
     """
 
-    __slots__ = ("_next_ms", "_profile", "_stale", "messages")
+    __slots__ = ("_profile", "messages")
 
     def __init__(self, profile: Profile) -> None:
+        super().__init__()
         self._profile = profile
         self.messages: dict[str, Outgoing] = {}
-        self._next_ms: float = inf
-        self._stale = False
-
-    @property
-    def next_ms(self) -> float:
-        """When the next message is to be broadcast again, Unix ms; inf if none is."""
-        if self._stale:
-            self._stale = False
-            self._next_ms = min(
-                (message.retry_ms for message in self.messages.values()), default=inf
-            )
-        return self._next_ms
 
     def ids(self, *, are_possibly_acknowledged: bool) -> tuple[str, ...]:
         """Return the ids of the messages in one of the two states, oldest first."""
@@ -195,6 +185,9 @@ class OutgoingBuffer:
         for message_id in acknowledged:
             del self.messages[message_id]
             yield Acknowledged(message_id, sender_id, Evidence.BLOOM_FILTER)
+
+    def _times_ms(self) -> Iterable[float]:
+        return (message.retry_ms for message in self.messages.values())
 
     def _period_ms(self, message: Outgoing) -> int:
         if message.is_possibly_acknowledged:

@@ -6,11 +6,12 @@ nim-sds sds/sds_utils.nim.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import sha256
-from math import inf
 
 import farmhash
 
+from sds_core.message_channel.deadline import HasDeadline
 from sds_core.message_channel.profile import (
     AfterRequest,
     Eviction,
@@ -24,9 +25,8 @@ _PARTICIPANTS_PER_GROUP = 128
 
 def hash_of(text: str, hashed_with: RepairHash) -> int:
     """Return the hash of a text, in [0, 2**64) (SDS-R guide, "Hash Function")."""
-    if hashed_with is RepairHash.SHA256:
-        return _bits_of(text, hashed_with)
-    return _without_sign(_bits_of(text, hashed_with))
+    bits = _bits_of(text, hashed_with)
+    return bits if hashed_with is RepairHash.SHA256 else _without_sign(bits)
 
 
 def distance_between(one_id: str, other_id: str, hashed_with: RepairHash) -> int:
@@ -79,25 +79,22 @@ def in_response_group(
     hashed_with: RepairHash,
 ) -> bool:
     """Tell whether a participant answers for a message (SDS-R guide, section 3)."""
-    if groups == 1:
-        return True
     ours = hash_of(participant_id + message_id, hashed_with)
     theirs = hash_of(sender_id + message_id, hashed_with)
     return ours % groups == theirs % groups
 
 
-class RepairRequests:
+class RepairRequests(HasDeadline):
     """What is missing and to be asked for: the outgoing repair request buffer."""
 
-    __slots__ = ("_carried", "_entries", "_next_ms", "_profile", "_stale")
+    __slots__ = ("_carried", "_entries", "_profile")
 
     def __init__(self, profile: Profile) -> None:
+        super().__init__()
         self._profile = profile
         self._entries: dict[str, tuple[HistoryEntry, int]] = {}
         # Asked for already, by us or another, with the time until which that holds.
         self._carried: dict[str, int] = {}
-        self._next_ms: float = inf
-        self._stale = False
 
     def __contains__(self, message_id: str) -> bool:
         """Tell whether an id is queued or held."""
@@ -107,14 +104,6 @@ class RepairRequests:
     def has_waiting(self) -> bool:
         """Whether entries wait to be carried."""
         return len(self._entries) > len(self._carried)
-
-    @property
-    def next_ms(self) -> float:
-        """When the next entry expires, Unix ms; inf if none does."""
-        if self._stale:
-            self._stale = False
-            self._next_ms = min(self._ends_ms().values(), default=inf)
-        return self._next_ms
 
     def add(self, entry: HistoryEntry, t_req_ms: int) -> str | None:
         """Queue an entry; one that is in keeps its T_req. Returns an evicted id."""
@@ -194,6 +183,9 @@ class RepairRequests:
         self._carried[message_id] = until_ms
         self._stale = True
 
+    def _times_ms(self) -> Iterable[int]:
+        return self._ends_ms().values()
+
     def _ends_ms(self) -> dict[str, int]:
         """Return when each entry expires: none does where it is asked for once."""
         if self._profile.after_request is AfterRequest.ONCE:
@@ -205,24 +197,15 @@ class RepairRequests:
         }
 
 
-class RepairResponses:
+class RepairResponses(HasDeadline):
     """What others ask for and we shall answer: the incoming repair request buffer."""
 
-    __slots__ = ("_due_ms", "_next_ms", "_profile", "_stale")
+    __slots__ = ("_due_ms", "_profile")
 
     def __init__(self, profile: Profile) -> None:
+        super().__init__()
         self._profile = profile
         self._due_ms: dict[str, int] = {}
-        self._next_ms: float = inf
-        self._stale = False
-
-    @property
-    def next_ms(self) -> float:
-        """When the next answer is due, Unix ms; inf if none is."""
-        if self._stale:
-            self._stale = False
-            self._next_ms = min(self._due_ms.values(), default=inf)
-        return self._next_ms
 
     def __contains__(self, message_id: str) -> bool:
         """Tell whether an answer is queued."""
@@ -265,6 +248,9 @@ class RepairResponses:
         """Take over what `state` gave."""
         self._due_ms = state
         self._stale = True
+
+    def _times_ms(self) -> Iterable[int]:
+        return self._due_ms.values()
 
 
 def _bits_of(text: str, hashed_with: RepairHash) -> int:

@@ -34,7 +34,7 @@ from streaming.cli.output import wall_ms
 from streaming.cli.run import as_click_error, served, write_report
 from streaming.cli.settings import config_option, setting
 from streaming.cli.signals import end_requested
-from streaming.cli.simulate import read_scenario
+from streaming.cli.simulate import read_scenario, start_of
 from streaming.query import Job, JobFailed, JobSettings, running_job
 from streaming.session import SessionSettings, make_session
 from streaming.source import SourceSettings
@@ -165,8 +165,7 @@ def _simulated(name: str, seed: int | None) -> _Traffic:
     scenario = read_scenario(name)
     seed = 1 if seed is None else seed
     truth = Truth(scenario.name, seed)
-    # As `simulate` does: the same seed is then the same.
-    start_ms = (wall_ms() - scenario.total_ms) // 1000 * 1000
+    start_ms = start_of(scenario, 0.0, wall_ms())
     records = list(simulated_records(scenario, seed, start_ms, _PARTITIONS, truth))
     if not records:
         message = f"scenario {scenario.name} gives no records to play"

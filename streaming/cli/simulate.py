@@ -98,7 +98,7 @@ def command(
     except InvalidTopic as error:
         raise click.UsageError(str(error)) from error
     known = Truth(what.name, seed)
-    start_ms = _start_ms(what, speed, wall_ms())
+    start_ms = start_of(what, speed, wall_ms())
     records = simulated_records(what, seed, start_ms, partitions, known)
     takes = f"{what.total_ms / 1000 / speed:,.0f} s" if speed else "a while"
     click.echo(
@@ -145,8 +145,8 @@ def _told(records: Iterable[TopicRecord]) -> Iterator[TopicRecord]:
         yield record
 
 
-def _start_ms(scenario: Scenario, speed: float, now_ms: int) -> int:
-    """When the simulation is to begin, so that its end falls on that of the writing.
+def start_of(scenario: Scenario, speed: float, now_ms: int) -> int:
+    """When a simulation is to begin, Unix ms, to end when its writing does.
 
     Slower than life it begins now: a record may not lie in the future. At a whole
     second, as some Lamport timestamps count seconds: the same seed is then the same.
