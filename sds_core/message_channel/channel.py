@@ -36,10 +36,8 @@ from sds_core.message_channel.events import (
     IrretrievablyLost,
     Missing,
     Received,
-    RepairAnswered,
     RepairExpired,
     RepairRequested,
-    RepairRequestReceived,
     Sent,
     Step,
     SyncReceived,
@@ -53,17 +51,8 @@ from sds_core.message_channel.incoming import (
 from sds_core.message_channel.lamport import LamportTimestamp
 from sds_core.message_channel.local_log import LocalLog
 from sds_core.message_channel.outgoing import OutgoingBuffer
-from sds_core.message_channel.participants import Participants
 from sds_core.message_channel.profile import AfterRequest, Profile
-from sds_core.message_channel.repair import (
-    RepairRequests,
-    RepairResponses,
-    in_response_group,
-    request_offset_ms,
-    response_groups,
-    response_offset_ms,
-)
-from sds_core.message_channel.retained import RetainedMessages
+from sds_core.message_channel.repairer import Repairer
 from sds_core.message_channel.rolling_bloom import RollingBloom
 from sds_core.message_channel.sync import (
     AFTER_CONTENT_RECEIVED,
@@ -131,11 +120,8 @@ class MessageChannel:
         self._bloom = RollingBloom(profile)
         self._outgoing = OutgoingBuffer(profile)
         self._incoming = IncomingBuffer(profile)
-        self._requests = RepairRequests(profile)
-        self._responses = RepairResponses(profile)
-        self._retained = RetainedMessages(profile)
+        self._repairer = Repairer(participant_id, profile, now_ms)
         self._sync = SyncTimer(profile, random, now_ms)
-        self._participants = Participants(profile)
         self.next_deadline_ms = self._sync.next_ms
 
     # -- what the application does
@@ -173,7 +159,7 @@ class MessageChannel:
         events += self._outgoing.add(message_id, value, now_ms)
         self._log.add(lamport, HistoryEntry(message_id, b"", self.participant_id))
         self._bloom.add(message_id)
-        self._retain(message_id, value, self.participant_id, now_ms)
+        self._repairer.retain(message_id, value, self.participant_id, now_ms)
         self._put_off_sync(AFTER_CONTENT_SENT, now_ms)
         self._plan()
         return Step([Broadcast(Cause.CONTENT, message_id, value)], events)
@@ -248,7 +234,7 @@ class MessageChannel:
         if frame.dialect is not self.profile.dialect:
             return _ignored(IgnoredReason.FOREIGN_DIALECT, message_id, frame.dialect)
         # Whoever broadcasts a message answers for it, whatever else is wrong with it.
-        if frame.kind is _CONTENT and self._responses.remove(message_id):
+        if frame.kind is _CONTENT and self._repairer.responses.remove(message_id):
             self._plan()
         is_missing = message_id in self._incoming.missing
         # What we have said and forgotten, since we were restored, others give back.
@@ -286,9 +272,12 @@ class MessageChannel:
         broadcasts: list[Broadcast] = []
         events: list[Event] = []
         for due_ms, sweep in (
-            (min(self._incoming.next_ms, self._requests.next_ms), self.sweep_incoming),
+            (
+                min(self._incoming.next_ms, self._repairer.requests.next_ms),
+                self.sweep_incoming,
+            ),
             (self._outgoing.next_ms, self.sweep_outgoing),
-            (self._next_response_ms(), self.sweep_repairs),
+            (self._repairer.next_answer_ms(), self.sweep_repairs),
             (self._sync.next_ms, self.sync),
         ):
             if due_ms <= now_ms:
@@ -308,13 +297,13 @@ class MessageChannel:
         for message_id in self._incoming.overdue(now_ms):
             events += self._lose(message_id, now_ms)
         events += self._break(self._incoming.stuck(now_ms), now_ms)
-        for entry in self._requests.expired(now_ms):
+        for entry in self._repairer.requests.expired(now_ms):
             events.append(RepairExpired(entry.message_id))
             if (
                 self.profile.after_request is AfterRequest.ASK_AGAIN
                 and entry.message_id in self._incoming.missing
             ):
-                events += self._ask_for(entry, now_ms)
+                events += self._repairer.ask_for(entry, now_ms)
         self._plan()
         return Step((), events)
 
@@ -332,24 +321,22 @@ class MessageChannel:
 
         SDS-R guide, "Incoming Repair Request Buffer Sweep".
         """
-        broadcasts: list[Broadcast] = []
-        events: list[Event] = []
-        for message_id in self._responses.take_due(now_ms):
-            kept = self._retained.get(message_id, now_ms)
-            if kept is not None:
-                broadcasts.append(Broadcast(Cause.REPAIR, message_id, kept.value))
-                events.append(RepairAnswered(message_id))
+        step = self._repairer.answer(now_ms)
         self._plan()
-        return Step(broadcasts, events)
+        return step
 
     def sync(self, now_ms: int) -> Step:
         """Put what we know into a frame without content, if we know anything.
 
         It is in no buffer, log or filter (SDS, "Periodic Sync Message").
         """
-        self._sync.sent(now_ms, requests_wait=self._requests.has_waiting)
+        self._sync.sent(now_ms, requests_wait=self._repairer.requests.has_waiting)
         step = Step((), ())
-        if self._log.entries or self._incoming.waiting or self._requests.due(now_ms):
+        if (
+            self._log.entries
+            or self._incoming.waiting
+            or self._repairer.requests.due(now_ms)
+        ):
             lamport = self._lamport.next(now_ms)
             message_id = f"sync-{self._random.getrandbits(64):016x}"
             value, requested = self._frame(message_id, lamport, b"", now_ms)
@@ -415,11 +402,11 @@ class MessageChannel:
                 missing=list(self._incoming.missing.values()),
                 lost=list(self._incoming.lost),
                 look_ms=snapshot.time_or_none(self._incoming.look_ms),
-                requests=self._requests.state(),
-                responses=self._responses.state(),
-                retained=self._retained.state(),
+                requests=self._repairer.requests.state(),
+                responses=self._repairer.responses.state(),
+                retained=self._repairer.retained.state(),
                 next_sync_ms=self._sync.next_ms,
-                participants=self._participants.state(),
+                participants=self._repairer.participants.state(),
             )
         )
 
@@ -459,10 +446,10 @@ class MessageChannel:
             state.lost,
             inf if state.look_ms is None else state.look_ms,
         )
-        self._requests.restore(state.requests)
-        self._responses.restore(state.responses)
-        self._retained.restore(state.retained)
-        self._participants.restore(state.participants)
+        self._repairer.requests.restore(state.requests)
+        self._repairer.responses.restore(state.responses)
+        self._repairer.retained.restore(state.retained)
+        self._repairer.participants.restore(state.participants)
         self._plan()
         return self
 
@@ -510,14 +497,14 @@ class MessageChannel:
         sender_id = frame.sender_id
         is_own = sender_id == self.participant_id
         if not is_own:
-            self._participants.hear(sender_id, now_ms)
+            self._repairer.participants.hear(sender_id, now_ms)
         self._lamport.tick(frame.lamport or 0, now_ms)
         events: list[Event] = []
         is_content = frame.kind is _CONTENT
         if is_content:
             events.append(Received(message_id, sender_id))
             self._incoming.arrived(message_id)
-            self._requests.remove(message_id)
+            self._repairer.requests.remove(message_id)
             self._bloom.add(message_id)
             self._put_off_sync(AFTER_CONTENT_RECEIVED, now_ms)
         else:
@@ -526,7 +513,7 @@ class MessageChannel:
         if self._outgoing.messages and not is_own:
             events += self._outgoing.review(frame)
         if frame.repair_request and self.profile.repair and not is_own:
-            events += self._take_requests(frame, now_ms)
+            events += self._repairer.take_requests(frame, now_ms)
         unmet: set[str] = set()
         if unknown:
             unmet, news = self._unmet(unknown, message_id, now_ms)
@@ -564,7 +551,9 @@ class MessageChannel:
             if dependency not in incoming.missing:
                 incoming.missing[dependency] = MissingDependency(plain, now_ms)
                 events.append(Missing(*plain, named_by))
-            events += self._ask_for(plain, self._asked_from_ms(dependency, now_ms))
+            events += self._repairer.named(
+                plain, incoming.missing[dependency].since_ms, now_ms
+            )
         while len(incoming.missing) > self.profile.missing_limit:
             oldest = next(iter(incoming.missing))
             events.append(Evicted(Buffer.MISSING, oldest))
@@ -594,7 +583,7 @@ class MessageChannel:
         if message_id not in self._incoming.missing:
             return []
         entry = self._incoming.give_up(message_id)
-        self._requests.remove(message_id)
+        self._repairer.requests.remove(message_id)
         return [IrretrievablyLost(*entry), *self._meet([message_id], now_ms)]
 
     def _release(self, message_id: str, now_ms: int) -> list[Event]:
@@ -654,86 +643,9 @@ class MessageChannel:
         sender_id = frame.sender_id
         lamport = frame.lamport or 0
         self._log.add(lamport, HistoryEntry(message_id, hint, sender_id))
-        self._retain(message_id, value, sender_id, now_ms)
+        self._repairer.retain(message_id, value, sender_id, now_ms)
         self._lamport.value = max(self._lamport.value, lamport)
         return Delivered(message_id, sender_id, lamport, frame.content)
-
-    # -- SDS-R
-
-    def _asked_from_ms(self, message_id: str, now_ms: int) -> int:
-        """Return from when on T_req of a missing id counts at a naming of it.
-
-        Where requests are repeated, one that was evicted must not wait anew at each
-        naming, or a full buffer would never ask for anything.
-        """
-        if self.profile.after_request is AfterRequest.ASK_AGAIN:
-            since_ms = self._incoming.missing[message_id].since_ms
-            return max(since_ms, now_ms - self.profile.t_max_ms)
-        return now_ms
-
-    def _ask_for(self, entry: HistoryEntry, from_ms: int) -> Iterator[Event]:
-        """Queue a repair request; nobody answers one that names no sender."""
-        if not (self.profile.repair and entry.sender_id):
-            return
-        if entry.message_id in self._requests:
-            return
-        t_req_ms = from_ms + request_offset_ms(
-            self.participant_id, entry.message_id, self.profile
-        )
-        evicted = self._requests.add(entry, t_req_ms)
-        if evicted is not None:
-            yield Evicted(Buffer.REPAIR_REQUESTS, evicted)
-
-    def _take_requests(self, frame: Frame, now_ms: int) -> list[Event]:
-        """Queue the answers that fall to us (SDS-R guide, "When RECEIVING")."""
-        events: list[Event] = []
-        ours: list[str] = []
-        for entry in frame.repair_request:
-            message_id = entry.message_id
-            self._requests.asked_by_another(message_id, now_ms)
-            kept = self._retained.get(message_id, now_ms)
-            if (
-                not entry.sender_id
-                or kept is None
-                or message_id in self._responses
-                or not self._answers_for(message_id, kept.sender_id)
-            ):
-                continue
-            t_resp_ms = now_ms + response_offset_ms(
-                self.participant_id, kept.sender_id, message_id, self.profile
-            )
-            ours.append(message_id)
-            evicted = self._responses.add(message_id, t_resp_ms)
-            if evicted is not None:
-                events.append(Evicted(Buffer.REPAIR_RESPONSES, evicted))
-        return [RepairRequestReceived(tuple(ours), frame.sender_id), *events]
-
-    def _retain(
-        self, message_id: str, value: bytes, sender_id: str, now_ms: int
-    ) -> None:
-        """Keep a whole message if we may have to answer with it."""
-        if self.profile.repair and self._answers_for(message_id, sender_id):
-            self._retained.add(message_id, value, sender_id, now_ms)
-
-    def _answers_for(self, message_id: str, sender_id: str) -> bool:
-        """Tell whether we are in the response group of a message."""
-        groups = response_groups(1 + len(self._participants), self.profile)
-        return groups == 1 or in_response_group(
-            self.participant_id,
-            sender_id,
-            message_id,
-            groups,
-            self.profile.repair_hash,
-        )
-
-    def _next_response_ms(self) -> float:
-        """Return when an answer is due, at the end of its sweep period."""
-        due_ms = self._responses.next_ms
-        if due_ms == inf:
-            return inf
-        period_ms = self.profile.repair_sweep_ms
-        periods = -((self._started_ms - due_ms) // period_ms)
-        return self._started_ms + max(0, periods) * period_ms
 
     # -- frames
 
@@ -746,7 +658,7 @@ class MessageChannel:
             FrameTooLarge: the frame would be longer than the profile allows; then
                 nothing has changed.
         """
-        requested = self._requests.due(now_ms)
+        requested = self._repairer.requests.due(now_ms)
         frame = Frame.build(
             self.profile.dialect,
             message_id=message_id,
@@ -760,7 +672,7 @@ class MessageChannel:
         )
         value = self._encoded(frame)
         self._lamport.value = lamport
-        self._requests.carried(requested)
+        self._repairer.requests.carried(requested)
         return value, requested
 
     def _causal_history(self) -> list[HistoryEntry]:
@@ -807,7 +719,9 @@ class MessageChannel:
     # -- time
 
     def _put_off_sync(self, factor: float, now_ms: int) -> None:
-        self._sync.put_off(factor, now_ms, requests_wait=self._requests.has_waiting)
+        self._sync.put_off(
+            factor, now_ms, requests_wait=self._repairer.requests.has_waiting
+        )
 
     def _plan(self) -> None:
         self.next_deadline_ms = int(
@@ -815,8 +729,8 @@ class MessageChannel:
                 self._sync.next_ms,
                 self._outgoing.next_ms,
                 self._incoming.next_ms,
-                self._requests.next_ms,
-                self._next_response_ms(),
+                self._repairer.requests.next_ms,
+                self._repairer.next_answer_ms(),
             )
         )
 

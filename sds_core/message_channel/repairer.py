@@ -1,0 +1,155 @@
+"""SDS-R as one participant takes part in it: what it asks for, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+
+from sds_core.message_channel.events import (
+    Broadcast,
+    Buffer,
+    Cause,
+    Event,
+    Evicted,
+    RepairAnswered,
+    RepairRequestReceived,
+    Step,
+)
+from sds_core.message_channel.participants import Participants
+from sds_core.message_channel.profile import AfterRequest, Profile
+from sds_core.message_channel.repair import (
+    RepairRequests,
+    RepairResponses,
+    in_response_group,
+    request_offset_ms,
+    response_groups,
+    response_offset_ms,
+)
+from sds_core.message_channel.retained import RetainedMessages
+from sds_core.wire import Frame, HistoryEntry
+
+
+class Repairer:
+    """The participant's part in the repair of its channel.
+
+    Args:
+        participant_id: whose.
+        profile: its options.
+        started_ms: from when on answers are looked for once in a sweep period, Unix ms.
+
+    Attributes:
+        requests: what is missing and to be asked for.
+        responses: what others asked for and falls to us.
+        retained: whole messages to answer with.
+        participants: who else is there, for the response groups.
+    """
+
+    __slots__ = (
+        "_participant_id",
+        "_profile",
+        "_started_ms",
+        "participants",
+        "requests",
+        "responses",
+        "retained",
+    )
+
+    def __init__(self, participant_id: str, profile: Profile, started_ms: int) -> None:
+        self._participant_id = participant_id
+        self._profile = profile
+        self._started_ms = started_ms
+        self.requests = RepairRequests(profile)
+        self.responses = RepairResponses(profile)
+        self.retained = RetainedMessages(profile)
+        self.participants = Participants(profile)
+
+    def named(self, entry: HistoryEntry, since_ms: int, now_ms: int) -> Iterator[Event]:
+        """Queue a request for a missing message that a history names.
+
+        Where requests are repeated, T_req counts from when the message was first
+        missed: one that was evicted must not wait anew at each naming, or a full buffer
+        would never ask for anything.
+
+        Args:
+            entry: as the history names it.
+            since_ms: since when it is missing, Unix ms.
+            now_ms: Unix ms.
+        """
+        if self._profile.after_request is AfterRequest.ASK_AGAIN:
+            return self.ask_for(entry, max(since_ms, now_ms - self._profile.t_max_ms))
+        return self.ask_for(entry, now_ms)
+
+    def ask_for(self, entry: HistoryEntry, from_ms: int) -> Iterator[Event]:
+        """Queue a repair request; nobody answers one that names no sender."""
+        if not (self._profile.repair and entry.sender_id):
+            return
+        if entry.message_id in self.requests:
+            return
+        t_req_ms = from_ms + request_offset_ms(
+            self._participant_id, entry.message_id, self._profile
+        )
+        evicted = self.requests.add(entry, t_req_ms)
+        if evicted is not None:
+            yield Evicted(Buffer.REPAIR_REQUESTS, evicted)
+
+    def take_requests(self, frame: Frame, now_ms: int) -> list[Event]:
+        """Queue the answers that fall to us (SDS-R guide, "When RECEIVING")."""
+        events: list[Event] = []
+        ours: list[str] = []
+        for entry in frame.repair_request:
+            message_id = entry.message_id
+            self.requests.asked_by_another(message_id, now_ms)
+            kept = self.retained.get(message_id, now_ms)
+            if (
+                not entry.sender_id
+                or kept is None
+                or message_id in self.responses
+                or not self._answers_for(message_id, kept.sender_id)
+            ):
+                continue
+            t_resp_ms = now_ms + response_offset_ms(
+                self._participant_id, kept.sender_id, message_id, self._profile
+            )
+            ours.append(message_id)
+            evicted = self.responses.add(message_id, t_resp_ms)
+            if evicted is not None:
+                events.append(Evicted(Buffer.REPAIR_RESPONSES, evicted))
+        return [RepairRequestReceived(tuple(ours), frame.sender_id), *events]
+
+    def retain(
+        self, message_id: str, value: bytes, sender_id: str, now_ms: int
+    ) -> None:
+        """Keep a whole message if we may have to answer with it."""
+        if self._profile.repair and self._answers_for(message_id, sender_id):
+            self.retained.add(message_id, value, sender_id, now_ms)
+
+    def answer(self, now_ms: int) -> Step:
+        """Broadcast what is due, as far as it is still kept."""
+        broadcasts: list[Broadcast] = []
+        events: list[Event] = []
+        for message_id in self.responses.take_due(now_ms):
+            kept = self.retained.get(message_id, now_ms)
+            if kept is not None:
+                broadcasts.append(Broadcast(Cause.REPAIR, message_id, kept.value))
+                events.append(RepairAnswered(message_id))
+        return Step(broadcasts, events)
+
+    def next_answer_ms(self) -> float:
+        """Return when an answer is due, at the end of its sweep period; else inf."""
+        due_ms = self.responses.next_ms
+        if due_ms == inf:
+            return inf
+        period_ms = self._profile.repair_sweep_ms
+        periods = -((self._started_ms - due_ms) // period_ms)
+        return self._started_ms + max(0, periods) * period_ms
+
+    def _answers_for(self, message_id: str, sender_id: str) -> bool:
+        """Tell whether we are in the response group of a message."""
+        groups = response_groups(1 + len(self.participants), self._profile)
+        return groups == 1 or in_response_group(
+            self._participant_id,
+            sender_id,
+            message_id,
+            groups,
+            self._profile.repair_hash,
+        )
