@@ -165,6 +165,29 @@ CHANNEL_METRICS: tuple[Metric[ChannelTotals], ...] = (
         "Event time of the oldest message in flight.",
         lambda t: _seconds(t.oldest_in_flight_ms),
     ),
+    _many(
+        "sds_deliveries_total",
+        Kind.COUNTER,
+        "Pairs of a message and an active participant that ended, by outcome.",
+        ("outcome",),
+        lambda t: [
+            (("first_pass",), t.deliveries_first_pass),
+            (("recovered",), t.deliveries_recovered),
+            (("lost",), t.deliveries_lost),
+        ],
+    ),
+    _one(
+        "sds_delivery_losses_retracted_total",
+        Kind.COUNTER,
+        "Deliveries that were shown after they were counted as lost.",
+        lambda t: t.deliveries_retracted,
+    ),
+    _one(
+        "sds_delivery_recovery_seconds",
+        Kind.HISTOGRAM,
+        "Time from the first frame that lacked a message to the first that had it.",
+        lambda t: t.delivery_recovery,
+    ),
     _one(
         "sds_dependency_gaps_opened_total",
         Kind.COUNTER,
@@ -241,11 +264,84 @@ CHANNEL_METRICS: tuple[Metric[ChannelTotals], ...] = (
         lambda t: t.repair_response,
     ),
     _many(
+        "sds_repair_timing_total",
+        Kind.COUNTER,
+        "First requests and answers whose time could be checked by their hash.",
+        ("step", "conformant"),
+        lambda t: [
+            (("request", "true"), t.requests_timed - t.requests_early),
+            (("request", "false"), t.requests_early),
+            (("response", "true"), t.responses_timed - t.responses_unexplained),
+            (("response", "false"), t.responses_unexplained),
+        ],
+    ),
+    _many(
+        "sds_frame_bytes_total",
+        Kind.COUNTER,
+        "Bytes of frames by part, rebroadcasts included, replicas not.",
+        ("part",),
+        lambda t: [
+            (("content",), t.bytes_content),
+            (("history",), t.bytes_history),
+            (("bloom",), t.bytes_bloom),
+            (("repair",), t.bytes_repair),
+            (("other",), t.bytes_other),
+        ],
+    ),
+    _many(
+        "sds_repair_bytes_total",
+        Kind.COUNTER,
+        "Bytes of repair request fields, and of whole frames that respond to them.",
+        ("direction",),
+        lambda t: [
+            (("request",), t.bytes_repair),
+            (("response",), t.repair_bytes_response),
+        ],
+    ),
+    _one(
+        "sds_channel_participants",
+        Kind.GAUGE,
+        "Distinct senders of a first copy within the last 600 s.",
+        lambda t: t.participants_lately,
+    ),
+    _one(
+        "sds_bloom_false_positive_ratio",
+        Kind.GAUGE,
+        "False-positive rate of the fullest filter in use.",
+        lambda t: None if t.bloom_worst is None else t.bloom_worst.false_positive_ratio,
+    ),
+    _one(
+        "sds_bloom_ids",
+        Kind.GAUGE,
+        "Message ids in the fullest filter in use, estimated from its fill.",
+        lambda t: None if t.bloom_worst is None else t.bloom_worst.ids,
+    ),
+    _one(
+        "sds_bloom_one_percent_timestamp_seconds",
+        Kind.GAUGE,
+        "When the fullest filter passes a false-positive rate of 1 %, if it grows on.",
+        lambda t: (
+            None if t.bloom_worst is None else _seconds(t.bloom_worst.one_percent_ms)
+        ),
+    ),
+    _one(
+        "sds_epoch_messages_max",
+        Kind.GAUGE,
+        "Most messages of one participant in the last rate-limit epoch.",
+        lambda t: t.epoch_messages_max,
+    ),
+    _many(
         "sds_channel_verdict",
         Kind.GAUGE,
         "1 for the verdict that the channel has, 0 for the others.",
         ("verdict",),
         lambda t: [((v.value,), int(t.verdict is v)) for v in Verdict],
+    ),
+    _one(
+        "sds_verdict_since_timestamp_seconds",
+        Kind.GAUGE,
+        "Event time at which the channel's verdict began.",
+        lambda t: _seconds(t.verdict_since_ms),
     ),
     _one(
         "sds_message_id_collisions_total",

@@ -25,6 +25,13 @@ IDLE_PARTITION_MS = 30_000
 By wall time: in event time a topic that is filled faster than life, or by writers of
 which one lags, would have idle partitions whose records are only on their way."""
 
+LATE_MS = 3_600_000
+"""A window's records are looked for up to this far behind its end.
+
+The horizon: a record that came later would tell of nothing that is still looked for
+(model, 4). And brokers by default take no record stamped further ahead than this, so
+that one with a wrong clock does not hide the window's records behind it."""
+
 _FIRST_STRIDE_MS = 1_000
 _TRUSTED_STEP_MS = 10_000
 """Twice the time between heartbeats."""
@@ -75,6 +82,23 @@ class BatchLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """Record times [first_ms, last_ms], Unix ms; records of others are passed over.
+
+    Attributes:
+        first_ms: The earliest.
+        last_ms: The latest; T does not pass it.
+    """
+
+    first_ms: int
+    last_ms: int
+
+    def __contains__(self, timestamp_ms: int) -> bool:
+        """Whether a record time lies in the window."""
+        return self.first_ms <= timestamp_ms <= self.last_ms
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """Where a run that drains the topic ends: offsets seen at its start."""
 
@@ -92,6 +116,7 @@ class Admission:
         mean_bytes: Samples the size of the records to come.
         limits: Of one batch.
         skip_lost: Go on, and count, when records are gone before they were read.
+        window: Of record times, to drain no more than it; None for all there is.
     """
 
     topic: str
@@ -100,10 +125,25 @@ class Admission:
     mean_bytes: MeanBytes
     limits: BatchLimits = BatchLimits()
     skip_lost: bool = False
+    window: Window | None = None
 
     def target(self) -> Target:
-        """The end of what the topic holds now."""
-        return Target(self.offsets.latest(self.offsets.partitions()))
+        """The end of what the topic holds now, or of its part with the window."""
+        partitions = self.offsets.partitions()
+        ends = self.offsets.latest(partitions)
+        if self.window is not None:
+            behind = self.offsets.first_at_or_after(
+                partitions, self.window.last_ms + LATE_MS + 1
+            )
+            for partition, at in behind.items():
+                # The end of a transaction tells nothing of the records behind it.
+                if self.is_record(partition, at.offset):
+                    ends[partition] = min(ends[partition], at.offset)
+        return Target(ends)
+
+    def is_record(self, partition: int, offset: int) -> bool:
+        """Whether an offset holds a record, and not the end of a transaction."""
+        return bool(self.scan_times(partition, offset, offset + 1))
 
     def plan(
         self, start: Position, wall_ms: int, target: Target | None = None
@@ -223,6 +263,10 @@ class _Batch:
         self._starts = start.next_offsets()
         self._ends = dict(ends)
         self._wall_ms = wall_ms
+        # No record that counts is later.
+        self._last_ms = wall_ms + MAX_AHEAD_MS
+        if admission.window is not None:
+            self._last_ms = min(self._last_ms, admission.window.last_ms)
         self._scans: dict[int, _Scan] = {}
         self._holds_record: dict[tuple[int, int], bool] = {}
         self._unread: dict[int, int] = {}
@@ -245,8 +289,12 @@ class _Batch:
         rows = sum(self._unread.values())
         self._row_limit = self._rows_within_limits(self._unread)
         if drain and rows > self._row_limit:
+            if self._start.clock_ms >= self._last_ms:
+                # What is left moves no clock, in whatever order it is read.
+                ends = self._part_of(self._starts, self._ends)
+                return self._position(self._start.clock_ms, ends)
             # Not all can be read, so that T ends before the last record anyway.
-            return self._aligned(self._wall_ms + MAX_AHEAD_MS)
+            return self._aligned(self._last_ms)
         newest = self._newest(self._find_newest() if found is None else found)
         clock_ms = max(self._start.clock_ms, self._common_clock(newest, drain))
         if rows <= self._row_limit:
@@ -393,7 +441,8 @@ class _Batch:
     def _newest(self, found: Mapping[int, TimedOffset]) -> dict[int, int]:
         """Greatest record time of each partition up to its end, Unix ms.
 
-        Of a partition that had to be scanned, up to the end of the scan.
+        Of a partition that had to be scanned, up to the end of the scan. Behind a
+        window it does not matter where: T ends with the window.
         """
         newest = {}
         for partition, end in self._ends.items():
@@ -401,14 +450,14 @@ class _Batch:
             at = found.get(partition)
             if (
                 at is not None
-                and at.offset < end
+                and (at.offset < end or at.timestamp_ms > self._last_ms)
                 and not self._is_hiding(partition, at, known)
             ):
                 known = max(known, at.timestamp_ms)
             elif end > self._starts[partition]:
                 known = max(known, self._scan(partition).peak_ms)
             if known:
-                newest[partition] = known
+                newest[partition] = min(known, self._last_ms)
         return newest
 
     def _is_hiding(self, partition: int, at: TimedOffset, clock_ms: int) -> bool:
@@ -432,8 +481,7 @@ class _Batch:
     def _is_record(self, partition: int, offset: int) -> bool:
         key = (partition, offset)
         if key not in self._holds_record:
-            times = self._admission.scan_times(partition, offset, offset + 1)
-            self._holds_record[key] = bool(times)
+            self._holds_record[key] = self._admission.is_record(partition, offset)
         return self._holds_record[key]
 
     def _scan(self, partition: int) -> _Scan:

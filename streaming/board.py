@@ -37,12 +37,20 @@ class Board:
         """The newest figures."""
         return self._snapshot
 
-    def set_totals(self, packed: Mapping[str, bytes], labels: tuple[str, ...]) -> None:
+    def set_totals(
+        self,
+        packed: Mapping[str, bytes],
+        labels: tuple[str, ...],
+        tap_labels: tuple[str, ...],
+    ) -> None:
         """Set the totals of some views, by key; the others stay as they are.
+
+        A tap of which nothing is known, or nothing any more, is dropped.
 
         Args:
             packed: Totals as `blob.totals_part` gives them.
             labels: Channels that have a label, see `streaming.labels`.
+            tap_labels: Taps that have one.
         """
         fresh: dict[KeyKind, dict[str, Any]] = {kind: {} for kind in _TOTALS}
         for key, data in packed.items():
@@ -53,12 +61,14 @@ class Board:
             self._dead |= fresh[KeyKind.DEAD_LETTERS]
             channels = dict(old.channels) | fresh[KeyKind.CHANNEL]
             taps = dict(old.taps) | fresh[KeyKind.TAP]
+            taps = {name: tap for name, tap in taps.items() if tap.last_seen_ms}
             self._snapshot = replace(
                 old,
                 primed=True,
                 channels=MappingProxyType(channels),
                 labels=labels,
                 taps=MappingProxyType(taps),
+                tap_labels=tap_labels,
                 undecodable=MappingProxyType(_by_reason(self._dead)),
             )
 

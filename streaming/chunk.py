@@ -144,6 +144,7 @@ class Chunk:
             headers.observer,
             headers.seq,
             headers.waku_hash,
+            headers.waku_hash_bytes,
         )
         digester.add(frame, record.value or b"", arrival)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Mapping
-from contextlib import closing
 from pathlib import Path
 
 from sds_core.observer.acknowledgements import DefiniteAcknowledgement
+from streaming.database import Database
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS acknowledgements (
@@ -27,10 +26,7 @@ class DetailStore:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with self._connected() as connection, connection:
-            connection.execute(_SCHEMA)
+        self._database = Database(path, _SCHEMA)
 
     def put(self, found: Mapping[str, Iterable[DefiniteAcknowledgement]]) -> None:
         """Store acknowledgements by channel, durable when this returns."""
@@ -41,7 +37,7 @@ class DetailStore:
         ]
         if not rows:
             return
-        with self._connected() as connection, connection:
+        with self._database.transaction() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO acknowledgements VALUES (?, ?, ?, ?)", rows
             )
@@ -49,7 +45,7 @@ class DetailStore:
     def latencies(self) -> dict[str, list[tuple[str, int]]]:
         """Message ids and latencies in ms by channel, in order of t0."""
         found: dict[str, list[tuple[str, int]]] = {}
-        with self._connected() as connection:
+        with self._database.transaction() as connection:
             rows = connection.execute(
                 "SELECT channel, message_id, latency_ms FROM acknowledgements "
                 "ORDER BY channel, t0_ms, message_id"
@@ -57,7 +53,3 @@ class DetailStore:
             for channel, message_id, latency_ms in rows:
                 found.setdefault(channel, []).append((message_id, latency_ms))
         return found
-
-    def _connected(self) -> closing[sqlite3.Connection]:
-        # One connection a call: the sink's thread changes when the query restarts.
-        return closing(sqlite3.connect(self._path))

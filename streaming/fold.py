@@ -6,7 +6,7 @@ passed. State is ``(version, blob)``; its schema never changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -14,6 +14,7 @@ import pandas as pd
 from pyspark.sql.streaming.state import GroupState
 
 from sds_core.observer import blob
+from sds_core.observer.acknowledgements import DefiniteAcknowledgement
 from sds_core.observer.channel_view import ChannelView
 from sds_core.observer.dead_letter_view import DeadLetterDigest, DeadLetterView
 from sds_core.observer.digest import ChannelDigest
@@ -22,7 +23,7 @@ from sds_core.observer.tap_view import TapDigest, TapView
 from streaming.keys import KeyKind, split_key
 
 STATE_SCHEMA = "version int, blob binary"
-OUTPUT_SCHEMA = "key string, totals binary, details binary"
+OUTPUT_SCHEMA = "key string, totals binary, events binary"
 
 
 class View(Protocol):
@@ -30,8 +31,8 @@ class View(Protocol):
 
     totals: Any
 
-    def apply(self, digests: Iterable[Any], clock_ms: int) -> None:
-        """Take digests, then move the clock."""
+    def apply(self, digests: Iterable[Any], clock_ms: int) -> Sequence[Any]:
+        """Take digests, then move the clock; returns what leaves the job once."""
 
     def to_blob(self) -> bytes:
         """The whole view, totals first."""
@@ -39,9 +40,6 @@ class View(Protocol):
     @property
     def next_deadline_ms(self) -> int | None:
         """When to call although nothing arrives."""
-
-    def take_details(self) -> list[Any]:
-        """What leaves the job once beside the totals."""
 
 
 VIEWS: dict[KeyKind, tuple[type[Any], type[Any]]] = {
@@ -76,21 +74,26 @@ def make_fold(
         if state.hasTimedOut:
             # The watermark is a millisecond behind the T that moved it.
             clock_ms = state.getCurrentWatermarkMs() + 1
-        view.apply(
+        events = view.apply(
             [msgspec.msgpack.decode(data, type=digest_type) for data in packed],
             clock_ms,
         )
         data = view.to_blob()
-        state.update((blob.VERSION, data))
-        _set_timeout(view, state)
-        details = view.take_details()
-        if kind is KeyKind.CHANNEL and not with_details:
-            details = []
+        if isinstance(view, TapView) and view.is_forgotten:
+            # Its empty totals still leave, and take it off the board.
+            state.remove()
+        else:
+            state.update((blob.VERSION, data))
+            _set_timeout(view, state)
+        if not with_details:
+            events = [
+                one for one in events if not isinstance(one, DefiniteAcknowledgement)
+            ]
         yield pd.DataFrame(
             {
                 "key": [key[0]],
                 "totals": [blob.totals_part(data)],
-                "details": [msgspec.msgpack.encode(details)],
+                "events": [msgspec.msgpack.encode(events)],
             }
         )
 
@@ -125,5 +128,5 @@ def _set_timeout(view: View, state: GroupState) -> None:
     if deadline_ms is None:
         return
     # Spark fires when the watermark T - 1 has passed the timeout: with a timeout of
-    # D - 1 just when T > D. It takes none that is not after the watermark.
-    state.setTimeoutTimestamp(max(deadline_ms - 1, state.getCurrentWatermarkMs() + 1))
+    # D - 1 just when T > D. It takes none that is before the watermark.
+    state.setTimeoutTimestamp(max(deadline_ms - 1, state.getCurrentWatermarkMs()))

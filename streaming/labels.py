@@ -1,8 +1,8 @@
-"""Which channels have a metric label of their own.
+"""Which channels, and which taps, have a metric label of their own.
 
-A channel gets one when it is first seen, while the budget lasts, and keeps it for the
-life of the checkpoint; later channels stay in ``other``. So no exported counter ever
-falls.
+A name gets one when it is first seen, while the budget lasts, and keeps it for the
+life of the checkpoint; later names stay in ``other``. So none moves into or out of
+``other``, or changes places with another after a restart.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class LabelLedger:
 
     Args:
         path: The file.
-        budget: How many channels may have a label.
+        budget: How many names may have a label.
     """
 
     def __init__(self, path: Path, budget: int) -> None:
@@ -34,19 +34,19 @@ class LabelLedger:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Channels with a label, in the order in which they got it."""
+        """Names with a label, in the order in which they got it."""
         return tuple(self._labels)
 
-    def admit(self, channels: Iterable[str]) -> None:
-        """Give a label to each new channel while the budget lasts.
+    def admit(self, names: Iterable[str]) -> None:
+        """Give a label to each new name while the budget lasts.
 
-        None to an id longer than `LONGEST`: strangers choose them.
+        None to one longer than `LONGEST`: strangers choose them.
         """
         before = len(self._labels)
-        for channel in channels:
+        for name in names:
             if len(self._labels) >= self._budget:
                 break
-            if len(channel) <= LONGEST:
-                self._labels.setdefault(channel)
+            if len(name) <= LONGEST:
+                self._labels.setdefault(name)
         if len(self._labels) > before:
             write_atomically(self._path, json.dumps(list(self._labels)))

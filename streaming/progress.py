@@ -23,6 +23,8 @@ COMMIT_GROUP = "sds-monitor"
 class Progress:
     """Follows one query; called now and then by whoever waits for it.
 
+    Offsets are committed to the consumer group, if one is given.
+
     Attributes:
         position: Where the newest batch ended; None before the first.
         fired_ms: Every deadline before this event time has fired, Unix ms.
@@ -32,7 +34,7 @@ class Progress:
         self,
         board: Board,
         offsets: TopicOffsets,
-        group: str,
+        group: str | None,
         position: Position | None = None,
     ) -> None:
         self._board = board
@@ -97,7 +99,7 @@ class Progress:
             # Before the first record there is no clock to be behind.
             event_time_lag_seconds=lag_s if position.clock_ms else None,
         )
-        if here != self._committed:
+        if self._group is not None and here != self._committed:
             self._offsets.commit(self._group, here)
             self._committed = here
 

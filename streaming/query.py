@@ -25,11 +25,13 @@ from connectors.kafka.settings import (
     TopicMissing,
 )
 from sds_core.observer.blindness import judge_blindness
+from sds_core.observer.incidents import IncidentQuery
 from sds_core.observer.report import build_report
 from streaming.board import Board
 from streaming.details import DetailStore
 from streaming.files import write_atomically
 from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, make_fold
+from streaming.incidents import IncidentStore
 from streaming.labels import LabelLedger
 from streaming.prime import read_position, read_totals
 from streaming.progress import COMMIT_GROUP, Progress
@@ -38,6 +40,8 @@ from streaming.source import FORMAT, SdsFramesSource, SourceSettings
 
 QUERY_NAME = "sds-monitor"
 LABEL_BUDGET = 200
+TAP_LABEL_BUDGET = 50
+"""Taps that have a metric label of their own (observer model, section 8)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +56,8 @@ class JobSettings:
         until_caught_up: End when all that the topic holds at the start is read.
         report_detail: Keep every definite acknowledgement.
         label_budget: How many channels have a metric label of their own.
-        dead_letter_topic: Where undecodable records go.
-        group: Consumer group to which offsets are committed.
+        dead_letter_topic: Where undecodable records go; None to only count them.
+        group: Consumer group to which offsets are committed; None for no commits.
     """
 
     source: SourceSettings
@@ -62,8 +66,8 @@ class JobSettings:
     until_caught_up: bool = False
     report_detail: bool = False
     label_budget: int = LABEL_BUDGET
-    dead_letter_topic: str = DEAD_LETTER_TOPIC
-    group: str = COMMIT_GROUP
+    dead_letter_topic: str | None = DEAD_LETTER_TOPIC
+    group: str | None = COMMIT_GROUP
 
     @property
     def own_files(self) -> Path:
@@ -128,6 +132,7 @@ class Job:
         board: The newest figures.
         query: Spark's.
         progress: Of the query.
+        incidents: Every incident since the checkpoint was begun.
         details: Definite acknowledgements; None if the checkpoint keeps none.
     """
 
@@ -135,6 +140,7 @@ class Job:
     board: Board
     query: StreamingQuery
     progress: Progress
+    incidents: IncidentStore
     details: DetailStore | None = field(default=None)
 
     def wait(self, seconds: float) -> bool:
@@ -154,11 +160,12 @@ class Job:
 
     def report(self, generated_at_ms: int) -> dict[str, Any]:
         """The report as of now; see `build_report`."""
-        details = None
+        details = incidents = None
         if self.details is not None and self.settings.report_detail:
             details = self.details.latencies()
+            incidents = self.incidents.find(IncidentQuery())
         snapshot = judge_blindness(self.board.snapshot)
-        return build_report(snapshot, generated_at_ms, details)
+        return build_report(snapshot, generated_at_ms, details, incidents)
 
 
 @contextmanager
@@ -179,13 +186,18 @@ def running_job(spark: SparkSession, settings: JobSettings) -> Iterator[Job]:
         board = Board()
         board.set_job(restarts=begun.starts - 1, version=version("sds-monitor"))
         labels = LabelLedger(settings.own_files / "labels.json", settings.label_budget)
-        dead_letters = DeadLetterWriter(
-            settings.source.kafka, settings.source.client, settings.dead_letter_topic
-        )
+        tap_labels = LabelLedger(settings.own_files / "taps.json", TAP_LABEL_BUDGET)
+        source = settings.source
+        dead_letters = None
+        if settings.dead_letter_topic is not None:
+            dead_letters = DeadLetterWriter(
+                source.kafka, source.client, settings.dead_letter_topic
+            )
+        incidents = IncidentStore(settings.own_files / "incidents.sqlite")
         details = None
         if begun.report_detail:
             details = DetailStore(settings.own_files / "acknowledgements.sqlite")
-        sink = Sink(board, labels, dead_letters, details)
+        sink = Sink(board, labels, tap_labels, dead_letters, incidents, details)
         sink.show(read_totals(spark, settings.checkpoint))
         query = _start(spark, settings, sink, with_details=details is not None)
         progress = Progress(
@@ -193,10 +205,11 @@ def running_job(spark: SparkSession, settings: JobSettings) -> Iterator[Job]:
         )
         board.set_job(running=True)
         try:
-            yield Job(settings, board, query, progress, details)
+            yield Job(settings, board, query, progress, incidents, details)
         finally:
             query.stop()
-            dead_letters.close()
+            if dead_letters is not None:
+                dead_letters.close()
             board.set_job(running=False)
 
 

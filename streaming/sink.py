@@ -9,11 +9,21 @@ from pyspark.sql import DataFrame, Row
 
 from connectors.kafka.dead_letter import DeadLetterWriter
 from sds_core.observer.acknowledgements import DefiniteAcknowledgement
+from sds_core.observer.blindness import coincides_with_hole
+from sds_core.observer.channel_view import ChannelEvent
 from sds_core.observer.dead_letter_view import DeadLetter
+from sds_core.observer.incidents import Incident
+from sds_core.observer.settings import DEFAULTS
+from sds_core.observer.snapshot import Snapshot
 from streaming.board import Board
 from streaming.details import DetailStore
+from streaming.incidents import IncidentStore
 from streaming.keys import KeyKind, split_key
 from streaming.labels import LabelLedger
+
+_HOLES_SHOWN_MS = 60_000
+"""After so much event time a tap's totals show every hole that had begun: one in its
+numbers shows at the next record, or a silence does, and counts 15 s later."""
 
 
 class Sink:
@@ -22,7 +32,9 @@ class Sink:
     Args:
         board: Gets the totals.
         labels: Gets the channels.
-        dead_letters: Gets the undecodable records.
+        tap_labels: Gets the taps.
+        dead_letters: Gets the undecodable records; None where they only count.
+        incidents: Gets every incident.
         details: Gets definite acknowledgements; None without ``--report-detail``.
     """
 
@@ -30,12 +42,16 @@ class Sink:
         self,
         board: Board,
         labels: LabelLedger,
-        dead_letters: DeadLetterWriter,
+        tap_labels: LabelLedger,
+        dead_letters: DeadLetterWriter | None,
+        incidents: IncidentStore,
         details: DetailStore | None,
     ) -> None:
         self._board = board
         self._labels = labels
+        self._tap_labels = tap_labels
         self._dead_letters = dead_letters
+        self._incidents = incidents
         self._details = details
 
     def __call__(self, output: DataFrame, batch_id: int) -> None:
@@ -46,23 +62,59 @@ class Sink:
     def take(self, rows: Sequence[Row]) -> None:
         """Write what leaves once, then show the totals."""
         letters: list[DeadLetter] = []
+        incidents: dict[str, list[Incident]] = {}
         acknowledgements: dict[str, list[DefiniteAcknowledgement]] = {}
         for row in rows:
             kind, name = split_key(row.key)
             if kind is KeyKind.DEAD_LETTERS:
-                letters += msgspec.msgpack.decode(row.details, type=list[DeadLetter])
-            elif kind is KeyKind.CHANNEL and self._details is not None:
-                acknowledgements[name] = msgspec.msgpack.decode(
-                    row.details, type=list[DefiniteAcknowledgement]
-                )
-        if letters:
+                letters += msgspec.msgpack.decode(row.events, type=list[DeadLetter])
+            elif kind is KeyKind.CHANNEL:
+                told = incidents[name] = []
+                acknowledged = acknowledgements[name] = []
+                for event in msgspec.msgpack.decode(
+                    row.events, type=list[ChannelEvent]
+                ):
+                    if isinstance(event, Incident):
+                        told.append(event)
+                    else:
+                        acknowledged.append(event)
+        if letters and self._dead_letters is not None:
             self._dead_letters.write(letters)
+        self._incidents.put(incidents)
         if self._details is not None:
             self._details.put(acknowledgements)
+        before_ms = _clock_ms(self._board.snapshot)
         self.show({row.key: bytes(row.totals) for row in rows})
+        self._mark_incidents(before_ms - _HOLES_SHOWN_MS)
 
     def show(self, packed: dict[str, bytes]) -> None:
         """Put packed totals, by key, on the board."""
-        names = map(split_key, packed)
-        self._labels.admit(sorted(n for kind, n in names if kind is KeyKind.CHANNEL))
-        self._board.set_totals(packed, self._labels.labels)
+        for ledger, wanted in (
+            (self._labels, KeyKind.CHANNEL),
+            (self._tap_labels, KeyKind.TAP),
+        ):
+            names = map(split_key, packed)
+            ledger.admit(sorted(name for kind, name in names if kind is wanted))
+        self._board.set_totals(packed, self._labels.labels, self._tap_labels.labels)
+
+    def _mark_incidents(self, since_ms: int) -> None:
+        """Mark those that may be of the taps' making, by what is on the board now."""
+        snapshot = self._board.snapshot
+        clock_ms = _clock_ms(snapshot)
+
+        def coincides(channel: str, incident: Incident) -> bool:
+            totals = snapshot.channels.get(channel)
+            return totals is not None and coincides_with_hole(
+                totals.observers,
+                snapshot.taps,
+                incident.since_ms - DEFAULTS.tap_hole_ms,
+                incident.found_ms,
+                clock_ms,
+            )
+
+        self._incidents.mark(coincides, since_ms)
+
+
+def _clock_ms(snapshot: Snapshot) -> int:
+    """How far the channels have got, event time; the board's own clock comes later."""
+    return max((totals.clock_ms for totals in snapshot.channels.values()), default=0)

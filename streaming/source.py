@@ -23,8 +23,9 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 
 from connectors.kafka.consumer import Client, OffsetRange, fetch
 from connectors.kafka.offsets import TimedOffset, TopicOffsets
+from connectors.kafka.record import RawRecord, is_future
 from connectors.kafka.settings import KafkaSettings
-from streaming.admission import Admission, BatchLimits, Target
+from streaming.admission import Admission, BatchLimits, Target, Window
 from streaming.chunk import Chunk, DigestRow
 from streaming.keys import KeyKind, make_key
 from streaming.position import PartitionPosition, Position
@@ -55,6 +56,8 @@ class SourceSettings:
         start: ``earliest``, ``latest`` or a Unix time in ms, for a new checkpoint.
         tasks: How many workers read at once.
         skip_lost: Go on, and count, when records are gone before they were read.
+        window: Read only records of these times, instead of a start; for a job that
+            ends.
     """
 
     kafka: KafkaSettings
@@ -63,6 +66,7 @@ class SourceSettings:
     start: str | int = EARLIEST
     tasks: int = 2
     skip_lost: bool = False
+    window: Window | None = None
 
     def to_options(self) -> dict[str, str]:
         """Options of Spark's ``readStream``."""
@@ -146,7 +150,8 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         offsets = self._admission().offsets
         partitions = offsets.partitions()
         firsts = offsets.earliest(partitions)
-        start = self._settings.start
+        window = self._settings.window
+        start = self._settings.start if window is None else window.first_ms
         if start != EARLIEST:
             ends = offsets.latest(partitions)
             found = (
@@ -156,10 +161,12 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
             firsts = {p: found[p].offset if p in found else ends[p] for p in partitions}
         return Position(
+            # Nothing of a window lies before it.
+            clock_ms=0 if window is None else window.first_ms,
             partitions={
                 partition: PartitionPosition(first)
                 for partition, first in firsts.items()
-            }
+            },
         ).to_json()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
@@ -199,11 +206,25 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for records in fetch(settings.client, settings.kafka, ranges):
             for record in records:
                 chunk = chunks[record.partition]
+                if not self._is_wanted(record, chunk, task.admitted_ms):
+                    continue
                 chunk.add(record)
                 if chunk.is_full:
                     yield _record_batch(list(chunk.take_rows()), task.clock_ms)
         for chunk in chunks.values():
             yield _record_batch(list(chunk.take_rows()), task.clock_ms)
+
+    def _is_wanted(self, record: RawRecord, chunk: Chunk, admitted_ms: int) -> bool:
+        """Whether a record lies in the window, if there is one."""
+        window = self._settings.window
+        if window is None or record.timestamp_ms in window:
+            return True
+        if record.timestamp_ms > window.last_ms and not is_future(
+            record.timestamp_ms, admitted_ms
+        ):
+            # Those of the window behind it are late, wherever a batch was cut.
+            chunk.clock_ms = max(chunk.clock_ms, window.last_ms)
+        return False
 
     def commit(self, end: dict[str, Any]) -> None:
         """Offsets live in the checkpoint; `streaming.progress` tells Kafka."""
@@ -225,6 +246,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             mean_bytes=self._mean_bytes,
             limits=settings.limits,
             skip_lost=settings.skip_lost,
+            window=settings.window,
         )
 
     def _scan_times(self, partition: int, start: int, end: int) -> list[TimedOffset]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from binascii import unhexlify
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -47,12 +48,14 @@ class TapHeaders:
         observer: Tap id; empty if absent.
         seq: The tap's number; `NO_SEQ` if absent.
         waku_hash: Fingerprint of the Waku message hash; `NO_HASH` if absent.
+        waku_hash_bytes: The hash itself, 32 bytes; empty if absent.
         is_heartbeat: Whether the record only says that the tap lives.
     """
 
     observer: str = ""
     seq: int = NO_SEQ
     waku_hash: int = NO_HASH
+    waku_hash_bytes: bytes = b""
     is_heartbeat: bool = False
 
 
@@ -101,6 +104,8 @@ def read_headers(headers: Iterable[tuple[str, bytes | None]]) -> TapHeaders:
     waku_hash = values.get("waku-hash", b"")
     if "waku-hash" in values and not _WAKU_HASH.fullmatch(waku_hash or b""):
         raise BadHeader("waku-hash", waku_hash)
+    # Case does not make another hash.
+    waku_hash = (waku_hash or b"").lower()
     _one_of(values, "source", SOURCES)
     _one_of(values, "protocol", _PROTOCOLS)
     _one_of(values, "ephemeral", _FLAGS)
@@ -108,8 +113,8 @@ def read_headers(headers: Iterable[tuple[str, bytes | None]]) -> TapHeaders:
     return TapHeaders(
         observer=observer,
         seq=_number(values, "seq"),
-        # Case does not make another hash.
-        waku_hash=fingerprint(waku_hash.lower()) if waku_hash else NO_HASH,
+        waku_hash=fingerprint(waku_hash) if waku_hash else NO_HASH,
+        waku_hash_bytes=unhexlify(waku_hash[2:]),
         is_heartbeat=is_heartbeat,
     )
 

@@ -8,7 +8,7 @@ snapshot is gone, and all samples of a scrape belong to one moment.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, islice
+from itertools import accumulate
 from typing import TypeVar
 
 from prometheus_client.core import (
@@ -40,9 +40,6 @@ from sds_core.observer.totals import (
 OTHER = "other"
 """Label value of everything that has no label of its own."""
 
-LABELLED_OBSERVERS = 50
-"""Observers beyond these are `OTHER` (observer model, section 8)."""
-
 # The job's counters go on from the checkpoint: before it is read they would show 0
 # and then jump, which Prometheus takes for an increase.
 _BEFORE_PRIMING = tuple(
@@ -51,7 +48,9 @@ _BEFORE_PRIMING = tuple(
     if metric.name.startswith("sds_monitor_") and metric.kind is not Kind.COUNTER
 )
 
-_NOT_OF_OTHER = frozenset({"sds_channel_verdict"})
+_NOT_OF_OTHER = frozenset(
+    {"sds_channel_verdict", "sds_verdict_since_timestamp_seconds"}
+)
 """Metrics that mean nothing for several channels at once."""
 
 _BUCKET_NAMES = (*(str(bound_ms / 1000) for bound_ms in BUCKETS_MS), "+Inf")
@@ -86,42 +85,21 @@ class SnapshotCollector(Collector):
         for metric in CHANNEL_METRICS:
             sources = own if metric.name in _NOT_OF_OTHER else own + other
             yield _family(metric, ("channel",), sources)
-        yield from _families(TAP_METRICS, ("observer",), _taps(snapshot.taps))
+        yield from _families(TAP_METRICS, ("observer",), _taps(snapshot))
         yield from _families(SNAPSHOT_METRICS, (), [((), snapshot)])
 
 
 def _channels(
     snapshot: Snapshot,
 ) -> tuple[Labelled[ChannelTotals], Labelled[ChannelTotals]]:
-    """The channels with a label of their own, then the rest as one, if any.
-
-    A channel that is itself called "other" is merged into the rest: two series
-    with the same labels would make Prometheus refuse the whole scrape.
-    """
-    labelled = {
-        channel: snapshot.channels[channel]
-        for channel in snapshot.labels
-        if channel in snapshot.channels and channel != OTHER
-    }
-    own: Labelled[ChannelTotals] = [
-        ((channel,), totals) for channel, totals in labelled.items()
-    ]
-    rest = [
-        totals
-        for channel, totals in snapshot.channels.items()
-        if channel not in labelled
-    ]
+    """The channels with a label of their own, then the rest as one, if any."""
+    own, rest = _split(snapshot.channels, snapshot.labels)
     return own, [((OTHER,), sum_totals(rest))] if rest else []
 
 
-def _taps(taps: Mapping[str, TapTotals]) -> Labelled[TapTotals]:
-    """The first observers with a label each, then the rest as one, if any."""
-    named = [(observer, tap) for observer, tap in taps.items() if observer != OTHER]
-    labelled = dict(islice(named, LABELLED_OBSERVERS))
-    own: Labelled[TapTotals] = [
-        ((observer,), tap) for observer, tap in labelled.items()
-    ]
-    rest = [tap for observer, tap in taps.items() if observer not in labelled]
+def _taps(snapshot: Snapshot) -> Labelled[TapTotals]:
+    """The observers with a label of their own, then the rest as one, if any."""
+    own, rest = _split(snapshot.taps, snapshot.tap_labels)
     if not rest:
         return own
     merged = TapTotals(
@@ -130,6 +108,21 @@ def _taps(taps: Mapping[str, TapTotals]) -> Labelled[TapTotals]:
         missing_records=sum(tap.missing_records for tap in rest),
     )
     return [*own, ((OTHER,), merged)]
+
+
+def _split(
+    sources: Mapping[str, Source], labels: Iterable[str]
+) -> tuple[Labelled[Source], list[Source]]:
+    """The sources with a label of their own, in the labels' order, and the rest.
+
+    One that is itself called "other" belongs to the rest: two series with the same
+    labels would make Prometheus refuse the whole scrape.
+    """
+    labelled = {
+        name: sources[name] for name in labels if name in sources and name != OTHER
+    }
+    own: Labelled[Source] = [((name,), source) for name, source in labelled.items()]
+    return own, [source for name, source in sources.items() if name not in labelled]
 
 
 def _families(

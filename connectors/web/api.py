@@ -1,4 +1,4 @@
-"""The JSON API: every figure of the snapshot, in the words of the report.
+"""The JSON API: every figure and every incident, in the words of the report.
 
 A channel is the object that the report has for it, and its `id`. Times are Unix
 milliseconds, durations milliseconds where the name says so.
@@ -7,9 +7,10 @@ milliseconds, durations milliseconds where the name says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -21,8 +22,19 @@ from connectors.web.status import (
     snapshot_text,
     summarise,
 )
+from sds_core.observer.incidents import (
+    ChannelIncident,
+    IncidentKind,
+    IncidentQuery,
+    incident_object,
+)
 from sds_core.observer.report import channel_report
 from sds_core.observer.snapshot import JobFigures, Snapshot
+
+SHOWN_INCIDENTS = 1_000
+"""In one answer, unless more are asked for."""
+
+FindIncidents = Callable[[IncidentQuery], Sequence[ChannelIncident]]
 
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
@@ -42,11 +54,14 @@ class _AnyText(Convertor[str]):
 register_url_convertor("anytext", _AnyText())
 
 
-def routes(current: Callable[[], Snapshot]) -> list[BaseRoute]:
+def routes(
+    current: Callable[[], Snapshot], find_incidents: FindIncidents
+) -> list[BaseRoute]:
     """The routes of the API.
 
     Args:
         current: Gives the snapshot to answer from.
+        find_incidents: Gives incidents, found last first.
     """
 
     async def channels(request: Request) -> Response:
@@ -55,16 +70,12 @@ def routes(current: Callable[[], Snapshot]) -> list[BaseRoute]:
         Query parameters: `limit`, how many channels at most; `text=true`, with the
         words of the status page beside the figures.
         """
-        limit = request.query_params.get("limit")
-        if limit is not None and not re.fullmatch("[0-9]{1,9}", limit):
-            return _error(400, "limit must be a whole number, 0 or more")
-        return _json(
-            fleet_object(
-                current(),
-                limit=None if limit is None else int(limit),
-                text=request.query_params.get("text") == "true",
-            )
-        )
+        try:
+            limit = _number(request.query_params, "limit")
+        except _WrongParameter as error:
+            return _error(400, str(error))
+        text = request.query_params.get("text") == "true"
+        return _json(fleet_object(current(), limit=limit, text=text))
 
     async def channel(request: Request) -> Response:
         """One channel by its percent-encoded id."""
@@ -74,7 +85,31 @@ def routes(current: Callable[[], Snapshot]) -> list[BaseRoute]:
             return _error(404, "no channel has this id", id=wanted)
         return _json({"id": wanted} | channel_report(totals))
 
+    # Not async, and so called in a thread: it reads a file.
+    def incidents(request: Request) -> Response:
+        """Incidents, found last first.
+
+        Query parameters: `channel`, its id; `kind`; `since`, Unix ms, for those found
+        then or later and those that still stand; `standing=true`, for those alone
+        that do; `limit`, how many at most.
+        """
+        try:
+            query = _incident_query(request.query_params)
+            asked = _number(request.query_params, "limit")
+        except _WrongParameter as error:
+            return _error(400, str(error))
+        limit = SHOWN_INCIDENTS if asked is None else asked
+        # One more than is shown tells whether there are more.
+        found = find_incidents(msgspec.structs.replace(query, limit=limit + 1))
+        return _json(
+            {
+                "incidents": [incident_object(one) for one in found[:limit]],
+                "more": len(found) > limit,
+            }
+        )
+
     return [
+        Route("/api/v1/incidents", incidents),
         Route("/api/v1/channels", channels),
         Route("/api/v1/channels/{id:anytext}", channel),
     ]
@@ -130,6 +165,39 @@ def _job_object(job: JobFigures) -> dict[str, Any]:
         "state_bytes": job.state_bytes,
         "restarts": job.restarts,
     }
+
+
+class _WrongParameter(ValueError):
+    """A query parameter makes no sense; the message says what would."""
+
+
+def _number(given: Mapping[str, str], name: str) -> int | None:
+    text = given.get(name)
+    if text is None:
+        return None
+    # As many digits as an integer of 64 bits has room for.
+    if not re.fullmatch("[0-9]{1,18}", text):
+        message = f"{name} must be a whole number, 0 or more"
+        raise _WrongParameter(message)
+    return int(text)
+
+
+def _one_of(given: Mapping[str, str], name: str, allowed: Sequence[str]) -> str | None:
+    text = given.get(name)
+    if text is not None and text not in allowed:
+        message = f"{name} must be one of {', '.join(allowed)}"
+        raise _WrongParameter(message)
+    return text
+
+
+def _incident_query(given: Mapping[str, str]) -> IncidentQuery:
+    kind = _one_of(given, "kind", list(IncidentKind))
+    return IncidentQuery(
+        channel=given.get("channel"),
+        kind=None if kind is None else IncidentKind(kind),
+        since_ms=_number(given, "since"),
+        standing=_one_of(given, "standing", ["true", "false"]) == "true",
+    )
 
 
 def _json(content: dict[str, Any], status: int = 200) -> JSONResponse:

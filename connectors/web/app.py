@@ -28,20 +28,24 @@ class _Metrics:
 
 
 def create_app(
-    current: Callable[[], Snapshot], registry: CollectorRegistry
+    current: Callable[[], Snapshot],
+    find_incidents: api.FindIncidents,
+    registry: CollectorRegistry,
 ) -> Starlette:
     """The application with `/metrics`, the status page, the API and the probes.
 
     Args:
         current: Gives the newest snapshot; called once per request, from the thread
             of the server.
+        find_incidents: Gives the incidents that a request asks for, found last first;
+            called from threads of the server's own.
         registry: What `/metrics` exports, as Prometheus text or OpenMetrics by the
             request's Accept header.
     """
     return Starlette(
         routes=[
             Route("/metrics", _Metrics(registry), methods=["GET"]),
-            *api.routes(current),
+            *api.routes(current, find_incidents),
             *health.routes(current),
             *page.routes(current),
         ]

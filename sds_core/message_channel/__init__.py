@@ -46,8 +46,8 @@ from sds_core.message_channel.profile import (
     LamportRule,
     LogOrder,
     Profile,
-    RepairHash,
 )
+from sds_core.repair_timing import RepairHash
 
 __all__ = [
     "Acknowledged",

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from sds_core.repair_timing import RepairHash
 from sds_core.wire import DEFAULT_PARAMETERS, BloomParameters, Dialect
 
 
@@ -37,17 +38,6 @@ class LogOrder(StrEnum):
 
     LAMPORT = "lamport"
     ARRIVAL = "arrival"
-
-
-class RepairHash(StrEnum):
-    """The hash behind T_req, T_resp and response groups (SDS-R guide).
-
-    SHA256: first 8 bytes, most significant first (the guide, js-waku).
-    FARM: FarmHash64 as Nim hashes strings, without its sign (nim-sds).
-    """
-
-    SHA256 = "sha256"
-    FARM = "farm"
 
 
 class AfterRequest(StrEnum):

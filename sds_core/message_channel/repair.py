@@ -7,58 +7,38 @@ nim-sds sds/sds_utils.nim.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from hashlib import sha256
 
-import farmhash
-
+from sds_core import repair_timing
 from sds_core.message_channel.deadline import HasDeadline
 from sds_core.message_channel.profile import (
     AfterRequest,
     Eviction,
     Profile,
-    RepairHash,
 )
+from sds_core.repair_timing import RepairHash, hash_of
 from sds_core.wire import HistoryEntry
 
 _PARTICIPANTS_PER_GROUP = 128
 
 
-def hash_of(text: str, hashed_with: RepairHash) -> int:
-    """Return the hash of a text, in [0, 2**64) (SDS-R guide, "Hash Function")."""
-    bits = _bits_of(text, hashed_with)
-    return bits if hashed_with is RepairHash.SHA256 else _without_sign(bits)
-
-
-def distance_between(one_id: str, other_id: str, hashed_with: RepairHash) -> int:
-    """Return how far apart two participants are, in [0, 2**64); 0 if they are one.
-
-    Their hashes are XORed (SDS-R guide, "Calculate T_resp"); nim-sds drops the sign of
-    the result, not that of the hashes.
-    """
-    distance = _bits_of(one_id, hashed_with) ^ _bits_of(other_id, hashed_with)
-    return distance if hashed_with is RepairHash.SHA256 else _without_sign(distance)
-
-
 def request_offset_ms(participant_id: str, message_id: str, profile: Profile) -> int:
-    """Return T_req from now, in [T_min, T_max) ms (SDS-R guide, "Calculate T_req").
-
-    Participant and message are hashed one behind the other, as both libraries do.
-    """
-    hashed = hash_of(participant_id + message_id, profile.repair_hash)
-    return hashed % (profile.t_max_ms - profile.t_min_ms) + profile.t_min_ms
+    """Return T_req from now, in [T_min, T_max) ms, by a participant's profile."""
+    return repair_timing.request_offset_ms(
+        participant_id,
+        message_id,
+        profile.t_min_ms,
+        profile.t_max_ms,
+        profile.repair_hash,
+    )
 
 
 def response_offset_ms(
     participant_id: str, sender_id: str, message_id: str, profile: Profile
 ) -> int:
-    """Return T_resp from now, in [0, T_max) ms (SDS-R guide, "Calculate T_resp").
-
-    0 for the message's own sender.
-    """
-    hashed_with = profile.repair_hash
-    distance = distance_between(participant_id, sender_id, hashed_with)
-    # nim-sds reduces both factors first, which changes nothing.
-    return distance * hash_of(message_id, hashed_with) % profile.t_max_ms
+    """Return T_resp from now, in [0, T_max) ms, by a participant's profile."""
+    return repair_timing.response_offset_ms(
+        participant_id, sender_id, message_id, profile.t_max_ms, profile.repair_hash
+    )
 
 
 def response_groups(participants: int, profile: Profile) -> int:
@@ -251,19 +231,6 @@ class RepairResponses(HasDeadline):
 
     def _times_ms(self) -> Iterable[int]:
         return self._due_ms.values()
-
-
-def _bits_of(text: str, hashed_with: RepairHash) -> int:
-    """Return the 64 bits that a hash gives."""
-    if hashed_with is RepairHash.SHA256:
-        return int.from_bytes(sha256(text.encode()).digest()[:8], "big")
-    hashed: int = farmhash.Fingerprint64(text.encode())
-    return hashed
-
-
-def _without_sign(bits: int) -> int:
-    """Read 64 bits as a signed integer, and drop the sign."""
-    return abs(bits - (1 << 64) if bits >> 63 else bits)
 
 
 def _evicted(due_ms: dict[str, int], profile: Profile) -> str:

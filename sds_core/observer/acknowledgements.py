@@ -5,52 +5,16 @@ from __future__ import annotations
 import msgspec
 
 from sds_core.observer.deadlines import Deadlines, Due
+from sds_core.observer.deliveries import Deliveries
 from sds_core.observer.digest import Filter, SeenFrame
+from sds_core.observer.incidents import Incident, IncidentKind, Incidents
+from sds_core.observer.messages import Message
 from sds_core.observer.participants import UNKNOWN, Participants
 from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.totals import ChannelTotals
-from sds_core.wire import Dialect
 
 
-class Message(msgspec.Struct, array_like=True):
-    """One content message, from its first copy on.
-
-    Attributes:
-        t0_ms: Event time of the first copy.
-        seen_ms: The channel's clock then; deadlines run from it.
-        kept_ms: The channel's clock when it was last seen or named.
-        sender: Participant index, or `UNKNOWN`.
-        lamport: Lamport timestamp, in its dialect's unit.
-        dialect: Of the first copy.
-        witnesses_needed: Distinct participants that a probable
-            acknowledgement takes.
-        definite, probable: Whether it has that acknowledgement.
-        overdue: Whether its deadline has passed.
-        in_time: Whether either acknowledgement came by the deadline.
-        opportunity: Whether another participant could have acknowledged it.
-        witnesses: Participants whose filter held it.
-        witness_rate: Product of those filters' false-positive rates.
-        message_id: The id, for as long as filters are searched for it.
-    """
-
-    t0_ms: int
-    seen_ms: int
-    kept_ms: int
-    sender: int
-    lamport: int
-    dialect: Dialect
-    witnesses_needed: int
-    definite: bool = False
-    probable: bool = False
-    overdue: bool = False
-    in_time: bool = False
-    opportunity: bool = False
-    witnesses: list[int] = []
-    witness_rate: float = 1.0
-    message_id: str = ""
-
-
-class DefiniteAcknowledgement(msgspec.Struct, array_like=True):
+class DefiniteAcknowledgement(msgspec.Struct, array_like=True, tag=True):
     """One definite acknowledgement, as detail for the report."""
 
     message_id: str
@@ -67,16 +31,20 @@ class Acknowledgements:
         totals: ChannelTotals,
         deadlines: Deadlines,
         participants: Participants,
+        deliveries: Deliveries,
+        incidents: Incidents,
         messages: dict[int, Message],
     ) -> None:
         self._settings = settings
         self._totals = totals
         self._deadlines = deadlines
         self._participants = participants
+        self._deliveries = deliveries
+        self._incidents = incidents
         self._messages = messages
         self._unacknowledged: dict[int, Message] = {}
         self._without_opportunity: dict[int, Message] = {}
-        self.details: list[DefiniteAcknowledgement] = []
+        self._definite: list[DefiniteAcknowledgement] = []
         for key, message in messages.items():
             self._follow(key, message)
 
@@ -94,7 +62,10 @@ class Acknowledgements:
         others = self._participants.active_others(
             sender, frame.time_ms, enough=self._settings.probable_witnesses
         )
+        key = frame.named.fingerprint
         message = Message(
+            key=key,
+            order=self._totals.messages,
             t0_ms=frame.time_ms,
             seen_ms=clock_ms,
             kept_ms=clock_ms,
@@ -103,15 +74,16 @@ class Acknowledgements:
             dialect=frame.dialect,
             witnesses_needed=max(1, others),
             message_id=frame.named.message_id,
+            waku_hash=frame.waku_hash_bytes,
         )
-        key = frame.named.fingerprint
         self._messages[key] = message
         self._totals.messages += 1
         self._totals.in_flight += 1
         self._follow(key, message)
+        self._deliveries.first_copy(message)
         return message
 
-    def mentioned(self, key: int, message: Message, by: int, time_ms: int) -> None:
+    def mentioned(self, message: Message, by: int, time_ms: int, clock_ms: int) -> None:
         """A participant's causal history names the message."""
         if message.definite or UNKNOWN in (by, message.sender) or by == message.sender:
             return
@@ -119,10 +91,10 @@ class Acknowledgements:
         latency_ms = max(0, time_ms - message.t0_ms)
         self._totals.acknowledged_definite += 1
         self._totals.definite_latency.observe(latency_ms)
-        self.details.append(
+        self._definite.append(
             DefiniteAcknowledgement(message.message_id, message.t0_ms, latency_ms)
         )
-        self._acknowledged(key, message)
+        self._acknowledged(message, clock_ms)
 
     def first_copy_by(self, frame: SeenFrame, by: int) -> None:
         """A first copy is an opportunity for messages of others before it."""
@@ -154,7 +126,7 @@ class Acknowledgements:
                 and by not in message.witnesses
                 and filter_.contains(message.message_id)
             ):
-                self._witnessed(key, message, by, filter_, time_ms)
+                self._witnessed(message, by, filter_, time_ms, clock_ms)
         for key in given_up:
             del self._unacknowledged[key]
 
@@ -179,13 +151,20 @@ class Acknowledgements:
         self._totals.in_flight -= 1
         if message.opportunity:
             self._totals.unacknowledged += 1
+            self._tell(message, ended_ms=None)
         else:
             self._totals.unwitnessed += 1
         return message.opportunity
 
+    def take_definite(self) -> list[DefiniteAcknowledgement]:
+        """Definite acknowledgements since the last call."""
+        taken, self._definite = self._definite, []
+        return taken
+
     def forget(self, key: int) -> None:
         """Forget a message; one still in flight ends as unwitnessed, no fault."""
         message = self._messages.pop(key)
+        self._deliveries.forget(message)
         if not (message.overdue or message.in_time):
             self._totals.in_flight -= 1
             self._totals.unwitnessed += 1
@@ -214,7 +193,7 @@ class Acknowledgements:
         return message.seen_ms + self._settings.ack_deadline_ms
 
     def _witnessed(
-        self, key: int, message: Message, by: int, filter_: Filter, time_ms: int
+        self, message: Message, by: int, filter_: Filter, time_ms: int, clock_ms: int
     ) -> None:
         message.witnesses.append(by)
         message.witness_rate *= filter_.false_positive_rate()
@@ -227,15 +206,32 @@ class Acknowledgements:
         latency_ms = max(0, time_ms - message.t0_ms)
         self._totals.acknowledged_probable += 1
         self._totals.probable_latency.observe(latency_ms)
-        self._acknowledged(key, message)
+        self._acknowledged(message, clock_ms)
 
-    def _acknowledged(self, key: int, message: Message) -> None:
-        self._unacknowledged.pop(key, None)
-        self._without_opportunity.pop(key, None)
+    def _acknowledged(self, message: Message, clock_ms: int) -> None:
+        self._unacknowledged.pop(message.key, None)
+        self._without_opportunity.pop(message.key, None)
         if message.definite:
-            message.message_id = ""
             message.witnesses = []
-        if not (message.overdue or message.in_time):
+        if message.is_unacknowledged:
+            if not (message.definite and message.probable):
+                self._tell(message, ended_ms=clock_ms)
+        elif not (message.overdue or message.in_time):
             message.in_time = True
             self._totals.acknowledged_in_time += 1
             self._totals.in_flight -= 1
+
+    def _tell(self, message: Message, ended_ms: int | None) -> None:
+        """Tell the incident of an unacknowledged message."""
+        self._incidents.tell(
+            Incident(
+                IncidentKind.UNACKNOWLEDGED,
+                message.message_id,
+                self._participants.name(message.sender),
+                since_ms=message.t0_ms,
+                found_ms=self._deadline_of(message),
+                ended_ms=ended_ms,
+                lacking=self._deliveries.lacking(message),
+                waku_hash=message.waku_hash,
+            )
+        )

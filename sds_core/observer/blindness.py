@@ -5,9 +5,10 @@ Joined outside the channels' views: a channel's figures never depend on a tap's 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import NamedTuple
 
 import msgspec
 
@@ -26,6 +27,8 @@ def judge_blindness(
 ) -> Snapshot:
     """The snapshot, with the verdict BLIND where no tap sees the channel whole.
 
+    A verdict that follows blindness begins at its end, where that is still known.
+
     Args:
         snapshot: Figures with the verdicts of the views.
         wall_ms: Wall time now, for a topic that fell silent as a whole; None to
@@ -38,39 +41,114 @@ def judge_blindness(
         and wall_ms - snapshot.clock_ms > SILENT_MS
         and not snapshot.job.records_behind
     )
-    channels = {}
-    for name, totals in snapshot.channels.items():
-        reason = ""
-        if totals.verdict is not Verdict.WARMING_UP:
-            if _all_have_holes(totals, snapshot.taps, snapshot.clock_ms, settings):
-                reason = "tap_hole"
-            elif silent:
-                reason = "no_records"
-        channels[name] = _blinded(totals, reason) if reason else totals
+    channels = {
+        name: _judged(totals, snapshot, silent, settings)
+        for name, totals in snapshot.channels.items()
+    }
     return replace(snapshot, channels=MappingProxyType(channels))
 
 
-def has_hole(
-    tap: TapTotals, clock_ms: int, settings: ObserverSettings = DEFAULTS
+def coincides_with_hole(
+    observers: Iterable[str],
+    taps: Mapping[str, TapTotals],
+    from_ms: int,
+    to_ms: int,
+    clock_ms: int,
+    settings: ObserverSettings = DEFAULTS,
 ) -> bool:
-    """Whether a tap is silent now, or missed something within the window."""
-    if clock_ms - tap.last_seen_ms > settings.tap_hole_ms:
-        return True
-    return (
-        tap.last_hole_ms is not None
-        and clock_ms - tap.last_hole_ms <= settings.verdict_window_ms
+    """Whether every tap of a channel may have missed something in a span of time.
+
+    Args:
+        observers: Taps that showed the channel; those not in `taps` say nothing.
+        taps: Totals by observer.
+        from_ms: Begin of the span, event time, Unix ms.
+        to_ms: Its end, inclusive.
+        clock_ms: Event time now: a tap that is silent has a hole up to it.
+        settings: Of the observer model.
+
+    Returns:
+        False if nothing is known of any of the taps.
+    """
+    found = [taps[name] for name in observers if name in taps]
+    return bool(found) and all(
+        any(
+            first_ms <= to_ms and last_ms >= from_ms
+            for first_ms, last_ms in _holes(tap, clock_ms, settings)
+        )
+        for tap in found
     )
 
 
-def _all_have_holes(
-    totals: ChannelTotals,
-    taps: Mapping[str, TapTotals],
-    clock_ms: int,
-    settings: ObserverSettings,
-) -> bool:
-    found = [taps[name] for name in totals.observers if name in taps]
-    return bool(found) and all(has_hole(tap, clock_ms, settings) for tap in found)
+class _Span(NamedTuple):
+    """Event time from and up to two moments, both inclusive, Unix ms."""
+
+    from_ms: int
+    to_ms: int
 
 
-def _blinded(totals: ChannelTotals, reason: str) -> ChannelTotals:
-    return msgspec.structs.replace(totals, verdict=Verdict.BLIND, verdict_reason=reason)
+def _judged(
+    totals: ChannelTotals, snapshot: Snapshot, silent: bool, settings: ObserverSettings
+) -> ChannelTotals:
+    if totals.verdict is Verdict.WARMING_UP:
+        return totals
+    taps = [snapshot.taps[name] for name in totals.observers if name in snapshot.taps]
+    blind = _all_troubled(taps, snapshot.clock_ms, settings)
+    if blind is not None and blind.to_ms >= snapshot.clock_ms:
+        # A tap may have been troubled before the channel had a verdict.
+        warm_ms = (totals.first_event_ms or 0) + settings.warm_up_ms
+        return _blinded(totals, "tap_hole", max(blind.from_ms, warm_ms))
+    if silent:
+        return _blinded(totals, "no_records", snapshot.clock_ms + SILENT_MS)
+    if blind is None or totals.verdict_since_ms is None:
+        return totals
+    since_ms = max(totals.verdict_since_ms, blind.to_ms + 1)
+    return msgspec.structs.replace(totals, verdict_since_ms=since_ms)
+
+
+def _all_troubled(
+    taps: Iterable[TapTotals], clock_ms: int, settings: ObserverSettings
+) -> _Span | None:
+    """When last all taps were in trouble at once; None if never, as far as known."""
+    spans = []
+    for tap in taps:
+        span = _troubled(tap, clock_ms, settings)
+        if span is None:
+            return None
+        spans.append(span)
+    if not spans:
+        return None
+    from_ms = max(span.from_ms for span in spans)
+    to_ms = min(span.to_ms for span in spans)
+    return _Span(from_ms, to_ms) if from_ms <= to_ms else None
+
+
+def _troubled(
+    tap: TapTotals, clock_ms: int, settings: ObserverSettings
+) -> _Span | None:
+    """When last a tap always had a hole within the window; None if it had none."""
+    span = None
+    if tap.last_hole_ms is not None:
+        # Release 0.1 did not keep since when.
+        since_ms = tap.hole_since_ms or tap.last_hole_ms
+        span = _Span(since_ms, tap.last_hole_ms + settings.verdict_window_ms)
+    silent_ms = tap.last_seen_ms + settings.tap_hole_ms
+    if clock_ms <= silent_ms:
+        return span
+    if span is None or span.to_ms < silent_ms:
+        return _Span(silent_ms, clock_ms)
+    return span._replace(to_ms=clock_ms)
+
+
+def _holes(
+    tap: TapTotals, clock_ms: int, settings: ObserverSettings
+) -> list[tuple[int, int]]:
+    """Spans in which a tap may have missed something, its silence now included."""
+    if clock_ms - tap.last_seen_ms <= settings.tap_hole_ms:
+        return tap.holes
+    return [*tap.holes, (tap.last_seen_ms, clock_ms)]
+
+
+def _blinded(totals: ChannelTotals, reason: str, since_ms: int) -> ChannelTotals:
+    return msgspec.structs.replace(
+        totals, verdict=Verdict.BLIND, verdict_reason=reason, verdict_since_ms=since_ms
+    )

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-VERSION = 1
+VERSION = 2
 """Written by this release; every version from 1 on can be read."""
 
 LENGTH_BYTES = 4
@@ -43,10 +43,8 @@ def pack(totals: Any, state: Any) -> bytes:
     return len(head).to_bytes(LENGTH_BYTES, "big") + head + _ENCODER.encode(state)
 
 
-def unpack(
-    version: int, data: bytes, totals: type[Totals], state: type[State]
-) -> tuple[Totals, State]:
-    """The totals and the state of a blob.
+def split(version: int, data: bytes) -> tuple[bytes, memoryview]:
+    """The packed totals and the packed state of a blob.
 
     Raises:
         UnknownBlobVersion: A newer release made it.
@@ -54,7 +52,18 @@ def unpack(
     if version > VERSION:
         raise UnknownBlobVersion(version)
     head = totals_part(data)
-    rest = memoryview(data)[LENGTH_BYTES + len(head) :]
+    return head, memoryview(data)[LENGTH_BYTES + len(head) :]
+
+
+def unpack(
+    version: int, data: bytes, totals: type[Totals], state: type[State]
+) -> tuple[Totals, State]:
+    """The totals and the state of a blob whose state is the same in every version.
+
+    Raises:
+        UnknownBlobVersion: A newer release made it.
+    """
+    head, rest = split(version, data)
     return unpack_totals(head, totals), msgspec.msgpack.decode(rest, type=state)
 
 

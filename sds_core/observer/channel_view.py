@@ -12,21 +12,27 @@ from collections.abc import Iterable
 
 import msgspec
 
-from sds_core.observer import blob
+from sds_core.observer import blob, version_1
 from sds_core.observer.acknowledgements import (
     Acknowledgements,
     DefiniteAcknowledgement,
-    Message,
 )
-from sds_core.observer.copies import Copies, CopiesState, Copy
+from sds_core.observer.capacity import Capacity
+from sds_core.observer.channel_state import ChannelState
+from sds_core.observer.copies import Copies, Copy
 from sds_core.observer.deadlines import Deadlines, Due
-from sds_core.observer.digest import ChannelDigest, SeenFrame, frames_of
-from sds_core.observer.gaps import Gap, Gaps, GapState
-from sds_core.observer.participants import Participant, Participants
-from sds_core.observer.repairs import Repairs, Request
+from sds_core.observer.deliveries import Deliveries
+from sds_core.observer.digest import ChannelDigest, Named, SeenFrame, frames_of
+from sds_core.observer.filters import Filters
+from sds_core.observer.gaps import Gaps, GapState
+from sds_core.observer.incidents import Incident, Incidents
+from sds_core.observer.messages import PackedMessages
+from sds_core.observer.participants import Participants
+from sds_core.observer.repairs import Repairs
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
+from sds_core.observer.timing import RepairTiming
 from sds_core.observer.totals import ChannelTotals
-from sds_core.observer.verdict import Health, HealthState
+from sds_core.observer.verdict import Health
 from sds_core.wire import Dialect, FrameKind
 
 _SWEEP_MS = 60_000
@@ -41,25 +47,12 @@ _COUNTED = {
 """Keys of `ChannelTotals.frames`."""
 
 
-class ChannelState(msgspec.Struct, array_like=True):
-    """All that the view keeps, beside its totals, between two batches.
-
-    Fields are only ever added, at the end and with a default.
-    """
-
-    clock_ms: int = 0
-    swept_ms: int = 0
-    highest_lamports: dict[Dialect, int] = {}
-    participants: list[Participant] = []
-    copies: CopiesState = msgspec.field(default_factory=CopiesState)
-    messages: dict[int, Message] = {}
-    gaps: dict[int, Gap] = {}
-    requests: dict[int, Request] = {}
-    health: HealthState = msgspec.field(default_factory=HealthState)
+ChannelEvent = DefiniteAcknowledgement | Incident
+"""What leaves a channel's view once."""
 
 
 class ChannelView:
-    """Acknowledgements, missing dependencies and repair of one channel.
+    """Acknowledgement, delivery, missing dependencies and repair of one channel.
 
     Attributes:
         totals: The figures, absolute.
@@ -76,20 +69,42 @@ class ChannelView:
         self._state = state = state or ChannelState()
         # Nothing that copies and repairs remember is older.
         self._oldest_ms = 0
+        self._messages = messages = state.messages.unpacked()
         self._deadlines = deadlines = Deadlines()
-        self._participants = Participants(settings, state.participants)
-        self._health = Health(settings, state.health)
+        self._incidents = incidents = Incidents()
+        self._participants = participants = Participants(settings, state.participants)
+        self._health = health = Health(settings, state.health)
         self._copies = Copies(settings, totals, state.copies)
         self._repairs = Repairs(settings, totals, deadlines, state.requests)
+        self._timing = RepairTiming(settings, totals)
+        self._filters = filters = Filters(settings, state.filters)
+        self._capacity = Capacity(settings, totals, participants, filters, state.epoch)
+        self._deliveries = Deliveries(
+            settings,
+            totals,
+            participants,
+            filters,
+            health,
+            incidents,
+            messages.values(),
+            state.deliveries,
+        )
         self._acknowledgements = Acknowledgements(
-            settings, totals, deadlines, self._participants, state.messages
+            settings,
+            totals,
+            deadlines,
+            participants,
+            self._deliveries,
+            incidents,
+            messages,
         )
         self._gaps = Gaps(
             settings,
             totals,
             deadlines,
-            self._participants,
+            participants,
             self._repairs,
+            incidents,
             state.gaps,
         )
 
@@ -102,20 +117,44 @@ class ChannelView:
         Raises:
             UnknownBlobVersion: A newer sds-monitor made it.
         """
-        totals, state = blob.unpack(version, data, ChannelTotals, ChannelState)
-        return cls(settings, totals, state)
+        head, rest = blob.split(version, data)
+        totals = blob.unpack_totals(head, ChannelTotals)
+        if version == 1:
+            return cls(settings, totals, version_1.channel_state(rest, totals))
+        return cls(settings, totals, msgspec.msgpack.decode(rest, type=ChannelState))
 
     def to_blob(self) -> bytes:
         """The whole view, totals first, in version `blob.VERSION`."""
-        self._state.copies = self._copies.state()
+        state = self._state
+        state.copies = self._copies.state()
+        state.deliveries = self._deliveries.state()
+        state.messages = PackedMessages.of(self._messages, self._with_ids())
         return blob.pack(self.totals, self._state)
 
-    def apply(self, digests: Iterable[ChannelDigest], clock_ms: int) -> None:
+    def _with_ids(self) -> set[int]:
+        """Orders of the messages whose ids a later frame may still need."""
+        of_use = self._deliveries.ids_of_use()
+        of_use.update(m.order for m in self._messages.values() if not m.definite)
+        clock_ms = self._state.clock_ms
+        return {
+            message.order
+            for message in self._messages.values()
+            if message.order in of_use
+            and self._acknowledgements.is_recent(message, clock_ms)
+        }
+
+    def apply(
+        self, digests: Iterable[ChannelDigest], clock_ms: int
+    ) -> list[ChannelEvent]:
         """Take the next frames, then move the clock to the admission time.
 
         Args:
             digests: Frames in any order of digests; all before the clock.
             clock_ms: Admission time T, Unix ms.
+
+        Returns:
+            What leaves the view once: definite acknowledgements, and each incident
+            that began or changed, as it is now.
         """
         frames = [frames_of(digest) for digest in digests]
         for frame in heapq.merge(*frames, key=lambda f: f.order):
@@ -123,19 +162,15 @@ class ChannelView:
             self._take(frame)
         self._advance(clock_ms)
         self._summarise()
-
-    def take_details(self) -> list[DefiniteAcknowledgement]:
-        """Definite acknowledgements since the last call."""
-        details, self._acknowledgements.details = self._acknowledgements.details, []
-        return details
+        return [*self._acknowledgements.take_definite(), *self._incidents.take()]
 
     @property
     def next_deadline_ms(self) -> int | None:
         """When the view must be called although nothing arrives; None if never."""
         pending = (
             self._deadlines.next_ms,
-            self._health.warm_up_end_ms(),
-            self._health.next_change_ms(),
+            self._health.next_change_ms,
+            self._capacity.next_change_ms(self._state.clock_ms),
         )
         return min(
             (ms for ms in pending if ms is not None and ms >= self._state.clock_ms),
@@ -145,10 +180,17 @@ class ChannelView:
     def _advance(self, clock_ms: int) -> None:
         """Move the clock forward, firing each deadline that it passes."""
         clock_ms = max(clock_ms, self._state.clock_ms)
-        for deadline_ms, due, key in self._deadlines.passed(clock_ms):
-            self._fire(deadline_ms, due, key)
+        while (moment_ms := self._next_moment_ms()) < clock_ms:
+            for deadline_ms, due, key in self._deadlines.passed(moment_ms + 1):
+                self._fire(deadline_ms, due, key)
+            self._health.judge(moment_ms + 1, self.totals.gaps_open)
         self._state.clock_ms = clock_ms
         self._forget(clock_ms)
+
+    def _next_moment_ms(self) -> int:
+        """When the next deadline is or something leaves the verdict's window."""
+        deadline_ms, edge_ms = self._deadlines.next_ms, self._health.edge_ms
+        return edge_ms if deadline_ms is None else min(deadline_ms, edge_ms)
 
     def _fire(self, deadline_ms: int, due: Due, key: int) -> None:
         if due is Due.ACKNOWLEDGEMENT:
@@ -171,27 +213,44 @@ class ChannelView:
         self._note_time(frame)
         if copy is Copy.REPLICA:
             self.totals.replicas += 1
-            return
+        else:
+            self._broadcast(frame, clock_ms)
+        self._health.judge(clock_ms, self.totals.gaps_open)
+
+    def _broadcast(self, frame: SeenFrame, clock_ms: int) -> None:
+        """A frame that is no copy."""
         self._count(frame)
         if self._is_forgotten(frame):
             return
         by = self._participants.index(frame.sender)
-        if self._arrives(frame):
-            if self._participants.spoke(by, frame.time_ms):
-                self.totals.participants += 1
-            if frame.kind is not FrameKind.EPHEMERAL:
-                self._acknowledgements.first_copy_by(frame, by)
+        is_first_copy = self._arrives(frame)
+        if is_first_copy:
+            self._first_copy_by(frame, by, clock_ms)
         self._read_history(frame, by)
         if frame.filter is not None:
             self._acknowledgements.search_filter(
                 frame.filter, by, frame.time_ms, clock_ms
             )
-            self._gaps.search_filter(frame.filter, by)
+            self._gaps.search_filter(frame, frame.filter, by, is_first_copy)
         for named, held in frame.requests:
-            self._repairs.requested(
-                named.fingerprint, held, frame.dialect, frame.time_ms, clock_ms
-            )
+            if self._repairs.requested(
+                named.fingerprint, by, held, frame.dialect, frame.time_ms, clock_ms
+            ):
+                self._time_request(frame, named, by)
         self._evict()
+
+    def _first_copy_by(self, frame: SeenFrame, by: int, clock_ms: int) -> None:
+        """A participant says something of its own for the first time."""
+        is_newest = self._filters.first_copy_by(frame, by)
+        if is_newest and frame.filter is not None:
+            rate = frame.filter.false_positive_rate()
+            self._health.filter(by, frame.time_ms, rate)
+        self._deliveries.first_copy_by(frame, by, clock_ms, is_newest)
+        if self._participants.spoke(by, frame.time_ms):
+            self.totals.participants += 1
+        self._capacity.first_copy_by(by, clock_ms)
+        if frame.kind is not FrameKind.EPHEMERAL:
+            self._acknowledgements.first_copy_by(frame, by)
 
     def _note_time(self, frame: SeenFrame) -> None:
         self._health.record(self._state.clock_ms)
@@ -204,6 +263,7 @@ class ChannelView:
     def _count(self, frame: SeenFrame) -> None:
         counted = _COUNTED[frame.kind, frame.dialect]
         self.totals.frames[counted] = self.totals.frames.get(counted, 0) + 1
+        self._capacity.frame(frame)
         clock_ms = self._state.clock_ms
         if frame.kind is FrameKind.CONTENT:
             self._health.content(clock_ms)
@@ -230,7 +290,7 @@ class ChannelView:
             self.totals.rebroadcasts_repair += 1
         else:
             self.totals.rebroadcasts_retry += 1
-        self._repairs.responded(key, frame.time_ms, clock_ms)
+        self._responds(frame)
         return False
 
     def _is_forgotten(self, frame: SeenFrame) -> bool:
@@ -245,13 +305,44 @@ class ChannelView:
     def _first_copy(self, frame: SeenFrame) -> None:
         key, clock_ms = frame.named.fingerprint, self._state.clock_ms
         message = self._acknowledgements.first_copy(frame, clock_ms)
-        gap = self._gaps.arrived(key, frame.time_ms, clock_ms)
-        self._repairs.responded(key, frame.time_ms, clock_ms)
+        gap = self._gaps.arrived(frame, clock_ms)
+        self._responds(frame)
         if gap is not None:
+            message.was_named_before = True
             if gap.state is GapState.LOST:
                 self._health.retracted(key)
             for by, time_ms in gap.mentions:
-                self._acknowledgements.mentioned(key, message, by, time_ms)
+                self._acknowledgements.mentioned(message, by, time_ms, clock_ms)
+
+    def _responds(self, frame: SeenFrame) -> None:
+        """A content message is broadcast: a response if somebody asks for it."""
+        key, clock_ms = frame.named.fingerprint, self._state.clock_ms
+        if not self._repairs.responded(key, frame.time_ms, clock_ms):
+            return
+        self._capacity.response(frame)
+        if frame.dialect is Dialect.SPEC and frame.sender:
+            self._timing.responded(
+                frame.sender,
+                frame.named.message_id,
+                self._repairs.requests_ms(key),
+                self._participants.names(),
+                frame.time_ms,
+            )
+
+    def _time_request(self, frame: SeenFrame, named: Named, by: int) -> None:
+        """A participant asks for an id for the first time."""
+        message = self._acknowledgements.get(named.fingerprint)
+        if message is None:
+            known_ms = self._gaps.named_by_other_ms(named.fingerprint, by)
+        elif message.was_named_before or message.sender == by:
+            # Nobody can tell any more when the requester could first know of it.
+            known_ms = None
+        else:
+            known_ms = message.t0_ms
+        if known_ms is not None and frame.dialect is Dialect.SPEC:
+            self._timing.requested(
+                frame.sender, named.message_id, known_ms, frame.time_ms
+            )
 
     def _read_history(self, frame: SeenFrame, by: int) -> None:
         clock_ms = self._state.clock_ms
@@ -266,12 +357,14 @@ class ChannelView:
                 if message.lamport > highest.get(message.dialect, 0):
                     after_start = True
                 if self._acknowledgements.is_recent(message, clock_ms):
-                    self._acknowledgements.mentioned(key, message, by, frame.time_ms)
+                    self._acknowledgements.mentioned(
+                        message, by, frame.time_ms, clock_ms
+                    )
             elif key != frame.named.fingerprint:
                 gap = self._gaps.named(named, by, frame.time_ms, clock_ms)
                 if gap.state is GapState.NOTED and not warm_up:
                     if after_start:
-                        self._gaps.opens(named, gap, frame.time_ms, clock_ms)
+                        self._gaps.opens(named, gap, frame, clock_ms)
                     else:
                         gap.state = GapState.BEFORE_START
 
@@ -296,8 +389,8 @@ class ChannelView:
         Right after the frame that pushed them out, which no cut parts from it.
         """
         state, limit = self._state, self._settings.remembered
-        while len(state.messages) > limit:
-            self._acknowledgements.forget(next(iter(state.messages)))
+        while len(self._messages) > limit:
+            self._acknowledgements.forget(next(iter(self._messages)))
             self.totals.remembered_evicted += 1
         while len(state.gaps) > limit:
             self._gaps.forget(next(iter(state.gaps)))
@@ -308,16 +401,19 @@ class ChannelView:
         state = self._state
         state.swept_ms = sweep_ms
         edge_ms = sweep_ms - self._settings.horizon_ms
-        for key in [k for k, m in state.messages.items() if m.kept_ms < edge_ms]:
+        for key in [k for k, m in self._messages.items() if m.kept_ms < edge_ms]:
             self._acknowledgements.forget(key)
         for key in [k for k, gap in state.gaps.items() if gap.kept_ms < edge_ms]:
             self._gaps.forget(key)
+        self._filters.forget_before(edge_ms)
+        self._deliveries.forget_silent_since(edge_ms - self._settings.horizon_ms)
 
     def _summarise(self) -> None:
         totals, clock_ms = self.totals, self._state.clock_ms
         totals.clock_ms = clock_ms
         totals.observers = self._copies.observers()
         totals.oldest_in_flight_ms = self._acknowledgements.oldest_in_flight_ms()
-        totals.verdict, totals.verdict_reason = self._health.judge(
-            clock_ms, totals.gaps_open
-        )
+        health = self._state.health
+        totals.verdict, totals.verdict_reason = health.verdict, health.reason
+        totals.verdict_since_ms = health.since_ms
+        self._capacity.summarise(clock_ms)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from itertools import islice
 
 import msgspec
 
+from sds_core.observer.columns import pack_ints, unpack_ints
 from sds_core.observer.digest import NO_HASH, NO_SEQ, SeenFrame
 from sds_core.observer.memory import Memory, Remembered
 from sds_core.observer.settings import ObserverSettings
@@ -21,7 +23,7 @@ class Copy(enum.Enum):
     DUPLICATE = enum.auto()
 
 
-class Broadcast(msgspec.Struct, array_like=True):
+class Broadcast(msgspec.Struct):
     """The latest broadcast of one byte string.
 
     Attributes:
@@ -35,12 +37,53 @@ class Broadcast(msgspec.Struct, array_like=True):
     has_hash: bool
 
 
+class PackedBroadcasts(msgspec.Struct, array_like=True):
+    """Broadcasts in order of age, as columns (see `pack_ints`), each of shape (n,).
+
+    Attributes:
+        contents: Fingerprints of the byte strings.
+        times: Unix ms.
+        delays: From that time to the clock, ms.
+        with_hash: 1 where any copy carried a Waku hash.
+    """
+
+    contents: bytes = b""
+    times: bytes = b""
+    delays: bytes = b""
+    with_hash: bytes = b""
+
+    @classmethod
+    def of(cls, broadcasts: Mapping[int, Broadcast]) -> PackedBroadcasts:
+        """Pack broadcasts by content."""
+        every = broadcasts.values()
+        return cls(
+            pack_ints(list(broadcasts), signed=True),
+            pack_ints([one.time_ms for one in every], signed=True),
+            pack_ints([one.clock_ms - one.time_ms for one in every]),
+            pack_ints([int(one.has_hash) for one in every]),
+        )
+
+    def unpacked(self) -> dict[int, Broadcast]:
+        """The broadcasts by content."""
+        columns = zip(
+            unpack_ints(self.contents, signed=True),
+            unpack_ints(self.times, signed=True),
+            unpack_ints(self.delays),
+            unpack_ints(self.with_hash),
+            strict=True,
+        )
+        return {
+            content: Broadcast(time_ms, time_ms + delay_ms, bool(with_hash))
+            for content, time_ms, delay_ms, with_hash in columns
+        }
+
+
 class CopiesState(msgspec.Struct, array_like=True):
     """Packed form of `Copies`."""
 
     numbers: dict[str, Remembered] = {}
     hashes: Remembered = msgspec.field(default_factory=Remembered)
-    broadcasts: dict[int, Broadcast] = {}
+    broadcasts: PackedBroadcasts = msgspec.field(default_factory=PackedBroadcasts)
     observers: dict[str, int] = {}
 
 
@@ -60,7 +103,7 @@ class Copies:
             for observer, packed in state.numbers.items()
         }
         self._hashes = Memory(settings.remembered, state.hashes)
-        self._broadcasts = state.broadcasts
+        self._broadcasts = state.broadcasts.unpacked()
         # When each tap last showed the channel: the channel's clock then.
         self._observers = state.observers
 
@@ -111,7 +154,7 @@ class Copies:
         return CopiesState(
             {observer: numbers.packed() for observer, numbers in self._numbers.items()},
             self._hashes.packed(),
-            self._broadcasts,
+            PackedBroadcasts.of(self._broadcasts),
             self._observers,
         )
 

@@ -30,7 +30,7 @@ class DeadLetterState(msgspec.Struct, array_like=True):
 
 
 class DeadLetterView:
-    """Counts undecodable records, and passes them on once.
+    """Counts undecodable records, and passes them on.
 
     Attributes:
         totals: The figures, absolute.
@@ -46,7 +46,6 @@ class DeadLetterView:
     ) -> None:
         self.totals = totals or DeadLetterTotals()
         self._state = state or DeadLetterState()
-        self._letters: list[DeadLetter] = []
 
     @classmethod
     def from_blob(
@@ -60,15 +59,16 @@ class DeadLetterView:
         """The whole view in version `blob.VERSION`."""
         return blob.pack(self.totals, self._state)
 
-    def apply(self, digests: Iterable[DeadLetterDigest], clock_ms: int) -> None:
-        """Count the next undecodable records; no clock moves them."""
-        counts = self.totals.by_reason
-        for digest in digests:
-            for letter in digest.letters:
-                counts[letter.reason] = counts.get(letter.reason, 0) + 1
-                self._letters.append(letter)
+    def apply(
+        self, digests: Iterable[DeadLetterDigest], clock_ms: int
+    ) -> list[DeadLetter]:
+        """Count the next undecodable records; no clock moves them.
 
-    def take_details(self) -> list[DeadLetter]:
-        """Undecodable records since the last call."""
-        letters, self._letters = self._letters, []
+        Returns:
+            The records, which leave the view once.
+        """
+        letters = [letter for digest in digests for letter in digest.letters]
+        counts = self.totals.by_reason
+        for letter in letters:
+            counts[letter.reason] = counts.get(letter.reason, 0) + 1
         return letters

@@ -3,8 +3,7 @@
 Whole frames are dear to move between processes: mostly repeated history and an
 18 kB bloom filter each. A `ChannelDigest` keeps what the view needs as packed
 columns: each id once per chunk, and each filter as the bytes that differ from the
-filter before it. Nothing is lost that the observer model uses; content, retrieval
-hints and unknown fields are.
+filter before XX
 """
 
 from __future__ import annotations
@@ -23,9 +22,11 @@ from sds_core.wire import (
     Dialect,
     Frame,
     FrameKind,
+    PartSizes,
     count_set_bits,
     false_positive_rate,
     filter_bits,
+    part_sizes,
     probes,
 )
 
@@ -34,6 +35,9 @@ _probes = lru_cache(maxsize=16_384)(probes)
 
 NO_SEQ = -1
 NO_HASH = 0
+
+LONGEST_HINT = 1_024
+"""Bytes of a retrieval hint; js-waku's has 32. A longer one is left out, not cut."""
 
 _KINDS = tuple(FrameKind)
 _DIALECTS = tuple(Dialect)
@@ -62,6 +66,7 @@ class Arrival(NamedTuple):
         observer: Tap id; empty if the record names none.
         seq: The tap's number; `NO_SEQ` if the record has none.
         waku_hash: Fingerprint of the Waku message hash; `NO_HASH` if none.
+        waku_hash_bytes: The hash itself, 32 bytes; empty if none.
     """
 
     offset: int
@@ -70,6 +75,7 @@ class Arrival(NamedTuple):
     observer: str = ""
     seq: int = NO_SEQ
     waku_hash: int = NO_HASH
+    waku_hash_bytes: bytes = b""
 
 
 class ChannelDigest(msgspec.Struct, array_like=True):
@@ -89,7 +95,8 @@ class ChannelDigest(msgspec.Struct, array_like=True):
         history_ends, request_ends: Ends of each frame's slice, shape (n,).
         history, requests: Index into `names`, shapes (h,) and (r,).
         request_held: 1 where the requester's own filter holds the id, (r,).
-        names: Message ids, each once for every sender it is named with, shape (d,).
+        names: Message ids, each once for every sender and retrieval hint that it is
+            named with, shape (d,).
         name_senders: That sender, index into `sender_names`, shape (d,).
         sender_names: Participant ids; the first is the empty, unknown one.
         observer_names: Tap ids.
@@ -99,6 +106,10 @@ class ChannelDigest(msgspec.Struct, array_like=True):
         bits_set: Ones in each frame's filter, shape (n,).
         change_ends: Ends of each frame's slice of `positions`, shape (n,).
         positions, changes: Byte positions that differ and their new bytes.
+        sizes: Bytes of each frame by part, ``uint32``, shape (n, 5); see `PartSizes`.
+        waku_hashes: Waku message hashes of content frames, empty for all others and
+            where none is known, shape (n,).
+        name_hints: The hint of each of `names`, empty without one, shape (d,).
     """
 
     partition: int
@@ -129,6 +140,9 @@ class ChannelDigest(msgspec.Struct, array_like=True):
     change_ends: bytes
     positions: bytes
     changes: bytes
+    sizes: bytes
+    waku_hashes: list[bytes]
+    name_hints: list[bytes]
 
     def to_bytes(self) -> bytes:
         """Pack for the way from the reader to the view."""
@@ -216,11 +230,13 @@ class Named(NamedTuple):
         fingerprint: `fingerprint` of the id.
         message_id: The id.
         sender: Who sent it, as named by a history entry; empty if not said.
+        hint: A retrieval hint that an entry gives for it; empty if none does.
     """
 
     fingerprint: int
     message_id: str
     sender: str
+    hint: bytes = b""
 
 
 class SeenFrame(NamedTuple):
@@ -236,6 +252,8 @@ class SeenFrame(NamedTuple):
         history: What its causal history names, in the frame's order.
         requests: What it asks to be repaired, and whether its own filter holds it.
         filter: Its bloom filter; None if there is none or it cannot be read.
+        sizes: Its bytes by part.
+        waku_hash_bytes: The Waku message hash of a content frame; empty if unknown.
     """
 
     clock_ms: int
@@ -254,6 +272,8 @@ class SeenFrame(NamedTuple):
     history: Sequence[Named]
     requests: Sequence[tuple[Named, bool]]
     filter: Filter | None
+    sizes: PartSizes
+    waku_hash_bytes: bytes
 
     @property
     def order(self) -> tuple[int, int, int]:
@@ -272,7 +292,9 @@ class ChannelDigester:
         self._partition = partition
         self._columns = {name: array("q") for name in _INT_COLUMNS}
         self._lamports = array("Q")
-        self._names: dict[tuple[str, str], int] = {}
+        self._sizes = array("I")
+        self._waku_hashes: list[bytes] = []
+        self._names: dict[tuple[str, str, bytes], int] = {}
         self._name_senders = array("q")
         self._senders: dict[str, int] = {"": 0}
         self._observers: dict[str, int] = {}
@@ -308,6 +330,10 @@ class ChannelDigester:
         columns["ids"].append(self._name(frame.message_id))
         columns["senders"].append(self._sender(frame.sender_id))
         self._lamports.append(frame.lamport or 0)
+        self._sizes.extend(part_sizes(frame.dialect, value))
+        self._waku_hashes.append(
+            arrival.waku_hash_bytes if frame.kind is FrameKind.CONTENT else b""
+        )
         self._add_history(frame)
         bits = self._add_filter(frame)
         self._add_requests(frame, bits)
@@ -318,18 +344,24 @@ class ChannelDigester:
         return ChannelDigest(
             partition=self._partition,
             lamports=self._lamports.tobytes(),
-            names=[name for name, _ in self._names],
+            names=[name for name, _, _ in self._names],
+            name_hints=[hint for _, _, hint in self._names],
             name_senders=self._name_senders.tobytes(),
             sender_names=list(self._senders),
             observer_names=list(self._observers),
             filters=self._filters,
             filter_shapes=self._filter_shapes,
             changes=bytes(self._changes),
+            sizes=self._sizes.tobytes(),
+            waku_hashes=self._waku_hashes,
             **packed,
         )
 
-    def _name(self, message_id: str, sender_id: str = "") -> int:
-        index = self._names.setdefault((message_id, sender_id), len(self._names))
+    def _name(self, message_id: str, sender_id: str = "", hint: bytes = b"") -> int:
+        if len(hint) > LONGEST_HINT:
+            hint = b""
+        # With the hint: what one frame says must not reach those before it.
+        index = self._names.setdefault((message_id, sender_id, hint), len(self._names))
         if index == len(self._name_senders):
             self._name_senders.append(self._sender(sender_id))
         return index
@@ -343,7 +375,9 @@ class ChannelDigester:
             if not entry.message_id:
                 # A stranger may send it; it names nothing.
                 continue
-            history.append(self._name(entry.message_id, entry.sender_id))
+            history.append(
+                self._name(entry.message_id, entry.sender_id, entry.retrieval_hint)
+            )
         self._columns["history_ends"].append(len(history))
 
     def _add_requests(self, frame: Frame, bits: Filter | None) -> None:
@@ -411,9 +445,12 @@ def frames_of(digest: ChannelDigest) -> Iterator[SeenFrame]:
     senders = digest.sender_names
     name_senders = np.frombuffer(digest.name_senders, dtype=np.int64).tolist()
     names = [
-        Named(fingerprint(name), name, senders[sender])
-        for name, sender in zip(digest.names, name_senders, strict=True)
+        Named(fingerprint(name), name, senders[sender], hint)
+        for name, sender, hint in zip(
+            digest.names, name_senders, digest.name_hints, strict=True
+        )
     ]
+    sizes = np.frombuffer(digest.sizes, dtype=np.uint32).reshape(-1, 5).tolist()
     history = [names[i] for i in columns["history"]]
     requests = [
         (names[i], bool(held))
@@ -442,6 +479,8 @@ def frames_of(digest: ChannelDigest) -> Iterator[SeenFrame]:
             history=history[history_from:history_to],
             requests=requests[requests_from:requests_to],
             filter=next(filters),
+            sizes=PartSizes(*sizes[row]),
+            waku_hash_bytes=digest.waku_hashes[row],
         )
         history_from, requests_from = history_to, requests_to
 

@@ -7,11 +7,13 @@ import enum
 import msgspec
 
 from sds_core.observer.deadlines import Deadlines, Due
-from sds_core.observer.digest import Filter, Named
+from sds_core.observer.digest import Filter, Named, SeenFrame
+from sds_core.observer.incidents import Incident, IncidentKind, Incidents
 from sds_core.observer.participants import UNKNOWN, Participants
 from sds_core.observer.repairs import Repairs
 from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.totals import ChannelTotals
+from sds_core.wire import Dialect
 
 
 class GapState(enum.IntEnum):
@@ -44,7 +46,12 @@ class Gap(msgspec.Struct, array_like=True):
         mentions: The first naming of each of the first two distinct
             participants: index and event time.
         shown_by: Participants other than the named sender who had it.
-        message_id: The id, for as long as filters are searched for it.
+        message_id: The id, for as long as it waits or is lost.
+        naming: Dialect and lamport timestamp of the frame from which its time runs:
+            frames after it could have had the id.
+        lacking: Participants shown to lack it and not to have it since, and when that
+            was first shown (event time).
+        hint: A retrieval hint for it; empty if none was given.
     """
 
     named_ms: int
@@ -55,6 +62,9 @@ class Gap(msgspec.Struct, array_like=True):
     mentions: list[tuple[int, int]] = []
     shown_by: list[int] = []
     message_id: str = ""
+    naming: tuple[Dialect, int] | None = None
+    lacking: dict[int, int] = {}
+    hint: bytes = b""
 
 
 class Gaps:
@@ -67,6 +77,7 @@ class Gaps:
         deadlines: Deadlines,
         participants: Participants,
         repairs: Repairs,
+        incidents: Incidents,
         gaps: dict[int, Gap],
     ) -> None:
         self._settings = settings
@@ -74,6 +85,7 @@ class Gaps:
         self._deadlines = deadlines
         self._participants = participants
         self._repairs = repairs
+        self._incidents = incidents
         self._gaps = gaps
         self._searched: dict[int, Gap] = {}
         for key, gap in gaps.items():
@@ -92,31 +104,45 @@ class Gaps:
             # What its own sender shows proves nothing about the network.
             gap.shown_by = [p for p in gap.shown_by if p != gap.sender]
         gap.kept_ms = clock_ms
+        gap.hint = gap.hint or named.hint
         if by != UNKNOWN:
             if len(gap.mentions) < 2 and by not in (p for p, _ in gap.mentions):
                 gap.mentions.append((by, time_ms))
             self._shown(key, gap, by)
         return gap
 
-    def opens(self, named: Named, gap: Gap, time_ms: int, clock_ms: int) -> None:
+    def named_by_other_ms(self, key: int, by: int) -> int | None:
+        """When another participant first named an unseen id; None if unknown."""
+        gap = self._gaps.get(key)
+        mentions = [] if gap is None else gap.mentions
+        return min((ms for who, ms in mentions if who != by), default=None)
+
+    def opens(self, named: Named, gap: Gap, frame: SeenFrame, clock_ms: int) -> None:
         """The id lies after the monitor's first sight: a gap, once it settles."""
         gap.state = GapState.SETTLING
-        gap.named_ms = time_ms
+        gap.named_ms = frame.time_ms
         gap.since_ms = clock_ms
+        gap.naming = frame.dialect, frame.lamport
         gap.message_id = named.message_id
         self._await(named.fingerprint, gap)
 
-    def search_filter(self, filter_: Filter, by: int) -> None:
-        """Look for waiting gaps in a participant's filter."""
+    def search_filter(
+        self, frame: SeenFrame, filter_: Filter, by: int, is_first_copy: bool
+    ) -> None:
+        """Look for waiting gaps in a participant's filter.
+
+        What is sent again carries an old filter, which shows what its owner had and
+        not what it lacks.
+        """
         if by == UNKNOWN:
             return
         for key, gap in list(self._searched.items()):
-            if (
-                by != gap.sender
-                and by not in gap.shown_by
-                and filter_.contains(gap.message_id)
-            ):
+            if by == gap.sender or by in gap.shown_by:
+                continue
+            if filter_.contains(gap.message_id):
                 self._shown(key, gap, by)
+            elif is_first_copy and self._could_have(frame, gap):
+                gap.lacking.setdefault(by, frame.time_ms)
 
     def settled(self, key: int, deadline_ms: int) -> None:
         """A gap has stood for the settle time."""
@@ -141,28 +167,31 @@ class Gaps:
             return False
         self._totals.gaps_open -= 1
         self._searched.pop(key, None)
-        gap.message_id = ""
         if self._is_shown(gap):
             gap.state = GapState.TAP_GAP
+            gap.message_id = ""
             self._totals.gaps_tap_gap += 1
             return False
         gap.state = GapState.LOST
         self._totals.gaps_lost += 1
+        self._tell(gap)
         return True
 
-    def arrived(self, key: int, time_ms: int, clock_ms: int) -> Gap | None:
+    def arrived(self, frame: SeenFrame, clock_ms: int) -> Gap | None:
         """The id's first copy has come; returns what was known of it."""
+        key = frame.named.fingerprint
         gap = self._gaps.pop(key, None)
         if gap is None:
             return None
         self._searched.pop(key, None)
         if gap.state is GapState.OPEN:
-            self._filled(key, gap, time_ms, clock_ms)
+            self._filled(key, gap, frame.time_ms, clock_ms)
         elif (
             gap.state is GapState.LOST
             and clock_ms <= gap.since_ms + self._settings.horizon_ms
         ):
             self._totals.gaps_retracted += 1
+            self._tell(gap, ended_ms=clock_ms, waku_hash=frame.waku_hash_bytes)
         return gap
 
     def forget(self, key: int) -> None:
@@ -192,8 +221,43 @@ class Gaps:
         if by == gap.sender or by in gap.shown_by or self._is_shown(gap):
             return
         gap.shown_by.append(by)
+        gap.lacking.pop(by, None)
         if self._is_shown(gap):
             self._searched.pop(key, None)
+
+    def _could_have(self, frame: SeenFrame, gap: Gap) -> bool:
+        """Whether a filter without the id shows that its owner lacked it.
+
+        Of an unseen message neither time nor lamport timestamp is known, but those of
+        the frame that named it are later.
+        """
+        return (
+            gap.naming is not None
+            and frame.dialect is gap.naming[0]
+            and frame.lamport > gap.naming[1]
+            and frame.time_ms > gap.named_ms + self._settings.delivery_grace_ms
+        )
+
+    def _tell(
+        self, gap: Gap, ended_ms: int | None = None, waku_hash: bytes = b""
+    ) -> None:
+        """Tell the incident of a lost message."""
+        name = self._participants.name
+        lacking = {} if ended_ms else {name(by): ms for by, ms in gap.lacking.items()}
+        self._incidents.tell(
+            Incident(
+                IncidentKind.LOST,
+                gap.message_id,
+                name(gap.sender),
+                since_ms=gap.named_ms,
+                found_ms=gap.since_ms + self._settings.gap_deadline_ms,
+                ended_ms=ended_ms,
+                lacking=lacking,
+                named_by=[name(by) for by, _ in gap.mentions],
+                waku_hash=waku_hash,
+                hint=gap.hint,
+            )
+        )
 
     def _is_shown(self, gap: Gap) -> bool:
         """Whether the network had it: one witness, two if its sender is unknown."""

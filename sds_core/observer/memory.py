@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import msgspec
-import numpy as np
+
+from sds_core.observer.columns import pack_ints, unpack_ints
 
 
 class Remembered(msgspec.Struct, array_like=True):
-    """Packed form of a `Memory`: parallel columns in order of age.
+    """Packed form of a `Memory`: columns in order of age (see `pack_ints`).
 
     Attributes:
-        keys: ``int64``, shape (n,).
-        clocks: ``int64`` Unix ms, shape (n,).
+        keys: Shape (n,).
+        clocks: Unix ms, shape (n,).
     """
 
     keys: bytes = b""
@@ -25,8 +26,8 @@ class Memory:
         self._limit = limit
         self._clocks: dict[int, int] = {}
         if packed is not None:
-            keys = np.frombuffer(packed.keys, dtype=np.int64).tolist()
-            clocks = np.frombuffer(packed.clocks, dtype=np.int64).tolist()
+            keys = unpack_ints(packed.keys, signed=True)
+            clocks = unpack_ints(packed.clocks, signed=True)
             self._clocks = dict(zip(keys, clocks, strict=True))
 
     def __contains__(self, key: int) -> bool:
@@ -64,6 +65,6 @@ class Memory:
     def packed(self) -> Remembered:
         """Columns for the state."""
         return Remembered(
-            keys=np.fromiter(self._clocks, dtype=np.int64).tobytes(),
-            clocks=np.fromiter(self._clocks.values(), dtype=np.int64).tobytes(),
+            keys=pack_ints(list(self._clocks), signed=True),
+            clocks=pack_ints(list(self._clocks.values()), signed=True),
         )

@@ -51,6 +51,18 @@ class Participants:
             self._all.append(Participant(name))
         return index
 
+    def name(self, index: int) -> str:
+        """Participant id; empty for `UNKNOWN`."""
+        return "" if index == UNKNOWN else self._all[index].name
+
+    def names(self) -> list[str]:
+        """All participant ids."""
+        return [participant.name for participant in self._all]
+
+    def was_active(self, index: int, time_ms: int) -> bool:
+        """Whether it spoke before a time and within the horizon of it."""
+        return self._is_active(self._all[index], time_ms)
+
     def active_others(self, sender: int, time_ms: int, enough: int) -> int:
         """How many but the sender spoke before a time and within the horizon of it.
 
@@ -59,12 +71,35 @@ class Participants:
         active = (
             index
             for index, participant in enumerate(self._all)
-            if index != sender
-            and participant.first_ms is not None
+            if index != sender and self._is_active(participant, time_ms)
+        )
+        return sum(1 for _ in islice(active, enough))
+
+    def _is_active(self, participant: Participant, time_ms: int) -> bool:
+        return (
+            participant.first_ms is not None
             and participant.first_ms < time_ms
             and participant.last_ms >= time_ms - self._horizon_ms
         )
-        return sum(1 for _ in islice(active, enough))
+
+    def has_spoken_since(self, index: int, time_ms: int) -> bool:
+        """Whether its latest first copy is not older than a time."""
+        return self._all[index].last_ms >= time_ms
+
+    def lately(self, time_ms: int) -> int:
+        """How many have spoken since a time, it included."""
+        return sum(p.first_ms is not None and p.last_ms >= time_ms for p in self._all)
+
+    def next_silence_ms(self, time_ms: int) -> int | None:
+        """The earliest latest word of those who have spoken since a time."""
+        return min(
+            (
+                p.last_ms
+                for p in self._all
+                if p.first_ms is not None and p.last_ms >= time_ms
+            ),
+            default=None,
+        )
 
     def spoke(self, index: int, time_ms: int) -> bool:
         """Note a first copy; returns whether it is the participant's first."""

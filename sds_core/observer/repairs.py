@@ -5,9 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from sds_core.observer.deadlines import Deadlines, Due
+from sds_core.observer.participants import UNKNOWN
 from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.totals import ChannelTotals
 from sds_core.wire import Dialect
+
+_REMEMBERED = 32
+"""More participants or requests about one id say nothing new about their times."""
 
 
 class Request(msgspec.Struct, array_like=True):
@@ -18,12 +22,16 @@ class Request(msgspec.Struct, array_like=True):
         latest_ms: The channel's clock at the latest request.
         window_ms: How long after it a response may come.
         is_open: Whether the newest episode waits for its answer.
+        asked_by: Participants who ever asked for it, the first `_REMEMBERED` of them.
+        asked_ms: Event times of its latest requests, at most `_REMEMBERED`.
     """
 
     first_ms: int
     latest_ms: int
     window_ms: int
     is_open: bool = True
+    asked_by: list[int] = []
+    asked_ms: list[int] = []
 
 
 class Repairs:
@@ -54,34 +62,65 @@ class Repairs:
         return request is not None and _within_window(request, clock_ms)
 
     def requested(
-        self, key: int, held: bool, dialect: Dialect, time_ms: int, clock_ms: int
-    ) -> None:
-        """A frame asks for the id; `held` if its own filter holds it."""
+        self,
+        key: int,
+        by: int,
+        held: bool,
+        dialect: Dialect,
+        time_ms: int,
+        clock_ms: int,
+    ) -> bool:
+        """A participant's frame asks for an id.
+
+        Args:
+            key: Fingerprint of the id.
+            by: The participant, or `UNKNOWN`.
+            held: Whether the frame's own filter holds the id.
+            dialect: Of the frame.
+            time_ms: Event time of the frame.
+            clock_ms: The channel's clock.
+
+        Returns:
+            Whether it is known to be the first time that the participant asks.
+        """
         self._totals.repair_requests += 1
         self._totals.repair_requests_for_received += held
         # Taken out first, so that the dictionary stays in order of the latest.
         request = self._requests.pop(key, None)
         window_ms = self._settings.repair_window_ms(dialect)
-        if request is None or not request.is_open:
+        if request is None:
             request = Request(time_ms, clock_ms, window_ms)
+        elif not request.is_open:
+            request.first_ms, request.is_open = time_ms, True
         request.latest_ms = clock_ms
         request.window_ms = window_ms
+        request.asked_ms = [*request.asked_ms, time_ms][-_REMEMBERED:]
+        is_first = by != UNKNOWN and by not in request.asked_by
+        if is_first and len(request.asked_by) < _REMEMBERED:
+            request.asked_by.append(by)
         self._requests[key] = request
         self._await_answer(key, request)
         if len(self._requests) > self._settings.remembered:
             self._forget_oldest()
+        return is_first and by in request.asked_by
 
-    def responded(self, key: int, time_ms: int, clock_ms: int) -> None:
-        """The id was broadcast: a response if a request for it is live."""
+    def requests_ms(self, key: int) -> list[int]:
+        """Event times of the latest requests for an id."""
+        request = self._requests.get(key)
+        return [] if request is None else request.asked_ms
+
+    def responded(self, key: int, time_ms: int, clock_ms: int) -> bool:
+        """The id was broadcast; returns whether that is a response to a request."""
         request = self._requests.get(key)
         if request is None or not _within_window(request, clock_ms):
-            return
+            return False
         if not request.is_open:
             self._totals.repair_redundant += 1
-            return
+            return True
         request.is_open = False
         self._totals.repair_answered += 1
         self._totals.repair_response.observe(max(0, time_ms - request.first_ms))
+        return True
 
     def window_passed(self, key: int, deadline_ms: int) -> bool:
         """The window of a request has passed; returns whether its episode expired.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from sds_core.observer.incidents import ChannelIncident, incident_object
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.totals import (
     ChannelTotals,
@@ -23,6 +24,7 @@ def build_report(
     snapshot: Snapshot,
     generated_at_ms: int,
     details: Mapping[str, Latencies] | None = None,
+    incidents: Iterable[ChannelIncident] | None = None,
 ) -> dict[str, Any]:
     """The whole report.
 
@@ -31,6 +33,7 @@ def build_report(
         generated_at_ms: Wall time, Unix ms; the only field taken from it.
         details: With ``--report-detail``, every definite acknowledgement by
             channel; percentiles of their latency are then exact.
+        incidents: With ``--report-detail``, every incident.
     """
     totals = sum_totals(snapshot.channels.values())
     all_latencies: list[tuple[str, int]] | None = None
@@ -46,7 +49,7 @@ def build_report(
     # No verdict is shared by all channels.
     del summed["verdict"], summed["reason"]
     summed["undecodable"] = dict(snapshot.undecodable)
-    return {
+    report: dict[str, Any] = {
         "schema": SCHEMA,
         "generated_at": generated_at_ms,
         "window": {
@@ -56,6 +59,11 @@ def build_report(
         "totals": summed,
         "channels": channels,
     }
+    if incidents is not None:
+        report["incidents"] = [
+            incident_object(one) for one in sorted(incidents, key=_by_age)
+        ]
+    return report
 
 
 def channel_report(
@@ -89,6 +97,12 @@ def channel_report(
         "unwitnessed": totals.unwitnessed,
         "in_flight": totals.in_flight,
         "message_id_collisions": totals.message_id_collisions,
+        "deliveries": {
+            "first_pass": totals.deliveries_first_pass,
+            "recovered": totals.deliveries_recovered,
+            "lost": totals.deliveries_lost,
+            "retracted": totals.deliveries_retracted,
+        },
         "gaps": {
             "opened": totals.gaps_opened,
             "late": totals.gaps_late,
@@ -107,16 +121,38 @@ def channel_report(
             "responses": totals.repair_responses,
             "redundant": totals.repair_redundant,
         },
+        "repair_timing": {
+            "requests_timed": totals.requests_timed,
+            "requests_early": totals.requests_early,
+            "responses_timed": totals.responses_timed,
+            "responses_unexplained": totals.responses_unexplained,
+        },
+        "bytes": {
+            "content": totals.bytes_content,
+            "history": totals.bytes_history,
+            "bloom": totals.bytes_bloom,
+            "repair": totals.bytes_repair,
+            "other": totals.bytes_other,
+        },
+        "repair_bytes": {
+            "request": totals.bytes_repair,
+            "response": totals.repair_bytes_response,
+        },
         "ack_latency_ms": {
             "definite": definite,
             "probable": _percentiles(totals.probable_latency),
         },
         "repair_response_ms": _percentiles(totals.repair_response),
         "gap_ms": _percentiles(totals.gap_duration),
+        "delivery_recovery_ms": _percentiles(totals.delivery_recovery),
         "participants": totals.participants,
         "verdict": totals.verdict.value,
         "reason": totals.verdict_reason,
     }
+
+
+def _by_age(one: ChannelIncident) -> tuple[int, str, tuple[str, str]]:
+    return one.incident.found_ms, one.channel, one.incident.key
 
 
 _PERCENTILES = (50, 95, 99)

@@ -17,15 +17,25 @@ class ObserverSettings:
     ack_deadline_ms: int = 120_000  # 4
     probable_rate: float = 1e-6  # 4: joint false-positive rate, a ratio
     probable_witnesses: int = 2  # 4: distinct participants, fewer in small channels
+    delivery_grace_ms: int = 5_000  # 5
+    delivery_deadline_ms: int = 300_000  # 5
     warm_up_ms: int = 30_000  # 6
     settle_ms: int = 2_000  # 6
     gap_deadline_ms: int = 300_000  # 6
     # 2 and 7: T_max + sweep + transport. js: 120 + 10 + 5 s, nim: 300 + 10 + 5 s.
     repair_window_spec_ms: int = 135_000
     repair_window_nim_ms: int = 315_000
+    # 7: of the SDS-R guide and js-waku.
+    t_min_ms: int = 30_000
+    t_max_ms: int = 120_000
+    sweep_ms: int = 10_000
+    transport_ms: int = 5_000
     verdict_window_ms: int = 600_000  # 8
     unacknowledged_percent: int = 5  # 8: above it a channel is failing
     tap_hole_ms: int = 15_000  # 8
+    lately_ms: int = 600_000  # 9: participants and filters of now
+    saturated_rate: float = 0.01  # 8 and 9: false-positive rate, a ratio
+    epoch_ms: int = 600_000  # 9: of the rate limit (64/WAKU2-NETWORK), Unix-aligned
 
     def repair_window_ms(self, dialect: Dialect) -> int:
         """How long a request of this dialect may wait for its response."""

@@ -56,6 +56,8 @@ class Snapshot:
         labels: The channels that have a label of their own, in the order in
             which they were first seen; the others are exported as ``other``.
         taps: Totals by observer.
+        tap_labels: The observers that have a label of their own, as `labels`; they
+            keep it, also those that are not in `taps` any more.
         undecodable: Dead letters by reason.
         job: The job itself.
     """
@@ -67,6 +69,7 @@ class Snapshot:
     )
     labels: tuple[str, ...] = ()
     taps: Mapping[str, TapTotals] = field(default_factory=lambda: MappingProxyType({}))
+    tap_labels: tuple[str, ...] = ()
     undecodable: Mapping[str, int] = field(default_factory=lambda: _NOTHING)
     job: JobFigures = field(default_factory=JobFigures)
 

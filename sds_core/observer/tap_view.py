@@ -6,19 +6,23 @@ it says how far they can be trusted.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
 import msgspec
 import numpy as np
 
 from sds_core.observer import blob
-from sds_core.observer.deadlines import later
 from sds_core.observer.digest import NO_SEQ
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.totals import TapTotals
 
 MAX_HOLE = 100_000
 """A jump of `seq` by more is a tap that began anew, not so many lost records."""
+
+MAX_SPANS = 50
+"""Spans of holes that are kept. Those that meet are one, so that a tap with more in
+one horizon is hardly ever whole."""
 
 
 class TapDigest(msgspec.Struct, array_like=True):
@@ -44,11 +48,14 @@ class Hole(msgspec.Struct, array_like=True):
 
     Attributes:
         since_ms: Event time of the record that showed it.
+        from_ms: Event time of the last record before that told how far the numbers
+            had got; None in a blob of release 0.1.
     """
 
     first: int
     end: int
     since_ms: int
+    from_ms: int | None = None
 
 
 class TapState(msgspec.Struct, array_like=True):
@@ -57,17 +64,23 @@ class TapState(msgspec.Struct, array_like=True):
     Attributes:
         highest: Greatest number seen; `NO_SEQ` before the first.
         holes: Numbers below it that may still come, in order of age.
-        ahead: Records later than the clock, as `_rows` gives them: other partitions
-            may still bring earlier ones.
+        ahead: Records at the clock or later, as `_rows` gives them, in order: other
+            partitions may still bring some that come before them.
+        highest_ms: Event time of the last record that told of `highest`; None before
+            the first.
     """
 
     highest: int = NO_SEQ
     holes: list[Hole] = []
     ahead: list[tuple[int, bool, int]] = []
+    highest_ms: int | None = None
 
 
 class TapView:
     """Holes in one tap's numbers and silences between its records.
+
+    A tap that is silent for the horizon is forgotten; if it returns, it is a tap of
+    which nothing is known.
 
     Attributes:
         totals: The figures, absolute.
@@ -94,12 +107,15 @@ class TapView:
         """The whole view in version `blob.VERSION`."""
         return blob.pack(self.totals, self._state)
 
-    def apply(self, digests: Iterable[TapDigest], clock_ms: int) -> None:
+    def apply(self, digests: Iterable[TapDigest], clock_ms: int) -> list[object]:
         """Take the tap's next records, of all partitions, then move the clock.
 
         Args:
             digests: In any order.
             clock_ms: Admission time T, Unix ms.
+
+        Returns:
+            Nothing: a tap has no events.
         """
         records = self._state.ahead
         for digest in digests:
@@ -109,42 +125,87 @@ class TapView:
             )
         # Of one time, a frame comes before the heartbeat that tells of it.
         records.sort()
-        self._state.ahead = [record for record in records if record[0] > clock_ms]
-        for time_ms, is_heartbeat, seq in records[: -len(self._state.ahead) or None]:
-            self._close_holes(time_ms)
+        # The order of the records at the clock itself is known when all are read.
+        due = bisect_left(records, clock_ms, key=lambda record: record[0])
+        self._state.ahead = records[due:]
+        for time_ms, is_heartbeat, seq in records[:due]:
+            self._advance(time_ms)
             self._seen(time_ms)
             if seq != NO_SEQ:
                 self._given(seq, time_ms)
                 if not is_heartbeat:
                     self._arrived(seq)
-        self._close_holes(clock_ms)
+        self._advance(clock_ms)
+        if self._state.ahead and self._state.ahead[0][0] == clock_ms:
+            self._seen(clock_ms)
+        return []
 
     @property
     def next_deadline_ms(self) -> int | None:
-        """When the oldest hole counts as missing; None if there is none."""
-        if not self._state.holes:
-            return None
-        return self._state.holes[0].since_ms + self._settings.tap_hole_ms
+        """When to take what is ahead, to count a hole or to forget the tap."""
+        state, deadlines = self._state, []
+        if state.ahead:
+            deadlines.append(state.ahead[0][0])
+        if state.holes:
+            deadlines.append(state.holes[0].since_ms + self._settings.tap_hole_ms)
+        if self.totals.last_seen_ms:
+            deadlines.append(self.totals.last_seen_ms + self._settings.horizon_ms)
+        return min(deadlines, default=None)
 
-    def take_details(self) -> list[object]:
-        """A tap has none."""
-        return []
+    @property
+    def is_forgotten(self) -> bool:
+        """Whether nothing is known of the tap, so that nothing need be kept."""
+        return not self.totals.last_seen_ms and not self._state.ahead
+
+    def _advance(self, clock_ms: int) -> None:
+        """Move the clock: count each hole whose time has passed, forget what is old."""
+        settings, state = self._settings, self._state
+        while state.holes and state.holes[0].since_ms + settings.tap_hole_ms < clock_ms:
+            hole = state.holes.pop(0)
+            self.totals.missing_records += hole.end - hole.first
+            from_ms = hole.since_ms if hole.from_ms is None else hole.from_ms
+            to_ms = hole.since_ms + settings.tap_hole_ms
+            self._found(from_ms, to_ms, since_ms=to_ms)
+        edge_ms = clock_ms - settings.horizon_ms
+        if self.totals.last_seen_ms < edge_ms:
+            self.totals = TapTotals()
+            self._state = TapState(ahead=state.ahead)
+        _forget_before(self.totals.holes, edge_ms)
 
     def _seen(self, time_ms: int) -> None:
+        totals, hole_ms = self.totals, self._settings.tap_hole_ms
+        last_ms = totals.last_seen_ms
+        if last_ms and time_ms - last_ms > hole_ms:
+            self._found(last_ms, time_ms, since_ms=last_ms + hole_ms)
+        totals.last_seen_ms = time_ms
+
+    def _found(self, from_ms: int, to_ms: int, since_ms: int) -> None:
+        """A hole with this span counts now, and has blinded channels since a time."""
         totals = self.totals
-        silent_ms = time_ms - totals.last_seen_ms
-        if totals.last_seen_ms and silent_ms > self._settings.tap_hole_ms:
-            totals.last_hole_ms = later(totals.last_hole_ms, time_ms)
-        totals.last_seen_ms = max(totals.last_seen_ms, time_ms)
+        if (
+            totals.hole_since_ms is None
+            or totals.last_hole_ms is None
+            or since_ms - totals.last_hole_ms > self._settings.verdict_window_ms
+        ):
+            totals.hole_since_ms = since_ms
+        totals.last_hole_ms = to_ms
+        spans = totals.holes
+        _forget_before(spans, to_ms - self._settings.horizon_ms)
+        while spans and spans[-1][1] >= from_ms:
+            from_ms = min(from_ms, spans.pop()[0])
+        spans.append((from_ms, to_ms))
+        del spans[:-MAX_SPANS]
 
     def _given(self, seq: int, time_ms: int) -> None:
         """The tap has given numbers up to this one; none has come yet."""
         state = self._state
-        if seq <= state.highest:
+        if seq < state.highest:
             return
-        if state.highest != NO_SEQ and seq - state.highest <= MAX_HOLE:
-            state.holes.append(Hole(state.highest + 1, seq + 1, time_ms))
-        state.highest = seq
+        if state.highest != NO_SEQ and 0 < seq - state.highest <= MAX_HOLE:
+            state.holes.append(
+                Hole(state.highest + 1, seq + 1, time_ms, state.highest_ms)
+            )
+        state.highest, state.highest_ms = seq, time_ms
 
     def _arrived(self, seq: int) -> None:
         """The frame with this number has come."""
@@ -152,20 +213,11 @@ class TapView:
         for index, hole in enumerate(state.holes):
             if hole.first <= seq < hole.end:
                 parts = (
-                    Hole(hole.first, seq, hole.since_ms),
-                    Hole(seq + 1, hole.end, hole.since_ms),
+                    msgspec.structs.replace(hole, end=seq),
+                    msgspec.structs.replace(hole, first=seq + 1),
                 )
                 state.holes[index : index + 1] = [p for p in parts if p.first < p.end]
                 return
-
-    def _close_holes(self, clock_ms: int) -> None:
-        holes = self._state.holes
-        while holes and holes[0].since_ms + self._settings.tap_hole_ms < clock_ms:
-            hole = holes.pop(0)
-            self.totals.missing_records += hole.end - hole.first
-            self.totals.last_hole_ms = later(
-                self.totals.last_hole_ms, hole.since_ms + self._settings.tap_hole_ms
-            )
 
 
 def _rows(
@@ -174,3 +226,9 @@ def _rows(
     columns = (np.frombuffer(data, dtype=np.int64).tolist() for data in (times, seqs))
     for time_ms, seq in zip(*columns, strict=True):
         yield time_ms, is_heartbeat, seq
+
+
+def _forget_before(spans: list[tuple[int, int]], edge_ms: int) -> None:
+    """Take out the spans that ended before a time."""
+    while spans and spans[0][1] < edge_ms:
+        del spans[0]

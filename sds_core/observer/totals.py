@@ -17,6 +17,8 @@ from collections.abc import Iterable
 
 import msgspec
 
+from sds_core.wire import estimated_ids, false_positive_rate
+
 BUCKETS_MS = (
     250, 500, 1_000, 2_500, 5_000, 10_000,
     20_000, 30_000, 60_000, 120_000, 300_000, 600_000,
@@ -91,6 +93,33 @@ def nearest_rank(count: int, percent: int) -> int:
     return -(-count * percent // 100)
 
 
+class BloomGauge(msgspec.Struct, array_like=True, frozen=True):
+    """One bloom filter by its fill (observer model, section 9).
+
+    Attributes:
+        bits_set: How many bits are 1.
+        m_bits: Size in bits.
+        k: Number of hash functions.
+        one_percent_ms: When its false-positive rate passes 1 % if it goes on
+            growing as it did, or passed it; None if it does not grow.
+    """
+
+    bits_set: int
+    m_bits: int
+    k: int
+    one_percent_ms: int | None = None
+
+    @property
+    def false_positive_ratio(self) -> float:
+        """(X/m)^k, in [0, 1]."""
+        return false_positive_rate(self.bits_set, self.m_bits, self.k)
+
+    @property
+    def ids(self) -> float:
+        """How many ids it holds by its fill; infinite when every bit is set."""
+        return estimated_ids(self.bits_set, self.m_bits, self.k)
+
+
 class ChannelTotals(msgspec.Struct, array_like=True):
     """Everything that leaves the job for one channel.
 
@@ -148,6 +177,32 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     remembered_evicted: int = 0
     observers: list[str] = []
 
+    # Delivery per participant (section 5).
+    deliveries_first_pass: int = 0
+    deliveries_recovered: int = 0
+    deliveries_lost: int = 0
+    deliveries_retracted: int = 0
+    delivery_recovery: Histogram = msgspec.field(default_factory=Histogram)
+
+    # Capacity (section 9).
+    bytes_content: int = 0
+    bytes_history: int = 0
+    bytes_bloom: int = 0
+    bytes_repair: int = 0
+    bytes_other: int = 0
+    repair_bytes_response: int = 0
+    participants_lately: int = 0
+    epoch_messages_max: int = 0
+    bloom_worst: BloomGauge | None = None
+
+    # Repair timing (section 7): what could be checked, and what did not fit.
+    requests_timed: int = 0
+    requests_early: int = 0
+    responses_timed: int = 0
+    responses_unexplained: int = 0
+
+    verdict_since_ms: int | None = None
+
     @property
     def repair_responses(self) -> int:
         """Responses, answering and redundant."""
@@ -164,16 +219,24 @@ class TapTotals(msgspec.Struct, array_like=True):
     """What is known of one tap (observer model, section 8).
 
     Attributes:
-        last_seen_ms: Event time of its last record, heartbeats included.
+        last_seen_ms: Event time of its last record, heartbeats included; 0 if it was
+            not seen for the horizon. Such a tap is shown nowhere.
         missing_records: Numbers of its `seq` that never came.
         last_hole_ms: When the newest hole was found: a silence of more than 15 s
             between two records, or numbers missing for so long; None if there
             was none.
+        holes: Spans [from, to] of event time in which it may have missed something,
+            within the horizon: apart, in order of time, the newest at most
+            `tap_view.MAX_SPANS`.
+        hole_since_ms: From when on, up to `last_hole_ms`, there was always a hole in
+            the window; None if there was none.
     """
 
     last_seen_ms: int = 0
     missing_records: int = 0
     last_hole_ms: int | None = None
+    holes: list[tuple[int, int]] = []
+    hole_since_ms: int | None = None
 
 
 class DeadLetterTotals(msgspec.Struct, array_like=True):
@@ -209,12 +272,28 @@ _COUNTERS = (
     "repair_redundant",
     "participants",
     "remembered_evicted",
+    "deliveries_first_pass",
+    "deliveries_recovered",
+    "deliveries_lost",
+    "deliveries_retracted",
+    "bytes_content",
+    "bytes_history",
+    "bytes_bloom",
+    "bytes_repair",
+    "bytes_other",
+    "repair_bytes_response",
+    "participants_lately",
+    "requests_timed",
+    "requests_early",
+    "responses_timed",
+    "responses_unexplained",
 )
 _HISTOGRAMS = (
     "definite_latency",
     "probable_latency",
     "gap_duration",
     "repair_response",
+    "delivery_recovery",
 )
 
 
@@ -225,7 +304,8 @@ def sum_totals(channels: Iterable[ChannelTotals]) -> ChannelTotals:
     channels.
     """
     total = ChannelTotals()
-    firsts, lasts, oldest = [], [], []
+    firsts, lasts, oldest, epochs = [], [], [], []
+    blooms: list[BloomGauge] = []
     for channel in channels:
         for name in _COUNTERS:
             setattr(total, name, getattr(total, name) + getattr(channel, name))
@@ -237,7 +317,14 @@ def sum_totals(channels: Iterable[ChannelTotals]) -> ChannelTotals:
         firsts.append(channel.first_event_ms)
         lasts.append(channel.last_event_ms)
         oldest.append(channel.oldest_in_flight_ms)
+        epochs.append(channel.epoch_messages_max)
+        if channel.bloom_worst is not None:
+            blooms.append(channel.bloom_worst)
     total.first_event_ms = min((t for t in firsts if t is not None), default=None)
     total.last_event_ms = max((t for t in lasts if t is not None), default=None)
+    total.epoch_messages_max = max(epochs, default=0)
+    total.bloom_worst = max(
+        blooms, key=lambda one: one.false_positive_ratio, default=None
+    )
     total.oldest_in_flight_ms = min((t for t in oldest if t is not None), default=None)
     return total

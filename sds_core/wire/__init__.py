@@ -37,6 +37,7 @@ from sds_core.wire.frame import (
     HistoryEntryLike,
     kind_of,
 )
+from sds_core.wire.parts import PartSizes, part_sizes
 
 __all__ = [
     "DEFAULT_PARAMETERS",
@@ -56,6 +57,7 @@ __all__ = [
     "NeitherLamportNorContent",
     "NoChannel",
     "NoMessageId",
+    "PartSizes",
     "Reason",
     "UndecodableFrame",
     "ValueTooLarge",
@@ -68,5 +70,6 @@ __all__ = [
     "false_positive_rate",
     "filter_bits",
     "kind_of",
+    "part_sizes",
     "probes",
 ]

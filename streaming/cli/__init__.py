@@ -28,6 +28,8 @@ _COMMANDS = {
     "simulate": "Simulated participants on a lossy network, mirrored into Kafka.",
     "broker": "The embedded Kafka broker, in the foreground.",
     "run": "The monitor.",
+    "replay": "The same job over a past window, apart from the live one.",
+    "incidents": "The messages behind the figures, and why.",
 }
 
 

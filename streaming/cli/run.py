@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 from prometheus_client import CollectorRegistry
@@ -40,11 +41,19 @@ from streaming.source import EARLIEST, LATEST, SourceSettings
 
 _LOG_SECONDS = 10.0
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
-class _StartTime(click.ParamType[str | int]):
-    """``earliest``, ``latest`` or a time, as Unix ms."""
 
-    name = "earliest|latest|TIME"
+class Time(click.ParamType[str | int]):
+    """A time, as Unix ms, or one of some words.
+
+    Args:
+        words: What may stand in place of a time.
+    """
+
+    def __init__(self, *words: str) -> None:
+        self._words = words
+        self.name = "|".join([*words, "TIME"])
 
     def convert(
         self,
@@ -54,19 +63,61 @@ class _StartTime(click.ParamType[str | int]):
     ) -> str | int:
         """The word, or the time in Unix ms."""
         text = str(value)
-        if text in (EARLIEST, LATEST):
+        if text in self._words:
             return text
-        if text.isdigit():
-            return int(text)
         try:
-            return round(datetime.fromisoformat(text).astimezone().timestamp() * 1000)
-        except ValueError:
-            self.fail(
-                f"{text!r} is neither earliest, latest, a time such as "
-                "2026-11-21T08:00:00Z, nor Unix milliseconds",
-                param,
-                ctx,
-            )
+            if text.isdigit():
+                time = datetime.fromtimestamp(int(text) / 1000, UTC)
+            else:
+                time = datetime.fromisoformat(text).astimezone()
+            return round(time.timestamp() * 1000)
+        except (ValueError, OverflowError, OSError):
+            known = ", ".join([*self._words, "a time such as 2026-11-21T08:00:00Z"])
+            message = f"{text!r} is neither {known}, nor Unix milliseconds"
+            self.fail(message, param, ctx)
+
+
+def reading_options(command: _Command) -> _Command:
+    """Add the flags of how a topic is read, to `run` and `replay`."""
+    for option in reversed(
+        (
+            setting(
+                "--client",
+                type=click.Choice([client.value for client in Client]),
+                default=Client.CONFLUENT.value,
+                help="Library that reads frames.",
+            ),
+            setting(
+                "--max-batch-records",
+                type=click.IntRange(1),
+                default=BatchLimits().rows,
+                help="Kafka records in one batch at most.",
+            ),
+            setting(
+                "--max-batch-bytes",
+                type=click.IntRange(1),
+                default=BatchLimits().size_bytes,
+                help="Bytes of records in one batch at most, by their mean size.",
+            ),
+            setting(
+                "--shuffle-partitions",
+                type=click.IntRange(1),
+                default=SessionSettings().shuffle_partitions,
+                help="Partitions of the state, fixed by a checkpoint's first batch.",
+            ),
+            setting(
+                "--kafka-timeout",
+                type=click.FloatRange(1),
+                default=120.0,
+                help="Seconds to wait for a broker that does not answer.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+topic_option = setting("--topic", default=FRAMES_TOPIC, help="Topic of frames.")
 
 
 @click.command(
@@ -75,7 +126,7 @@ class _StartTime(click.ParamType[str | int]):
 )
 @config_option
 @bootstrap_option
-@setting("--topic", default=FRAMES_TOPIC, help="Topic of frames.")
+@topic_option
 @setting(
     "--checkpoint",
     required=True,
@@ -91,7 +142,7 @@ class _StartTime(click.ParamType[str | int]):
 )
 @setting(
     "--start",
-    type=_StartTime(),
+    type=Time(EARLIEST, LATEST),
     default=EARLIEST,
     help="Where a new checkpoint begins.",
 )
@@ -112,25 +163,7 @@ class _StartTime(click.ParamType[str | int]):
     help="With every definite acknowledgement; from a checkpoint's first start.",
 )
 @setting(
-    "--client",
-    type=click.Choice([client.value for client in Client]),
-    default=Client.CONFLUENT.value,
-    help="Library that reads frames.",
-)
-@setting(
     "--trigger", type=click.FloatRange(0), default=1.0, help="Seconds between batches."
-)
-@setting(
-    "--max-batch-records",
-    type=click.IntRange(1),
-    default=BatchLimits().rows,
-    help="Kafka records in one batch at most.",
-)
-@setting(
-    "--max-batch-bytes",
-    type=click.IntRange(1),
-    default=BatchLimits().size_bytes,
-    help="Bytes of records in one batch at most, by their mean size.",
 )
 @setting(
     "--on-lost-records",
@@ -144,18 +177,7 @@ class _StartTime(click.ParamType[str | int]):
     default=LABEL_BUDGET,
     help="Channels with a metric label of their own.",
 )
-@setting(
-    "--shuffle-partitions",
-    type=click.IntRange(1),
-    default=SessionSettings().shuffle_partitions,
-    help="Partitions of the state, fixed by a checkpoint's first batch.",
-)
-@setting(
-    "--kafka-timeout",
-    type=click.FloatRange(1),
-    default=120.0,
-    help="Seconds to wait for a broker that does not answer.",
-)
+@reading_options
 def command(
     bootstrap: str,
     topic: str,
@@ -204,7 +226,7 @@ def command(
             served(job, host, metrics_port),
             heartbeats(source.kafka) if heartbeat else nullcontext(),
         ):
-            follow(job, ending)
+            follow(job, ending, _progress_line)
             if report is not None:
                 write_report(job, report)
     except (
@@ -231,19 +253,26 @@ def served(job: Job, host: str, port: int) -> Iterator[str]:
 
     registry = CollectorRegistry()
     registry.register(SnapshotCollector(current))
-    with WebServer(create_app(current, registry), host, port) as server:
+    app = create_app(current, job.incidents.find, registry)
+    with WebServer(app, host, port) as server:
         click.echo(f"status page {server.url}/   metrics {server.url}/metrics")
         yield server.url
 
 
-def follow(job: Job, ending: threading.Event) -> None:
-    """Wait for the job's end or the event, saying now and then how far it is."""
+def follow(job: Job, ending: threading.Event, line: Callable[[Snapshot], str]) -> None:
+    """Wait for the job's end or the event, saying now and then how far it is.
+
+    Args:
+        job: To wait for.
+        ending: Set to wait no longer.
+        line: What to say.
+    """
     said = float("-inf")
     while not (ending.is_set() or job.wait(1.0)):
         if time.monotonic() - said >= _LOG_SECONDS:
             said = time.monotonic()
-            click.echo(_progress_line(job.board.snapshot))
-    click.echo(_progress_line(job.board.snapshot))
+            click.echo(line(job.board.snapshot))
+    click.echo(line(job.board.snapshot))
 
 
 def as_click_error(error: JobFailed) -> click.ClickException:

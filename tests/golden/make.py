@@ -52,8 +52,6 @@ def _channel(records: list[Record], clock_ms: int) -> ChannelView:
     view = ChannelView()
     clocked = zip(records, running_clocks(records), strict=True)
     view.apply([digest_of(clocked)], START_MS + clock_ms)
-    # Details have left the job when a blob is made.
-    view.take_details()
     return view
 
 
@@ -128,7 +126,6 @@ def _dead_letters() -> DeadLetterView:
     view = DeadLetterView()
     letters = [DeadLetter(3, 8, "protobuf_error"), DeadLetter(3, 9, "no_channel")]
     view.apply([DeadLetterDigest(letters)], START_MS)
-    view.take_details()
     return view
 
 

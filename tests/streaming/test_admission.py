@@ -15,7 +15,7 @@ from connectors.kafka.consumer import Client, OffsetRange, fetch
 from connectors.kafka.offsets import TimedOffset, TopicOffsets
 from connectors.kafka.record import MAX_AHEAD_MS, is_future
 from connectors.kafka.settings import RecordsLost
-from streaming.admission import Admission, BatchLimits, Target
+from streaming.admission import LATE_MS, Admission, BatchLimits, Target, Window
 from streaming.position import PartitionPosition, Position
 from tests.support.kafka import TopicMaker
 from tests.support.topics import Entry, ListedTopic
@@ -36,6 +36,7 @@ class Reader:
         peaks: Greatest time of the records read of each partition, the future ones
             apart.
         batches: Rows of each batch so far.
+        window: Of record times; None for all.
     """
 
     topic: ListedTopic
@@ -43,6 +44,7 @@ class Reader:
     clocks: dict[tuple[int, int], int] = field(default_factory=dict)
     peaks: dict[int, int] = field(default_factory=dict)
     batches: list[int] = field(default_factory=list)
+    window: Window | None = None
 
     def read_batch(
         self,
@@ -62,7 +64,7 @@ class Reader:
                 may drive the clock.
         """
         start = self.position
-        admission = self.topic.admission(limit)
+        admission = replace(self.topic.admission(limit), window=self.window)
         end = admission.plan(start, wall_ms, target)
         assert admission.plan(start, wall_ms, target) == end, "not the same again"
         assert Position.from_json(end.to_json()) == end
@@ -108,12 +110,14 @@ class Reader:
             rows += after.next_offset - after.batch_start
             clock_ms = max(start.clock_ms, before.newest_ms)
             for at in self._records(partition, after.batch_start, after.next_offset):
+                time_ms = at.timestamp_ms
+                if self.window is not None:
+                    time_ms = min(time_ms, self.window.last_ms)
                 if not is_future(at.timestamp_ms, end.admitted_ms):
-                    clock_ms = max(clock_ms, at.timestamp_ms)
-                    self.peaks[partition] = max(
-                        self.peaks.get(partition, 0), at.timestamp_ms
-                    )
-                self.clocks[partition, at.offset] = clock_ms
+                    clock_ms = max(clock_ms, time_ms)
+                    self.peaks[partition] = max(self.peaks.get(partition, 0), time_ms)
+                if self.window is None or at.timestamp_ms in self.window:
+                    self.clocks[partition, at.offset] = clock_ms
         assert end.records == start.records + rows
         self.batches.append(rows)
 
@@ -149,6 +153,25 @@ def drained(*times: Sequence[int], limit: int = 4) -> Reader:
     topic = ListedTopic(*times)
     reader = Reader(topic)
     reader.read_all([limit], target=topic.admission().target())
+    return reader
+
+
+def replayed(topic: ListedTopic, window: Window, limits: Sequence[int]) -> Reader:
+    """Drain a window of a topic."""
+    admission = replace(topic.admission(), window=window)
+    target = admission.target()
+    begins = topic.first_at_or_after(topic.partitions(), window.first_ms)
+    start = Position(
+        window.first_ms,
+        partitions={
+            partition: PartitionPosition(
+                begins[partition].offset if partition in begins else log.end
+            )
+            for partition, log in enumerate(topic.logs)
+        },
+    )
+    reader = Reader(topic, start, window=window)
+    reader.read_all(limits, target=target)
     return reader
 
 
@@ -548,6 +571,68 @@ def test_topic_made_anew_is_read_from_its_beginning_if_told_so() -> None:
     assert end.skipped == 0
 
 
+# --- a window of record times
+
+
+@pytest.mark.parametrize("limit", [1, 3, 100])
+def test_clock_ends_with_the_window_that_the_topic_passes(limit: int) -> None:
+    """Deadlines up to its end then have fired, though no record lies there."""
+    topic = ListedTopic(range(10_000, 90_000, 1_000), [12_500, 50_000])
+    reader = replayed(topic, Window(20_000, 40_500), [limit])
+    assert sorted(reader.clocks) == [(0, offset) for offset in range(10, 31)]
+    assert reader.position.clock_ms == 40_500
+
+
+@pytest.mark.parametrize("limit", [1, 3, 100])
+def test_clock_ends_with_the_topic_that_does_not_pass_the_window(limit: int) -> None:
+    """As without a window."""
+    topic = ListedTopic(range(10_000, 90_000, 1_000), [12_500, 50_000])
+    reader = replayed(topic, Window(20_000, 200_000), [limit])
+    assert sorted(reader.clocks) == [(0, n) for n in range(10, 80)] + [(1, 1)]
+    assert reader.position.clock_ms == 89_000
+
+
+def test_records_of_a_window_are_looked_for_an_hour_behind_it() -> None:
+    """Neither a late one is missed, nor all that lies behind a wrong clock."""
+    end_ms = 20_000
+    topic = ListedTopic(
+        [10_000, end_ms + LATE_MS, 11_000, end_ms + LATE_MS + 1, 12_000],
+        [13_000, end_ms + 60_000],
+    )
+    admission = replace(topic.admission(), window=Window(10_000, end_ms))
+    assert admission.target() == Target({0: 3, 1: 2})
+    assert sorted(replayed(topic, Window(10_000, end_ms), [2]).clocks) == [
+        (0, 0),
+        (0, 2),
+        (1, 0),
+    ]
+
+
+def test_end_of_transaction_ends_no_window() -> None:
+    """It has the wall time of its commit, whatever lies behind it."""
+    topic = ListedTopic([10_000])
+    topic.append_marker(0, 20_000 + LATE_MS + 1)
+    topic.append(0, 12_000)
+    reader = replayed(topic, Window(10_000, 20_000), [10])
+    assert sorted(reader.clocks) == [(0, 0), (0, 2)]
+
+
+def test_what_lies_behind_a_window_is_not_scanned() -> None:
+    """That its newest record is beyond the target says enough."""
+    last_ms = 900_000
+    topic = ListedTopic(range(800_000, last_ms + 3 * LATE_MS, 60_000))
+    window = Window(810_000, last_ms)
+    admission = replace(topic.admission(), window=window)
+    target = admission.target()
+    topic.scanned = 0
+    start = Position(window.first_ms, partitions={0: PartitionPosition(1)})
+    wall_ms = last_ms + 4 * LATE_MS
+    end = admission.plan(start, wall_ms, target)
+    assert (end.clock_ms, ends(end)) == (last_ms, [target.ends[0]])
+    # Whether the newest is a record.
+    assert topic.scanned == 1
+
+
 # --- Kafka itself
 
 
@@ -645,6 +730,39 @@ def test_clock_at_each_record_does_not_depend_on_the_cut(
         readers.append(Reader(topic))
         readers[-1].read_all(chosen, target=topic.admission().target())
     assert readers[0].clocks == readers[1].clocks == readers[2].clocks
+
+
+@given(
+    st.lists(partition_times(), min_size=1, max_size=4),
+    st.integers(0, 200_000),
+    st.integers(0, 200_000),
+    LIMITS,
+    LIMITS,
+)
+def test_window_is_read_whole_and_alike_however_it_is_cut(
+    partitions: list[list[int]],
+    first_ms: int,
+    length_ms: int,
+    limits: list[int],
+    others: list[int],
+) -> None:
+    """Each of its records, with the same clock, and T at the end of the window."""
+    window = Window(first_ms, first_ms + length_ms)
+    readers = [
+        replayed(ListedTopic(*partitions), window, chosen)
+        for chosen in (limits, others, [10_000])
+    ]
+    assert sorted(readers[0].clocks) == [
+        (partition, offset)
+        for partition, times in enumerate(partitions)
+        for offset, ms in enumerate(times)
+        if ms in window
+    ]
+    assert readers[0].clocks == readers[1].clocks == readers[2].clocks
+    times = [ms for times in partitions for ms in times if ms < FUTURE_MS]
+    newest_ms = max(times, default=0)
+    clock_ms = min(max(newest_ms, window.first_ms), window.last_ms)
+    assert {reader.position.clock_ms for reader in readers} == {clock_ms}
 
 
 @given(st.lists(partition_times(futures=False), min_size=1, max_size=4), LIMITS)

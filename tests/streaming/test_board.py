@@ -17,7 +17,7 @@ def test_a_board_is_unprimed_until_totals_are_set() -> None:
     """An empty checkpoint primes it all the same."""
     board = Board()
     assert not board.snapshot.primed
-    board.set_totals({}, ())
+    board.set_totals({}, (), ())
     assert board.snapshot.primed
 
 
@@ -31,12 +31,13 @@ def test_setting_totals_twice_changes_nothing() -> None:
             DeadLetterTotals({"empty_value": 2})
         ),
     }
-    board.set_totals(batch, ("town",))
+    board.set_totals(batch, ("town",), ("tap",))
     first = board.snapshot
-    board.set_totals(batch, ("town",))
+    board.set_totals(batch, ("town",), ("tap",))
     assert board.snapshot == first
     assert first.channels["town"].messages == 3
     assert first.taps["tap"].last_seen_ms == 7
+    assert (first.labels, first.tap_labels) == (("town",), ("tap",))
     assert first.undecodable == {"empty_value": 2}
 
 
@@ -45,7 +46,7 @@ def test_dead_letters_are_summed_over_partitions() -> None:
     board = Board()
     for partition in ("0", "1"):
         key = make_key(KeyKind.DEAD_LETTERS, partition)
-        board.set_totals({key: packed(DeadLetterTotals({"too_large": 1}))}, ())
+        board.set_totals({key: packed(DeadLetterTotals({"too_large": 1}))}, (), ())
     assert board.snapshot.undecodable == {"too_large": 2}
 
 
@@ -53,11 +54,26 @@ def test_an_older_snapshot_is_never_changed() -> None:
     """A scrape in progress keeps what it has."""
     board = Board()
     key = make_key(KeyKind.CHANNEL, "town")
-    board.set_totals({key: packed(ChannelTotals(messages=1))}, ())
+    board.set_totals({key: packed(ChannelTotals(messages=1))}, (), ())
     before = board.snapshot
-    board.set_totals({key: packed(ChannelTotals(messages=2))}, ())
+    board.set_totals({key: packed(ChannelTotals(messages=2))}, (), ())
     board.set_job(records=5)
     board.set_clock(9)
     assert before.channels["town"].messages == 1
     assert board.snapshot.channels["town"].messages == 2
     assert (board.snapshot.job.records, board.snapshot.clock_ms) == (5, 9)
+
+
+def test_a_tap_of_which_nothing_is_known_is_dropped() -> None:
+    """Forgotten, or not seen yet; it is there again when it returns."""
+    board = Board()
+    west, east = (make_key(KeyKind.TAP, name) for name in ("west", "east"))
+    seen = packed(TapTotals(last_seen_ms=7))
+    board.set_totals({west: seen, east: packed(TapTotals())}, (), ("west",))
+    before = board.snapshot
+    assert set(before.taps) == {"west"}
+    board.set_totals({west: packed(TapTotals())}, (), ("west",))
+    assert not board.snapshot.taps
+    assert board.snapshot.tap_labels == ("west",)
+    board.set_totals({west: seen}, (), ("west",))
+    assert board.snapshot.taps == before.taps

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 
 import msgspec
 import pandas as pd
@@ -11,12 +12,20 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
+from connectors.kafka.producer import TopicRecord, write
+from connectors.kafka.settings import KafkaSettings
 from sds_core.observer import blob
+from sds_core.observer.channel_view import ChannelEvent
 from sds_core.observer.dead_letter_view import DeadLetter, DeadLetterDigest
+from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.tap_view import TapDigest
 from sds_core.observer.totals import DeadLetterTotals, TapTotals
 from streaming.fold import make_fold
 from streaming.keys import KeyKind, make_key
+from streaming.query import Job
+from tests.streaming.conftest import wait_for_end
+from tests.support.channel import digest_of
+from tests.support.frames import START_MS, FrameFactory, Record
 
 SCHEMA = StructType(
     [StructField("version", IntegerType()), StructField("blob", BinaryType())]
@@ -74,7 +83,7 @@ def test_a_deadline_fires_just_when_the_clock_has_passed_it() -> None:
     """The timeout is such that the watermark T - 1 passes it when T passes D."""
     state = a_state()
     digests = tap_digest(1_000, 1), tap_digest(2_000, 3)
-    list(make_fold()((TAP,), rows(*digests, clock_ms=2_000), state))
+    list(make_fold()((TAP,), rows(*digests, clock_ms=2_001), state))
     deadline_ms = 2_000 + 15_000
     assert state._timeout_timestamp == deadline_ms - 1  # noqa: SLF001 - what Spark reads
     # Spark calls when the timeout lies before the watermark T - 1.
@@ -92,12 +101,52 @@ def test_dead_letters_leave_once() -> None:
     digest = msgspec.msgpack.encode(DeadLetterDigest([letter]))
     state = a_state()
     (output,) = make_fold()((key,), rows(digest, clock_ms=1), state)
-    details = msgspec.msgpack.decode(output["details"][0], type=list[DeadLetter])
-    assert details == [letter]
+    letters = msgspec.msgpack.decode(output["events"][0], type=list[DeadLetter])
+    assert letters == [letter]
     (again,) = make_fold()((key,), rows(clock_ms=2), a_state(tuple(state.get)))
-    assert msgspec.msgpack.decode(again["details"][0]) == []
+    assert msgspec.msgpack.decode(again["events"][0]) == []
     totals = blob.unpack_totals(again["totals"][0], DeadLetterTotals)
     assert totals.by_reason == {"empty_value": 1}
+
+
+def test_a_forgotten_tap_keeps_no_state() -> None:
+    """Its row with empty totals takes it off the board; it may begin anew."""
+    state = a_state()
+    list(make_fold()((TAP,), rows(tap_digest(1_000, 1), clock_ms=2_000), state))
+    clock_ms = 1_000 + DEFAULTS.horizon_ms + 1
+    fired = a_state(tuple(state.get), watermark_ms=clock_ms - 1, timed_out=True)
+    (output,) = make_fold()((TAP,), iter([]), fired)
+    assert fired._removed  # noqa: SLF001 - what Spark reads
+    assert not fired.exists
+    assert blob.unpack_totals(output["totals"][0], TapTotals) == TapTotals()
+    again = a_state()
+    digest = tap_digest(clock_ms + 5, 1)
+    (output,) = make_fold()((TAP,), rows(digest, clock_ms=clock_ms + 9), again)
+    totals = blob.unpack_totals(output["totals"][0], TapTotals)
+    assert (totals.last_seen_ms, totals.missing_records) == (clock_ms + 5, 0)
+
+
+@pytest.mark.parametrize("with_details", [True, False])
+def test_incidents_always_leave_and_acknowledgements_for_detail_alone(
+    with_details: bool,
+) -> None:
+    """Both are told apart again by their tags."""
+    frames = FrameFactory()
+    records = [
+        Record(0, frames.content("heard", "alice")),
+        Record(1_000, frames.sync("bob", history=["heard"])),
+        Record(2_000, frames.content("unheard", "alice", lamport=1_001)),
+        Record(3_000, frames.sync("bob", lamport=1_002)),
+    ]
+    digest = digest_of((record, record.at) for record in records)
+    fold = make_fold(with_details=with_details)
+    key = make_key(KeyKind.CHANNEL, "town")
+    clock_ms = START_MS + 2_000 + DEFAULTS.ack_deadline_ms + 1
+    (output,) = fold((key,), rows(digest.to_bytes(), clock_ms=clock_ms), a_state())
+    events = msgspec.msgpack.decode(output["events"][0], type=list[ChannelEvent])
+    found = [(type(event).__name__, event.message_id) for event in events]
+    acknowledged = [("DefiniteAcknowledgement", "heard")] if with_details else []
+    assert found == [*acknowledged, ("Incident", "unheard")]
 
 
 def test_the_clock_row_keeps_no_state() -> None:
@@ -106,6 +155,33 @@ def test_the_clock_row_keeps_no_state() -> None:
     key = make_key(KeyKind.CLOCK)
     assert list(make_fold()((key,), rows(b"", clock_ms=1), state)) == []
     assert not state.exists
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_forgotten_tap_is_off_the_board_and_out_of_the_checkpoint(
+    topic: Callable[..., KafkaSettings],
+    live: Callable[..., AbstractContextManager[Job]],
+) -> None:
+    """In the batch that forgets it, and after a restart."""
+    kafka = topic()
+    forgotten_ms = 1_000 + DEFAULTS.horizon_ms + 1
+    for records, taps in (
+        ([heartbeat("gone", 1_000), heartbeat("here", 1_000)], {"gone", "here"}),
+        ([heartbeat("here", forgotten_ms)], {"here"}),
+        ([], {"here"}),
+    ):
+        write(records, kafka)
+        with live(kafka, until_caught_up=True) as job:
+            wait_for_end(job)
+            assert job.board.snapshot.taps.keys() == taps
+
+
+def heartbeat(tap: str, time_ms: int) -> TopicRecord:
+    """A tap's sign of life."""
+    headers = (("kind", b"heartbeat"), ("observer", tap.encode()), ("seq", b"0"))
+    return TopicRecord(0, time_ms, None, b"", headers)
 
 
 def test_state_of_a_newer_release_is_refused() -> None:

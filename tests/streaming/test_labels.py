@@ -38,3 +38,12 @@ def test_a_budget_of_nothing_gives_no_label(tmp_path: Path) -> None:
     ledger = LabelLedger(tmp_path / "labels.json", budget=0)
     ledger.admit(["a"])
     assert ledger.labels == ()
+
+
+def test_order_of_first_sight_survives_a_restart(tmp_path: Path) -> None:
+    """Whatever order the names come in then, and whoever is gone."""
+    path = tmp_path / "taps.json"
+    LabelLedger(path, budget=3).admit(["west", "east"])
+    again = LabelLedger(path, budget=3)
+    again.admit(["east", "north", "south"])
+    assert again.labels == ("west", "east", "north")

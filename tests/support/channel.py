@@ -17,13 +17,20 @@ from sds_core.observer.digest import (
     ChannelDigester,
     fingerprint,
 )
+from sds_core.observer.incidents import Incident
+from sds_core.observer.report import build_report
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
+from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.totals import ChannelTotals
 from sds_core.wire import Dialect, Frame, decode, encode
+from tests.support import identities
 from tests.support.frames import START_MS, FrameFactory, Record, running_clocks
 
 START_LAMPORT = 100
 """L0 of a channel from `Channel.after_warm_up`, in both dialects."""
+
+Incidents = dict[tuple[str, str], Incident]
+"""Incidents as they were told last, by kind and message id."""
 
 
 @functools.lru_cache(maxsize=4096)
@@ -66,6 +73,7 @@ class Channel:
         frames: Builds the frames.
         clock_ms: The channel's clock.
         details: All definite acknowledgements so far.
+        incidents: All incidents so far as they were told last, by kind and message id.
     """
 
     def __init__(
@@ -76,6 +84,7 @@ class Channel:
         self.frames = FrameFactory(dialect=dialect)
         self.clock_ms = 0
         self.details: list[DefiniteAcknowledgement] = []
+        self.incidents: Incidents = {}
         self._settings = settings
         self._offset = 0
         self._view = ChannelView(settings)
@@ -187,59 +196,35 @@ class Channel:
 
     def _apply(self, digests: list[ChannelDigest], clock_ms: int) -> None:
         self.clock_ms = max(self.clock_ms, clock_ms)
-        self._view.apply(digests, START_MS + clock_ms)
+        events = self._view.apply(digests, START_MS + clock_ms)
         twin = ChannelView.from_blob(blob.VERSION, self._packed, self._settings)
-        twin.apply(digests, START_MS + clock_ms)
+        assert twin.apply(digests, START_MS + clock_ms) == events
         self._packed = twin.to_blob()
         assert twin.totals == self.totals
-        details = self._view.take_details()
-        assert twin.take_details() == details
-        self.details += details
+        acknowledged, incidents = parted(events)
+        self.details += acknowledged
+        self.incidents |= incidents
         assert_identities(self.totals)
         deadline_ms = self.next_deadline_ms
         assert deadline_ms is None or deadline_ms >= self.clock_ms
 
 
+def parted(
+    events: Iterable[DefiniteAcknowledgement | Incident],
+) -> tuple[list[DefiniteAcknowledgement], Incidents]:
+    """The acknowledgements among a view's events, and the incidents."""
+    acknowledged: list[DefiniteAcknowledgement] = []
+    incidents: Incidents = {}
+    for event in events:
+        if isinstance(event, Incident):
+            incidents[event.key] = event
+        else:
+            acknowledged.append(event)
+    return acknowledged, incidents
+
+
 def assert_identities(totals: ChannelTotals) -> None:
-    """What holds at every moment, whatever was seen (observer model, 4, 6, 7)."""
-    assert totals.messages == (
-        totals.acknowledged_in_time
-        + totals.unacknowledged
-        + totals.unwitnessed
-        + totals.in_flight
-    )
-    assert totals.gaps_opened == (
-        totals.gaps_late
-        + totals.gaps_repaired
-        + totals.gaps_recovered_late
-        + totals.gaps_lost
-        + totals.gaps_tap_gap
-        + totals.gaps_open
-    )
-    assert totals.gaps_retracted <= totals.gaps_lost
-    assert totals.repair_responses == (totals.repair_answered + totals.repair_redundant)
-    assert totals.definite_latency.count == totals.acknowledged_definite
-    assert totals.probable_latency.count == totals.acknowledged_probable
-    assert totals.acknowledged_definite <= totals.messages
-    assert totals.acknowledged_probable <= totals.messages
-    assert totals.repair_response.count == totals.repair_answered
-    assert totals.gap_duration.count == (
-        totals.gaps_late + totals.gaps_repaired + totals.gaps_recovered_late
-    )
-    assert totals.repair_requests_for_received <= totals.repair_requests
+    """What holds at every moment of a channel; see `tests.support.identities`."""
+    snapshot = Snapshot(channels={"channel": totals})
+    identities.assert_identities(build_report(snapshot, 0))
     assert (totals.oldest_in_flight_ms is None) == (totals.in_flight == 0)
-    content = totals.frames_of("content")
-    assert content >= totals.messages + (
-        totals.rebroadcasts_repair
-        + totals.rebroadcasts_retry
-        + totals.message_id_collisions
-    )
-    assert all(
-        value >= 0
-        for value in (
-            totals.in_flight,
-            totals.gaps_open,
-            totals.unacknowledged,
-            totals.unwitnessed,
-        )
-    )

@@ -17,6 +17,7 @@ from sds_core.observer.report import build_report
 from sds_core.observer.snapshot import Snapshot
 from streaming.chunk import Chunk
 from streaming.keys import KeyKind, split_key
+from tests.support.identities import assert_identities
 
 
 def report_of(records: Iterable[TopicRecord]) -> dict[str, Any]:
@@ -45,7 +46,9 @@ def report_of(records: Iterable[TopicRecord]) -> dict[str, Any]:
     channels = {
         channel: _totals(digests, newest_ms) for channel, digests in packed.items()
     }
-    return build_report(Snapshot(clock_ms=newest_ms, channels=channels), newest_ms)
+    report = build_report(Snapshot(clock_ms=newest_ms, channels=channels), newest_ms)
+    assert_identities(report)
+    return report
 
 
 def _keep(chunk: Chunk, packed: defaultdict[str, list[bytes]]) -> None:

@@ -9,24 +9,40 @@ Where the model leaves a choice, this follows it (all records have a hash, or no
 - filters are evidence about a gap from the frame that names it first after the
   warm-up on;
 - opportunities are frames after the message in topic order;
-- without hashes only the latest broadcast of the same bytes is compared.
+- without hashes only the latest broadcast of the same bytes is compared;
+- deliveries are followed within one dialect;
+- a filter of another size is one that rolled over;
+- a roll-over that leaves as many bits set shows by four ids: the first three, and the
+  newest, that the participant's newest filters were the first to show.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sds_core.wire import BloomError, BloomFilter, Dialect, FrameKind, encode
-from tests.support.frames import Record, running_clocks
+from tests.support.frames import START_MS, Record, running_clocks
 
 BOUNDS_MS = [
     250, 500, 1_000, 2_500, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000,
     600_000,
 ]  # fmt: skip
 WINDOWS_MS = {Dialect.SPEC: 135_000, Dialect.NIM: 315_000}
+EPOCH_MS = VERDICT_WINDOW_MS = 600_000
+
+PARTS = {
+    Dialect.SPEC: {20: "content", 11: "history", 12: "bloom", 13: "repair"},
+    Dialect.NIM: {5: "content", 3: "history", 6: "bloom", 13: "repair"},
+}
+"""Field numbers of the parts of a frame; every other field is of "other"."""
+
+Moment = tuple[int, int]
+"""Clock and place: what the clock alone brings about comes before any frame."""
 
 
 @functools.lru_cache(maxsize=1024)
@@ -35,6 +51,56 @@ def _filter(dialect: Dialect, raw: bytes) -> BloomFilter | None:
         return BloomFilter.from_wire(dialect, raw) if raw else None
     except BloomError:
         return None
+
+
+@functools.lru_cache(maxsize=100_000)
+def _holds(dialect: Dialect, raw: bytes, message_id: str) -> bool:
+    filter_ = _filter(dialect, raw)
+    return filter_ is not None and filter_.contains(message_id)
+
+
+@functools.lru_cache(maxsize=1024)
+def bits_set(dialect: Dialect, raw: bytes) -> int:
+    """Ones among the bits in use of a filter that can be read."""
+    filter_ = _filter(dialect, raw)
+    assert filter_ is not None
+    return filter_.bits_set()
+
+
+def bytes_by_part(dialect: Dialect, value: bytes) -> Counter[str]:
+    """The lengths of a frame's top-level fields (tag, length, payload) by part."""
+    sizes: Counter[str] = Counter()
+    end = 0
+    while end < len(value):
+        begin = end
+        tag, end = _varint(value, end)
+        match tag & 7:
+            case 0:
+                _, end = _varint(value, end)
+            case 1:
+                end += 8
+            case 2:
+                length, end = _varint(value, end)
+                end += length
+            case 5:
+                end += 4
+            case wire_type:
+                message = f"wire type {wire_type} at {begin}"
+                raise ValueError(message)
+        sizes[PARTS[dialect].get(tag >> 3, "other")] += end - begin
+    assert end == len(value), "a field is longer than the frame"
+    return sizes
+
+
+def _varint(value: bytes, place: int) -> tuple[int, int]:
+    """The number at a place, and the place behind it."""
+    number = 0
+    for count, byte in enumerate(value[place : place + 10]):
+        number |= (byte & 0x7F) << 7 * count
+        if byte < 0x80:
+            return number, place + count + 1
+    message = f"no number at {place}"
+    raise ValueError(message)
 
 
 @dataclass(frozen=True)
@@ -61,9 +127,19 @@ class Seen:
         return self.record.frame.message_id
 
     @property
+    def moment(self) -> Moment:
+        """When its figures change."""
+        return self.clock, self.place
+
+    @property
     def is_content(self) -> bool:
         """Whether it carries a message."""
         return self.record.frame.kind is FrameKind.CONTENT
+
+    @property
+    def is_ephemeral(self) -> bool:
+        """Whether it has no place in the channel's order."""
+        return self.record.frame.kind is FrameKind.EPHEMERAL
 
     @property
     def lamport(self) -> int:
@@ -96,12 +172,80 @@ class Seen:
 
     def holds(self, message_id: str) -> bool:
         """Whether its filter has an id."""
-        filter_ = self.filter()
-        return filter_ is not None and filter_.contains(message_id)
+        return _holds(self.dialect, self.record.frame.bloom_filter, message_id)
+
+    def bits_set(self) -> int:
+        """Ones in its filter, which can be read."""
+        return bits_set(self.dialect, self.record.frame.bloom_filter)
+
+    def value(self) -> bytes:
+        """The frame as on the wire."""
+        return encode(self.record.frame)
+
+    def shows(self, message_id: str) -> bool:
+        """Whether its sender has the message, by its history or its filter."""
+        return message_id in self.history() or self.holds(message_id)
 
     def is_by_other_than(self, other: Seen) -> bool:
         """Whether both senders are known and differ."""
         return bool(self.sender and other.sender) and self.sender != other.sender
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """How one message came to one participant, as far as that was shown.
+
+    Attributes:
+        message: Its first copy.
+        participant: Who should have it.
+        missing: The participant's first frame that shows it missing, if one does.
+        lost: The first such frame late enough to call it lost.
+        shown: The participant's first frame that shows that it has it.
+    """
+
+    message: Seen
+    participant: str
+    missing: Seen | None
+    lost: Seen | None
+    shown: Seen | None
+
+    @property
+    def outcome(self) -> str:
+        """`first_pass`, `recovered`, `lost`, or none as long as it has not ended."""
+        if self.lost is not None:
+            return "lost"
+        if self.shown is None:
+            return ""
+        return "first_pass" if self.missing is None else "recovered"
+
+    @property
+    def is_retracted(self) -> bool:
+        """Whether it was called lost and has come."""
+        return self.lost is not None and self.shown is not None
+
+    def recovery(self) -> int:
+        """Time from the first frame that shows it missing to the one that has it."""
+        assert self.missing is not None
+        assert self.shown is not None
+        return max(0, self.shown.at - self.missing.at)
+
+
+class Span(NamedTuple):
+    """Something that bears on the verdict, from one moment to before another."""
+
+    what: str
+    begins: Moment
+    ends: Moment
+
+
+def after(clock: int) -> Moment:
+    """The first moment at which the clock has passed a time."""
+    return clock + 1, -1
+
+
+def out_of_window(clock: int) -> Moment:
+    """When something that was at a time has left the window of the verdict."""
+    return after(clock + VERDICT_WINDOW_MS)
 
 
 class Reference:
@@ -161,7 +305,7 @@ class Reference:
         latest: dict[bytes, Seen] = {}
         by_hash: dict[int, int] = {}
         for one in self.seen:
-            value = encode(one.record.frame)
+            value = one.value()
             other = latest.get(value)
             if one.record.waku_hash:
                 of[one.place] = by_hash.setdefault(one.record.waku_hash, one.place)
@@ -213,12 +357,7 @@ class Reference:
 
     def probable(self, m: Seen) -> Seen | None:
         """The frame whose filter made a message probably acknowledged."""
-        active = {
-            one.sender
-            for one in self.first_copies
-            if one.is_by_other_than(m) and one.place < m.place and one.at < m.at
-        }
-        needed = max(1, min(2, len(active)))
+        needed = max(1, min(2, len(self.audience(m))))
         definite = self.definite(m)
         witnesses: set[str] = set()
         rate = 1.0
@@ -255,7 +394,7 @@ class Reference:
             return "in_flight"
         for one in self.first_copies:
             if (
-                one.record.frame.kind is not FrameKind.EPHEMERAL
+                not one.is_ephemeral
                 and one.is_by_other_than(m)
                 and one.dialect is m.dialect
                 and one.place > m.place
@@ -265,6 +404,125 @@ class Reference:
             ):
                 return "unacknowledged"
         return "unwitnessed"
+
+    # Section 5.
+
+    def audience(self, m: Seen) -> set[str]:
+        """The other participants that were active when a message was first seen."""
+        return {
+            one.sender
+            for one in self.first_copies
+            if one.is_by_other_than(m)
+            and one.place < m.place
+            and m.at - 3_600_000 <= one.at < m.at
+        }
+
+    @functools.cache  # noqa: B019 (a reference lives for one example)
+    def deliveries(self) -> list[Delivery]:
+        """Every message to each of its audience."""
+        return [
+            self._delivery(m, participant)
+            for m in self.messages
+            for participant in sorted(self.audience(m))
+        ]
+
+    def _frames_after(self, m: Seen, participant: str) -> list[Seen]:
+        return [
+            one
+            for one in self.first_copies
+            if one.sender == participant
+            and one.dialect is m.dialect
+            and one.place > m.place
+            and one.clock <= m.clock + 3_600_000
+        ]
+
+    def shown(self, m: Seen, participant: str) -> Seen | None:
+        """The participant's first frame that shows that it has a message."""
+        for one in self._frames_after(m, participant):
+            if one.shows(m.message_id):
+                return one
+        return None
+
+    def _delivery(self, m: Seen, participant: str) -> Delivery:
+        shown = self.shown(m, participant)
+        missing = [
+            one
+            for one in self._frames_after(m, participant)
+            if (shown is None or one.place < shown.place) and self.is_missing(m, one)
+        ]
+        late = [one for one in missing if one.at > m.at + 300_000]
+        return Delivery(
+            m,
+            participant,
+            missing[0] if missing else None,
+            late[0] if late else None,
+            shown,
+        )
+
+    def is_missing(self, m: Seen, one: Seen) -> bool:
+        """Whether a first copy of another participant shows that it lacks a message."""
+        rolled_over = [
+            other.at
+            for other in self.roll_overs(one.sender)
+            if other.place <= one.place
+        ]
+        return (
+            not one.is_ephemeral
+            and one.lamport > m.lamport
+            and one.at > m.at + 5_000
+            and one.filter() is not None
+            and not one.shows(m.message_id)
+            and m.at >= max(rolled_over, default=m.at)
+        )
+
+    @functools.cache  # noqa: B019
+    def with_filter(self, sender: str) -> list[Seen]:
+        """First copies of a sender that have a lamport and a readable filter."""
+        return [
+            one
+            for one in self.first_copies
+            if one.sender == sender
+            and not one.is_ephemeral
+            and one.filter() is not None
+        ]
+
+    @functools.cache  # noqa: B019
+    def newest(self, sender: str) -> list[Seen]:
+        """The frames whose filter was the sender's newest when they came."""
+        found: list[Seen] = []
+        for one in self.with_filter(sender):
+            if not found or one.lamport > found[-1].lamport:
+                found.append(one)
+        return found
+
+    @functools.cache  # noqa: B019
+    def roll_overs(self, participant: str) -> list[Seen]:
+        """The frames at which a participant's filter is seen to have rolled over."""
+        found: list[Seen] = []
+        newest = self.newest(participant)
+        begin = 0
+        for place, (before, one) in enumerate(itertools.pairwise(newest), 1):
+            if (
+                _shape(one) != _shape(before)
+                or one.bits_set() < before.bits_set()
+                or not all(map(one.holds, self._watched(newest[begin:place])))
+            ):
+                found.append(one)
+                begin = place
+        return found
+
+    def _watched(self, frames: list[Seen]) -> list[str]:
+        """The ids by which the filters of a participant's frames are compared."""
+        participant = frames[0].sender
+        shown = [
+            (by.place, m.place, m.message_id)
+            for m in self.messages
+            if participant in self.audience(m)
+            and (by := self.shown(m, participant)) in frames
+            and m.message_id not in by.history()
+        ]
+        ids = [message_id for _, _, message_id in sorted(shown)]
+        return ids[:3] + ids[-1:]
 
     # Section 6.
 
@@ -354,11 +612,11 @@ class Reference:
 
     # Section 7.
 
-    def episodes(self, message_id: str) -> tuple[list[int], list[int], int]:
-        """Response times, times of expiry, and redundant responses of an id."""
+    def episodes(self, message_id: str) -> tuple[list[int], list[int], list[Seen]]:
+        """Response times, times of expiry, and all responses of an id."""
         answers: list[int] = []
         expired: list[int] = []
-        redundant = 0
+        responses: list[Seen] = []
         began: int | None = None
         ends = -1
         for one in self.broadcasts:
@@ -367,9 +625,8 @@ class Reference:
                 began = None
             is_copy = one.is_content and one.message_id == message_id
             if is_copy and one not in self.collisions and one.clock <= ends:
-                if began is None:
-                    redundant += 1
-                else:
+                responses.append(one)
+                if began is not None:
                     answers.append(max(0, one.at - began))
                     began = None
             if message_id in one.requests():
@@ -377,7 +634,7 @@ class Reference:
                 ends = one.clock + WINDOWS_MS[one.dialect]
         if began is not None and self.end > ends:
             expired.append(ends)
-        return answers, expired, redundant
+        return answers, expired, responses
 
     # Everything.
 
@@ -393,14 +650,9 @@ class Reference:
             for i, (outcome, _) in gaps.items()
             if outcome == "lost" and self._first_copy(i) is not None
         }
-        losses = [
-            opening.clock + 300_000
-            for i, (outcome, _) in gaps.items()
-            if outcome == "lost" and i not in retracted and (opening := self.opening(i))
-        ]
         episodes = [self.episodes(i) for i in asked]
         answers = [a for found, _, _ in episodes for a in found]
-        expired = [e for _, found, _ in episodes for e in found]
+        responses = [r for _, _, found in episodes for r in found]
         definite = [(m, d) for m in self.messages if (d := self.definite(m))]
         probable = [(m, p) for m in self.messages if (p := self.probable(m))]
         in_flight = [
@@ -431,12 +683,28 @@ class Reference:
                 one.holds(i) for one in self.broadcasts for i in one.requests()
             ),
             "repair_answered": len(answers),
-            "repair_expired": len(expired),
-            "repair_redundant": sum(redundant for _, _, redundant in episodes),
+            "repair_expired": sum(len(expired) for _, expired, _ in episodes),
+            "repair_redundant": len(responses) - len(answers),
             "repair_response": histogram(answers),
+            "repair_bytes_response": sum(len(one.value()) for one in responses),
             "participants": len({one.sender for one in self.first_copies} - {""}),
-            "verdict": self._verdict(losses, fates, "open" in outcomes, expired),
+            "participants_lately": len(self.participants_lately()),
+            "epoch_messages_max": self.epoch_messages_max(),
+            "bloom_worst": self.bloom_worst(),
+            "verdict": self.verdict_at(self.last_moment()),
+            "verdict_since": self.verdict_since(),
         }
+        deliveries = self.deliveries()
+        delivered = [one.outcome for one in deliveries]
+        for outcome in ("first_pass", "recovered", "lost"):
+            figures[f"deliveries_{outcome}"] = delivered.count(outcome)
+        figures["deliveries_retracted"] = sum(one.is_retracted for one in deliveries)
+        figures["delivery_recovery"] = histogram(
+            one.recovery() for one in deliveries if one.outcome == "recovered"
+        )
+        sizes = self.bytes()
+        for part in ("content", "history", "bloom", "repair", "other"):
+            figures[f"bytes_{part}"] = sizes[part]
         for fate in ("acknowledged_in_time", "unacknowledged", "unwitnessed"):
             figures[fate] = fates.count(fate)
         figures["in_flight"] = len(in_flight)
@@ -453,35 +721,186 @@ class Reference:
             counts[key] = counts.get(key, 0) + 1
         return counts
 
+    # Section 9.
+
+    def bytes(self) -> Counter[str]:
+        """Lengths of all broadcasts, by part."""
+        sizes: Counter[str] = Counter()
+        for one in self.broadcasts:
+            sizes += bytes_by_part(one.dialect, one.value())
+        return sizes
+
+    def participants_lately(self) -> set[str]:
+        """Who was seen lately."""
+        edge = self.end - 600_000
+        return {one.sender for one in self.first_copies if one.at >= edge} - {""}
+
+    def epoch_messages_max(self) -> int:
+        """The most frames that one participant sent in the last completed epoch."""
+        last = (START_MS + self.end) // EPOCH_MS - 1
+        sent = Counter(
+            one.sender
+            for one in self.first_copies
+            if one.sender and (START_MS + one.clock) // EPOCH_MS == last
+        )
+        return max(sent.values(), default=0)
+
+    def bloom_worst(self) -> tuple[int, int, int] | None:
+        """Bits set, size and hashes of the fullest of the senders' latest filters."""
+        senders = {one.sender for one in self.first_copies}
+        latest = [newest[-1] for sender in senders if (newest := self.newest(sender))]
+        lately = [one for one in latest if one.at >= self.end - 600_000]
+        if not lately:
+            return None
+        # Of equal ones the larger.
+        worst = max(lately, key=lambda one: (_rate(one), _shape(one)[1]))
+        return worst.bits_set(), *_shape(worst)[1:]
+
     # Section 8.
 
-    def _verdict(
-        self, losses: list[int], fates: list[str], gaps_open: bool, expired: list[int]
-    ) -> tuple[str, str]:
-        edge = self.end - 600_000
-        if not self.seen or self.end - self.seen[0].clock < 30_000:
-            return "warming_up", "warming_up"
-        if any(loss >= edge for loss in losses):
-            return "failing", "lost"
-        # Deadlines lie in the window to the whole second, rounded up.
-        ended = [
-            fate
-            for m, fate in zip(self.messages, fates, strict=True)
-            if self.end > m.clock + 120_000
-            and -(-(m.clock + 120_000) // 1_000) * 1_000 >= edge
+    @functools.cache  # noqa: B019
+    def spans(self) -> list[Span]:
+        """All that the verdict depends on."""
+        return [
+            *self._spans_of_gaps(),
+            *self._spans_of_deliveries(),
+            *self._spans_of_messages(),
+            *self._spans_of_repairs(),
+            *self._spans_of_filters(),
         ]
-        missed = ended.count("unacknowledged")
-        if missed > 0.05 * len(ended):
+
+    def _spans_of_gaps(self) -> Iterator[Span]:
+        for message_id in {i for one in self.broadcasts for i in one.history()}:
+            gap, opening = self.gap(message_id), self.opening(message_id)
+            if gap is None or opening is None:
+                continue
+            deadline = opening.clock + 300_000
+            first = self._first_copy(message_id)
+            arrival = after(self.end) if first is None else first.moment
+            yield Span(
+                "gap", after(opening.clock + 2_000), min(arrival, after(deadline))
+            )
+            if gap[0] == "lost":
+                yield Span(
+                    "lost", after(deadline), min(arrival, out_of_window(deadline))
+                )
+
+    def _spans_of_deliveries(self) -> Iterator[Span]:
+        for one in self.deliveries():
+            if one.lost is not None:
+                ends = out_of_window(one.lost.clock)
+                if one.shown is not None:
+                    ends = min(ends, one.shown.moment)
+                yield Span("lost", one.lost.moment, ends)
+            elif one.outcome == "recovered":
+                assert one.shown is not None
+                ends = out_of_window(one.shown.clock)
+                yield Span("recovered", one.shown.moment, ends)
+
+    def _spans_of_messages(self) -> Iterator[Span]:
+        for one in self.broadcasts:
+            if one.is_content:
+                yield Span("content", one.moment, out_of_window(one.clock))
+        for m in self.messages:
+            deadline = m.clock + 120_000
+            # Deadlines lie in the window to the whole second, rounded up.
+            second = -(-(START_MS + deadline) // 1_000) * 1_000 - START_MS
+            fate = "missed" if self.fate(m) == "unacknowledged" else "met"
+            yield Span(fate, after(deadline), out_of_window(second))
+
+    def _spans_of_repairs(self) -> Iterator[Span]:
+        for message_id in {i for one in self.broadcasts for i in one.requests()}:
+            _, expired, _ = self.episodes(message_id)
+            for end in expired:
+                yield Span("expired", after(end), out_of_window(end))
+
+    def _spans_of_filters(self) -> Iterator[Span]:
+        for sender in {one.sender for one in self.first_copies}:
+            newest = self.newest(sender)
+            for one, next_one in itertools.zip_longest(newest, newest[1:]):
+                ends = out_of_window(one.at)
+                if next_one is not None:
+                    ends = min(ends, next_one.moment)
+                if _rate(one) > 0.01:
+                    yield Span("saturated", one.moment, ends)
+
+    def verdict_at(self, moment: Moment) -> tuple[str, str]:
+        """The verdict and its reason."""
+        if not self.seen or moment < (self.seen[0].clock + 30_000, -1):
+            return "warming_up", "warming_up"
+        standing = Counter(
+            span.what for span in self.spans() if span.begins <= moment < span.ends
+        )
+        if standing["lost"]:
+            return "failing", "lost"
+        missed = standing["missed"]
+        if missed > 0.05 * (missed + standing["met"]):
             return "failing", "unacknowledged"
-        if gaps_open:
+        if standing["gap"] or standing["recovered"]:
             return "degraded", "recovering"
         if missed:
             return "degraded", "unacknowledged"
-        if any(moment >= edge for moment in expired):
+        if standing["expired"]:
             return "degraded", "repair_expired"
-        if not any(one.is_content and one.clock >= edge for one in self.broadcasts):
-            return "quiet", "quiet"
-        return "ok", "ok"
+        if standing["saturated"]:
+            return "degraded", "bloom_saturated"
+        return ("ok", "ok") if standing["content"] else ("quiet", "quiet")
+
+    def last_moment(self) -> Moment:
+        """The end, with every frame before it."""
+        return self.end, self.seen[-1].place if self.seen else -1
+
+    def verdict_since(self) -> int | None:
+        """The clock at which the verdict became what it is; none before a frame."""
+        if not self.seen:
+            return None
+        first = self.seen[0]
+        moments = {first.moment, (first.clock + 30_000, -1)}
+        for span in self.spans():
+            moments |= {span.begins, span.ends}
+        since, verdict = first.clock, ""
+        for moment in sorted(moments):
+            if moment[0] <= self.end and self.verdict_at(moment)[0] != verdict:
+                since, verdict = moment[0], self.verdict_at(moment)[0]
+        return since
+
+    # Incidents.
+
+    def incidents(self) -> set[tuple[str, str, frozenset[str]]]:
+        """Kind, message id and who lacks the message, of what still stands."""
+        named = {i for one in self.broadcasts for i in one.history()}
+        nobody: frozenset[str] = frozenset()
+        lost = {
+            ("lost", i, nobody)
+            for i in named
+            if (gap := self.gap(i)) is not None
+            and gap[0] == "lost"
+            and self._first_copy(i) is None
+        }
+        unacknowledged = {
+            ("unacknowledged", m.message_id, nobody)
+            for m in self.messages
+            if self.fate(m) == "unacknowledged" and self.acknowledged_at(m) is None
+        }
+        lacking: dict[str, set[str]] = {}
+        for one in self.deliveries():
+            if one.lost is not None and one.shown is None:
+                lacking.setdefault(one.message.message_id, set()).add(one.participant)
+        undelivered = {("undelivered", i, frozenset(p)) for i, p in lacking.items()}
+        return lost | unacknowledged | undelivered
+
+
+def _shape(one: Seen) -> tuple[Dialect, int, int]:
+    """Dialect, bits in use and hashes of a frame's filter, which can be read."""
+    filter_ = one.filter()
+    assert filter_ is not None
+    return one.dialect, filter_.m_bits, filter_.k
+
+
+def _rate(one: Seen) -> float:
+    """False-positive rate of a frame's filter, which can be read."""
+    _, m_bits, k = _shape(one)
+    return (one.bits_set() / m_bits) ** k
 
 
 def histogram(durations: Any) -> tuple[list[int], int]:

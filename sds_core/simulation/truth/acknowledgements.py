@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from itertools import takewhile
+from itertools import islice
 from typing import Any
 
 from sds_core.simulation.truth.tap_view import HORIZON_MS, Copy, Seen, TapView
@@ -118,19 +118,8 @@ def _is_opportunity(frame: Seen, message: Seen) -> bool:
 
 def _participants_needed(message: Seen, view: TapView) -> int:
     """Return how many filters it takes: fewer where fewer others are active."""
-    active: set[str] = set()
-    earlier = (view.frames[index] for index in range(message.index - 1, -1, -1))
-    remembered = takewhile(
-        lambda frame: frame.clock_ms >= message.clock_ms - HORIZON_MS, earlier
-    )
-    for frame in remembered:
-        is_before = frame.at_ms < message.at_ms
-        sender = frame.composition.sender
-        if is_before and frame.copy is Copy.FIRST and sender:
-            active.add(sender)
-        if len(active - {message.composition.sender}) >= PROBABLE_PARTICIPANTS:
-            return PROBABLE_PARTICIPANTS
-    return max(1, len(active - {message.composition.sender}))
+    others = islice(view.active_others(message), PROBABLE_PARTICIPANTS)
+    return max(1, sum(1 for _ in others))
 
 
 def _latency_ms(message: Seen, evidence: Seen) -> int:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from sds_core.message_channel.profile import Profile
 from sds_core.simulation.log import Presence, Transmission
+from sds_core.simulation.truth.capacity import Sizes, sizes_of
 from sds_core.wire import DEFAULT_PARAMETERS, BloomParameters, Dialect, FrameKind
 
 _SPEC = Profile.spec()
@@ -36,6 +37,12 @@ class Filter(NamedTuple):
     def holds(self, message_id: str) -> bool:
         """Return whether the id was really in."""
         return self.begin <= self.places.get(message_id, -1) < self.end
+
+    def lacks_some_of(self, other: Filter) -> bool:
+        """Return whether an id is not in that is in another of the participant's."""
+        is_empty = other.begin == other.end
+        holds_all = self.begin <= other.begin and other.end <= self.end
+        return not (is_empty or holds_all)
 
     def false_positive_rate(self) -> float:
         """Return the rate in [0, 1] that a filter of so many ids has on average.
@@ -101,6 +108,8 @@ class Composition:
         history: what the frame depends on, in its order.
         requests: distinct ids that it asks for.
         filter: what its filter holds; None if it carries none.
+        composed_ms: when that was, Unix ms.
+        sizes: the frame's bytes by part.
     """
 
     dialect: Dialect
@@ -111,6 +120,8 @@ class Composition:
     history: tuple[Named, ...]
     requests: frozenset[str]
     filter: Filter | None
+    composed_ms: int
+    sizes: Sizes
 
     def is_by_other_than(self, other: Composition) -> bool:
         """Return whether both senders are known and differ."""
@@ -177,4 +188,6 @@ class Compositions:
             tuple([self._named.setdefault(entry, entry) for entry in named]),
             frozenset(entry.message_id for entry in frame.repair_request),
             received.filter() if frame.bloom_filter else None,
+            transmission.at_ms,
+            sizes_of(frame.dialect, transmission.value),
         )

@@ -7,6 +7,9 @@ from typing import Any
 
 from sds_core.message_channel.events import Cause
 from sds_core.simulation.truth.acknowledgements import acknowledgements_in
+from sds_core.simulation.truth.capacity import capacity_in
+from sds_core.simulation.truth.conclusions import Conclusions
+from sds_core.simulation.truth.deliveries import deliveries_in
 from sds_core.simulation.truth.gaps import gaps_in
 from sds_core.simulation.truth.repair import repair_in
 from sds_core.simulation.truth.tap_view import Copy, Seen, TapView
@@ -15,16 +18,15 @@ from sds_core.wire import FrameKind
 _CAUSES = (Cause.CONTENT, Cause.REPAIR, Cause.RETRY)
 
 
-def figures_of(view: TapView, end_ms: int) -> dict[str, Any]:
-    """Return what a correct monitor reports once the clock stands at `end_ms`.
+def figures_of(conclusions: Conclusions) -> dict[str, Any]:
+    """Return what a correct monitor reports.
 
     `sender_side` is the exception: why the frames were really sent, which no monitor
     can know.
     """
+    view, episodes = conclusions.view, conclusions.episodes
     rebroadcasts = [frame for frame in view.frames if frame.copy is Copy.REBROADCAST]
     repairs = sum(view.is_requested(frame) for frame in rebroadcasts)
-    first_copies = [frame for frame in view.frames if frame.copy is Copy.FIRST]
-    participants = {frame.composition.sender for frame in first_copies} - {""}
     return {
         "frames": {kind.value: view.kinds[kind] for kind in FrameKind},
         "messages": len(view.messages),
@@ -36,20 +38,24 @@ def figures_of(view: TapView, end_ms: int) -> dict[str, Any]:
         "message_id_collisions": sum(
             frame.copy is Copy.COLLISION for frame in view.frames
         ),
-        "participants": len(participants),
+        "participants": len(view.first_copies),
         "sender_side": {
             "first_copies": _real_causes(view.messages.values()),
             "rebroadcasts": _real_causes(rebroadcasts),
         },
-        **acknowledgements_in(view, end_ms),
-        **gaps_in(view, end_ms),
-        **repair_in(view, end_ms),
+        **acknowledgements_in(view, conclusions.end_ms),
+        **deliveries_in(conclusions.deliveries),
+        **gaps_in(conclusions.gaps),
+        **repair_in(view, episodes),
+        **capacity_in(
+            view.sizes, [frame.composition.sizes for frame in episodes.responses]
+        ),
     }
 
 
 def totals_of(channels: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the sums over channels; lists of single values have none."""
-    totals = _numbers(figures_of(TapView([]), 0))
+    totals = _numbers(figures_of(Conclusions(TapView([]), 0)))
     for figures in channels:
         totals = _sum(totals, figures)
     return totals

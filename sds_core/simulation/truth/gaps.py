@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from sds_core.simulation.truth.tap_view import HORIZON_MS, Seen, TapView
@@ -39,16 +39,27 @@ class Gap(NamedTuple):
     naming: Seen
     arrival: Seen | None
 
+    @property
+    def deadline_ms(self) -> int:
+        """The last moment of the clock at which its arrival is in time."""
+        return self.naming.clock_ms + DEADLINE_MS
 
-def gaps_in(view: TapView, end_ms: int) -> dict[str, Any]:
-    """Return the figures of a channel once the clock stands at `end_ms`."""
-    opened = [gap for gap in unseen_in(view) if _has_settled(gap, end_ms)]
-    outcomes: Counter[Outcome] = Counter()
+
+def gaps_of(view: TapView, end_ms: int) -> dict[Gap, Outcome]:
+    """Return what became of each gap once the clock stands at `end_ms`."""
+    return {
+        gap: outcome_of(gap, view, end_ms)
+        for gap in unseen_in(view)
+        if _has_settled(gap, end_ms)
+    }
+
+
+def gaps_in(gaps: Mapping[Gap, Outcome]) -> dict[str, Any]:
+    """Return the figures of a channel."""
+    outcomes = Counter(gaps.values())
     waits_ms: list[int] = []
     retracted = 0
-    for gap in opened:
-        outcome = outcome_of(gap, view, end_ms)
-        outcomes[outcome] += 1
+    for gap, outcome in gaps.items():
         if gap.arrival is None:
             continue
         if outcome is Outcome.LOST:
@@ -58,7 +69,7 @@ def gaps_in(view: TapView, end_ms: int) -> dict[str, Any]:
             waits_ms.append(max(0, gap.arrival.at_ms - gap.naming.at_ms))
     return {
         "gaps": {
-            "opened": len(opened),
+            "opened": len(gaps),
             **{outcome.value: outcomes[outcome] for outcome in Outcome},
             "retracted": retracted,
         },
@@ -94,14 +105,13 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
 
 def outcome_of(gap: Gap, view: TapView, end_ms: int) -> Outcome:
     """Return what became of a gap that has settled."""
-    deadline_ms = gap.naming.clock_ms + DEADLINE_MS
-    if gap.arrival is not None and gap.arrival.clock_ms <= deadline_ms:
+    if gap.arrival is not None and gap.arrival.clock_ms <= gap.deadline_ms:
         if view.latest_request(gap.message_id, gap.arrival) is None:
             return Outcome.LATE
         is_live = view.is_requested(gap.arrival)
         return Outcome.REPAIRED if is_live else Outcome.RECOVERED_LATE
     # A deadline fires only when the clock has passed it.
-    if end_ms <= deadline_ms:
+    if end_ms <= gap.deadline_ms:
         return Outcome.OPEN
     return Outcome.TAP_GAP if _network_had(gap, view) else Outcome.LOST
 
@@ -113,7 +123,7 @@ def _has_settled(gap: Gap, end_ms: int) -> bool:
 
 def _network_had(gap: Gap, view: TapView) -> bool:
     """Return whether others than the sender showed by the deadline to have it."""
-    deadline_ms = gap.naming.clock_ms + DEADLINE_MS
+    deadline_ms = gap.deadline_ms
     namings = [
         frame for frame in view.namings[gap.message_id] if frame.clock_ms <= deadline_ms
     ]

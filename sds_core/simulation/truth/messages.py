@@ -16,7 +16,13 @@ from sds_core.message_channel.events import (
     RepairAnswered,
     RepairRequested,
 )
-from sds_core.simulation.log import Happening, Presence, Sighting, Transmission
+from sds_core.simulation.log import (
+    Arrival,
+    Happening,
+    Presence,
+    Sighting,
+    Transmission,
+)
 from sds_core.wire import FrameKind
 
 
@@ -48,6 +54,7 @@ class Story:
     Attributes:
         sender: who first sent it; empty as long as nobody has.
         audience: who was present then.
+        received_in: the transmission that brought it to them first.
     """
 
     def __init__(self) -> None:
@@ -56,6 +63,7 @@ class Story:
         self.audience: frozenset[str] = frozenset()
         self.sendings: list[Sending] = []
         self.received: dict[str, int] = {}
+        self.received_in: dict[str, Sending] = {}
         self.delivered: dict[str, int] = {}
         self.missing: dict[str, int] = {}
         self.lost: dict[str, int] = {}
@@ -74,6 +82,11 @@ class Story:
             "sent_ms": self.sendings[0].at_ms if self.sendings else None,
             "transmissions": [sending.told() for sending in self.sendings],
             "received": self.received,
+            # By place in `transmissions`.
+            "received_in": {
+                who: self.sendings.index(sending)
+                for who, sending in self.received_in.items()
+            },
             "delivered": self.delivered,
             "missing": self.missing,
             "lost": self.lost,
@@ -95,6 +108,8 @@ class Messages:
             lambda: defaultdict(Story)
         )
         self._sendings: dict[int, Sending] = {}
+        # What reached a participant last, by channel and participant.
+        self._arrived: dict[tuple[str, str], Sending] = {}
         # Replaced, never changed: the stories share them.
         self._present: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
 
@@ -124,13 +139,24 @@ class Messages:
         if sending is not None:
             sending.seen_by.add(sighting.tap)
 
+    def arrived(self, arrival: Arrival) -> None:
+        """A transmission reaches a participant."""
+        sending = self._sendings.get(arrival.transmission.number)
+        if sending is not None:
+            channel_id = arrival.transmission.channel_id
+            self._arrived[channel_id, arrival.participant] = sending
+
     def happened(self, happening: Happening) -> None:
         """A participant tells its application something about a message."""
         stories = self._stories[happening.channel_id]
         at_ms, who = happening.at_ms, happening.participant
         match happening.event:
             case Received(message_id=message_id):
-                stories[message_id].received.setdefault(who, at_ms)
+                story = stories[message_id]
+                story.received.setdefault(who, at_ms)
+                sending = self._arrived.get((happening.channel_id, who))
+                if sending is not None and sending in story.sendings:
+                    story.received_in.setdefault(who, sending)
             case Delivered(message_id=message_id):
                 stories[message_id].delivered.setdefault(who, at_ms)
             case Missing(message_id=message_id):

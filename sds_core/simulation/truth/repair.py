@@ -10,16 +10,30 @@ from sds_core.simulation.truth.tap_view import Seen, TapView, window_end_ms
 
 
 @dataclass(slots=True)
-class _Episodes:
-    """What became of the requests for the ids of a channel."""
+class Episodes:
+    """What became of the requests for the ids of a channel.
+
+    Attributes:
+        response_times_ms: of those that were answered.
+        expired: how many were not.
+        responses: the frames that answered one, or that came while one was live.
+    """
 
     response_times_ms: list[int] = field(default_factory=list)
     expired: int = 0
-    redundant: int = 0
+    responses: list[Seen] = field(default_factory=list)
 
 
-def repair_in(view: TapView, end_ms: int) -> dict[str, Any]:
-    """Return the figures of a channel once the clock stands at `end_ms`."""
+def episodes_of(view: TapView, end_ms: int) -> Episodes:
+    """Return the episodes of a channel once the clock stands at `end_ms`."""
+    episodes = Episodes()
+    for message_id in view.requests:
+        _follow(message_id, view, end_ms, episodes)
+    return episodes
+
+
+def repair_in(view: TapView, episodes: Episodes) -> dict[str, Any]:
+    """Return the figures of a channel."""
     asked = [
         (frame.composition.filter, message_id)
         for frame in view.frames
@@ -30,9 +44,6 @@ def repair_in(view: TapView, end_ms: int) -> dict[str, Any]:
         for known, message_id in asked
         if known is not None and known.holds(message_id)
     ]
-    episodes = _Episodes()
-    for message_id in view.requests:
-        _follow(message_id, view, end_ms, episodes)
     answered = len(episodes.response_times_ms)
     return {
         "repair": {
@@ -40,8 +51,8 @@ def repair_in(view: TapView, end_ms: int) -> dict[str, Any]:
             "requests_for_received": len(for_received),
             "answered": answered,
             "expired": episodes.expired,
-            "responses": answered + episodes.redundant,
-            "redundant": episodes.redundant,
+            "responses": len(episodes.responses),
+            "redundant": len(episodes.responses) - answered,
         },
         "repair_response_ms": {
             "count": answered,
@@ -50,7 +61,7 @@ def repair_in(view: TapView, end_ms: int) -> dict[str, Any]:
     }
 
 
-def _follow(message_id: str, view: TapView, end_ms: int, episodes: _Episodes) -> None:
+def _follow(message_id: str, view: TapView, end_ms: int, episodes: Episodes) -> None:
     """Go through the requests and copies of one id in topic order."""
     copies = set(view.copies.get(message_id, ()))
     requests = set(view.requests[message_id])
@@ -66,9 +77,8 @@ def _follow(message_id: str, view: TapView, end_ms: int, episodes: _Episodes) ->
             first = None
         is_live = latest is not None and not _is_over(latest, frame.clock_ms)
         if frame in copies and is_live:
-            if first is None:
-                episodes.redundant += 1
-            else:
+            episodes.responses.append(frame)
+            if first is not None:
                 episodes.response_times_ms.append(max(0, frame.at_ms - first.at_ms))
                 first = None
         if frame in requests:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import enum
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from operator import attrgetter
 from typing import NamedTuple
 
 from sds_core.message_channel.events import Cause
+from sds_core.simulation.truth.capacity import Sizes
 from sds_core.simulation.truth.composition import Composition
 from sds_core.wire import Dialect, FrameKind
 
@@ -81,10 +83,12 @@ class TapView:
     Attributes:
         began_ms: the clock at the first record; None if there is none.
         kinds: how many frames of each kind.
+        sizes: the bytes of each frame that is no replica.
         replicas: further records of a transmission.
         frames: in topic order, replicas left out, and copies of messages whose first
             copy lies before the horizon: these are frames and nothing else.
         messages: first copies of content, by id, in topic order.
+        first_copies: of every kind, by known sender.
         copies: first copies and rebroadcasts of content, by id.
         namings: frames whose causal history names an id, by id.
         requests: frames that request an id, by id.
@@ -94,9 +98,11 @@ class TapView:
         """Go through the records in the order in which they were written."""
         self.began_ms: int | None = None
         self.kinds: Counter[FrameKind] = Counter()
+        self.sizes: list[Sizes] = []
         self.replicas = 0
         self.frames: list[Seen] = []
         self.messages: dict[str, Seen] = {}
+        self.first_copies: defaultdict[str, list[Seen]] = defaultdict(list)
         self.copies: defaultdict[str, list[Seen]] = defaultdict(list)
         self.namings: defaultdict[str, list[Seen]] = defaultdict(list)
         self.requests: defaultdict[str, list[Seen]] = defaultdict(list)
@@ -115,6 +121,23 @@ class TapView:
         begin = bisect_left(self.frames, first_ms, key=_clock_ms)
         return self.frames[begin : bisect_right(self.frames, last_ms, key=_clock_ms)]
 
+    def active_others(self, message: Seen) -> Iterator[str]:
+        """Give who else had spoken lately when a message was first seen.
+
+        That is, a first copy of theirs had been seen whose record time is before the
+        message's, by no more than the horizon.
+        """
+        begin_ms = message.at_ms - HORIZON_MS
+        for participant, frames in self.first_copies.items():
+            if participant == message.composition.sender:
+                continue
+            count = bisect_left(frames, message.index, key=_index)
+            earlier = (frames[place] for place in range(count - 1, -1, -1))
+            # No record time is later than the clock.
+            late = takewhile(lambda frame: frame.clock_ms >= begin_ms, earlier)
+            if any(begin_ms <= frame.at_ms < message.at_ms for frame in late):
+                yield participant
+
     def latest_request(self, message_id: str, before: Seen) -> Seen | None:
         """Return the latest frame before another that requests an id."""
         asking = self.requests.get(message_id, [])
@@ -129,6 +152,7 @@ class TapView:
     def _take(self, record: Shown) -> None:
         composition = record.composition
         self.kinds[composition.kind] += 1
+        self.sizes.append(composition.sizes)
         copy = Copy.FIRST
         if composition.kind is FrameKind.CONTENT:
             first = self.messages.get(composition.message_id)
@@ -145,6 +169,8 @@ class TapView:
             record.composition,
         )
         self.frames.append(frame)
+        if copy is Copy.FIRST and composition.sender:
+            self.first_copies[composition.sender].append(frame)
         if composition.kind is FrameKind.CONTENT:
             if copy is Copy.FIRST:
                 self.messages[composition.message_id] = frame

@@ -17,6 +17,7 @@ from sds_core.simulation.log import (
     Transmission,
 )
 from sds_core.simulation.truth.composition import Composition, Compositions
+from sds_core.simulation.truth.conclusions import Conclusions
 from sds_core.simulation.truth.figures import figures_of, totals_of
 from sds_core.simulation.truth.messages import Messages
 from sds_core.simulation.truth.tap_view import Shown, TapView
@@ -65,20 +66,26 @@ class Truth:
                 self._recorded(entry.at_ms)
                 self._beat_ms = max(self._beat_ms, entry.at_ms)
             case Arrival():
-                # What it brought about follows as happenings.
-                pass
+                # What it brings about follows as happenings.
+                self._messages.arrived(entry)
 
     def document(self) -> dict[str, Any]:
         """Return everything in values of JSON, keys sorted.
 
         `channels` and `totals` hold the report's figures, `messages` what no report
-        can: by channel and message id, what became of each message.
+        can: by channel and message id, what became of each message, and beside that
+        what the frames that taps showed tell of it.
         """
         # The last record may be a heartbeat: it too moves the final clock.
         end_ms = self._last_ms or 0
-        channels = {
-            channel_id: figures_of(TapView(records), end_ms)
+        concluded = {
+            channel_id: Conclusions(TapView(records), end_ms)
             for channel_id, records in self._shown.items()
+        }
+        nothing = Conclusions(TapView([]), end_ms)
+        channels = {
+            channel_id: figures_of(conclusions)
+            for channel_id, conclusions in concluded.items()
         }
         return _sorted(
             {
@@ -88,7 +95,14 @@ class Truth:
                 "window": {"first_event": self._first_ms, "last_event": self._last_ms},
                 "totals": totals_of(channels.values()),
                 "channels": channels,
-                "messages": dict(self._messages.told()),
+                "messages": {
+                    channel_id: {
+                        message_id: story
+                        | concluded.get(channel_id, nothing).told_of(message_id)
+                        for message_id, story in stories.items()
+                    }
+                    for channel_id, stories in self._messages.told()
+                },
             }
         )
 

@@ -83,6 +83,7 @@ def snapshot(
         channels=made,
         labels=tuple(made)[:labelled],
         taps={"tap": TapTotals(last_seen_ms=5_500, missing_records=3)},
+        tap_labels=("tap",),
         undecodable={"too_large": 2},
         job=JobFigures(
             running=True,
@@ -278,17 +279,51 @@ def test_no_counter_falls_when_channels_come_and_grow() -> None:
     assert {key: after[key] for key in of_a} == of_a
 
 
-def test_taps_beyond_fifty_are_exported_together() -> None:
-    """`other` tells the stalest of the rest, and the sum of what they miss."""
+def test_taps_without_a_label_are_exported_together() -> None:
+    """`other` tells the stalest of the rest, and the sum of what they miss.
+
+    Labels are in the order of the ledger, not in that of the figures.
+    """
     taps = {f"tap-{n}": TapTotals((100 - n) * 1_000, n) for n in range(52)}
     taps["other"] = TapTotals(last_seen_ms=90_000, missing_records=1)
-    families = families_of(replace(snapshot(), taps=taps))
+    labels = tuple(f"tap-{n}" for n in reversed(range(50)))
+    exported = replace(snapshot(), taps=taps, tap_labels=("other", *labels))
+    families = families_of(exported)
     missing = families["sds_tap_missing_records"].samples
     last_seen = families["sds_tap_last_seen_timestamp_seconds"].samples
     assert len(missing) == 51
-    assert (missing[49].labels, missing[49].value) == ({"observer": "tap-49"}, 49)
+    assert (missing[0].labels, missing[0].value) == ({"observer": "tap-49"}, 49)
     assert (missing[50].labels, missing[50].value) == ({"observer": "other"}, 102)
     assert last_seen[50].value == 49
+
+
+def test_forgotten_tap_has_no_series() -> None:
+    """It keeps its label, and has a series again when it returns."""
+    exported = replace(snapshot(), tap_labels=("gone", "tap"))
+    samples = families_of(exported)["sds_tap_last_seen_timestamp_seconds"].samples
+    assert [sample.labels["observer"] for sample in samples] == ["tap"]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "lag_s", "ok"),
+    [
+        ([Verdict.OK, Verdict.DEGRADED, Verdict.QUIET, Verdict.WARMING_UP], 60, 1),
+        ([Verdict.OK, Verdict.FAILING], 0, 0),
+        ([Verdict.OK, Verdict.BLIND], 0, 0),
+        ([Verdict.OK], 60.1, 0),
+        ([], None, 1),
+    ],
+)
+def test_monitor_ok_is_one_number(
+    verdicts: list[Verdict], lag_s: float | None, ok: int
+) -> None:
+    """Nothing failing, nothing blind, not behind."""
+    channels = {str(n): ChannelTotals(verdict=v) for n, v in enumerate(verdicts)}
+    job = JobFigures(running=True, event_time_lag_seconds=lag_s)
+    exported = replace(snapshot(), channels=channels, job=job)
+    assert families_of(exported)["sds_monitor_ok"].samples[0].value == ok
+    stopped = replace(exported, job=replace(job, running=False))
+    assert families_of(stopped)["sds_monitor_ok"].samples[0].value == 0
 
 
 def test_registering_reads_no_snapshot() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
@@ -14,6 +14,7 @@ from starlette.applications import Starlette
 from connectors.prometheus.collector import SnapshotCollector
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
+from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.totals import ChannelTotals, Histogram, Verdict
 
@@ -40,22 +41,34 @@ def make_snapshot(
 
 @dataclass
 class Stage:
-    """An application and the snapshot that it shows.
+    """An application and what it shows.
 
     Attributes:
         snapshot: Replace it to change what is shown.
         app: The application.
+        incidents: What the store of incidents gives, whatever it is asked for.
+        asked: What it was asked for.
     """
 
     snapshot: Snapshot
     app: Starlette
+    incidents: list[ChannelIncident] = field(default_factory=list)
+    asked: list[IncidentQuery] = field(default_factory=list)
+
+    def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
+        """The store: it keeps to the limit, and leaves the rest to other tests."""
+        self.asked.append(query)
+        return self.incidents[: query.limit]
 
 
 @pytest.fixture
 def stage() -> Stage:
     """An application over a snapshot without channels."""
     registry = CollectorRegistry()
-    made = Stage(make_snapshot(), create_app(lambda: made.snapshot, registry))
+    app = create_app(
+        lambda: made.snapshot, lambda query: made.find_incidents(query), registry
+    )
+    made = Stage(make_snapshot(), app)
     registry.register(SnapshotCollector(lambda: made.snapshot))
     return made
 

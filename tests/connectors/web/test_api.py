@@ -9,6 +9,14 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from connectors.web.api import SHOWN_INCIDENTS
+from sds_core.observer.incidents import (
+    ChannelIncident,
+    Incident,
+    IncidentKind,
+    IncidentQuery,
+    incident_object,
+)
 from sds_core.observer.report import channel_report
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.totals import ChannelTotals, Verdict
@@ -140,3 +148,72 @@ def test_unknown_channel_is_said_in_one_line(
     assert answer.headers["content-type"] == "application/json"
     assert answer.json() == {"error": "no channel has this id", "id": channel}
     assert len(answer.text.splitlines()) == 1
+
+
+def incidents(count: int) -> list[ChannelIncident]:
+    """So many lost messages of one channel."""
+    return [
+        ChannelIncident("a", Incident(IncidentKind.LOST, f"m{n}", "bob", 1, 2), False)
+        for n in range(count)
+    ]
+
+
+def test_incidents_are_those_that_are_asked_for(
+    client: httpx.Client, stage: Any
+) -> None:
+    """Every parameter reaches the store, which answers in the words of the report."""
+    stage.incidents = incidents(2)
+    answer = client.get(
+        "/api/v1/incidents",
+        params={
+            "channel": "a/b ?&\n",
+            "kind": "lost",
+            "since": "1786276990123",
+            "standing": "true",
+            "limit": "2",
+        },
+    )
+    assert answer.status_code == 200
+    assert answer.headers["cache-control"] == "no-store"
+    assert stage.asked == [
+        IncidentQuery("a/b ?&\n", IncidentKind.LOST, 1_786_276_990_123, True, 3)
+    ]
+    assert answer.json() == {
+        "incidents": [incident_object(one) for one in stage.incidents],
+        "more": False,
+    }
+
+
+@pytest.mark.parametrize("standing", [{}, {"standing": "false"}])
+def test_incidents_are_all_but_too_many_unless_asked(
+    client: httpx.Client, stage: Any, standing: dict[str, str]
+) -> None:
+    """The answer says that there are more than it shows."""
+    stage.incidents = incidents(SHOWN_INCIDENTS + 2)
+    answer = client.get("/api/v1/incidents", params=standing).json()
+    assert stage.asked == [IncidentQuery(limit=SHOWN_INCIDENTS + 1)]
+    assert len(answer["incidents"]) == SHOWN_INCIDENTS
+    assert answer["more"] is True
+    none = client.get("/api/v1/incidents", params={"limit": 0}).json()
+    assert none == {"incidents": [], "more": True}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("limit", "-1", "limit must be a whole number, 0 or more"),
+        ("limit", "9" * 19, "limit must be a whole number, 0 or more"),
+        ("since", "yesterday", "since must be a whole number, 0 or more"),
+        ("since", "", "since must be a whole number, 0 or more"),
+        ("kind", "gone", "kind must be one of lost, undelivered, unacknowledged"),
+        ("standing", "yes", "standing must be one of true, false"),
+    ],
+)
+def test_senseless_question_for_incidents_is_refused_in_one_line(
+    client: httpx.Client, stage: Any, name: str, value: str, said: str
+) -> None:
+    """Nothing is searched for."""
+    answer = client.get("/api/v1/incidents", params={name: value})
+    assert answer.status_code == 400
+    assert answer.json() == {"error": said}
+    assert stage.asked == []

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
-from sds_core.observer.blindness import SILENT_MS, judge_blindness
+from sds_core.observer.blindness import (
+    SILENT_MS,
+    coincides_with_hole,
+    judge_blindness,
+)
+from sds_core.observer.digest import NO_SEQ
 from sds_core.observer.snapshot import JobFigures, Snapshot
+from sds_core.observer.tap_view import TapView
 from sds_core.observer.totals import ChannelTotals, TapTotals, Verdict
+from tests.sds_core.observer.test_tap_view import HORIZON_MS, digest
+from tests.support.frames import START_MS
 
 NOW_MS = 1_750_000_000_000
 
@@ -78,3 +88,244 @@ def test_warming_up_comes_before_blind() -> None:
     """The first verdict of the model's list that holds."""
     found = judged(SILENT, verdict=Verdict.WARMING_UP)
     assert found == (Verdict.WARMING_UP, "as it was")
+
+
+# --- since when
+
+
+def since(
+    *taps: TapTotals,
+    wall_ms: int | None = None,
+    verdict_since_ms: int | None = NOW_MS - 3_000_000,
+    first_event_ms: int = NOW_MS - 3_030_000,
+) -> tuple[Verdict, int | None]:
+    """The verdict, and how long ago it began."""
+    names = [f"tap {number}" for number in range(len(taps))]
+    totals = ChannelTotals(
+        first_event_ms=first_event_ms,
+        verdict=Verdict.OK,
+        observers=names,
+        verdict_since_ms=verdict_since_ms,
+    )
+    snapshot = Snapshot(
+        clock_ms=NOW_MS,
+        channels={"town": totals},
+        taps=dict(zip(names, taps, strict=True)),
+    )
+    found = judge_blindness(snapshot, wall_ms).channels["town"]
+    since_ms = found.verdict_since_ms
+    return found.verdict, None if since_ms is None else NOW_MS - since_ms
+
+
+def troubled(since_ago_ms: int, last_ago_ms: int, seen_ago_ms: int = 0) -> TapTotals:
+    """A tap that always had a hole in the window from the first time to the second."""
+    return TapTotals(
+        last_seen_ms=NOW_MS - seen_ago_ms,
+        last_hole_ms=NOW_MS - last_ago_ms,
+        hole_since_ms=NOW_MS - since_ago_ms,
+    )
+
+
+def test_silence_blinds_from_fifteen_seconds_on() -> None:
+    """After the last record."""
+    assert since(TapTotals(last_seen_ms=NOW_MS - 40_000)) == (Verdict.BLIND, 25_000)
+
+
+def test_holes_blind_from_the_first_of_them_on() -> None:
+    """As long as there always was one in the window, a silence now included."""
+    assert since(troubled(900_000, 300_000)) == (Verdict.BLIND, 900_000)
+    assert since(troubled(900_000, 620_000, 40_000)) == (Verdict.BLIND, 900_000)
+    # The window of the last hole ended just as the silence told.
+    assert since(troubled(900_000, 625_000, 40_000)) == (Verdict.BLIND, 900_000)
+    assert since(troubled(900_000, 625_001, 40_000)) == (Verdict.BLIND, 25_000)
+
+
+def test_channel_is_blind_from_when_its_last_tap_was_in_trouble() -> None:
+    """Before, one tap saw it whole."""
+    early, late = troubled(900_000, 300_000), troubled(200_000, 200_000)
+    assert since(early, late) == (Verdict.BLIND, 200_000)
+
+
+def test_hole_of_an_older_blob_blinds_from_its_end_on() -> None:
+    """It did not keep since when."""
+    tap = TapTotals(last_seen_ms=NOW_MS, last_hole_ms=NOW_MS - 100_000)
+    assert since(tap) == (Verdict.BLIND, 100_000)
+
+
+def test_no_channel_is_blind_before_its_warm_up_ended() -> None:
+    """Trouble of its taps was there already."""
+    found = since(troubled(900_000, 300_000), first_event_ms=NOW_MS - 500_000)
+    assert found == (Verdict.BLIND, 470_000)
+
+
+def test_silent_topic_blinds_by_wall_time_from_a_minute_on() -> None:
+    """After the clock, which stands."""
+    whole = TapTotals(last_seen_ms=NOW_MS)
+    found = since(whole, wall_ms=NOW_MS + 600_000)
+    assert found == (Verdict.BLIND, -SILENT_MS)
+
+
+def test_verdict_after_blindness_begins_at_its_end() -> None:
+    """A millisecond after the last moment of the window of the hole."""
+    assert since(troubled(900_000, 700_000)) == (Verdict.OK, 99_999)
+    recent = NOW_MS - 50_000
+    found = since(troubled(900_000, 700_000), verdict_since_ms=recent)
+    assert found == (Verdict.OK, 50_000)
+
+
+def test_verdict_of_a_channel_that_was_never_blind_stands() -> None:
+    """One tap was whole, or the taps were in trouble at different times."""
+    stands = (Verdict.OK, 3_000_000)
+    assert since() == stands
+    assert since(TapTotals(last_seen_ms=NOW_MS)) == stands
+    assert since(troubled(900_000, 700_000), TapTotals(last_seen_ms=NOW_MS)) == stands
+    early = troubled(2_900_000, 2_900_000)
+    assert since(early, troubled(2_299_999, 700_000)) == stands
+    # They meet in one moment.
+    assert since(early, troubled(2_300_000, 700_000)) == (Verdict.OK, 2_299_999)
+
+
+def test_verdict_of_an_older_blob_has_no_beginning() -> None:
+    """It is not guessed at."""
+    found = since(troubled(900_000, 700_000), verdict_since_ms=None)
+    assert found == (Verdict.OK, None)
+
+
+def test_blindness_of_a_tap_from_its_records() -> None:
+    """Silence, return, and the window after it, as the view has them."""
+    beats = [(at, NO_SEQ) for at in range(100_000, 720_000, 10_000)]
+    for at, expected in (
+        (15_000, (Verdict.OK, 0)),
+        (15_001, (Verdict.BLIND, 15_000)),
+        (100_000, (Verdict.BLIND, 15_000)),
+        (700_000, (Verdict.BLIND, 15_000)),
+        (700_001, (Verdict.OK, 700_001)),
+    ):
+        records = digest((0, NO_SEQ), heartbeats=beats)
+        view = TapView()
+        view.apply([records], START_MS + at)
+        totals = ChannelTotals(
+            verdict=Verdict.OK, observers=["tap"], verdict_since_ms=START_MS
+        )
+        snapshot = Snapshot(
+            clock_ms=START_MS + at,
+            channels={"town": totals},
+            taps={"tap": view.totals},
+        )
+        found = judge_blindness(snapshot).channels["town"]
+        assert found.verdict_since_ms is not None
+        assert (found.verdict, found.verdict_since_ms - START_MS) == expected
+
+
+# --- the one number
+
+
+def monitored(taps: Mapping[str, TapTotals], *, lag_s: float = 0) -> Snapshot:
+    """A running monitor of one channel that two taps showed."""
+    return Snapshot(
+        primed=True,
+        clock_ms=NOW_MS,
+        channels={"town": ChannelTotals(verdict=Verdict.OK, observers=["a", "b"])},
+        taps=taps,
+        job=JobFigures(running=True, event_time_lag_seconds=lag_s),
+    )
+
+
+@pytest.mark.parametrize(
+    ("taps", "ok"),
+    [
+        ({"a": WHOLE, "b": WHOLE}, True),
+        ({"a": WHOLE, "b": SILENT}, True),
+        ({"a": SILENT, "b": SILENT}, False),
+        # A tap that is not there is forgotten.
+        ({"a": SILENT}, False),
+        ({"a": WHOLE}, True),
+        ({}, True),
+    ],
+)
+def test_monitor_is_ok_while_no_channel_is_blind(
+    taps: dict[str, TapTotals], ok: bool
+) -> None:
+    """A tap that is forgotten blinds no channel any more."""
+    assert judge_blindness(monitored(taps)).ok is ok
+
+
+def test_monitor_is_not_ok_without_records_or_behind() -> None:
+    """Both are told by time alone."""
+    snapshot = monitored({"a": WHOLE})
+    assert not judge_blindness(snapshot, NOW_MS + SILENT_MS + 1).ok
+    assert judge_blindness(monitored({"a": WHOLE}, lag_s=60)).ok
+    assert not judge_blindness(monitored({"a": WHOLE}, lag_s=60.1)).ok
+
+
+# --- incidents
+
+
+def coincides(taps: Mapping[str, TapTotals], from_ago_ms: int, to_ago_ms: int) -> bool:
+    """Of a channel that taps a and b showed."""
+    return coincides_with_hole(
+        ["a", "b"], taps, NOW_MS - from_ago_ms, NOW_MS - to_ago_ms, NOW_MS
+    )
+
+
+HOLED = TapTotals(
+    last_seen_ms=NOW_MS,
+    holes=[
+        (NOW_MS - 900_000, NOW_MS - 800_000),
+        (NOW_MS - 300_000, NOW_MS - 280_000),
+    ],
+)
+
+
+@pytest.mark.parametrize(
+    ("from_ago_ms", "to_ago_ms", "found"),
+    [
+        (1_000_000, 900_001, False),
+        (1_000_000, 900_000, True),
+        (850_000, 840_000, True),
+        (1_000_000, 0, True),
+        (800_000, 790_000, True),
+        (799_999, 300_001, False),
+        (290_000, 290_000, True),
+        (279_999, 0, False),
+    ],
+)
+def test_span_coincides_with_a_hole_that_it_meets(
+    from_ago_ms: int, to_ago_ms: int, found: bool
+) -> None:
+    """Both ends of both belong to them."""
+    assert coincides({"a": HOLED}, from_ago_ms, to_ago_ms) is found
+
+
+def test_every_tap_must_have_a_hole_there() -> None:
+    """One that was whole would have seen it."""
+    other = TapTotals(last_seen_ms=NOW_MS, holes=[(NOW_MS - 290_000, NOW_MS)])
+    assert coincides({"a": HOLED, "b": other}, 290_000, 285_000)
+    assert not coincides({"a": HOLED, "b": other}, 850_000, 840_000)
+    # Each within the span is enough.
+    assert coincides({"a": HOLED, "b": other}, 850_000, 100_000)
+
+
+def test_silence_now_is_a_hole_from_the_last_record_on() -> None:
+    """As soon as it is one at all."""
+    silent = TapTotals(last_seen_ms=NOW_MS - 15_001)
+    assert coincides({"a": silent}, 20_000, 15_001)
+    assert coincides({"a": silent}, 10, 0)
+    assert not coincides({"a": silent}, 20_000, 15_002)
+    assert not coincides({"a": TapTotals(last_seen_ms=NOW_MS - 15_000)}, 10, 0)
+
+
+def test_nothing_coincides_where_no_tap_is_known() -> None:
+    """Without headers, or with taps of other channels only, or forgotten ones."""
+    assert not coincides({}, 10_000, 0)
+    assert not coincides({"elsewhere": SILENT}, 10_000, 0)
+
+
+def test_forgotten_tap_has_no_hole() -> None:
+    """The view of one gives no totals that could have."""
+    view = TapView()
+    view.apply([digest((0, 1), (20_000, 2))], START_MS + 20_000)
+    assert view.totals.holes
+    view.apply([], START_MS + 20_001 + HORIZON_MS)
+    assert view.is_forgotten
+    assert not view.totals.holes

@@ -59,9 +59,9 @@ def test_fields_added_later_take_their_default() -> None:
 def test_blob_of_a_newer_version_is_refused() -> None:
     """With the version in the error and in its message."""
     data = blob.pack(Totals(5), Totals(6))
-    with pytest.raises(blob.UnknownBlobVersion, match="version 2") as caught:
-        blob.unpack(2, data, Totals, Totals)
-    assert caught.value.version == 2
+    with pytest.raises(blob.UnknownBlobVersion, match="version 3") as caught:
+        blob.unpack(3, data, Totals, Totals)
+    assert caught.value.version == 3
 
 
 @pytest.mark.parametrize("view", [ChannelView, TapView, DeadLetterView])

@@ -27,11 +27,9 @@ def test_letters_are_counted_by_reason() -> None:
 def test_letters_are_passed_on_once() -> None:
     """In their order; the next call gives only newer ones."""
     view = DeadLetterView()
-    view.apply([DeadLetterDigest(LETTERS[:2])], 0)
-    assert view.take_details() == LETTERS[:2]
-    assert view.take_details() == []
-    view.apply([DeadLetterDigest(LETTERS[2:])], 0)
-    assert view.take_details() == LETTERS[2:]
+    assert view.apply([DeadLetterDigest(LETTERS[:2])], 0) == LETTERS[:2]
+    assert view.apply([], 5) == []
+    assert view.apply([DeadLetterDigest(LETTERS[2:])], 6) == LETTERS[2:]
 
 
 def test_counts_go_on_from_the_blob() -> None:
@@ -39,8 +37,7 @@ def test_counts_go_on_from_the_blob() -> None:
     view = DeadLetterView()
     view.apply([DeadLetterDigest(LETTERS)], 0)
     again = DeadLetterView.from_blob(blob.VERSION, view.to_blob())
-    assert again.take_details() == []
-    again.apply([DeadLetterDigest(LETTERS[:1])], 0)
+    assert again.apply([DeadLetterDigest(LETTERS[:1])], 0) == LETTERS[:1]
     assert again.totals.by_reason == {"protobuf_error": 3, "no_channel": 1}
 
 

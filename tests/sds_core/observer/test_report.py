@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sds_core.observer.incidents import ChannelIncident, Incident, IncidentKind
 from sds_core.observer.report import build_report, channel_report
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.totals import ChannelTotals, Verdict
@@ -156,6 +157,91 @@ def test_report_without_detail_names_no_messages() -> None:
     """Ids leave the job only when they are asked for."""
     report = build_report(Snapshot(channels={"a": ChannelTotals()}), 0)
     assert "ack_latencies" not in report["channels"]["a"]
+    assert "incidents" not in report
+
+
+def test_incidents_lie_in_the_order_in_which_they_were_found() -> None:
+    """Those found at one time by channel, kind and message id."""
+    found = [
+        ChannelIncident(channel, Incident(kind, message_id, "", 0, found_ms), False)
+        for channel, kind, message_id, found_ms in (
+            ("a", IncidentKind.LOST, "m", 9),
+            ("b", IncidentKind.LOST, "m", 5),
+            ("a", IncidentKind.UNDELIVERED, "a", 5),
+            ("a", IncidentKind.LOST, "n", 5),
+            ("a", IncidentKind.LOST, "m", 5),
+        )
+    ]
+    report = build_report(Snapshot(), 0, {}, found)
+    shown = [
+        (one["found"], one["channel"], one["kind"], one["message_id"])
+        for one in report["incidents"]
+    ]
+    assert shown == [
+        (5, "a", "lost", "m"),
+        (5, "a", "lost", "n"),
+        (5, "a", "undelivered", "a"),
+        (5, "b", "lost", "m"),
+        (9, "a", "lost", "m"),
+    ]
+    assert build_report(Snapshot(), 0, {}, [])["incidents"] == []
+
+
+def test_incident_says_who_lacks_what_since_when_and_why() -> None:
+    """All that is known of it, and null for what is not."""
+    incident = Incident(
+        IncidentKind.LOST,
+        "m",
+        "bob",
+        since_ms=1,
+        found_ms=2,
+        ended_ms=3,
+        lacking={"carol": 4},
+        named_by=["bob", "dave"],
+        waku_hash=b"\x01" * 32,
+        hint=b"\x02\xff",
+    )
+    (shown,) = build_report(Snapshot(), 0, {}, [ChannelIncident("a", incident, True)])[
+        "incidents"
+    ]
+    assert shown == {
+        "channel": "a",
+        "kind": "lost",
+        "message_id": "m",
+        "sender": "bob",
+        "since": 1,
+        "found": 2,
+        "ended": 3,
+        "lacking": {"carol": 4},
+        "named_by": ["bob", "dave"],
+        "waku_hash": "0x" + "01" * 32,
+        "retrieval_hint": "02ff",
+        "tap_hole": True,
+        "why": "named in a causal history by bob and dave; for 300 s no tap saw it, "
+        "and nobody but its sender showed to have it",
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (IncidentKind.LOST, "at most one participant, who may be its sender,"),
+        (IncidentKind.UNDELIVERED, "more than 300 s after it was first seen"),
+        (IncidentKind.UNACKNOWLEDGED, "for 120 s no other participant named it"),
+    ],
+)
+def test_incident_of_which_little_is_known_says_why_all_the_same(
+    kind: IncidentKind, said: str
+) -> None:
+    """By the rule that found it, with its own time."""
+    incident = Incident(kind, "m", "", 1, 2)
+    (shown,) = build_report(Snapshot(), 0, {}, [ChannelIncident("a", incident, False)])[
+        "incidents"
+    ]
+    assert said in shown["why"]
+    for name in ("sender", "ended", "waku_hash", "retrieval_hint"):
+        assert shown[name] is None
+    assert (shown["lacking"], shown["named_by"]) == ({}, [])
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,14 @@ from hypothesis import strategies as st
 
 from sds_core.observer import blob
 from sds_core.observer.digest import NO_SEQ
-from sds_core.observer.tap_view import MAX_HOLE, TapDigest, TapView
+from sds_core.observer.settings import DEFAULTS
+from sds_core.observer.tap_view import MAX_HOLE, MAX_SPANS, TapDigest, TapView
+from sds_core.observer.totals import TapTotals
 from tests.support.frames import START_MS
 from tests.support.properties import CAREFUL
+
+HORIZON_MS = DEFAULTS.horizon_ms
+WINDOW_MS = DEFAULTS.verdict_window_ms
 
 
 def digest(
@@ -56,6 +61,24 @@ class Tap:
         hole_ms = totals.last_hole_ms
         return totals.missing_records, None if hole_ms is None else hole_ms - START_MS
 
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """Spans of the holes, relative."""
+        holes = self.view.totals.holes
+        return [(from_ms - START_MS, to_ms - START_MS) for from_ms, to_ms in holes]
+
+    @property
+    def hole_since_ms(self) -> int | None:
+        """From when on there was always a hole in the window, relative."""
+        since_ms = self.view.totals.hole_since_ms
+        return None if since_ms is None else since_ms - START_MS
+
+    @property
+    def deadline_ms(self) -> int | None:
+        """The next deadline, relative."""
+        deadline_ms = self.view.next_deadline_ms
+        return None if deadline_ms is None else deadline_ms - START_MS
+
 
 @pytest.fixture
 def tap() -> Tap:
@@ -84,8 +107,8 @@ def test_heartbeats_keep_a_tap_alive_and_repeat_its_last_number(tap: Tap) -> Non
 
 def test_heartbeat_tells_of_the_frames_before_it(tap: Tap) -> None:
     """The number that it repeats was given to a frame, which has to come."""
-    tap.apply(digest((0, 7), heartbeats=[(5_000, 9)]), clock_ms=5_000)
-    assert tap.view.next_deadline_ms == START_MS + 20_000
+    tap.apply(digest((0, 7), heartbeats=[(5_000, 9)]), clock_ms=5_001)
+    assert tap.deadline_ms == 20_000
     tap.apply(digest((20_000, 8)), clock_ms=20_001)
     assert tap.figures == (1, 20_000)
 
@@ -93,8 +116,8 @@ def test_heartbeat_tells_of_the_frames_before_it(tap: Tap) -> None:
 def test_frame_comes_before_the_heartbeat_of_the_same_time(tap: Tap) -> None:
     """In whatever partition they lie."""
     tap.apply(digest(heartbeats=[(0, 7)]), digest((0, 7)), clock_ms=0)
-    tap.apply(digest(heartbeats=[(1_000, 8)]), digest((1_000, 8)), clock_ms=1_000)
-    assert tap.view.next_deadline_ms is None
+    tap.apply(digest(heartbeats=[(1_000, 8)]), digest((1_000, 8)), clock_ms=1_001)
+    assert tap.deadline_ms == 1_000 + HORIZON_MS
 
 
 @pytest.mark.parametrize(("silent_ms", "hole"), [(15_000, None), (15_001, 15_001)])
@@ -118,18 +141,19 @@ def test_silence_at_the_end_is_not_yet_between_two_records(tap: Tap) -> None:
     tap.take((0, 1))
     tap.apply(clock_ms=1_000_000)
     assert tap.figures == (0, None)
-    assert tap.view.next_deadline_ms is None
+    assert tap.deadline_ms == HORIZON_MS
 
 
 def test_missing_numbers_count_when_absent_for_fifteen_seconds(tap: Tap) -> None:
     """By the clock alone: at 15 s they may still come, a millisecond later not."""
     tap.take((0, 1), (1_000, 5))
-    assert tap.view.next_deadline_ms == START_MS + 16_000
+    tap.apply(clock_ms=1_001)
+    assert tap.deadline_ms == 16_000
     tap.apply(clock_ms=16_000)
     assert tap.figures == (0, None)
     tap.apply(clock_ms=16_001)
     assert tap.figures == (3, 16_000)
-    assert tap.view.next_deadline_ms is None
+    assert tap.deadline_ms == 1_000 + HORIZON_MS
 
 
 @pytest.mark.parametrize(
@@ -260,31 +284,36 @@ Partition = list[tuple[int, int, bool]]
 
 @st.composite
 def taps(draw: st.DrawFn) -> list[Partition]:
-    """A tap that writes to two partitions, some of its records late or never."""
-    pauses_ms = st.sampled_from((1, 500, 5_000, 14_999, 15_000, 15_001, 20_000))
+    """A tap that writes to three partitions, some of its records late or never.
+
+    Several records of one time, jumps of its numbers, and absences beyond the horizon
+    come with it, from its very first record on.
+    """
+    pauses_ms = st.sampled_from(
+        (0, 0, 1, 500, 5_000, 14_999, 15_000, 15_001, WINDOW_MS, HORIZON_MS + 1)
+    )
     steps = draw(
         st.lists(
             st.tuples(
                 pauses_ms,
-                st.integers(0, 1),
+                st.integers(0, 2),
                 st.sampled_from(("frame", "frame", "frame", "lost", "late", "beat")),
                 st.integers(1, 4),
+                st.sampled_from((1, 1, 1, 1, MAX_HOLE)),
             ),
             max_size=25,
         )
     )
     written: list[tuple[int, int, int, int, bool]] = []
     at = seq = 0
-    for place, (pause_ms, partition, what, behind) in enumerate(steps):
-        if place == 0:
-            # A tap is met by one record: of two at one time the first read counts.
-            what = "frame"
+    for place, (pause_ms, partition, what, behind, step) in enumerate(steps):
         at += pause_ms
-        seq += what != "beat"
+        if what != "beat":
+            seq += step
         if what != "lost":
             due = place + behind if what == "late" else place
             written.append((due, partition, at, seq, what == "beat"))
-    partitions: list[Partition] = [[], []]
+    partitions: list[Partition] = [[], [], []]
     for _, partition, time_ms, number, is_beat in sorted(written):
         read = partitions[partition]
         # The running clock, as a chunk of the partition gives it.
@@ -306,12 +335,16 @@ def part(records: Partition) -> TapDigest:
 def test_cutting_the_records_into_batches_changes_nothing(
     partitions: list[Partition], data: st.DataObject
 ) -> None:
-    """Every batch has read at least what lies before its clock in each partition."""
+    """Every batch has read at least what lies before its clock in each partition.
+
+    Records at the clock itself come in this batch or in a later one. What is open
+    then ends alike, too.
+    """
     times = [at for records in partitions for at, *_ in records] or [0]
     end_ms = max(times) + data.draw(st.sampled_from((0, 15_000, 15_001)))
     whole = Tap()
     whole.apply(*map(part, partitions), clock_ms=end_ms)
-    tap, begins = Tap(), [0, 0]
+    tap, begins = Tap(), [0] * len(partitions)
     clocks_ms = data.draw(st.lists(st.sampled_from(times), max_size=6))
     for clock_ms in sorted(clocks_ms):
         ends = []
@@ -324,3 +357,201 @@ def test_cutting_the_records_into_batches_changes_nothing(
     rest = zip(partitions, begins, strict=True)
     tap.apply(*(part(r[begin:]) for r, begin in rest), clock_ms=end_ms)
     assert tap.view.totals == whole.view.totals
+    while whole.deadline_ms is not None:
+        assert tap.deadline_ms == whole.deadline_ms
+        clock_ms = whole.deadline_ms + 1
+        for each in (whole, tap):
+            each.apply(clock_ms=clock_ms)
+        assert tap.view.totals == whole.view.totals
+    assert tap.view.is_forgotten
+
+
+# --- ties
+
+
+@pytest.mark.parametrize("late", [(1_000, 3), (1_000, 7)])
+def test_records_of_one_time_are_taken_together(
+    tap: Tap, late: tuple[int, int]
+) -> None:
+    """Whichever partition is read first, also when they are the tap's first ones."""
+    whole = Tap()
+    whole.apply(digest((1_000, 5)), digest(late), clock_ms=1_000)
+    tap.apply(digest((1_000, 5)), clock_ms=1_000)
+    tap.apply(digest(late), clock_ms=1_000)
+    for each in (whole, tap):
+        each.apply(clock_ms=16_001)
+    assert tap.figures == whole.figures == (1, 16_000)
+
+
+def test_record_at_the_clock_is_seen(tap: Tap) -> None:
+    """Only its number waits."""
+    tap.take((0, 1))
+    assert tap.view.totals.last_seen_ms == START_MS
+    tap.take((20_000, 2))
+    assert tap.view.totals.last_seen_ms == START_MS + 20_000
+    assert tap.figures == (0, 20_000)
+
+
+def test_number_at_the_clock_comes_in_time_at_its_deadline(tap: Tap) -> None:
+    """Although it is taken when the clock has passed the deadline."""
+    tap.take((0, 1), (1_000, 3))
+    tap.take((16_000, 2))
+    tap.apply(clock_ms=16_001)
+    assert tap.figures == (0, None)
+
+
+# --- spans
+
+
+def test_silence_spans_from_record_to_record(tap: Tap) -> None:
+    """In it the tap may have missed something."""
+    tap.take((0, 1), (15_000, 2), (40_000, 3))
+    assert tap.spans == [(15_000, 40_000)]
+    assert tap.hole_since_ms == 30_000
+
+
+def test_missing_numbers_span_from_the_record_before(tap: Tap) -> None:
+    """Up to when they counted; a record that is late tells nothing of them."""
+    beat = digest(heartbeats=[(4_000, 3)])
+    tap.apply(digest((0, 1), (1_000, 3), (5_000, 2), (6_000, 6)), beat, clock_ms=6_000)
+    tap.take((20_000, 4))
+    tap.apply(clock_ms=21_000)
+    assert tap.spans == []
+    tap.apply(clock_ms=21_001)
+    assert tap.figures == (1, 21_000)
+    assert tap.spans == [(4_000, 21_000)]
+    assert tap.hole_since_ms == 21_000
+
+
+def test_spans_that_meet_are_one(tap: Tap) -> None:
+    """Those that do not are apart, in order of time."""
+    tap.take((0, 1), (1_000, 3), (10_000, 5), (20_000, 6), (30_000, 6), (45_001, 6))
+    assert tap.spans == [(0, 25_000), (30_000, 45_001)]
+    tap.take((45_001, 6), (60_000, 7), (65_000, 9))
+    tap.apply(clock_ms=90_000)
+    assert tap.spans == [(0, 25_000), (30_000, 45_001), (60_000, 80_000)]
+
+
+def test_long_silence_swallows_what_it_meets(tap: Tap) -> None:
+    """Numbers that were missing before it or in it belong to the same hole."""
+    tap.take((0, 1), (5_000, NO_SEQ), (21_000, 3), (22_000, 4))
+    assert tap.spans == [(5_000, 21_000)]
+    tap.apply(clock_ms=100_000)
+    assert tap.spans == [(0, 36_000)]
+
+
+def test_spans_are_kept_for_the_horizon(tap: Tap) -> None:
+    """To the millisecond after their end."""
+    tap.take((0, 1), (20_000, 2))
+    tap.apply(digest((20_000 + HORIZON_MS, 3)), clock_ms=20_000 + HORIZON_MS)
+    assert tap.spans == [(0, 20_000 + HORIZON_MS)]
+    other = Tap()
+    beats = [(at, 1) for at in range(20_000, 40_000 + HORIZON_MS, 10_000)]
+    other.take((0, 1))
+    other.apply(digest(heartbeats=beats), clock_ms=20_000 + HORIZON_MS)
+    assert other.spans == [(0, 20_000)]
+    other.apply(clock_ms=20_001 + HORIZON_MS)
+    assert other.spans == []
+    assert other.figures == (0, 20_000)
+
+
+@pytest.mark.parametrize("cut_ms", [20_001, 25_000, 25_001])
+def test_span_joins_none_that_is_forgotten(tap: Tap, cut_ms: int) -> None:
+    """Numbers were last given an hour before: the cut does not show in the span."""
+    unnumbered = [(at, NO_SEQ) for at in range(30_000, HORIZON_MS, 10_000)]
+    tap.take((0, NO_SEQ), (20_000, 1), *unnumbered, (HORIZON_MS + 10_000, 3))
+    tap.apply(clock_ms=HORIZON_MS + cut_ms)
+    tap.apply(clock_ms=HORIZON_MS + 25_001)
+    assert tap.spans == [(20_000, HORIZON_MS + 25_000)]
+
+
+def test_newest_spans_are_kept(tap: Tap) -> None:
+    """A tap full of holes does not fill the memory."""
+    # A silence of 20 s every 30 s.
+    times = [
+        at + pause for at in range(0, 60 * 30_000, 30_000) for pause in (0, 10_000)
+    ]
+    tap.take(*((at, NO_SEQ) for at in times))
+    assert len(tap.spans) == MAX_SPANS
+    assert tap.spans[-1] == (58 * 30_000 + 10_000, 59 * 30_000)
+    assert tap.hole_since_ms == 25_000
+
+
+@pytest.mark.parametrize("more_ms", [0, 1])
+def test_trouble_lasts_while_a_hole_is_in_the_window(tap: Tap, more_ms: int) -> None:
+    """A hole that shows itself up to the end of the window goes on with it."""
+    beats = [(at, 1) for at in range(20_000, 20_000 + WINDOW_MS, 10_000)]
+    last_ms = 20_000 + WINDOW_MS - 15_000 + more_ms
+    beats.append((last_ms, 1))
+    tap.take((0, 1))
+    tap.apply(
+        digest((last_ms + 15_001, 2), heartbeats=sorted(beats)[: len(beats) - 1]),
+        clock_ms=last_ms + 15_001,
+    )
+    assert tap.spans == [(0, 20_000), (last_ms, last_ms + 15_001)]
+    assert tap.hole_since_ms == (last_ms + 15_000 if more_ms else 15_000)
+
+
+def test_blob_without_spans_goes_on(tap: Tap) -> None:
+    """As release 0.1 wrote it, a number missing."""
+    since_ms = START_MS + 1_000
+    data = blob.pack((START_MS + 2_000, 4, START_MS - 1), (7, [(5, 7, since_ms)], []))
+    old = TapView.from_blob(blob.VERSION, data)
+    old.apply([digest((3_000, 9))], START_MS + 18_001)
+    assert old.totals == TapTotals(
+        START_MS + 3_000,
+        7,
+        START_MS + 18_000,
+        [(since_ms, START_MS + 18_000)],
+        START_MS + 16_000,
+    )
+
+
+# --- forgetting
+
+
+def test_tap_that_is_silent_for_the_horizon_is_forgotten(tap: Tap) -> None:
+    """By its deadline, a millisecond after it, although nothing arrives."""
+    tap.take((0, 1), (1_000, 3))
+    tap.apply(clock_ms=20_000)
+    assert tap.deadline_ms == 1_000 + HORIZON_MS
+    tap.apply(clock_ms=1_000 + HORIZON_MS)
+    assert not tap.view.is_forgotten
+    assert tap.figures == (1, 16_000)
+    tap.apply(clock_ms=1_001 + HORIZON_MS)
+    assert tap.view.is_forgotten
+    assert tap.view.totals == TapTotals()
+    assert tap.deadline_ms is None
+
+
+@pytest.mark.parametrize(
+    ("silent_ms", "missing", "spans"), [(HORIZON_MS, 7, 1), (HORIZON_MS + 1, 0, 0)]
+)
+def test_tap_that_returns_after_the_horizon_begins_anew(
+    tap: Tap, silent_ms: int, missing: int, spans: int
+) -> None:
+    """Also where its deadline has not fired in between: no number counts as missing."""
+    tap.take((0, 1))
+    tap.take((silent_ms, 9))
+    tap.apply(clock_ms=silent_ms + 15_001)
+    assert tap.view.totals.last_seen_ms == START_MS + silent_ms
+    assert tap.view.totals.missing_records == missing
+    assert len(tap.spans) == spans
+    assert tap.deadline_ms == silent_ms + HORIZON_MS
+
+
+def test_record_ahead_of_the_clock_keeps_the_view(tap: Tap) -> None:
+    """Nothing is known of the tap until the clock passes it, by its deadline."""
+    tap.take((0, 1))
+    back_ms = HORIZON_MS + 5_000
+    tap.apply(digest((back_ms, 5)), clock_ms=HORIZON_MS + 1)
+    assert tap.view.totals == TapTotals()
+    assert not tap.view.is_forgotten
+    assert tap.deadline_ms == back_ms
+    tap.apply(clock_ms=back_ms + 1)
+    assert tap.view.totals == TapTotals(last_seen_ms=START_MS + back_ms)
+
+
+def test_new_view_knows_of_no_tap() -> None:
+    """There is nothing to keep."""
+    assert TapView().is_forgotten

@@ -9,6 +9,7 @@ from typing import Any
 from sds_core.message_channel.events import Cause, Event, Received
 from sds_core.message_channel.profile import Profile
 from sds_core.simulation.log import (
+    Arrival,
     Entry,
     Happening,
     Heartbeat,
@@ -17,7 +18,7 @@ from sds_core.simulation.log import (
     Transmission,
 )
 from sds_core.simulation.truth import Truth
-from sds_core.wire import Dialect, Frame, HistoryEntry
+from sds_core.wire import Dialect, Frame, HistoryEntry, encode
 
 START_MS = 1_750_000_000_000
 """Unix ms of the relative time 0."""
@@ -81,7 +82,7 @@ class Simulated:
             content=text,
         )
         cause = Cause.CONTENT if text else Cause.SYNC
-        return self._transmit(frame, by, at, cause, seen)
+        return self.transmit(frame, by, at, cause, seen)
 
     def sync(
         self, by: str, at: int, lamport: int = 1_000, **of_frame: Any
@@ -98,7 +99,7 @@ class Simulated:
             sender_id=by,
             content=b"text",
         )
-        return self._transmit(frame, by, at, Cause.EPHEMERAL, seen)
+        return self.transmit(frame, by, at, Cause.EPHEMERAL, seen)
 
     def again(
         self,
@@ -110,7 +111,28 @@ class Simulated:
         seen: bool = True,
     ) -> Transmission:
         """A message is sent once more, the same bytes."""
-        return self._transmit(sent.frame, by or sent.by, at, cause, seen)
+        return self.transmit(sent.frame, by or sent.by, at, cause, seen)
+
+    def transmit(
+        self, frame: Frame, by: str, at: int, cause: Cause, seen: bool = True
+    ) -> Transmission:
+        """A frame is sent, and seen by the tap at the same time."""
+        number = next(self._numbers)
+        transmission = Transmission(
+            number,
+            START_MS + at,
+            frame.channel_id,
+            by,
+            cause,
+            frame,
+            encode(frame),
+            hash_of(number),
+            (START_MS + at) * 1_000_000,
+        )
+        self.entries.append(transmission)
+        if seen:
+            self.sight(transmission, at)
+        return transmission
 
     def sight(self, sent: Transmission, at: int, tap: str = TAP) -> None:
         """A tap records a transmission."""
@@ -132,6 +154,11 @@ class Simulated:
         """Messages arrive at a participant, and so in its filter."""
         for message_id in message_ids:
             self.happen(participant, Received(message_id, ""), at)
+
+    def arrive(self, participant: str, sent: Transmission, at: int) -> None:
+        """A message arrives that the participant did not have."""
+        self.entries.append(Arrival(START_MS + at, participant, sent))
+        self.receive(participant, sent.frame.message_id, at=at)
 
     def present(self, *participants: str, at: int = 0, present: bool = True) -> None:
         """Participants join or leave."""
@@ -167,6 +194,10 @@ class Simulated:
         """The figures of repair that are not 0."""
         return not_zero(self.figures("repair"))
 
+    def deliveries(self) -> dict[str, int]:
+        """The figures of deliveries that are not 0."""
+        return not_zero(self.figures("deliveries"))
+
     def fates(self) -> dict[str, int]:
         """How many messages had which fate, where any."""
         return not_zero(
@@ -180,26 +211,6 @@ class Simulated:
         story = self.document()["messages"][self._channel_id][message_id]
         assert isinstance(story, dict)
         return story
-
-    def _transmit(
-        self, frame: Frame, by: str, at: int, cause: Cause, seen: bool
-    ) -> Transmission:
-        number = next(self._numbers)
-        transmission = Transmission(
-            number,
-            START_MS + at,
-            frame.channel_id,
-            by,
-            cause,
-            frame,
-            b"",
-            hash_of(number),
-            (START_MS + at) * 1_000_000,
-        )
-        self.entries.append(transmission)
-        if seen:
-            self.sight(transmission, at)
-        return transmission
 
 
 def hash_of(number: int) -> str:

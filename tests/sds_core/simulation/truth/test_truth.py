@@ -16,9 +16,13 @@ from sds_core.message_channel.events import (
     RepairRequested,
 )
 from sds_core.simulation.comparison import compare
-from sds_core.simulation.log import Arrival
 from sds_core.simulation.truth import Truth
-from tests.sds_core.simulation.truth.simulated import START_MS, Simulated, hash_of
+from tests.sds_core.simulation.truth.simulated import (
+    START_LAMPORT,
+    START_MS,
+    Simulated,
+    hash_of,
+)
 
 
 def two_channels() -> Simulated:
@@ -108,8 +112,7 @@ def test_message_has_its_whole_story() -> None:
     it.present("ana", "ben", "cem", "dov")
     it.present("dov", at=500, present=False)
     sent = it.content("m", "ana", at=1_000, lamport=1, seen=False)
-    it.entries.append(Arrival(START_MS + 1_100, "ben", sent))
-    it.receive("ben", "m", at=1_100)
+    it.arrive("ben", sent, at=1_100)
     it.happen("ben", Delivered("m", "ana", 1, b"text"), at=1_100)
     it.happen("eva", Missing("m", b"", "ana", "n"), at=2_000)
     it.happen("eva", RepairRequested(("m", "x"), "n"), at=3_000)
@@ -119,7 +122,7 @@ def test_message_has_its_whole_story() -> None:
     it.sight(repaired, at=4_020, tap="another")
     it.happen("ben", RepairAnswered("m"), at=4_000)
     it.happen("eva", IrretrievablyLost("m", b"", "ana"), at=5_000)
-    it.receive("eva", "m", at=6_000)
+    it.arrive("eva", repaired, at=6_000)
     it.happen("eva", Delivered("m", "ana", 1, b"text"), at=6_100)
     assert it.message("m") == {
         "sender": "ana",
@@ -141,6 +144,7 @@ def test_message_has_its_whole_story() -> None:
             },
         ],
         "received": {"ben": START_MS + 1_100, "eva": START_MS + 6_000},
+        "received_in": {"ben": 0, "eva": 1},
         "delivered": {"ben": START_MS + 1_100, "eva": START_MS + 6_100},
         "missing": {"eva": START_MS + 2_000},
         "lost": {"eva": START_MS + 5_000},
@@ -152,7 +156,60 @@ def test_message_has_its_whole_story() -> None:
         "requested": [{"at_ms": START_MS + 3_000, "by": "eva"}],
         "repaired": [{"at_ms": START_MS + 4_000, "by": "ben"}],
         "never_received": ["cem"],
+        "gap": None,
+        "deliveries": {},
     }
+
+
+def test_message_is_received_in_the_transmission_that_brought_it_first() -> None:
+    """Not in a further copy, though it be received again, nor in another message."""
+    it = Simulated()
+    sent = it.content("m", "ana", at=0)
+    other = it.content("n", "ana", at=1_000)
+    again = it.again(sent, at=30_000)
+    it.arrive("ben", sent, at=100)
+    it.arrive("ben", again, at=30_100)
+    it.arrive("cem", again, at=30_300)
+    it.arrive("dov", other, at=30_400)
+    it.receive("dov", "m", at=30_500)
+    assert it.message("m")["received_in"] == {"ben": 0, "cem": 1}
+
+
+def test_story_has_what_the_frames_tell_beside_what_happened() -> None:
+    """Here a claim that is right of ben, and one that is wrong of the network."""
+    it = Simulated.after_warm_up()
+    it.sync("ben", at=50_000, lamport=START_LAMPORT + 1)
+    it.content("anchor", "ana", at=51_000, lamport=START_LAMPORT + 2)
+    it.content("m", "ana", at=52_000, lamport=START_LAMPORT + 3, seen=False)
+    unseen = it.content("x", "ana", at=53_000, lamport=START_LAMPORT + 4, seen=False)
+    it.receive("ben", "x", at=53_100)
+    naming = it.content(
+        "n",
+        "ana",
+        at=60_000,
+        lamport=START_LAMPORT + 5,
+        history=["anchor", ("m", "ana"), ("x", "ana")],
+        seen=False,
+    )
+    it.sight(naming, at=60_500)
+    lacking = it.sync("ben", at=360_000, lamport=START_LAMPORT + 6, seen=False)
+    it.sight(lacking, at=361_000)
+    it.again(unseen, at=400_000)
+    it.heartbeat(at=600_000)
+    messages = it.document()["messages"]["channel"]
+    told = {key: (one["gap"], one["deliveries"]) for key, one in messages.items()}
+    gap = {"named_ms": START_MS + 60_500, "deadline_ms": START_MS + 360_500}
+    missing = {"composed_ms": START_MS + 360_000, "seen_ms": START_MS + 361_000}
+    assert told == {
+        "anchor": (None, {"ben": {"outcome": "lost", "lacking": missing}}),
+        "m": (gap | {"outcome": "lost"}, {}),
+        "x": (
+            gap | {"outcome": "lost"},
+            {"ben": {"outcome": "open", "lacking": None}},
+        ),
+        "n": (None, {"ben": {"outcome": "lost", "lacking": missing}}),
+    }
+    assert messages["x"]["received"] == {"ben": START_MS + 53_100}
 
 
 def test_message_that_no_tap_saw_has_a_story() -> None:

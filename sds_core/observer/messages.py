@@ -1,0 +1,199 @@
+"""Content messages from their first copy on, and how they lie in the state."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+import msgspec
+
+from sds_core.observer.columns import pack_ints, unpack_ints
+from sds_core.wire import Dialect
+
+
+class Message(msgspec.Struct):
+    """One content message.
+
+    Attributes:
+        key: Fingerprint of its id.
+        order: How many messages the channel had before it.
+        t0_ms: Event time of the first copy.
+        seen_ms: The channel's clock then; deadlines run from it.
+        kept_ms: The channel's clock when it was last seen or named.
+        sender: Participant index, or `UNKNOWN`.
+        lamport: Lamport timestamp, in its dialect's unit.
+        dialect: Of the first copy.
+        witnesses_needed: Distinct participants that a probable acknowledgement takes.
+        definite, probable: Whether it has that acknowledgement.
+        overdue: Whether its deadline has passed.
+        in_time: Whether either acknowledgement came by the deadline.
+        opportunity: Whether another participant could have acknowledged it.
+        witnesses: Participants whose filter held it, until it is definite.
+        witness_rate: Product of those filters' false-positive rates.
+        message_id: The id; after a restart empty, if nothing can need it any more.
+        waku_hash: Waku message hash of the first copy; empty if unknown, and with the
+            id.
+        was_named_before: Whether it was named before any tap saw it.
+    """
+
+    key: int
+    order: int
+    t0_ms: int
+    seen_ms: int
+    kept_ms: int
+    sender: int
+    lamport: int
+    dialect: Dialect
+    witnesses_needed: int
+    definite: bool = False
+    probable: bool = False
+    overdue: bool = False
+    in_time: bool = False
+    opportunity: bool = False
+    witnesses: list[int] = []
+    witness_rate: float = 1.0
+    message_id: str = ""
+    waku_hash: bytes = b""
+    was_named_before: bool = False
+
+    @property
+    def is_unacknowledged(self) -> bool:
+        """Whether its deadline passed without acknowledgement, and with opportunity."""
+        return self.overdue and self.opportunity and not self.in_time
+
+
+_DEFINITE, _PROBABLE, _OVERDUE, _IN_TIME, _OPPORTUNITY, _NAMED, _NIM, _HEX_ID = (
+    1 << bit for bit in range(8)
+)
+
+
+class PackedMessages(msgspec.Struct, array_like=True):
+    """Messages in order of their first copies, as columns (see `pack_ints`).
+
+    Attributes:
+        keys, orders, t0s, delays, kept, senders, lamports, needed: Of each message,
+            shape (n,); `delays` are from t0 to the clock at the first copy, `needed`
+            the witnesses needed.
+        flags: Of each message: its booleans, its dialect, and whether its id is kept
+            as the bytes that it is in hex, shape (n,).
+        ids, hashes: Of each message, empty where nothing can need them any more,
+            shape (n,).
+        witnesses: Participants whose filter held a message, and their joint rate, of
+            the few that have them, by order.
+    """
+
+    keys: bytes = b""
+    orders: bytes = b""
+    t0s: bytes = b""
+    delays: bytes = b""
+    kept: bytes = b""
+    senders: bytes = b""
+    lamports: bytes = b""
+    needed: bytes = b""
+    flags: bytes = b""
+    ids: list[bytes] = []
+    hashes: list[bytes] = []
+    witnesses: dict[int, tuple[list[int], float]] = {}
+
+    @classmethod
+    def of(
+        cls, messages: Mapping[int, Message], with_ids: Collection[int]
+    ) -> PackedMessages:
+        """Pack messages, in their order.
+
+        Args:
+            messages: By key.
+            with_ids: Orders of those of which id and hash are kept.
+        """
+        every = list(messages.values())
+        ids = [_packed_id(m) if m.order in with_ids else b"" for m in every]
+        return cls(
+            keys=pack_ints(list(messages), signed=True),
+            orders=pack_ints([m.order for m in every]),
+            t0s=pack_ints([m.t0_ms for m in every], signed=True),
+            delays=pack_ints([m.seen_ms - m.t0_ms for m in every]),
+            kept=pack_ints([m.kept_ms for m in every], signed=True),
+            senders=pack_ints([m.sender for m in every], signed=True),
+            lamports=pack_ints([m.lamport for m in every]),
+            needed=pack_ints([m.witnesses_needed for m in every]),
+            flags=pack_ints(
+                [
+                    # Hex takes twice the bytes that it stands for.
+                    _flags(m, is_hex=0 < 2 * len(packed) == len(m.message_id))
+                    for m, packed in zip(every, ids, strict=True)
+                ]
+            ),
+            ids=ids,
+            hashes=[m.waku_hash if m.order in with_ids else b"" for m in every],
+            witnesses={
+                m.order: (m.witnesses, m.witness_rate) for m in every if m.witnesses
+            },
+        )
+
+    def unpacked(self) -> dict[int, Message]:
+        """The messages by key, in their order."""
+        return {message.key: message for message in self._each()}
+
+    def _each(self) -> Iterator[Message]:
+        columns = zip(
+            unpack_ints(self.keys, signed=True),
+            unpack_ints(self.orders),
+            unpack_ints(self.t0s, signed=True),
+            unpack_ints(self.delays),
+            unpack_ints(self.kept, signed=True),
+            unpack_ints(self.senders, signed=True),
+            unpack_ints(self.lamports),
+            unpack_ints(self.needed),
+            unpack_ints(self.flags),
+            self.ids,
+            self.hashes,
+            strict=True,
+        )
+        for (
+            key, order, t0_ms, delay_ms, kept_ms, sender, lamport, needed, flags, id_,
+            waku_hash,
+        ) in columns:  # fmt: skip
+            witnesses, rate = self.witnesses.get(order, ([], 1.0))
+            yield Message(
+                key,
+                order,
+                t0_ms,
+                t0_ms + delay_ms,
+                kept_ms,
+                sender,
+                lamport,
+                Dialect.NIM if flags & _NIM else Dialect.SPEC,
+                needed,
+                definite=bool(flags & _DEFINITE),
+                probable=bool(flags & _PROBABLE),
+                overdue=bool(flags & _OVERDUE),
+                in_time=bool(flags & _IN_TIME),
+                opportunity=bool(flags & _OPPORTUNITY),
+                witnesses=witnesses,
+                witness_rate=rate,
+                message_id=id_.hex() if flags & _HEX_ID else id_.decode(),
+                waku_hash=waku_hash,
+                was_named_before=bool(flags & _NAMED),
+            )
+
+
+def _packed_id(message: Message) -> bytes:
+    """The id as the bytes that it is in lower-case hex, if it is, else as UTF-8."""
+    message_id = message.message_id
+    try:
+        raw = bytes.fromhex(message_id)
+    except ValueError:
+        return message_id.encode()
+    return raw if raw.hex() == message_id else message_id.encode()
+
+
+def _flags(message: Message, *, is_hex: bool) -> int:
+    return (
+        message.definite * _DEFINITE
+        | message.probable * _PROBABLE
+        | message.overdue * _OVERDUE
+        | message.in_time * _IN_TIME
+        | message.opportunity * _OPPORTUNITY
+        | message.was_named_before * _NAMED
+        | (message.dialect is Dialect.NIM) * _NIM
+        | is_hex * _HEX_ID
+    )

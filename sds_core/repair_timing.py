@@ -1,0 +1,86 @@
+"""When SDS-R lets a participant ask for a message, and answer for one.
+
+Both follow from hashes that anybody can compute, so that participants spread out
+without a word, and an observer can check them.
+
+Sources: the SDS-R implementation guide; js-waku packages/sds message_channel/repair;
+nim-sds sds/sds_utils.nim.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from hashlib import sha256
+
+import farmhash
+
+
+class RepairHash(StrEnum):
+    """The hash behind T_req, T_resp and response groups (SDS-R guide).
+
+    SHA256: first 8 bytes, most significant first (the guide, js-waku).
+    FARM: FarmHash64 as Nim hashes strings, without its sign (nim-sds).
+    """
+
+    SHA256 = "sha256"
+    FARM = "farm"
+
+
+def hash_of(text: str, hashed_with: RepairHash) -> int:
+    """Return the hash of a text, in [0, 2**64) (SDS-R guide, "Hash Function")."""
+    bits = _bits_of(text, hashed_with)
+    return bits if hashed_with is RepairHash.SHA256 else _without_sign(bits)
+
+
+def distance_between(one_id: str, other_id: str, hashed_with: RepairHash) -> int:
+    """Return how far apart two participants are, in [0, 2**64); 0 if they are one.
+
+    Their hashes are XORed (SDS-R guide, "Calculate T_resp"); nim-sds drops the sign of
+    the result, not that of the hashes.
+    """
+    distance = _bits_of(one_id, hashed_with) ^ _bits_of(other_id, hashed_with)
+    return distance if hashed_with is RepairHash.SHA256 else _without_sign(distance)
+
+
+def request_offset_ms(
+    participant_id: str,
+    message_id: str,
+    t_min_ms: int,
+    t_max_ms: int,
+    hashed_with: RepairHash,
+) -> int:
+    """Return T_req from now, in [T_min, T_max) ms (SDS-R guide, "Calculate T_req").
+
+    Participant and message are hashed one behind the other, as both libraries do.
+    """
+    hashed = hash_of(participant_id + message_id, hashed_with)
+    return hashed % (t_max_ms - t_min_ms) + t_min_ms
+
+
+def response_offset_ms(
+    participant_id: str,
+    sender_id: str,
+    message_id: str,
+    t_max_ms: int,
+    hashed_with: RepairHash,
+) -> int:
+    """Return T_resp from now, in [0, T_max) ms (SDS-R guide, "Calculate T_resp").
+
+    0 for the message's own sender.
+    """
+    distance = distance_between(participant_id, sender_id, hashed_with)
+    # nim-sds reduces both factors first, which changes nothing.
+    return distance * hash_of(message_id, hashed_with) % t_max_ms
+
+
+def _bits_of(text: str, hashed_with: RepairHash) -> int:
+    """Return the 64 bits that a hash gives."""
+    if hashed_with is RepairHash.SHA256:
+        return int.from_bytes(sha256(text.encode()).digest()[:8], "big")
+    hashed: int = farmhash.Fingerprint64(text.encode())
+    return hashed
+
+
+def _without_sign(bits: int) -> int:
+    """Read 64 bits as a signed integer, and drop the sign."""
+    return abs(bits - (1 << 64) if bits >> 63 else bits)

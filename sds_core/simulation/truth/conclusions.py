@@ -1,0 +1,71 @@
+"""What the frames that taps showed tell of each message.
+
+Beside the stories (messages.py) this tells how right the model itself is: what can be
+concluded from frames, held against what happened.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from sds_core.simulation.truth.deliveries import Delivery, deliveries_of
+from sds_core.simulation.truth.gaps import Gap, Outcome, gaps_of
+from sds_core.simulation.truth.repair import Episodes, episodes_of
+from sds_core.simulation.truth.tap_view import TapView
+
+
+class Conclusions:
+    """All that a correct monitor concludes of a channel's messages.
+
+    Attributes:
+        view: what it concludes it from.
+        end_ms: where the clock stands, Unix ms.
+        gaps: missing dependencies, and what became of each.
+        deliveries: of each message to each other participant.
+        episodes: of repair.
+    """
+
+    def __init__(self, view: TapView, end_ms: int) -> None:
+        """Draw them."""
+        self.view = view
+        self.end_ms = end_ms
+        self.gaps: dict[Gap, Outcome] = gaps_of(view, end_ms)
+        self.deliveries: list[Delivery] = list(deliveries_of(view))
+        self.episodes: Episodes = episodes_of(view, end_ms)
+        self._gap_of = {gap.message_id: gap for gap in self.gaps}
+        self._deliveries_of: defaultdict[str, list[Delivery]] = defaultdict(list)
+        for delivery in self.deliveries:
+            message_id = delivery.message.composition.message_id
+            self._deliveries_of[message_id].append(delivery)
+
+    def told_of(self, message_id: str) -> dict[str, Any]:
+        """Return those about one message, for the document; record times in Unix ms."""
+        gap = self._gap_of.get(message_id)
+        return {
+            "gap": None if gap is None else self._told_gap(gap),
+            "deliveries": {
+                delivery.participant: _told_delivery(delivery)
+                for delivery in self._deliveries_of.get(message_id, ())
+            },
+        }
+
+    def _told_gap(self, gap: Gap) -> dict[str, Any]:
+        return {
+            "named_ms": gap.naming.at_ms,
+            "deadline_ms": gap.deadline_ms,
+            "outcome": self.gaps[gap].value,
+        }
+
+
+def _told_delivery(delivery: Delivery) -> dict[str, Any]:
+    lacking = delivery.lacking
+    return {
+        "outcome": delivery.outcome.value,
+        "lacking": None
+        if lacking is None
+        else {
+            "composed_ms": lacking.composition.composed_ms,
+            "seen_ms": lacking.at_ms,
+        },
+    }

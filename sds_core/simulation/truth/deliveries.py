@@ -1,0 +1,155 @@
+"""Which participants have which messages, as their frames show it (observer model, 5).
+
+Two questions are kept apart: what the frames show, and so a correct monitor concludes,
+is here; who really received what is in the stories (messages.py).
+"""
+
+from __future__ import annotations
+
+import enum
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from sds_core.simulation.truth.tap_view import HORIZON_MS, Seen, TapView
+from sds_core.wire import Dialect, FrameKind
+
+GRACE_MS = 5_000
+LOST_AFTER_MS = 300_000
+
+_index = attrgetter("index")
+
+
+class Outcome(enum.StrEnum):
+    """What became of a delivery, in the words of the report.
+
+    A delivery that was lost and then retracted counts there as both; one that is open
+    counts nowhere.
+    """
+
+    FIRST_PASS = "first_pass"  # noqa: S105 (no password)
+    RECOVERED = "recovered"
+    LOST = "lost"
+    RETRACTED = "retracted"
+    OPEN = "open"
+
+
+class Delivery(NamedTuple):
+    """A message and another participant who was active when it was first seen.
+
+    Attributes:
+        message: its first copy.
+        participant: who should have it.
+        lacking: the first frame that shows that the participant lacks it, if one does.
+        having: the first frame that shows that the participant has it, if one does.
+        outcome: what follows from the participant's frames.
+    """
+
+    message: Seen
+    participant: str
+    lacking: Seen | None
+    having: Seen | None
+    outcome: Outcome
+
+
+def deliveries_of(view: TapView) -> Iterator[Delivery]:
+    """Give every delivery of a channel, in the order of the messages."""
+    rollovers = {
+        participant: list(_rollovers_ms(frames))
+        for participant, frames in view.first_copies.items()
+    }
+    for message in view.messages.values():
+        if message.composition.sender:
+            for participant in view.active_others(message):
+                yield _delivery(message, participant, view, rollovers[participant])
+
+
+def deliveries_in(deliveries: Iterable[Delivery]) -> dict[str, Any]:
+    """Return the figures of a channel."""
+    outcomes: Counter[Outcome] = Counter()
+    recoveries_ms: list[int] = []
+    for delivery in deliveries:
+        outcomes[delivery.outcome] += 1
+        lacking, having = delivery.lacking, delivery.having
+        if delivery.outcome is Outcome.RECOVERED and lacking and having:
+            recoveries_ms.append(max(0, having.at_ms - lacking.at_ms))
+    return {
+        "deliveries": {
+            "first_pass": outcomes[Outcome.FIRST_PASS],
+            "recovered": outcomes[Outcome.RECOVERED],
+            "lost": outcomes[Outcome.LOST] + outcomes[Outcome.RETRACTED],
+            "retracted": outcomes[Outcome.RETRACTED],
+        },
+        "delivery_recovery_ms": {
+            "count": len(recoveries_ms),
+            "sum": sum(recoveries_ms),
+        },
+    }
+
+
+def _delivery(
+    message: Seen, participant: str, view: TapView, rollovers_ms: Sequence[int]
+) -> Delivery:
+    """Go through the participant's first copies after the message, in topic order."""
+    message_id = message.composition.message_id
+    naming = set(view.namings.get(message_id, ()))
+    frames = view.first_copies[participant]
+    lacking: Seen | None = None
+    is_lost = False
+    for place in range(bisect_right(frames, message.index, key=_index), len(frames)):
+        frame = frames[place]
+        if frame.clock_ms > message.clock_ms + HORIZON_MS:
+            break
+        known = frame.composition.filter
+        if frame in naming or (known is not None and known.holds(message_id)):
+            if is_lost:
+                outcome = Outcome.RETRACTED
+            else:
+                outcome = Outcome.FIRST_PASS if lacking is None else Outcome.RECOVERED
+            return Delivery(message, participant, lacking, frame, outcome)
+        if (
+            known is not None
+            and _could_know(frame, message)
+            and message.at_ms >= rollovers_ms[place]
+        ):
+            lacking = lacking or frame
+            is_lost |= frame.at_ms > message.at_ms + LOST_AFTER_MS
+    outcome = Outcome.LOST if is_lost else Outcome.OPEN
+    return Delivery(message, participant, lacking, None, outcome)
+
+
+def _could_know(frame: Seen, message: Seen) -> bool:
+    """Return whether a frame was composed late enough to show the message.
+
+    No ephemeral one is: without a lamport timestamp it is later than nothing.
+    """
+    return (
+        frame.composition.dialect is message.composition.dialect
+        and frame.composition.lamport > message.composition.lamport
+        and frame.at_ms > message.at_ms + GRACE_MS
+    )
+
+
+def _rollovers_ms(frames: Iterable[Seen]) -> Iterator[int]:
+    """Give, for each frame of a participant, when its filter had last rolled over.
+
+    As far as the frames up to that one show it; 0 if they show none. A frame that was
+    composed before another that was seen before it, as its lamport timestamp tells,
+    shows nothing. All ids count that really were in: who reads the filters can miss a
+    roll-over by which only ids went that no tap had shown, and no bit.
+    """
+    newest: dict[Dialect, Seen] = {}
+    rollover_ms = 0
+    for frame in frames:
+        composition = frame.composition
+        known = composition.filter
+        if known is not None and composition.kind is not FrameKind.EPHEMERAL:
+            before = newest.get(composition.dialect)
+            if before is None or composition.lamport > before.composition.lamport:
+                earlier = before.composition.filter if before is not None else None
+                if earlier is not None and known.lacks_some_of(earlier):
+                    rollover_ms = frame.at_ms
+                newest[composition.dialect] = frame
+        yield rollover_ms

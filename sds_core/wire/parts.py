@@ -1,0 +1,94 @@
+"""How the bytes of a frame divide among its parts (observer model, section 9)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sds_core.wire.frame import Dialect
+
+_CONTENT, _HISTORY, _BLOOM, _REPAIR, _OTHER = range(5)
+
+# By tag, that is (field number << 3 | wire type 2, length-delimited): the numbers of
+# proto/sds_spec.proto and proto/sds_nim.proto.
+_PARTS = {
+    Dialect.SPEC: {
+        11 << 3 | 2: _HISTORY,
+        12 << 3 | 2: _BLOOM,
+        13 << 3 | 2: _REPAIR,
+        20 << 3 | 2: _CONTENT,
+    },
+    Dialect.NIM: {
+        3 << 3 | 2: _HISTORY,
+        5 << 3 | 2: _CONTENT,
+        6 << 3 | 2: _BLOOM,
+        13 << 3 | 2: _REPAIR,
+    },
+}
+
+_VARINT, _FIXED64, _LENGTH_DELIMITED, _START_GROUP, _END_GROUP, _FIXED32 = range(6)
+
+
+class PartSizes(NamedTuple):
+    """Bytes of a frame's top-level fields: tag, length and payload of each.
+
+    `other` is the rest, so that the parts add up to the frame.
+    """
+
+    content: int
+    history: int
+    bloom: int
+    repair: int
+    other: int
+
+
+def part_sizes(dialect: Dialect, value: bytes) -> PartSizes:
+    """Divide a frame that `decode` has read; anything else gives nonsense.
+
+    Args:
+        dialect: In which it was read.
+        value: The frame as it was on the wire.
+    """
+    part_of = _PARTS[dialect]
+    sizes = [0] * 5
+    position, end, depth = 0, len(value), 0
+    while position < end:
+        start = position
+        tag = value[position]
+        position += 1
+        if tag >= 0x80:
+            tag, position = _long_varint(value, position, tag)
+        wire_type = tag & 7
+        if wire_type == _LENGTH_DELIMITED:
+            length = value[position]
+            position += 1
+            if length >= 0x80:
+                length, position = _long_varint(value, position, length)
+            position += length
+            if not depth:
+                sizes[part_of.get(tag, _OTHER)] += position - start
+        elif wire_type == _VARINT:
+            while value[position] >= 0x80:
+                position += 1
+            position += 1
+        elif wire_type == _FIXED64:
+            position += 8
+        elif wire_type == _FIXED32:
+            position += 4
+        else:
+            # Groups are out of use, and still valid protobuf.
+            depth += 1 if wire_type == _START_GROUP else -1
+    sizes[_OTHER] = end - sum(sizes[:_OTHER])
+    return PartSizes(*sizes)
+
+
+def _long_varint(value: bytes, position: int, first: int) -> tuple[int, int]:
+    """The varint whose first byte says that more follow, and where it ends."""
+    number, shift = first & 0x7F, 7
+    while True:
+        byte = value[position]
+        position += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            # Protobuf takes 64 bits of a length or tag, and drops the rest.
+            return number & 0xFFFF_FFFF_FFFF_FFFF, position
+        shift += 7

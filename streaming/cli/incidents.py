@@ -1,0 +1,280 @@
+"""``sds-monitor incidents``."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import httpx
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from sds_core.observer.incidents import IncidentKind
+from streaming.cli import FINDING, UNREACHABLE
+from streaming.cli.settings import config_option, setting
+
+_API = "http://127.0.0.1:9108"
+_TIMEOUT_S = 30.0
+_LATEST_MS = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp()) * 1000
+_STYLES = {
+    IncidentKind.LOST: "bold red",
+    IncidentKind.UNDELIVERED: "bold red",
+    IncidentKind.UNACKNOWLEDGED: "bold yellow",
+}
+
+
+class _TimeType(click.ParamType[int]):
+    """A time, as Unix ms."""
+
+    name = "TIME"
+
+    def convert(
+        self,
+        value: object,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> int:
+        """The time in Unix ms; without an offset it is local."""
+        text = str(value)
+        try:
+            if text.isascii() and text.isdigit():
+                unix_ms = int(text)
+            else:
+                time = datetime.fromisoformat(text).astimezone()
+                unix_ms = round(time.timestamp() * 1000)
+        except (ValueError, OverflowError):
+            unix_ms = -1
+        if not 0 <= unix_ms <= _LATEST_MS:
+            self.fail(
+                f"{text!r} is neither a time such as 2026-11-21T08:00:00Z nor Unix "
+                "milliseconds",
+                param,
+                ctx,
+            )
+        return unix_ms
+
+
+@click.command(
+    "incidents",
+    epilog="Example: sds-monitor incidents --channel my-channel "
+    "--since 2026-11-21T08:00:00Z",
+)
+@config_option
+@setting(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Read them from a report that was written with --report-detail.",
+)
+@setting(
+    "--api",
+    metavar="URL",
+    help=f"Ask the monitor that serves its page there.  [default: {_API}]",
+)
+@setting("--channel", help="Only those of this channel.")
+@setting(
+    "--since",
+    type=_TimeType(),
+    help="Only those found since then, and those that still stand.",
+)
+@setting("--standing", is_flag=True, help="Only those that still stand.")
+@setting("--json", "as_json", is_flag=True, help="One JSON object a line.")
+def command(
+    report: Path | None,
+    api: str | None,
+    channel: str | None,
+    since: int | None,
+    standing: bool,
+    as_json: bool,
+) -> None:
+    """List the messages behind the figures: lost, undelivered, unacknowledged.
+
+    Each with who lacks it and since when, its Waku hash and retrieval hint, and why
+    the monitor says so; found last first. Exit code 1 if there are any.
+    """
+    if report is not None and api is not None:
+        message = "give either --report or --api"
+        raise click.UsageError(message)
+    if report is not None:
+        found = [
+            one
+            for one in _read_report(report)
+            if channel in (None, one.channel)
+            and (one.is_standing or not standing)
+            and (since is None or one.is_standing or one.found >= since)
+        ]
+    else:
+        parameters = {"channel": channel, "since": since, "standing": standing or None}
+        found = _ask(api or _API, parameters)
+    _show(found, as_json)
+    if found:
+        raise click.exceptions.Exit(FINDING)
+
+
+_Time = Annotated[int, msgspec.Meta(ge=0, le=_LATEST_MS)]
+"""Unix ms, of which a date can be told."""
+
+
+class _Incident(msgspec.Struct):
+    """An incident as `incident_object` gives it."""
+
+    channel: str
+    kind: IncidentKind
+    message_id: str
+    since: _Time
+    found: _Time
+    ended: _Time | None
+    sender: str | None
+    lacking: dict[str, _Time]
+    named_by: list[str]
+    waku_hash: str | None
+    retrieval_hint: str | None
+    tap_hole: bool
+    why: str
+
+    @property
+    def is_standing(self) -> bool:
+        return self.ended is None
+
+
+class _Answer(msgspec.Struct):
+    incidents: list[_Incident]
+    more: bool
+
+
+class _Report(msgspec.Struct):
+    incidents: list[_Incident] | None = None
+
+
+class _Unreachable(click.ClickException):
+    exit_code = UNREACHABLE
+
+
+def _read_report(path: Path) -> list[_Incident]:
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=_Report).incidents
+    except OSError as error:
+        message = f"--report: {path} cannot be read: {error.strerror}"
+        raise click.UsageError(message) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        message = f"--report: {path} is no report of sds-monitor: {error}"
+        raise click.UsageError(message) from error
+    if found is None:
+        message = f"--report: {path} was written without --report-detail"
+        raise click.UsageError(message)
+    return sorted(found, key=lambda one: -one.found)
+
+
+def _ask(url: str, parameters: dict[str, Any]) -> list[_Incident]:
+    """Ask a running monitor; None asks for nothing in particular."""
+    try:
+        answer = httpx.get(
+            f"{url.rstrip('/')}/api/v1/incidents",
+            params={k: v for k, v in parameters.items() if v is not None},
+            timeout=_TIMEOUT_S,
+        )
+        answer.raise_for_status()
+        told = msgspec.json.decode(answer.content, type=_Answer)
+    except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+        message = f"--api: {url!r} is no URL such as {_API}: {error}"
+        raise click.UsageError(message) from error
+    except httpx.HTTPStatusError as error:
+        message = f"{url} answers {error.response.status_code}: is it sds-monitor's?"
+        raise _Unreachable(message) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        message = f"{url} gives no incidents ({error}): is it sds-monitor's?"
+        raise _Unreachable(message) from error
+    except httpx.TransportError as error:
+        message = f"no monitor answers at {url} ({error}): is it running?"
+        raise _Unreachable(message) from error
+    if told.more:
+        click.echo(
+            f"only the {len(told.incidents):,} found last are shown: narrow it by "
+            "--channel or --since",
+            err=True,
+        )
+    return told.incidents
+
+
+def _show(found: list[_Incident], as_json: bool) -> None:
+    console = Console()
+    for one in found:
+        if as_json:
+            click.echo(json.dumps(msgspec.to_builtins(one), sort_keys=True))
+        elif console.is_terminal:
+            _print_block(console, one)
+        else:
+            click.echo(_line(one))
+    if not (found or as_json):
+        click.echo("no incidents")
+
+
+def _print_block(console: Console, one: _Incident) -> None:
+    """An incident for a terminal: what it is, and below it what is known of it."""
+    console.print(Text(_title(one), _STYLES[one.kind] if one.is_standing else "dim"))
+    facts = Table.grid(padding=(0, 2))
+    for word, value in _facts(one).items():
+        # Ids are to be copied from here: folded, not cut off.
+        facts.add_row(Text(f"  {word}", "dim"), Text(value, overflow="fold"))
+    console.print(facts)
+    console.print()
+
+
+def _line(one: _Incident) -> str:
+    """An incident in one line."""
+    facts = (f"{word} {value}" for word, value in _facts(one).items())
+    return "; ".join([_title(one), *facts])
+
+
+def _title(one: _Incident) -> str:
+    if one.ended is None:
+        return one.kind.value
+    return f"{one.kind.value}, ended {_utc(one.ended)}"
+
+
+def _facts(one: _Incident) -> dict[str, str]:
+    """All else in words; what there is nothing to say of is left out."""
+    facts = {
+        "message": _plain(one.message_id),
+        "channel": _plain(one.channel),
+        "sender": _plain(one.sender or ""),
+        "lacked by": _lacking(one),
+        "named by": ", ".join(map(_plain, one.named_by)),
+        "since": _utc(one.since),
+        "found": _utc(one.found),
+        "Waku hash": _plain(one.waku_hash or ""),
+        "retrieval hint": _plain(one.retrieval_hint or ""),
+        "why": _plain(one.why),
+        "note": "every tap had a hole meanwhile: it may be of the taps' making"
+        if one.tap_hole
+        else "",
+    }
+    return {word: value for word, value in facts.items() if value}
+
+
+def _lacking(one: _Incident) -> str:
+    if one.lacking:
+        return ", ".join(
+            f"{_plain(who)} since {_utc(since_ms)}"
+            for who, since_ms in one.lacking.items()
+        )
+    return "nobody that a filter shows" if one.is_standing else ""
+
+
+def _plain(text: str) -> str:
+    """Text of strangers in one line.
+
+    Control characters and changes of text direction are written as escapes: they
+    could otherwise make the line read as something else.
+    """
+    return repr(text)[1:-1]
+
+
+def _utc(unix_ms: int) -> str:
+    """A time to the millisecond, ISO 8601."""
+    time = datetime.fromtimestamp(unix_ms // 1000, UTC)
+    return f"{time:%Y-%m-%dT%H:%M:%S}.{unix_ms % 1000:03}Z"

@@ -1,0 +1,161 @@
+"""``sds-monitor replay``."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from connectors.kafka.consumer import Client
+from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.settings import KafkaSettings
+from sds_core.observer.snapshot import Snapshot
+from streaming.admission import BatchLimits, Window
+from streaming.cli.run import (
+    Time,
+    as_click_error,
+    follow,
+    reading_options,
+    topic_option,
+    write_report,
+)
+from streaming.cli.settings import bootstrap_option, config_option, setting
+from streaming.cli.signals import end_requested
+from streaming.query import JobFailed, JobSettings, running_job
+from streaming.session import SessionSettings, make_session
+from streaming.source import SourceSettings
+
+
+@click.command(
+    "replay",
+    epilog="Example: sds-monitor replay --bootstrap localhost:9092 "
+    "--from 2026-11-21T08:00:00Z --to 2026-11-21T09:00:00Z --report report.json",
+)
+@config_option
+@bootstrap_option
+@topic_option
+@setting(
+    "--from", "first_ms", type=Time(), required=True, help="Earliest time of a record."
+)
+@setting("--to", "last_ms", type=Time(), required=True, help="Latest time of a record.")
+@setting(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="Write the report here.",
+)
+@setting("--report-detail", is_flag=True, help="With every definite acknowledgement.")
+@reading_options
+def command(
+    bootstrap: str,
+    topic: str,
+    first_ms: int,
+    last_ms: int,
+    report: Path,
+    report_detail: bool,
+    client: str,
+    max_batch_records: int,
+    max_batch_bytes: int,
+    shuffle_partitions: int,
+    kafka_timeout: float,
+) -> None:
+    """Report on a past window of a topic, as a job begun then would have.
+
+    Reads the records whose time lies in the window, bounds included, and knows
+    nothing of what was before. Leaves no trace but the report: the live job, its
+    offsets and the dead letters stay as they are.
+    """
+    if first_ms > last_ms:
+        message = f"--from {_shown(first_ms)} is later than --to {_shown(last_ms)}"
+        raise click.UsageError(message)
+    source = SourceSettings(
+        KafkaSettings(bootstrap, topic, kafka_timeout),
+        client=Client(client),
+        limits=BatchLimits(max_batch_records, max_batch_bytes),
+        window=Window(first_ms, last_ms),
+    )
+    _warn_of_gone(source.kafka, first_ms)
+    spark = make_session(SessionSettings(shuffle_partitions=shuffle_partitions))
+    try:
+        with (
+            tempfile.TemporaryDirectory(prefix="sds-monitor-replay-") as directory,
+            end_requested() as ending,
+            running_job(
+                spark, replay_settings(source, Path(directory), report_detail)
+            ) as job,
+        ):
+            follow(job, ending, _progress_line)
+            if job.query.isActive:
+                message = "ended before all of the window was read: no report"
+                raise click.ClickException(message)
+            if is_empty(job.board.snapshot):
+                message = (
+                    f"topic {topic} holds nothing from {_shown(first_ms)} "
+                    f"to {_shown(last_ms)}: no report"
+                )
+                raise click.UsageError(message)
+            write_report(job, report)
+    except JobFailed as error:
+        raise as_click_error(error) from error
+    finally:
+        spark.stop()
+
+
+def replay_settings(
+    source: SourceSettings, checkpoint: Path, report_detail: bool = False
+) -> JobSettings:
+    """Settings of a job that drains its source and leaves nothing in Kafka.
+
+    Args:
+        source: With a window.
+        checkpoint: An empty directory of the job's own.
+        report_detail: Keep every definite acknowledgement.
+    """
+    return JobSettings(
+        source,
+        checkpoint,
+        until_caught_up=True,
+        report_detail=report_detail,
+        dead_letter_topic=None,
+        group=None,
+    )
+
+
+def is_empty(snapshot: Snapshot) -> bool:
+    """Whether not a single record has been seen, neither of a tap nor a bad one."""
+    return not (snapshot.channels or snapshot.taps or snapshot.undecodable)
+
+
+def _warn_of_gone(kafka: KafkaSettings, first_ms: int) -> None:
+    """Say where records of the window may be gone before they could be replayed.
+
+    Raises:
+        connectors.kafka.settings.KafkaUnreachable: No broker answered.
+        connectors.kafka.settings.TopicMissing: The topic does not exist.
+    """
+    with closing(TopicOffsets(kafka)) as offsets:
+        held = offsets.earliest(offsets.partitions())
+        begins = offsets.first_at_or_after(list(held), first_ms)
+    for partition, at in sorted(begins.items()):
+        if 0 < at.offset <= held[partition]:
+            click.echo(
+                f"partition {partition} holds nothing before "
+                f"{_shown(at.timestamp_ms)} any more: the window may be cut short",
+                err=True,
+            )
+
+
+def _shown(time_ms: int) -> str:
+    time = datetime.fromtimestamp(time_ms / 1000, UTC)
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _progress_line(snapshot: Snapshot) -> str:
+    time = _shown(snapshot.clock_ms) if snapshot.clock_ms else "nothing yet"
+    return (
+        f"{snapshot.job.records:,} records read, up to {time}, "
+        f"{len(snapshot.channels):,} channels"
+    )

@@ -1,0 +1,111 @@
+"""Every incident, beside the checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from sds_core.observer.incidents import ChannelIncident, Incident, IncidentQuery
+from streaming.database import Database
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS incidents (
+    channel TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    found_ms INTEGER NOT NULL,
+    standing INTEGER NOT NULL,
+    tap_hole INTEGER NOT NULL,
+    incident BLOB NOT NULL,
+    PRIMARY KEY (channel, kind, message_id)
+);
+CREATE INDEX IF NOT EXISTS incidents_by_time ON incidents (found_ms);
+"""
+
+_PUT = """
+INSERT INTO incidents VALUES (?, ?, ?, ?, ?, FALSE, ?)
+ON CONFLICT DO UPDATE SET
+    found_ms = excluded.found_ms,
+    standing = excluded.standing,
+    incident = excluded.incident
+"""
+
+# A null is a condition that was not asked for; a negative limit is none.
+_FIND = """
+SELECT channel, incident, tap_hole FROM incidents
+WHERE (:channel IS NULL OR channel = :channel)
+    AND (:kind IS NULL OR kind = :kind)
+    AND (:since_ms IS NULL OR found_ms >= :since_ms OR standing)
+    AND (standing OR NOT :standing)
+ORDER BY found_ms DESC, channel, kind, message_id
+LIMIT coalesce(:limit, -1)
+"""
+
+Coincides = Callable[[str, Incident], bool]
+"""Whether an incident of a channel coincides with a hole of its taps."""
+
+
+class IncidentStore:
+    """A table keyed by channel, kind and message id, each incident as told last.
+
+    A replayed batch overwrites its own rows.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._database = Database(path, _SCHEMA)
+
+    def put(self, told: Mapping[str, Iterable[Incident]]) -> None:
+        """Store incidents by channel, durable when this returns.
+
+        One that is known keeps its mark.
+        """
+        rows = [
+            (
+                channel,
+                *incident.key,
+                incident.found_ms,
+                incident.ended_ms is None,
+                msgspec.msgpack.encode(incident),
+            )
+            for channel, incidents in told.items()
+            for incident in incidents
+        ]
+        if not rows:
+            return
+        with self._database.transaction() as connection:
+            connection.executemany(_PUT, rows)
+
+    def mark(self, coincides: Coincides, since_ms: int) -> None:
+        """Mark the incidents that coincide with a tap hole; a mark stays.
+
+        Args:
+            coincides: Judges one incident.
+            since_ms: Those found earlier are as they will stay.
+        """
+        with self._database.transaction() as connection:
+            unmarked = connection.execute(
+                "SELECT channel, incident FROM incidents "
+                "WHERE found_ms >= ? AND NOT tap_hole",
+                (since_ms,),
+            ).fetchall()
+            incidents = [(channel, _decoded(packed)) for channel, packed in unmarked]
+            connection.executemany(
+                "UPDATE incidents SET tap_hole = TRUE "
+                "WHERE (channel, kind, message_id) = (?, ?, ?)",
+                [(one[0], *one[1].key) for one in incidents if coincides(*one)],
+            )
+
+    def find(self, query: IncidentQuery) -> list[ChannelIncident]:
+        """Those that were asked for, found last first."""
+        with self._database.transaction() as connection:
+            rows = connection.execute(_FIND, msgspec.structs.asdict(query)).fetchall()
+        return [
+            ChannelIncident(channel, _decoded(packed), bool(tap_hole))
+            for channel, packed, tap_hole in rows
+        ]
+
+
+def _decoded(packed: bytes) -> Incident:
+    return msgspec.msgpack.decode(packed, type=Incident)

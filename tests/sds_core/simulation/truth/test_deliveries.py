@@ -1,0 +1,366 @@
+"""Section 5 of the observer model: deliveries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sds_core.message_channel.events import Cause
+from sds_core.message_channel.profile import Profile
+from sds_core.wire import Dialect, Frame
+from tests.sds_core.simulation.truth.simulated import START_MS, Simulated
+
+T = 4_000_000
+"""When the message `m` is sent, with lamport timestamp 10."""
+
+EPHEMERAL = Frame.build(
+    Dialect.SPEC,
+    message_id="e",
+    channel_id="channel",
+    sender_id="ben",
+    bloom_filter=b"filter",
+    content=b"text",
+)
+
+ROLLING = Profile(bloom_rollover_ids=3, bloom_kept_ids=1)
+
+
+def with_message(by: str = "ana", lamport: int = 10) -> Simulated:
+    """Ben has spoken, and then ana sends `m`."""
+    it = Simulated()
+    it.sync("ben", at=T - 1_000, lamport=1)
+    it.content("m", by, at=T, lamport=lamport)
+    return it
+
+
+def outcome_of(it: Simulated, participant: str = "ben") -> str | None:
+    """What became of the delivery of `m`; None if none was expected."""
+    delivery = it.message("m")["deliveries"].get(participant)
+    return None if delivery is None else delivery["outcome"]
+
+
+def test_filter_that_holds_a_message_shows_its_delivery() -> None:
+    """At the first frame, whatever time or lamport timestamp it has."""
+    it = with_message()
+    it.receive("ben", "m", at=T + 100)
+    it.sync("ben", at=T + 200, lamport=2)
+    assert it.deliveries() == {"first_pass": 1}
+
+
+def test_history_that_names_a_message_shows_its_delivery() -> None:
+    """A frame without a filter does as well, and so does one of the other dialect."""
+    for of_frame in ({"has_filter": False}, {"dialect": Dialect.NIM}):
+        it = with_message()
+        it.sync("ben", at=T + 200, lamport=2, history=["m"], **of_frame)
+        assert it.deliveries() == {"first_pass": 1}
+
+
+def test_delivery_ends_at_the_first_frame_that_shows_it() -> None:
+    """Later ones, with the message or without it, change nothing."""
+    it = with_message()
+    it.sync("ben", at=T + 200, lamport=11, history=["m"])
+    it.sync("ben", at=T + 400_000, lamport=12)
+    it.sync("ben", at=T + 500_000, lamport=13, history=["m"])
+    assert it.deliveries() == {"first_pass": 1}
+
+
+def test_what_was_shown_missing_first_is_recovered() -> None:
+    """In the time from the first frame that shows it missing."""
+    it = with_message()
+    it.sync("ben", at=T + 10_000, lamport=11)
+    it.sync("ben", at=T + 20_000, lamport=12)
+    it.receive("ben", "m", at=T + 30_000)
+    it.sync("ben", at=T + 40_000, lamport=13)
+    assert it.deliveries() == {"recovered": 1}
+    assert it.figures("delivery_recovery_ms") == {"count": 1, "sum": 30_000}
+
+
+def test_recovery_does_not_take_less_than_no_time() -> None:
+    """Another tap's clock may be behind."""
+    it = with_message()
+    it.sync("ben", at=T + 10_000, lamport=11)
+    late = it.sync("ben", at=T + 11_000, lamport=12, history=["m"], seen=False)
+    it.sight(late, at=T + 9_000, tap="behind")
+    assert it.deliveries() == {"recovered": 1}
+    assert it.figures("delivery_recovery_ms") == {"count": 1, "sum": 0}
+
+
+@pytest.mark.parametrize(
+    ("lag", "outcome"), [(5_000, "first_pass"), (5_001, "recovered")]
+)
+def test_frame_within_the_grace_shows_nothing_missing(lag: int, outcome: str) -> None:
+    """The message may still have been on its way."""
+    it = with_message()
+    it.sync("ben", at=T + lag, lamport=11)
+    it.sync("ben", at=T + 20_000, lamport=12, history=["m"])
+    assert it.deliveries() == {outcome: 1}
+
+
+@pytest.mark.parametrize(
+    "of_frame",
+    [
+        {"lamport": 10},
+        {"lamport": 9},
+        {"lamport": 11, "dialect": Dialect.NIM},
+        {"lamport": 11, "has_filter": False},
+    ],
+    ids=["same lamport", "earlier lamport", "other dialect", "no filter"],
+)
+def test_frame_that_need_not_know_the_message_shows_nothing_missing(
+    of_frame: dict[str, Any],
+) -> None:
+    """Not even long after."""
+    it = with_message()
+    it.sync("ben", at=T + 400_000, **of_frame)
+    assert outcome_of(it) == "open"
+    it.sync("ben", at=T + 400_001, lamport=11)
+    assert outcome_of(it) == "lost"
+
+
+def test_ephemeral_frame_shows_nothing_missing() -> None:
+    """It has no lamport timestamp, even if it has a filter."""
+    it = with_message(lamport=0)
+    it.transmit(EPHEMERAL, "ben", T + 10_000, Cause.EPHEMERAL)
+    assert outcome_of(it) == "open"
+
+
+def test_rebroadcast_and_collision_show_nothing() -> None:
+    """Neither that the message is missing nor that it is there."""
+    it = Simulated()
+    old = it.content("n", "ben", at=T - 1_000, lamport=11)
+    it.content("m", "ana", at=T, lamport=10)
+    it.again(old, at=T + 10_000)
+    it.content("n", "ben", at=T + 20_000, lamport=12)
+    it.content("n", "ben", at=T + 30_000, lamport=13, history=["m"])
+    assert outcome_of(it) == "open"
+
+
+def test_rebroadcast_that_is_seen_first_carries_an_old_filter() -> None:
+    """Its lamport timestamp mostly tells; where it does not, the claim is wrong."""
+    for lamport, outcome in ((9, "first_pass"), (11, "recovered")):
+        it = with_message()
+        late = it.content("n", "ben", at=T + 50, lamport=lamport, seen=False)
+        it.receive("ben", "m", at=T + 100)
+        it.again(late, at=T + 30_000)
+        it.sync("ben", at=T + 40_000, lamport=12)
+        assert it.deliveries()[outcome] == 1
+        lacking = it.message("m")["deliveries"]["ben"]["lacking"]
+        assert lacking == (
+            None
+            if outcome == "first_pass"
+            else {"composed_ms": START_MS + T + 50, "seen_ms": START_MS + T + 30_000}
+        )
+
+
+def test_message_is_lost_at_a_frame_and_by_no_timer() -> None:
+    """The first that shows it missing later than 300 s after it was seen."""
+    it = with_message()
+    it.sync("ben", at=T + 10_000, lamport=11)
+    it.sync("ben", at=T + 300_000, lamport=12)
+    it.heartbeat(at=T + 3_000_000)
+    assert it.deliveries() == {}
+    assert outcome_of(it) == "open"
+
+
+def test_lost_message_that_arrives_is_retracted_once() -> None:
+    """It is not recovered: `lost` stays."""
+    it = with_message()
+    it.sync("ben", at=T + 300_001, lamport=11)
+    assert it.deliveries() == {"lost": 1}
+    it.sync("ben", at=T + 400_000, lamport=12)
+    assert it.deliveries() == {"lost": 1}
+    it.sync("ben", at=T + 500_000, lamport=13, history=["m"])
+    it.sync("ben", at=T + 600_000, lamport=14, history=["m"])
+    assert it.deliveries() == {"lost": 1, "retracted": 1}
+    assert it.figures("delivery_recovery_ms") == {"count": 0, "sum": 0}
+
+
+def test_nothing_is_looked_for_after_the_horizon() -> None:
+    """Exactly at it, it is."""
+    it = with_message()
+    it.sync("ben", at=T + 3_600_001, lamport=11)
+    assert outcome_of(it) == "open"
+    it = with_message()
+    it.sync("ben", at=T + 3_600_000, lamport=11)
+    it.sync("ben", at=T + 3_600_001, lamport=12, history=["m"])
+    assert outcome_of(it) == "lost"
+
+
+@pytest.mark.parametrize(
+    ("last_spoke", "is_active"),
+    [
+        (T - 3_600_001, False),
+        (T - 3_600_000, True),
+        (T - 1, True),
+        (T, False),
+    ],
+)
+def test_delivery_is_expected_to_who_spoke_within_the_horizon_before(
+    last_spoke: int, is_active: bool
+) -> None:
+    """To the millisecond of the record, also if it comes late."""
+    it = Simulated()
+    it.sync("ana", at=T - 3_000_000)
+    it.sync("ben", at=last_spoke)
+    it.content("m", "ana", at=T, lamport=10)
+    it.sync("ben", at=T + 10_000, lamport=11, history=["m"])
+    assert it.deliveries() == ({"first_pass": 1} if is_active else {})
+
+
+def test_delivery_is_not_expected_to_who_was_seen_later_in_the_topic() -> None:
+    """Whatever the record's time is: another tap may be behind."""
+    it = Simulated()
+    it.content("m", "ana", at=T, lamport=10)
+    it.sync("ben", at=T - 1_000, lamport=1)
+    it.sync("ben", at=T + 10_000, lamport=11, history=["m"])
+    assert outcome_of(it) is None
+
+
+def test_only_first_copies_make_active() -> None:
+    """A collision is none, a rebroadcast and a replica are further copies."""
+    it = Simulated()
+    old = it.content("n", "ben", at=0, lamport=1)
+    it.content("n", "cem", at=T - 1_000, lamport=1)
+    it.again(old, at=T - 900)
+    it.sight(old, at=T - 800, tap="other")
+    it.ephemeral("dov", at=T - 700)
+    it.content("m", "ana", at=T, lamport=10)
+    assert list(it.message("m")["deliveries"]) == ["dov"]
+
+
+def test_nobody_unknown_takes_part() -> None:
+    """Neither as the sender of a message nor as the one who should have it."""
+    it = with_message(by="")
+    it.sync("ben", at=T + 10_000, lamport=11)
+    assert outcome_of(it) is None
+    it = Simulated()
+    it.sync("", at=T - 1_000)
+    it.content("m", "ana", at=T, lamport=10)
+    it.sync("", at=T + 400_000, lamport=11)
+    assert it.deliveries() == {}
+
+
+def test_sender_is_not_expected_to_receive_its_own() -> None:
+    """Although it was active."""
+    it = Simulated()
+    it.sync("ana", at=T - 1_000)
+    it.content("m", "ana", at=T, lamport=10)
+    it.sync("ana", at=T + 10_000, lamport=11, history=["m"])
+    assert it.deliveries() == {}
+
+
+def test_replica_shows_nothing() -> None:
+    """A frame that lacks the message is no later for being seen again."""
+    it = with_message()
+    lacking = it.sync("ben", at=T + 10_000, lamport=11)
+    it.sight(lacking, at=T + 400_000, tap="other")
+    assert outcome_of(it) == "open"
+
+
+def test_each_participant_is_judged_by_its_own_frames() -> None:
+    """Of three, one has it at once, one later and one never."""
+    it = Simulated()
+    for name in ("ben", "cem", "dov"):
+        it.sync(name, at=T - 1_000, lamport=1)
+    it.content("m", "ana", at=T, lamport=10)
+    it.receive("ben", "m", at=T + 100)
+    for name in ("ben", "cem", "dov"):
+        it.sync(name, at=T + 10_000, lamport=11)
+    it.receive("cem", "m", at=T + 20_000)
+    for name in ("ben", "cem", "dov"):
+        it.sync(name, at=T + 310_000, lamport=12)
+    assert it.deliveries() == {"first_pass": 1, "recovered": 1, "lost": 1}
+    assert [outcome_of(it, name) for name in ("ben", "cem", "dov")] == [
+        "first_pass",
+        "recovered",
+        "lost",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("is_seen_before", "outcome"), [(True, "open"), (False, "lost")]
+)
+def test_filter_that_rolled_over_shows_nothing_older_missing(
+    is_seen_before: bool, outcome: str
+) -> None:
+    """If a frame before shows what was in it; else nobody can know.
+
+    An ephemeral one does not.
+    """
+    it = Simulated()
+    it.begin_as("ben", ROLLING)
+    it.receive("ben", "a", "b", at=0)
+    it.transmit(EPHEMERAL, "ben", T - 2_000, Cause.EPHEMERAL)
+    it.sync("ben", at=T - 1_000, lamport=1, has_filter=is_seen_before)
+    it.content("m", "ana", at=T, lamport=10)
+    # Received, and dropped again to make room.
+    it.receive("ben", "m", "c", "d", at=T + 100)
+    it.sync("ben", at=T + 400_000, lamport=11)
+    assert outcome_of(it) == outcome
+
+
+@pytest.mark.parametrize(
+    ("age", "outcome"),
+    [(1, "first_pass"), (0, "recovered")],
+    ids=["older", "as old"],
+)
+def test_roll_over_counts_from_the_frame_that_shows_it(age: int, outcome: str) -> None:
+    """Of messages from then on the new filter tells as usual."""
+    it = Simulated()
+    it.begin_as("ben", ROLLING)
+    it.receive("ben", "a", "b", at=0)
+    it.sync("ben", at=T - 2_000, lamport=1)
+    it.content("m", "ana", at=T - age, lamport=10)
+    it.receive("ben", "c", "d", at=T)
+    it.sync("ben", at=T, lamport=11)
+    it.sync("ben", at=T + 10_000, lamport=12)
+    it.sync("ben", at=T + 20_000, lamport=13, history=["m"])
+    assert it.deliveries() == {outcome: 1}
+
+
+def test_filter_seen_late_shows_no_roll_over() -> None:
+    """An old one is no measure for newer ones, as its lamport timestamp tells."""
+    it = Simulated()
+    it.begin_as("ben", ROLLING)
+    it.receive("ben", "a", "b", at=0)
+    old = it.content("n", "ben", at=0, lamport=5, seen=False)
+    it.receive("ben", "c", "d", at=T - 3_000)
+    it.sync("ben", at=T - 2_000, lamport=6)
+    it.again(old, at=T - 1_000)
+    it.content("m", "ana", at=T, lamport=10)
+    it.sync("ben", at=T + 10_000, lamport=11)
+    it.receive("ben", "m", at=T + 20_000)
+    it.sync("ben", at=T + 30_000, lamport=12)
+    assert it.deliveries() == {"recovered": 1}
+
+
+def test_filter_that_grows_is_measured_by_the_newest() -> None:
+    """A roll-over is told only by what the frame before it held."""
+    it = Simulated()
+    it.begin_as("ben", ROLLING)
+    it.receive("ben", "a", "b", "c", "d", at=0)
+    it.sync("ben", at=T - 2_000, lamport=1)
+    it.receive("ben", "e", at=T - 1_500)
+    it.sync("ben", at=T - 1_000, lamport=2)
+    it.content("m", "ana", at=T, lamport=10)
+    it.sync("ben", at=T + 400_000, lamport=11)
+    assert outcome_of(it) == "lost"
+
+
+def test_larger_filter_after_a_roll_over_is_one_too() -> None:
+    """nim-sds takes a larger one then; it holds less all the same."""
+    profile = Profile(
+        dialect=Dialect.NIM,
+        bloom_rollover_ids=3,
+        bloom_kept_ids=1,
+        bloom_rolled=Profile.nim_sds().bloom_rolled,
+    )
+    it = Simulated()
+    it.begin_as("ben", profile)
+    it.receive("ben", "a", "b", at=0)
+    it.sync("ben", at=T - 1_000, lamport=1, dialect=Dialect.NIM)
+    it.content("m", "ana", at=T, lamport=10, dialect=Dialect.NIM)
+    it.receive("ben", "m", "c", "d", at=T + 100)
+    it.sync("ben", at=T + 400_000, lamport=11, dialect=Dialect.NIM)
+    assert outcome_of(it) == "open"

@@ -1,0 +1,345 @@
+"""Incidents on their way from the view to the operator."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+from pyspark.sql import Row
+
+from connectors.kafka.producer import write
+from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.topics import ensure_frames_topic
+from connectors.simulator.records import simulated_records
+from connectors.simulator.scenario_files import load_scenario
+from sds_core.observer import blob
+from sds_core.observer.acknowledgements import DefiniteAcknowledgement
+from sds_core.observer.incidents import (
+    ChannelIncident,
+    Incident,
+    IncidentKind,
+    IncidentQuery,
+)
+from sds_core.observer.totals import ChannelTotals, TapTotals
+from sds_core.simulation.truth import Truth
+from streaming.board import Board
+from streaming.cli.incidents import command
+from streaming.cli.output import wall_ms
+from streaming.cli.run import served
+from streaming.cli.simulate import start_of
+from streaming.details import DetailStore
+from streaming.incidents import IncidentStore
+from streaming.keys import KeyKind, make_key
+from streaming.labels import LabelLedger
+from streaming.query import Job
+from streaming.sink import Sink
+from tests.streaming.conftest import wait_for_end
+from tests.support.identities import assert_identities
+
+EVERYTHING = IncidentQuery()
+
+
+def lost(message_id: str, found_ms: int = 300_000, **known: Any) -> Incident:
+    """A lost message that was named 300 s before it was found lost."""
+    return Incident(
+        IncidentKind.LOST, message_id, "alice", found_ms - 300_000, found_ms, **known
+    )
+
+
+def told(channel: str, incident: Incident) -> ChannelIncident:
+    """As the store gives it, without a mark."""
+    return ChannelIncident(channel, incident, tap_hole=False)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> IncidentStore:
+    """An empty store."""
+    return IncidentStore(tmp_path / "monitor" / "incidents.sqlite")
+
+
+def test_incident_comes_back_whole_after_a_restart(tmp_path: Path) -> None:
+    """With everything that it knows."""
+    path = tmp_path / "incidents.sqlite"
+    incident = lost(
+        "m\n\u202e",
+        lacking={"bob": 5},
+        named_by=["alice"],
+        waku_hash=bytes(32),
+        hint=b"\xff",
+    )
+    IncidentStore(path).put({"town\x00": [incident]})
+    assert IncidentStore(path).find(EVERYTHING) == [told("town\x00", incident)]
+
+
+def test_what_is_told_later_replaces_what_was_told_before(
+    store: IncidentStore,
+) -> None:
+    """Per channel, kind and message id; so does a batch that comes again."""
+    ended = lost("m", ended_ms=400_000)
+    other = Incident(IncidentKind.UNDELIVERED, "m", "alice", 1, 2)
+    for _ in range(2):
+        store.put({"town": [lost("m"), other], "village": [lost("m")]})
+        store.put({"town": [ended]})
+    assert store.find(EVERYTHING) == [
+        told("town", ended),
+        told("village", lost("m")),
+        told("town", other),
+    ]
+
+
+QUERIES: list[tuple[IncidentQuery, list[str]]] = [
+    (EVERYTHING, ["newest", "ended", "standing", "old"]),
+    (IncidentQuery(channel="town"), ["ended", "standing", "old"]),
+    (IncidentQuery(channel="nowhere"), []),
+    (IncidentQuery(kind=IncidentKind.UNDELIVERED), ["standing"]),
+    (IncidentQuery(since_ms=500_001), ["newest", "standing"]),
+    (IncidentQuery(since_ms=500_000), ["newest", "ended", "standing"]),
+    (IncidentQuery(standing=True), ["newest", "standing"]),
+    (IncidentQuery(limit=2), ["newest", "ended"]),
+    (IncidentQuery(limit=0), []),
+    (IncidentQuery("town", IncidentKind.LOST, 500_000, limit=9), ["ended"]),
+]
+
+
+@pytest.mark.parametrize(("query", "expected"), QUERIES)
+def test_those_that_are_asked_for_are_found_last_first(
+    store: IncidentStore, query: IncidentQuery, expected: list[str]
+) -> None:
+    """What still stands is there however long ago it was found."""
+    store.put(
+        {
+            "town": [
+                lost("old", 300_000, ended_ms=600_000),
+                Incident(IncidentKind.UNDELIVERED, "standing", "bob", 1, 400_000),
+                lost("ended", 500_000, ended_ms=600_000),
+            ],
+            "village": [lost("newest", 600_000)],
+        }
+    )
+    found = store.find(query)
+    assert [one.incident.message_id for one in found] == expected
+
+
+def test_a_mark_stays_when_the_incident_changes(store: IncidentStore) -> None:
+    """Only those that are recent enough are looked at, and each but once."""
+    store.put({"town": [lost("a"), lost("b"), lost("c", 299_999)]})
+    asked: list[str] = []
+
+    def coincides(channel: str, incident: Incident) -> bool:
+        asked.append(incident.message_id)
+        return incident.message_id != "b"
+
+    store.mark(coincides, since_ms=300_000)
+    store.put({"town": [lost("a", ended_ms=1)]})
+    store.mark(coincides, since_ms=300_000)
+    assert sorted(asked) == ["a", "b", "b"]
+    marks = {one.incident.message_id: one.tap_hole for one in store.find(EVERYTHING)}
+    assert marks == {"a": True, "b": False, "c": False}
+
+
+class Feed:
+    """A sink with its stores, fed row by row."""
+
+    def __init__(self, directory: Path, store: IncidentStore) -> None:
+        self.details = DetailStore(directory / "details.sqlite")
+        self._sink = Sink(
+            Board(),
+            LabelLedger(directory / "labels.json", 9),
+            LabelLedger(directory / "taps.json", 9),
+            None,  # type: ignore[arg-type] - no dead letters come
+            store,
+            self.details,
+        )
+
+    def batch(
+        self,
+        clock_ms: int,
+        events: Iterable[DefiniteAcknowledgement | Incident] = (),
+        **taps: TapTotals,
+    ) -> None:
+        """One batch that ends at a time, with some events and some taps' figures."""
+        town = ChannelTotals(clock_ms=clock_ms, observers=["east", "west"])
+        rows = [(make_key(KeyKind.CHANNEL, "town"), town, list(events))]
+        rows += [(make_key(KeyKind.TAP, name), tap, []) for name, tap in taps.items()]
+        self._sink.take(
+            [
+                Row(
+                    key=key,
+                    totals=blob.totals_part(blob.pack(totals, None)),
+                    events=msgspec.msgpack.encode(events),
+                )
+                for key, totals, events in rows
+            ]
+        )
+
+
+@pytest.fixture
+def feed(tmp_path: Path, store: IncidentStore) -> Feed:
+    """The sink of a job that has just begun."""
+    return Feed(tmp_path, store)
+
+
+def test_events_of_a_channel_are_told_apart(feed: Feed, store: IncidentStore) -> None:
+    """Each kind goes to its store; coming again changes nothing."""
+    for _ in range(2):
+        feed.batch(400_000, [DefiniteAcknowledgement("n", 1, 2), lost("m")])
+    assert store.find(EVERYTHING) == [told("town", lost("m"))]
+    assert feed.details.latencies() == {"town": [("n", 2)]}
+
+
+def tap(last_seen_ms: int, *holes: tuple[int, int]) -> TapTotals:
+    """A tap's figures."""
+    return TapTotals(last_seen_ms=last_seen_ms, holes=list(holes))
+
+
+@pytest.mark.parametrize(
+    ("holes", "marked"),
+    [
+        ([(485_000, 500_000)], True),
+        ([(800_000, 900_000)], True),
+        ([(400_000, 484_999)], False),
+        ([(800_001, 900_000)], False),
+        ([], False),
+    ],
+)
+@pytest.mark.parametrize("later", [False, True])
+def test_incident_is_marked_if_every_tap_had_a_hole_meanwhile(
+    feed: Feed,
+    store: IncidentStore,
+    holes: list[tuple[int, int]],
+    marked: bool,
+    later: bool,
+) -> None:
+    """From 15 s before it began until it was found; as well if that shows later."""
+    found = lost("m", 800_000)
+    east = tap(900_000, (500_000, 700_000))
+    west = tap(900_000, *holes)
+    if later:
+        feed.batch(801_000, [found], east=east, west=tap(801_000))
+        feed.batch(900_000, west=west)
+    else:
+        feed.batch(900_000, [found], east=east, west=west)
+    assert [one.tap_hole for one in store.find(EVERYTHING)] == [marked]
+
+
+def test_hole_that_shows_long_after_says_nothing(
+    feed: Feed, store: IncidentStore
+) -> None:
+    """So that each batch looks at few incidents only."""
+    holes = tap(990_000, (500_000, 700_000))
+    feed.batch(801_000, [lost("m", 800_000)], east=holes, west=tap(801_000))
+    feed.batch(861_000)
+    feed.batch(990_000, west=holes)
+    assert not store.find(EVERYTHING)[0].tap_hole
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("scenario", "seed", "kinds"),
+    [
+        ("lost-tail", 2, {"lost", "undelivered", "unacknowledged"}),
+        ("lossy", 1, {"undelivered", "undelivered, ended"}),
+    ],
+)
+def test_each_lost_or_undelivered_message_of_a_run_is_listed_and_really_is(
+    topic: Callable[..., KafkaSettings],
+    live: Callable[..., AbstractContextManager[Job]],
+    tmp_path: Path,
+    scenario: str,
+    seed: int,
+    kinds: set[str],
+) -> None:
+    """What the command lists, against the simulation's account of who got what."""
+    kafka = topic(partitions=0)
+    truth = _play(kafka, scenario, seed)
+    path = tmp_path / "report.json"
+    with live(kafka, until_caught_up=True, report_detail=True) as job:
+        wait_for_end(job)
+        report = job.report(0)
+        path.write_text(json.dumps(report))
+        with served(job, "127.0.0.1", 0) as url:
+            asked = CliRunner().invoke(command, ["--api", url, "--json"])
+    assert_identities(report)
+    read = CliRunner().invoke(command, ["--report", str(path), "--json"])
+    assert (read.exit_code, read.stdout) == (asked.exit_code, asked.stdout)
+    assert read.exit_code == 1
+    listed = [json.loads(line) for line in read.stdout.splitlines()]
+    assert {_worded(one) for one in listed} == kinds
+    for one in listed:
+        assert not one["tap_hole"]
+        assert one["why"]
+    _assert_lost(listed, truth)
+    _assert_undelivered(listed, truth)
+
+
+def _play(kafka: KafkaSettings, name: str, seed: int) -> dict[str, Any]:
+    """Write a simulation's records to Kafka; returns the truth about it."""
+    scenario = load_scenario(name)
+    truth = Truth(scenario.name, seed)
+    start_ms = start_of(scenario, 0.0, wall_ms())
+    partitions = ensure_frames_topic(kafka, 2)
+    write(simulated_records(scenario, seed, start_ms, partitions, truth), kafka)
+    return truth.document()
+
+
+def _worded(one: dict[str, Any]) -> str:
+    return one["kind"] + ("" if one["ended"] is None else ", ended")
+
+
+def _assert_lost(listed: list[dict[str, Any]], truth: dict[str, Any]) -> None:
+    """All that nobody got, and whose names were told, are there; and no others."""
+    found = {(o["channel"], o["message_id"]): o for o in listed if o["kind"] == "lost"}
+    stories = {
+        (channel, message_id): story
+        for channel, told in truth["messages"].items()
+        for message_id, story in told.items()
+        if story["gap"] is not None and story["gap"]["outcome"] == "lost"
+    }
+    assert found.keys() == stories.keys()
+    for key, one in found.items():
+        story = stories[key]
+        assert one["since"] == story["gap"]["named_ms"]
+        assert one["found"] == story["gap"]["deadline_ms"]
+        assert one["sender"] == story["sender"]
+        assert one["named_by"] == [story["sender"]]
+        assert story["received"].keys() <= {story["sender"]}
+        assert not any(sending["seen_by"] for sending in story["transmissions"])
+        assert one["lacking"]
+        assert one["lacking"].keys() <= set(story["never_received"])
+        hashes = {sending["waku_hash"] for sending in story["transmissions"]}
+        assert "0x" + one["retrieval_hint"] in hashes
+        assert one["waku_hash"] is None
+
+
+def _assert_undelivered(listed: list[dict[str, Any]], truth: dict[str, Any]) -> None:
+    """All who showed so late that they lack a message are there; and no others."""
+    found = {
+        (o["channel"], o["message_id"]): o for o in listed if o["kind"] == "undelivered"
+    }
+    lost_to: dict[tuple[str, str], dict[str, int]] = {}
+    for channel, told in truth["messages"].items():
+        for message_id, story in told.items():
+            for who, delivery in story["deliveries"].items():
+                if delivery["outcome"] in ("lost", "retracted"):
+                    lacking = lost_to.setdefault((channel, message_id), {})
+                    if delivery["outcome"] == "lost":
+                        lacking[who] = delivery["lacking"]["seen_ms"]
+    assert {key: one["lacking"] for key, one in found.items()} == lost_to
+    for (channel, message_id), one in found.items():
+        story = truth["messages"][channel][message_id]
+        assert (one["ended"] is None) == bool(one["lacking"])
+        assert one["sender"] == story["sender"]
+        seen = [s["waku_hash"] for s in story["transmissions"] if s["seen_by"]]
+        assert one["waku_hash"] in seen
+        for who in one["lacking"]:
+            composed_ms = story["deliveries"][who]["lacking"]["composed_ms"]
+            assert story["received"].get(who, math.inf) > composed_ms

@@ -1,0 +1,147 @@
+"""Event time on real Kafka and real Spark: outages, silence, and costs of idleness."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from connectors.kafka.producer import TopicRecord, write
+from connectors.kafka.settings import KafkaSettings
+from connectors.simulator.records import simulated_records
+from connectors.simulator.scenario_files import load_scenario
+from sds_core.simulation.truth import Truth
+from streaming.keys import KeyKind, make_key
+from streaming.query import Job
+from tests.streaming.conftest import JobRunner, wait_until
+from tests.support.frames import FrameFactory, value_of
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+Topic = Callable[..., KafkaSettings]
+Live = Callable[..., Any]
+
+T0 = 1_768_478_430_000
+DEADLINE_MS = 120_000
+HOUR_MS = 3_600_000
+PARTITIONS = 2
+
+
+def a_record(
+    channel: str,
+    sender: str,
+    time_ms: int,
+    partition: int = 0,
+) -> TopicRecord:
+    """A content message named for its channel, sender and time."""
+    frame = FrameFactory(channel).content(
+        f"{channel}-{sender}-{time_ms}", sender, time_ms
+    )
+    return TopicRecord(partition, time_ms, channel.encode(), value_of(frame), ())
+
+
+def heartbeats(time_ms: int) -> list[TopicRecord]:
+    """A heartbeat of one tap on every partition."""
+    headers = (("kind", b"heartbeat"), ("observer", b"tap"), ("seq", b"0"))
+    return [
+        TopicRecord(partition, time_ms, None, b"", headers)
+        for partition in range(PARTITIONS)
+    ]
+
+
+def wait_until_fired(job: Job, time_ms: int) -> None:
+    """Wait until every deadline before an event time has fired."""
+    wait_until(job, lambda: job.progress.fired_ms >= time_ms)
+
+
+@pytest.mark.slow
+def test_an_hour_of_outage_is_no_hour_of_loss(topic: Topic, drain: JobRunner) -> None:
+    """Caught up in small batches, all is well, as if the job had never stopped."""
+    clean = load_scenario("clean")
+    (channel,) = clean.channels
+    traffic = replace(channel.traffic, mean_interval_s=30.0)
+    scenario = replace(
+        clean,
+        duration_s=HOUR_MS / 1000 + 300,
+        channels=(replace(channel, count=1, traffic=traffic),),
+    )
+    records = list(simulated_records(scenario, 1, T0, PARTITIONS, Truth("clean", 1)))
+    stop = next(
+        i for i, record in enumerate(records) if record.timestamp_ms >= T0 + 300_000
+    )
+    before, outage = records[:stop], records[stop:]
+    assert outage[-1].timestamp_ms - before[-1].timestamp_ms >= HOUR_MS
+    kafka = topic(PARTITIONS)
+    write(before, kafka)
+    # Acknowledgements of these come while the job is away.
+    assert drain(kafka, "stopped")["totals"]["in_flight"]
+    write(outage, kafka)
+    report = drain(kafka, "stopped", rows=len(outage) // 5)
+    assert report == drain(kafka, "steady")
+    for figures in report["channels"].values():
+        assert figures["verdict"] == "ok"
+        assert figures["messages"] > figures["unacknowledged"] == 0
+        outcomes = [value for value in figures.values() if isinstance(value, dict)]
+        assert [value["lost"] for value in outcomes if value.get("lost")] == []
+
+
+def other_channels(time_ms: int) -> list[TopicRecord]:
+    """A message of a channel in the same partition, and one in the other."""
+    return [
+        a_record("village", "vera", time_ms),
+        a_record("hamlet", "hugo", time_ms, partition=1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("opportunity", "outcome", "goes_on"),
+    [(False, "unwitnessed", other_channels), (True, "unacknowledged", heartbeats)],
+)
+def test_silent_channel_reaches_its_deadline_after_a_restart(
+    topic: Topic,
+    drain: JobRunner,
+    opportunity: bool,
+    outcome: str,
+    goes_on: Callable[[int], list[TopicRecord]],
+) -> None:
+    """Although nothing more arrives on it, and not a moment too soon."""
+    kafka = topic(PARTITIONS)
+    records = [a_record("town", "ana", T0)]
+    if opportunity:
+        # Ben has not seen Ana's message. His own is the last, and never witnessed.
+        records.append(a_record("town", "ben", T0 + 1_000))
+    write(records, kafka)
+    assert drain(kafka)["channels"]["town"]["in_flight"] == 1 + opportunity
+    write(goes_on(T0 + DEADLINE_MS), kafka)
+    town = drain(kafka)["channels"]["town"]
+    assert (town["in_flight"], town[outcome]) == (1 + opportunity, 0)
+    write(goes_on(T0 + DEADLINE_MS + 1), kafka)
+    town = drain(kafka)["channels"]["town"]
+    assert (town["in_flight"], town[outcome]) == (int(opportunity), 1)
+
+
+def test_idle_channel_is_not_called_again(
+    topic: Topic, live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once nothing of it is pending it costs nothing, however far the clock goes."""
+    kafka = topic(PARTITIONS)
+    town, tap = make_key(KeyKind.CHANNEL, "town"), make_key(KeyKind.TAP, "tap")
+    called: list[str] = []
+    with live(kafka) as job:
+        set_totals = job.board.set_totals
+
+        def note(packed: Mapping[str, bytes], *labels: tuple[str, ...]) -> None:
+            called.extend(packed)
+            set_totals(packed, *labels)
+
+        monkeypatch.setattr(job.board, "set_totals", note)
+        write([a_record("town", "ana", T0), *heartbeats(T0)], kafka)
+        wait_until_fired(job, T0)
+        for hours, expected in ((1, {town, tap}), (2, {tap}), (3, {tap})):
+            called.clear()
+            write(heartbeats(T0 + hours * HOUR_MS), kafka)
+            wait_until_fired(job, T0 + hours * HOUR_MS)
+            assert set(called) == expected
+        assert job.board.snapshot.channels["town"].unwitnessed == 1
