@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
@@ -27,7 +28,16 @@ from docs import make_metrics
 from sds_core.catalogue import CHANNEL_METRICS, SNAPSHOT_METRICS, TAP_METRICS, Kind
 from sds_core.observer.dead_letter_view import DeadLetterDigest
 from sds_core.observer.digest import ChannelDigest, frames_of
+from sds_core.observer.incidents import (
+    ChannelIncident,
+    Incident,
+    IncidentKind,
+    incident_object,
+)
+from sds_core.observer.report import build_report, channel_report
 from sds_core.observer.settings import DEFAULTS
+from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.totals import ChannelTotals
 from sds_core.simulation.scenario import Scenario
 from sds_core.wire import MAX_VALUE_BYTES, Reason
 from sds_core.wire.proto.sds_spec_pb2 import SdsMessage
@@ -36,6 +46,7 @@ from streaming.cli import group
 from streaming.keys import KeyKind, split_key
 
 ROOT = Path(__file__).parents[1]
+FIGURES = ROOT / "docs/figures.md"
 _NOT_OURS = {
     ".git",
     ".venv",
@@ -163,13 +174,52 @@ def test_table_of_metrics_is_up_to_date() -> None:
 
 def test_settings_named_have_the_defaults_of_the_code() -> None:
     """Where figures.md names a setting and its default, the code has it so."""
-    text = (ROOT / "docs/figures.md").read_text(encoding="utf-8")
+    text = FIGURES.read_text(encoding="utf-8")
     named = re.findall(r"`(\w+)` = ([\d.,e-]*\d) ?(ms|s|min|h|%)?", text)
     units = {"s": 1000, "min": 60_000, "h": 3_600_000}
     for name, number, unit in named:
         value = float(number.replace(",", "")) * units.get(unit, 1)
         assert getattr(DEFAULTS, name) == value, name
     assert {name for name, _, _ in named} == set(DEFAULTS.__dataclass_fields__)
+
+
+def figures_in(part: dict[str, Any], path: str = "") -> Iterator[str]:
+    """Dotted names of the figures of a report's object; of a histogram only its own."""
+    for key, value in part.items():
+        if isinstance(value, dict) and "p50" not in value:
+            yield from figures_in(value, f"{path}{key}.")
+        else:
+            yield path + key
+
+
+def test_every_figure_is_explained() -> None:
+    """Those of the report with detail, and those of the metrics, under their names."""
+    channel = "a channel's id"
+    report = build_report(
+        Snapshot(channels={channel: ChannelTotals()}, undecodable={"": 0}),
+        generated_at_ms=0,
+        details={channel: []},
+        incidents=[],
+    )
+    names = set(figures_in(report.pop("channels")[channel]))
+    totals = report.pop("totals")
+    names |= {"channels", "totals", "undecodable"} | set(figures_in(report))
+    del totals["undecodable"]
+    assert set(figures_in(totals)) < names
+    names |= set(channel_report(ChannelTotals())["gap_ms"])
+    names |= {metric.name for metric in (*CHANNEL_METRICS, *TAP_METRICS)}
+    text = FIGURES.read_text(encoding="utf-8")
+    assert sorted(name for name in names if f"`{name}`" not in text) == []
+
+
+def test_every_field_of_an_incident_is_explained() -> None:
+    """Each field, and each kind."""
+    incident = Incident(IncidentKind.LOST, "m", "s", since_ms=0, found_ms=0)
+    names = {*incident_object(ChannelIncident("ch", incident, False)), *IncidentKind}
+    _, _, section = FIGURES.read_text(encoding="utf-8").partition(
+        "\n## 12. Incidents\n"
+    )
+    assert sorted(name for name in names if f"`{name}`" not in section) == []
 
 
 def reasons_of_the_page() -> list[str]:

@@ -86,7 +86,7 @@ class ChannelView:
             filters,
             health,
             incidents,
-            messages.values(),
+            messages,
             state.deliveries,
         )
         self._acknowledgements = Acknowledgements(

@@ -47,6 +47,33 @@ def unpack_ints(data: bytes, *, signed: bool = False) -> list[int]:
     return values
 
 
+def pack_steps(values: Sequence[int]) -> bytes:
+    """Pack integers that rise, or nearly, as the steps between them.
+
+    Args:
+        values: In [-2**62, 2**62).
+
+    Returns:
+        Nothing for no values; else the first (8 bytes, little-endian), then the steps
+        as `pack_ints` packs them.
+    """
+    if not values:
+        return b""
+    first = int(values[0]).to_bytes(_BASE_BYTES, "little", signed=True)
+    steps = np.diff(np.array(values, dtype=np.int64))
+    return first + pack_ints(steps.tolist(), signed=True)
+
+
+def unpack_steps(data: bytes) -> list[int]:
+    """The integers that `pack_steps` packed."""
+    if not data:
+        return []
+    first = int.from_bytes(data[:_BASE_BYTES], "little", signed=True)
+    steps = unpack_ints(data[_BASE_BYTES:], signed=True)
+    values: list[int] = np.cumsum([first, *steps], dtype=np.int64).tolist()
+    return values
+
+
 def pack_set(values: Collection[int]) -> tuple[int, bytes]:
     """Pack a set of integers that lie close together: the least, and a bitmap."""
     if not values:

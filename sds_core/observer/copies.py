@@ -8,7 +8,7 @@ from itertools import islice
 
 import msgspec
 
-from sds_core.observer.columns import pack_ints, unpack_ints
+from sds_core.observer.columns import pack_ints, pack_steps, unpack_ints, unpack_steps
 from sds_core.observer.digest import NO_HASH, NO_SEQ, SeenFrame
 from sds_core.observer.memory import Memory, Remembered
 from sds_core.observer.settings import ObserverSettings
@@ -42,7 +42,7 @@ class PackedBroadcasts(msgspec.Struct, array_like=True):
 
     Attributes:
         contents: Fingerprints of the byte strings.
-        times: Unix ms.
+        times: Unix ms, see `pack_steps`.
         delays: From that time to the clock, ms.
         with_hash: 1 where any copy carried a Waku hash.
     """
@@ -58,7 +58,7 @@ class PackedBroadcasts(msgspec.Struct, array_like=True):
         every = broadcasts.values()
         return cls(
             pack_ints(list(broadcasts), signed=True),
-            pack_ints([one.time_ms for one in every], signed=True),
+            pack_steps([one.time_ms for one in every]),
             pack_ints([one.clock_ms - one.time_ms for one in every]),
             pack_ints([int(one.has_hash) for one in every]),
         )
@@ -67,7 +67,7 @@ class PackedBroadcasts(msgspec.Struct, array_like=True):
         """The broadcasts by content."""
         columns = zip(
             unpack_ints(self.contents, signed=True),
-            unpack_ints(self.times, signed=True),
+            unpack_steps(self.times),
             unpack_ints(self.delays),
             unpack_ints(self.with_hash),
             strict=True,

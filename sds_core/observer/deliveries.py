@@ -8,12 +8,12 @@ nothing is kept for a pair until its participant speaks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 import msgspec
 
 from sds_core.observer.columns import pack_set, unpack_set
-from sds_core.observer.digest import SeenFrame
+from sds_core.observer.digest import Filter, SeenFrame
 from sds_core.observer.filters import Filters
 from sds_core.observer.incidents import Incident, IncidentKind, Incidents
 from sds_core.observer.messages import Message
@@ -108,7 +108,7 @@ class Deliveries:
         filters: Filters,
         health: Health,
         incidents: Incidents,
-        messages: Iterable[Message],
+        messages: Mapping[int, Message],
         state: DeliveriesState,
     ) -> None:
         self._settings = settings
@@ -117,7 +117,8 @@ class Deliveries:
         self._filters = filters
         self._health = health
         self._incidents = incidents
-        self._messages = {message.order: message for message in messages}
+        self._by_key = messages
+        self._messages = {message.order: message for message in messages.values()}
         self._receivers = {
             by: packed.unpacked() for by, packed in state.receivers.items()
         }
@@ -151,20 +152,32 @@ class Deliveries:
         self._look_at_new(receiver, frame, by)
         if is_newest:
             self._watch_for_roll_over(receiver, by, frame)
-        named = {one.fingerprint for one in frame.history}
+        for one in frame.history:
+            message = self._by_key.get(one.fingerprint)
+            if message is not None and message.order in receiver.waiting:
+                self._shown(receiver, by, message, frame.time_ms, clock_ms)
+        if frame.filter is not None:
+            self._read_filter(receiver, by, frame, frame.filter, clock_ms, is_newest)
+
+    def _read_filter(
+        self,
+        receiver: Receiver,
+        by: int,
+        frame: SeenFrame,
+        filter_: Filter,
+        clock_ms: int,
+        is_newest: bool,
+    ) -> None:
         for order in sorted(receiver.waiting):
             message = self._messages.get(order)
             if message is None:
                 _end(receiver, order)
-            elif message.key in named:
+            elif filter_.contains(message.message_id):
+                if is_newest:
+                    receiver.watched[_WATCHED - 1 :] = [order]
                 self._shown(receiver, by, message, frame.time_ms, clock_ms)
-            elif frame.filter is not None:
-                if frame.filter.contains(message.message_id):
-                    if is_newest:
-                        receiver.watched[_WATCHED - 1 :] = [order]
-                    self._shown(receiver, by, message, frame.time_ms, clock_ms)
-                elif self._could_have(frame, by, message):
-                    self._lacks(receiver, by, message, frame.time_ms, clock_ms)
+            elif self._could_have(frame, by, message):
+                self._lacks(receiver, by, message, frame.time_ms, clock_ms)
 
     def lacking(self, message: Message) -> dict[str, int]:
         """Who was shown to lack a message and not to have it since, and since when."""
@@ -198,15 +211,18 @@ class Deliveries:
         self._undelivered.pop(message.order, None)
 
     def forget_silent_since(self, clock_ms: int) -> None:
-        """Forget participants that nothing is expected of any more.
+        """Forget whom and what nothing is expected of any more.
 
         Args:
             clock_ms: Before which the latest word of a participant lies so far back
                 that it is not active for any message that is still looked for.
         """
-        for by in list(self._receivers):
+        for by, receiver in list(self._receivers.items()):
             if not self._participants.has_spoken_since(by, clock_ms):
                 del self._receivers[by]
+            else:
+                for order in receiver.waiting - self._messages.keys():
+                    _end(receiver, order)
 
     def state(self) -> DeliveriesState:
         """Packed form for the blob."""

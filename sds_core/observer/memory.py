@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from sds_core.observer.columns import pack_ints, unpack_ints
+from sds_core.observer.columns import pack_ints, pack_steps, unpack_ints, unpack_steps
 
 
 class Remembered(msgspec.Struct, array_like=True):
@@ -12,7 +12,7 @@ class Remembered(msgspec.Struct, array_like=True):
 
     Attributes:
         keys: Shape (n,).
-        clocks: Unix ms, shape (n,).
+        clocks: Unix ms, see `pack_steps`, shape (n,).
     """
 
     keys: bytes = b""
@@ -27,7 +27,7 @@ class Memory:
         self._clocks: dict[int, int] = {}
         if packed is not None:
             keys = unpack_ints(packed.keys, signed=True)
-            clocks = unpack_ints(packed.clocks, signed=True)
+            clocks = unpack_steps(packed.clocks)
             self._clocks = dict(zip(keys, clocks, strict=True))
 
     def __contains__(self, key: int) -> bool:
@@ -66,5 +66,5 @@ class Memory:
         """Columns for the state."""
         return Remembered(
             keys=pack_ints(list(self._clocks), signed=True),
-            clocks=pack_ints(list(self._clocks.values()), signed=True),
+            clocks=pack_steps(list(self._clocks.values())),
         )

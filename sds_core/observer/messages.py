@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 import msgspec
 
-from sds_core.observer.columns import pack_ints, unpack_ints
+from sds_core.observer.columns import pack_ints, pack_steps, unpack_ints, unpack_steps
 from sds_core.wire import Dialect
 
 
@@ -71,8 +71,8 @@ class PackedMessages(msgspec.Struct, array_like=True):
 
     Attributes:
         keys, orders, t0s, delays, kept, senders, lamports, needed: Of each message,
-            shape (n,); `delays` are from t0 to the clock at the first copy, `needed`
-            the witnesses needed.
+            shape (n,); `orders` and `t0s` are steps (see `pack_steps`), `delays` from
+            t0 to the clock at the first copy, `needed` the witnesses needed.
         flags: Of each message: its booleans, its dialect, and whether its id is kept
             as the bytes that it is in hex, shape (n,).
         ids, hashes: Of each message, empty where nothing can need them any more,
@@ -108,8 +108,8 @@ class PackedMessages(msgspec.Struct, array_like=True):
         ids = [_packed_id(m) if m.order in with_ids else b"" for m in every]
         return cls(
             keys=pack_ints(list(messages), signed=True),
-            orders=pack_ints([m.order for m in every]),
-            t0s=pack_ints([m.t0_ms for m in every], signed=True),
+            orders=pack_steps([m.order for m in every]),
+            t0s=pack_steps([m.t0_ms for m in every]),
             delays=pack_ints([m.seen_ms - m.t0_ms for m in every]),
             kept=pack_ints([m.kept_ms for m in every], signed=True),
             senders=pack_ints([m.sender for m in every], signed=True),
@@ -136,8 +136,8 @@ class PackedMessages(msgspec.Struct, array_like=True):
     def _each(self) -> Iterator[Message]:
         columns = zip(
             unpack_ints(self.keys, signed=True),
-            unpack_ints(self.orders),
-            unpack_ints(self.t0s, signed=True),
+            unpack_steps(self.orders),
+            unpack_steps(self.t0s),
             unpack_ints(self.delays),
             unpack_ints(self.kept, signed=True),
             unpack_ints(self.senders, signed=True),

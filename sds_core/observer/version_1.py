@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from sds_core.observer.channel_state import ChannelState
-from sds_core.observer.columns import pack_ints
+from sds_core.observer.columns import pack_ints, pack_steps
 from sds_core.observer.copies import Broadcast, CopiesState, PackedBroadcasts
 from sds_core.observer.gaps import Gap
 from sds_core.observer.memory import Remembered
@@ -23,12 +23,11 @@ class _Remembered(msgspec.Struct, array_like=True):
     clocks: bytes
 
     def upgraded(self) -> Remembered:
-        return Remembered(
-            *[
-                pack_ints(np.frombuffer(data, dtype=np.int64).tolist(), signed=True)
-                for data in (self.keys, self.clocks)
-            ]
+        keys, clocks = (
+            np.frombuffer(data, dtype=np.int64).tolist()
+            for data in (self.keys, self.clocks)
         )
+        return Remembered(pack_ints(keys, signed=True), pack_steps(clocks))
 
 
 class _Broadcast(msgspec.Struct, array_like=True):

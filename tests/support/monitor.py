@@ -1,66 +1,224 @@
-"""The monitor without Kafka and Spark: records in, report out, in one batch."""
+"""The monitor without Kafka and Spark: records in, report and incidents out."""
 
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from connectors.kafka.producer import TopicRecord
 from connectors.kafka.record import RawRecord
-from sds_core.observer.channel_view import ChannelView
-from sds_core.observer.digest import ChannelDigest
+from sds_core.observer import blob
+from sds_core.observer.acknowledgements import DefiniteAcknowledgement
+from sds_core.observer.blindness import coincides_with_hole, judge_blindness
+from sds_core.observer.incidents import ChannelIncident, Incident
 from sds_core.observer.report import build_report
+from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.tap_view import TapView
 from streaming.chunk import Chunk
+from streaming.fold import VIEWS, View
 from streaming.keys import KeyKind, split_key
 from tests.support.identities import assert_identities
 
+_NEVER_MS = 1 << 62
+
+Batch = tuple[Sequence[TopicRecord], int]
+"""Records, and the admission time T of the batch that holds them, Unix ms."""
+
+IncidentKey = tuple[str, str, str]
+"""Channel, kind and message id."""
+
 
 def report_of(records: Iterable[TopicRecord]) -> dict[str, Any]:
-    """What the monitor reports of a topic that it has read to its end."""
-    offsets: defaultdict[int, itertools.count[int]] = defaultdict(itertools.count)
-    chunks: dict[int, Chunk] = {}
-    packed: defaultdict[str, list[bytes]] = defaultdict(list)
-    newest_ms = 0
+    """What the monitor reports of a topic that it has read to its end, in one batch."""
+    monitor = Monitor()
+    for batch in batches(list(records)):
+        monitor.read(*batch)
+    return monitor.report()
+
+
+def batches(records: Sequence[TopicRecord], size: int | None = None) -> Iterator[Batch]:
+    """Cut a topic into batches.
+
+    T is the greatest such that all records before it are read: no record that is left
+    has an earlier time, or an earlier one in its partition had not. After the last it
+    is the greatest record time.
+
+    Args:
+        records: In the order in which they are read.
+        size: Records of a batch; None for all in one.
+    """
+    newest: dict[int, int] = {}
+    clocks: list[int] = []
     for record in records:
-        newest_ms = max(newest_ms, record.timestamp_ms)
-        chunk = chunks.setdefault(record.partition, Chunk(record.partition, 0, 1 << 60))
-        chunk.add(
-            RawRecord(
-                record.partition,
-                next(offsets[record.partition]),
-                record.timestamp_ms,
-                record.key,
-                record.value,
-                record.headers,
+        newest[record.partition] = max(
+            newest.get(record.partition, 0), record.timestamp_ms
+        )
+        clocks.append(newest[record.partition])
+    end_ms = max(clocks, default=0)
+    admitted = list(itertools.accumulate([end_ms, *reversed(clocks)], min))[::-1]
+    size = size or max(1, len(records))
+    for begin in range(0, len(records), size):
+        batch = records[begin : begin + size]
+        yield batch, admitted[begin + len(batch)]
+
+
+class Monitor:
+    """Reads a topic batch by batch, as the job does.
+
+    Args:
+        restarts: Whether each view is made anew from its blob whenever it is called, as
+            in the job, and not just kept.
+
+    Attributes:
+        acknowledgements: Definite ones by channel, as they were told.
+        incidents: Each as it was told last.
+    """
+
+    def __init__(self, restarts: bool = False) -> None:
+        self._restarts = restarts
+        self._clock_ms = 0
+        self._chunks: dict[int, Chunk] = {}
+        self._offsets: defaultdict[int, itertools.count[int]] = defaultdict(
+            itertools.count
+        )
+        self._views: dict[str, View] = {}
+        self._deadlines: dict[str, int] = {}
+        self._in_hole: set[IncidentKey] = set()
+        self.acknowledgements: defaultdict[str, list[DefiniteAcknowledgement]] = (
+            defaultdict(list)
+        )
+        self.incidents: dict[IncidentKey, Incident] = {}
+
+    def read(
+        self, records: Iterable[TopicRecord], clock_ms: int
+    ) -> dict[IncidentKey, Incident]:
+        """Take the next batch, and call each view that it or its deadline concerns.
+
+        Args:
+            records: Of any partitions.
+            clock_ms: Admission time T, Unix ms.
+
+        Returns:
+            The incidents that it began or changed, as they are now.
+        """
+        self._clock_ms = clock_ms
+        digests: defaultdict[str, list[bytes]] = defaultdict(list)
+        for record in records:
+            chunk = self._chunks.setdefault(
+                record.partition, Chunk(record.partition, 0, _NEVER_MS)
+            )
+            chunk.add(
+                RawRecord(
+                    record.partition,
+                    next(self._offsets[record.partition]),
+                    record.timestamp_ms,
+                    record.key,
+                    record.value,
+                    record.headers,
+                )
+            )
+            if chunk.is_full:
+                _pass_on(chunk, digests)
+        for chunk in self._chunks.values():
+            _pass_on(chunk, digests)
+        for key, deadline_ms in self._deadlines.items():
+            if deadline_ms < clock_ms:
+                digests.setdefault(key, [])
+        told: dict[IncidentKey, Incident] = {}
+        for key, packed in digests.items():
+            told |= self._call(key, packed)
+        self.incidents |= told
+        self._mark_incidents()
+        return told
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """All figures now, channels judged with the health of their taps."""
+        totals: defaultdict[KeyKind, dict[str, Any]] = defaultdict(dict)
+        for key, view in self._views.items():
+            kind, name = split_key(key)
+            totals[kind][name] = view.totals
+        undecodable: Counter[str] = Counter()
+        for dead in totals[KeyKind.DEAD_LETTERS].values():
+            undecodable.update(dead.by_reason)
+        return judge_blindness(
+            Snapshot(
+                clock_ms=self._clock_ms,
+                channels=totals[KeyKind.CHANNEL],
+                taps=totals[KeyKind.TAP],
+                undecodable=undecodable,
             )
         )
-        if chunk.is_full:
-            _keep(chunk, packed)
-    for chunk in chunks.values():
-        _keep(chunk, packed)
-    channels = {
-        channel: _totals(digests, newest_ms) for channel, digests in packed.items()
-    }
-    report = build_report(Snapshot(clock_ms=newest_ms, channels=channels), newest_ms)
-    assert_identities(report)
-    return report
+
+    def report(self, with_detail: bool = False) -> dict[str, Any]:
+        """The report as of now.
+
+        Args:
+            with_detail: As ``--report-detail``: every definite acknowledgement and
+                every incident.
+        """
+        details = incidents = None
+        if with_detail:
+            details = {
+                channel: [
+                    (one.message_id, one.latency_ms)
+                    for one in sorted(told, key=lambda one: (one.t0_ms, one.message_id))
+                ]
+                for channel, told in self.acknowledgements.items()
+            }
+            incidents = [
+                ChannelIncident(key[0], incident, key in self._in_hole)
+                for key, incident in self.incidents.items()
+            ]
+        report = build_report(self.snapshot, self._clock_ms, details, incidents)
+        assert_identities(report)
+        return report
+
+    def _call(self, key: str, packed: Sequence[bytes]) -> dict[IncidentKey, Incident]:
+        kind, name = split_key(key)
+        view_type, digest_type = VIEWS[kind]
+        view: View = self._views.get(key) or view_type()
+        if self._restarts and key in self._views:
+            view = view_type.from_blob(blob.VERSION, view.to_blob())
+        told: dict[IncidentKey, Incident] = {}
+        for event in view.apply(
+            [msgspec.msgpack.decode(one, type=digest_type) for one in packed],
+            self._clock_ms,
+        ):
+            if isinstance(event, Incident):
+                told[name, *event.key] = event
+            elif isinstance(event, DefiniteAcknowledgement):
+                self.acknowledgements[name].append(event)
+        self._views[key] = view
+        deadline_ms = view.next_deadline_ms
+        self._deadlines[key] = _NEVER_MS if deadline_ms is None else deadline_ms
+        if isinstance(view, TapView) and view.is_forgotten:
+            del self._views[key], self._deadlines[key]
+        return told
+
+    def _mark_incidents(self) -> None:
+        """Mark those that may be of the taps' making; a mark stays."""
+        unmarked = self.incidents.keys() - self._in_hole
+        if not unmarked:
+            return
+        snapshot = self.snapshot
+        for key in unmarked:
+            incident = self.incidents[key]
+            if coincides_with_hole(
+                snapshot.channels[key[0]].observers,
+                snapshot.taps,
+                incident.since_ms - DEFAULTS.tap_hole_ms,
+                incident.found_ms,
+                snapshot.clock_ms,
+            ):
+                self._in_hole.add(key)
 
 
-def _keep(chunk: Chunk, packed: defaultdict[str, list[bytes]]) -> None:
+def _pass_on(chunk: Chunk, digests: defaultdict[str, list[bytes]]) -> None:
     for row in chunk.take_rows():
-        kind, name = split_key(row.key)
-        if kind is KeyKind.CHANNEL:
-            packed[name].append(row.digest)
-
-
-def _totals(digests: Iterable[bytes], clock_ms: int) -> Any:
-    view = ChannelView()
-    view.apply(
-        [msgspec.msgpack.decode(one, type=ChannelDigest) for one in digests], clock_ms
-    )
-    return view.totals
+        digests[row.key].append(row.digest)

@@ -1,0 +1,145 @@
+"""How many bytes one channel takes in the state store.
+
+    python -m benchmarks.state --help
+
+Simulated traffic of one channel goes through its view in batches of a minute; after
+each the view is packed as the job packs it. `--full` fills every memory to its limit
+instead: messages that nobody acknowledges, each naming a message that never comes and
+asking for another.
+
+What to doubt: sizes are before the store compresses them; the simulation's ids have 64
+hex digits, and longer ones take their length.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+import click
+import msgspec
+
+from connectors.kafka.record import RawRecord
+from connectors.simulator.records import simulated_records
+from sds_core.observer import blob
+from sds_core.observer.channel_state import ChannelState
+from sds_core.observer.channel_view import ChannelView
+from sds_core.observer.digest import ChannelDigest
+from sds_core.observer.settings import DEFAULTS
+from sds_core.simulation.scenario import Scenario
+from sds_core.simulation.truth import Truth
+from sds_core.wire import Dialect, Frame, HistoryEntry, encode
+from streaming.chunk import Chunk
+from streaming.keys import KeyKind, split_key
+
+_START_MS = 1_760_000_000_000
+_MINUTE_MS = 60_000
+_DAY_S = 86_400
+
+
+def simulated(
+    profile: str, participants: int, messages_a_day: int, hours: float
+) -> Iterator[RawRecord]:
+    """Records of one channel, heartbeats of its tap included."""
+    scenario = Scenario.from_mapping(
+        {
+            "name": "state",
+            "description": "size of the state",
+            "duration_s": hours * 3600,
+            "participants": participants,
+            "channels": [
+                {
+                    "name": "channel",
+                    "participants": participants,
+                    "traffic": {"mean_interval_s": _DAY_S / messages_a_day},
+                }
+            ],
+            "profiles": [{"base": profile}],
+            "network": {"loss": 0.01},
+            "taps": [{"name": "tap"}],
+        }
+    )
+    records = simulated_records(scenario, 1, _START_MS, 1, Truth("state", 1))
+    for offset, record in enumerate(records):
+        yield RawRecord(
+            0, offset, record.timestamp_ms, record.key, record.value, record.headers
+        )
+
+
+def filling() -> Iterator[RawRecord]:
+    """Records that fill every memory within the horizon."""
+    for number in range(DEFAULTS.remembered):
+        at_ms = _START_MS + 2 * DEFAULTS.warm_up_ms + number * 150
+        lost, asked = (HistoryEntry(_id(f"{kind} {number}")) for kind in ("a", "b"))
+        history = [lost] if not number else [HistoryEntry(_id("0")), lost]
+        frame = Frame.build(
+            Dialect.SPEC,
+            message_id=_id(str(number)),
+            channel_id="channel",
+            sender_id=f"participant-{number % 20:03d}",
+            lamport=at_ms,
+            causal_history=history,
+            repair_request=[asked],
+            content=b"text",
+        )
+        headers = [
+            ("observer", b"tap"),
+            ("seq", str(number).encode()),
+            ("waku-hash", b"0x" + _id(f"hash {number}").encode()),
+        ]
+        # The first stands alone in the warm-up.
+        time_ms = at_ms if number else _START_MS
+        yield RawRecord(0, number, time_ms, None, encode(frame), headers)
+
+
+def _id(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@click.command(help=__doc__)
+@click.option("--full", is_flag=True, help="Fill every memory to its limit.")
+@click.option(
+    "--profile", type=click.Choice(["spec", "js_sds", "nim_sds"]), default="spec"
+)
+@click.option("--participants", default=20)
+@click.option("--messages-a-day", default=10_000)
+@click.option("--hours", default=2.0, help="Virtual hours; the horizon is one.")
+def main(
+    full: bool, profile: str, participants: int, messages_a_day: int, hours: float
+) -> None:
+    """Feed a view and print the sizes of its blob."""
+    records = (
+        filling() if full else simulated(profile, participants, messages_a_day, hours)
+    )
+    view, chunk, sizes, frames = ChannelView(), Chunk(0, 0, 1 << 62), [], 0
+    batch_ms = _START_MS
+    for record in records:
+        if record.timestamp_ms - batch_ms >= _MINUTE_MS:
+            batch_ms = record.timestamp_ms
+            view = _read(view, chunk, batch_ms)
+            sizes.append(len(view.to_blob()))
+        chunk.add(record)
+        frames += 1
+    view = _read(view, chunk, batch_ms + _MINUTE_MS)
+    sizes.append(len(view.to_blob()))
+    click.echo(f"{frames} records, {view.totals.messages} messages")
+    click.echo(f"  blob: {max(sizes)} B at most, {sizes[-1]} B at the end")
+    click.echo(f"  pushed out by the limit: {view.totals.remembered_evicted}")
+    state = msgspec.msgpack.decode(blob.split(blob.VERSION, view.to_blob())[1])
+    for name, part in zip(ChannelState.__struct_fields__, state, strict=True):
+        click.echo(f"    {name}: {len(msgspec.msgpack.encode(part))} B")
+
+
+def _read(view: ChannelView, chunk: Chunk, clock_ms: int) -> ChannelView:
+    """Take what was collected; the view as after a restart."""
+    digests = [
+        msgspec.msgpack.decode(row.digest, type=ChannelDigest)
+        for row in chunk.take_rows()
+        if split_key(row.key)[0] is KeyKind.CHANNEL
+    ]
+    view.apply(digests, clock_ms)
+    return ChannelView.from_blob(blob.VERSION, view.to_blob())
+
+
+if __name__ == "__main__":
+    main()
