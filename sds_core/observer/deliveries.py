@@ -8,7 +8,7 @@ nothing is kept for a pair until its participant speaks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -195,14 +195,7 @@ class Deliveries:
         of_use: set[int] = set()
         for by, receiver in self._receivers.items():
             of_use.update(receiver.waiting, receiver.watched)
-            for order in range(receiver.looked_to, self._totals.messages):
-                message = self._messages.get(order)
-                if (
-                    message is not None
-                    and message.sender != by
-                    and self._participants.was_active(by, message.t0_ms)
-                ):
-                    of_use.add(order)
+            of_use.update(message.order for message in self._new_to(by, receiver))
         return of_use
 
     def forget(self, message: Message) -> None:
@@ -233,17 +226,30 @@ class Deliveries:
 
     def _look_at_new(self, receiver: Receiver, frame: SeenFrame, by: int) -> None:
         """Wait for what others have sent since the participant's latest first copy."""
+        dialect = frame.dialect
+        receiver.waiting.update(
+            message.order
+            for message in self._new_to(by, receiver)
+            if message.dialect is dialect
+        )
+        receiver.looked_to = self._totals.messages
+
+    def _new_to(self, by: int, receiver: Receiver) -> Iterator[Message]:
+        """What others have sent since a participant's latest first copy, being active.
+
+        Without activity nothing is expected of it (observer model, section 5).
+        """
+        after_ms, until_ms = self._participants.active_span(by)
         oldest = next(iter(self._messages), self._totals.messages)
         for order in range(max(receiver.looked_to, oldest), self._totals.messages):
             message = self._messages.get(order)
             if (
                 message is not None
-                and message.sender not in (by, UNKNOWN)
-                and message.dialect is frame.dialect
-                and self._participants.was_active(by, message.t0_ms)
+                and after_ms < message.t0_ms <= until_ms
+                and message.sender != by
+                and message.sender != UNKNOWN
             ):
-                receiver.waiting.add(order)
-        receiver.looked_to = self._totals.messages
+                yield message
 
     def _watch_for_roll_over(
         self, receiver: Receiver, by: int, frame: SeenFrame

@@ -3,7 +3,8 @@
 Whole frames are dear to move between processes: mostly repeated history and an
 18 kB bloom filter each. A `ChannelDigest` keeps what the view needs as packed
 columns: each id once per chunk, and each filter as the bytes that differ from the
-filter before XX
+filter before it. Nothing is lost that the observer model uses; content and unknown
+fields are.
 """
 
 from __future__ import annotations

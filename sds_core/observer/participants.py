@@ -59,9 +59,17 @@ class Participants:
         """All participant ids."""
         return [participant.name for participant in self._all]
 
-    def was_active(self, index: int, time_ms: int) -> bool:
-        """Whether it spoke before a time and within the horizon of it."""
-        return self._is_active(self._all[index], time_ms)
+    def active_span(self, index: int) -> tuple[int, int]:
+        """For messages of which times a participant that has spoken is active.
+
+        Returns:
+            After and up to when: it spoke before a message's t0, and within the
+            horizon of it. Event times, Unix ms.
+        """
+        participant = self._all[index]
+        if participant.first_ms is None:
+            return 0, 0
+        return participant.first_ms, participant.last_ms + self._horizon_ms
 
     def active_others(self, sender: int, time_ms: int, enough: int) -> int:
         """How many but the sender spoke before a time and within the horizon of it.
@@ -71,16 +79,12 @@ class Participants:
         active = (
             index
             for index, participant in enumerate(self._all)
-            if index != sender and self._is_active(participant, time_ms)
-        )
-        return sum(1 for _ in islice(active, enough))
-
-    def _is_active(self, participant: Participant, time_ms: int) -> bool:
-        return (
-            participant.first_ms is not None
+            if index != sender
+            and participant.first_ms is not None
             and participant.first_ms < time_ms
             and participant.last_ms >= time_ms - self._horizon_ms
         )
+        return sum(1 for _ in islice(active, enough))
 
     def has_spoken_since(self, index: int, time_ms: int) -> bool:
         """Whether its latest first copy is not older than a time."""

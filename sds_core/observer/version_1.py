@@ -90,7 +90,8 @@ def channel_state(data: bytes | memoryview, totals: ChannelTotals) -> ChannelSta
     """The state of a channel from a blob of version 1.
 
     It knows nothing of deliveries and filters: those of messages seen before the
-    upgrade count nowhere. Nor does it know when the verdict began.
+    upgrade count nowhere. Nor does it know when the verdict began, or which messages
+    were named before they were seen: requests for them are not timed.
 
     Args:
         data: The state's part of the blob.
@@ -98,7 +99,9 @@ def channel_state(data: bytes | memoryview, totals: ChannelTotals) -> ChannelSta
     """
     old = msgspec.msgpack.decode(data, type=_ChannelState)
     known = {
-        key: Message(key, order, *msgspec.structs.astuple(message))
+        key: Message(
+            key, order, **msgspec.structs.asdict(message), was_named_before=True
+        )
         for order, (key, message) in enumerate(
             old.messages.items(), totals.messages - len(old.messages)
         )

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from sds_core.observer.incidents import IncidentKind
 from streaming.cli import FINDING, UNREACHABLE
-from streaming.cli.settings import config_option, setting
+from streaming.cli.settings import Time, config_option, setting
 
 _API = "http://127.0.0.1:9108"
 _TIMEOUT_S = 30.0
@@ -26,37 +26,6 @@ _STYLES = {
     IncidentKind.UNDELIVERED: "bold red",
     IncidentKind.UNACKNOWLEDGED: "bold yellow",
 }
-
-
-class _TimeType(click.ParamType[int]):
-    """A time, as Unix ms."""
-
-    name = "TIME"
-
-    def convert(
-        self,
-        value: object,
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> int:
-        """The time in Unix ms; without an offset it is local."""
-        text = str(value)
-        try:
-            if text.isascii() and text.isdigit():
-                unix_ms = int(text)
-            else:
-                time = datetime.fromisoformat(text).astimezone()
-                unix_ms = round(time.timestamp() * 1000)
-        except (ValueError, OverflowError):
-            unix_ms = -1
-        if not 0 <= unix_ms <= _LATEST_MS:
-            self.fail(
-                f"{text!r} is neither a time such as 2026-11-21T08:00:00Z nor Unix "
-                "milliseconds",
-                param,
-                ctx,
-            )
-        return unix_ms
 
 
 @click.command(
@@ -78,7 +47,7 @@ class _TimeType(click.ParamType[int]):
 @setting("--channel", help="Only those of this channel.")
 @setting(
     "--since",
-    type=_TimeType(),
+    type=Time(),
     help="Only those found since then, and those that still stand.",
 )
 @setting("--standing", is_flag=True, help="Only those that still stand.")

@@ -15,14 +15,13 @@ from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.snapshot import Snapshot
 from streaming.admission import BatchLimits, Window
 from streaming.cli.run import (
-    Time,
     as_click_error,
     follow,
     reading_options,
     topic_option,
     write_report,
 )
-from streaming.cli.settings import bootstrap_option, config_option, setting
+from streaming.cli.settings import Time, bootstrap_option, config_option, setting
 from streaming.cli.signals import end_requested
 from streaming.query import JobFailed, JobSettings, running_job
 from streaming.session import SessionSettings, make_session
@@ -47,7 +46,11 @@ from streaming.source import SourceSettings
     required=True,
     help="Write the report here.",
 )
-@setting("--report-detail", is_flag=True, help="With every definite acknowledgement.")
+@setting(
+    "--report-detail",
+    is_flag=True,
+    help="With every incident and definite acknowledgement.",
+)
 @reading_options
 def command(
     bootstrap: str,

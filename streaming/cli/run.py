@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,7 +23,7 @@ from sds_core.observer.snapshot import Snapshot
 from streaming.admission import BatchLimits
 from streaming.cli import UNREACHABLE
 from streaming.cli.output import wall_ms, write_json
-from streaming.cli.settings import bootstrap_option, config_option, setting
+from streaming.cli.settings import Time, bootstrap_option, config_option, setting
 from streaming.cli.signals import end_requested
 from streaming.query import (
     LABEL_BUDGET,
@@ -42,39 +41,6 @@ from streaming.source import EARLIEST, LATEST, SourceSettings
 _LOG_SECONDS = 10.0
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-
-
-class Time(click.ParamType[str | int]):
-    """A time, as Unix ms, or one of some words.
-
-    Args:
-        words: What may stand in place of a time.
-    """
-
-    def __init__(self, *words: str) -> None:
-        self._words = words
-        self.name = "|".join([*words, "TIME"])
-
-    def convert(
-        self,
-        value: object,
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> str | int:
-        """The word, or the time in Unix ms."""
-        text = str(value)
-        if text in self._words:
-            return text
-        try:
-            if text.isdigit():
-                time = datetime.fromtimestamp(int(text) / 1000, UTC)
-            else:
-                time = datetime.fromisoformat(text).astimezone()
-            return round(time.timestamp() * 1000)
-        except (ValueError, OverflowError, OSError):
-            known = ", ".join([*self._words, "a time such as 2026-11-21T08:00:00Z"])
-            message = f"{text!r} is neither {known}, nor Unix milliseconds"
-            self.fail(message, param, ctx)
 
 
 def reading_options(command: _Command) -> _Command:
@@ -160,7 +126,8 @@ topic_option = setting("--topic", default=FRAMES_TOPIC, help="Topic of frames.")
 @setting(
     "--report-detail",
     is_flag=True,
-    help="With every definite acknowledgement; from a checkpoint's first start.",
+    help="With every incident and definite acknowledgement; from a checkpoint's first "
+    "start.",
 )
 @setting(
     "--trigger", type=click.FloatRange(0), default=1.0, help="Seconds between batches."

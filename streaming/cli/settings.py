@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -95,3 +96,40 @@ bootstrap_option = setting(
     metavar="HOST:PORT",
     help="Kafka brokers, separated by commas.",
 )
+
+
+class Time(click.ParamType[str | int]):
+    """A time, as Unix ms, or one of some words.
+
+    Args:
+        words: What may stand in place of a time.
+    """
+
+    def __init__(self, *words: str) -> None:
+        self._words = words
+        self.name = "|".join([*words, "TIME"])
+
+    def convert(
+        self,
+        value: object,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> str | int:
+        """The word, or the time in Unix ms."""
+        text = str(value)
+        if text in self._words:
+            return text
+        try:
+            if text.isdigit():
+                time = datetime.fromtimestamp(int(text) / 1000, UTC)
+            else:
+                time = datetime.fromisoformat(text).astimezone()
+            unix_ms = round(time.timestamp() * 1000)
+        except (ValueError, OverflowError, OSError):
+            unix_ms = -1
+        # Times before 1970 are none of a record's.
+        if unix_ms < 0:
+            known = ", ".join([*self._words, "a time such as 2026-11-21T08:00:00Z"])
+            message = f"{text!r} is neither {known}, nor Unix milliseconds"
+            self.fail(message, param, ctx)
+        return unix_ms

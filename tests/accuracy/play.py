@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from connectors.simulator.records import simulated_records
 from sds_core.message_channel.events import Cause
 from sds_core.observer.incidents import IncidentKind
+from sds_core.observer.totals import ChannelTotals
 from sds_core.simulation.log import Entry, Presence, Sighting
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.truth import Truth
@@ -45,12 +47,9 @@ class Witness(Truth):
         super().add(entry)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Play:
     """What happened in a simulation, and what the monitor told of it.
-
-    The monitor read its records one by one, so that what it says at every moment is
-    known, and to which record it says it.
 
     Attributes:
         truth: The truth's document.
@@ -59,7 +58,7 @@ class Play:
         undelivered: Pairs that an incident ever named: channel, message id and
             participant.
         rebroadcasts: What the monitor called each, beside its real cause.
-        verdicts_ms: By channel: event time spent under each verdict and reason.
+        verdicts_ms: Event time of all channels under each verdict and its reason.
     """
 
     truth: dict[str, Any]
@@ -67,42 +66,46 @@ class Play:
     monitor: Monitor
     undelivered: set[tuple[str, str, str]] = field(default_factory=set)
     rebroadcasts: Counter[tuple[Said, Cause]] = field(default_factory=Counter)
-    verdicts_ms: defaultdict[str, Counter[tuple[str, str]]] = field(
-        default_factory=lambda: defaultdict(Counter)
-    )
+    verdicts_ms: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
-def play(scenario: Scenario, seed: int) -> Play:
-    """Simulate, and let the monitor read what the taps wrote."""
+def play(scenario: Scenario, seed: int, start_ms: int = START_MS) -> Play:
+    """Simulate, and let the monitor read what the taps wrote.
+
+    It reads record by record: so is known what it says at every moment, and of what.
+    """
     witness = Witness(scenario.name, seed)
-    records = list(simulated_records(scenario, seed, START_MS, PARTITIONS, witness))
-    result = Play(witness.document(), witness, Monitor())
+    records = list(simulated_records(scenario, seed, start_ms, PARTITIONS, witness))
+    monitor = Monitor()
+    result = Play(witness.document(), witness, monitor)
     sightings = iter(witness.sightings)
     before_ms = 0
+    verdicts: list[tuple[str, str]] = []
+    said: Counter[Said] = Counter()
     for batch, clock_ms in batches(records, 1):
-        before = result.monitor.snapshot.channels
-        for channel, totals in before.items():
-            verdict = totals.verdict.value, totals.verdict_reason
-            result.verdicts_ms[channel][verdict] += clock_ms - before_ms
+        for verdict in verdicts:
+            result.verdicts_ms[verdict] += clock_ms - before_ms
+        told = monitor.read(batch, clock_ms)
+        channels = monitor.snapshot.channels.values()
         before_ms = clock_ms
-        said_before = _rebroadcasts(result.monitor)
-        told = result.monitor.read(batch, clock_ms)
+        verdicts = [(one.verdict.value, one.verdict_reason) for one in channels]
         for (channel, kind, message_id), incident in told.items():
             if kind == IncidentKind.UNDELIVERED:
                 result.undelivered.update(
                     (channel, message_id, who) for who in incident.lacking
                 )
+        before, said = said, _said(channels)
         if batch[0].key is not None:
             cause = next(sightings).transmission.cause
-            for said in (_rebroadcasts(result.monitor) - said_before).elements():
-                result.rebroadcasts[said, cause] += 1
+            for one in (said - before).elements():
+                result.rebroadcasts[one, cause] += 1
     return result
 
 
-def _rebroadcasts(monitor: Monitor) -> Counter[Said]:
+def _said(channels: Iterable[ChannelTotals]) -> Counter[Said]:
     """How many rebroadcasts the monitor has called what so far."""
     said: Counter[Said] = Counter()
-    for totals in monitor.snapshot.channels.values():
+    for totals in channels:
         said["repair"] += totals.rebroadcasts_repair
         said["retry"] += totals.rebroadcasts_retry
     return said

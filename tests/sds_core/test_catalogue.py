@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -16,7 +17,13 @@ from sds_core.catalogue import (
     Metric,
 )
 from sds_core.observer.snapshot import JobFigures, Snapshot
-from sds_core.observer.totals import ChannelTotals, Histogram, TapTotals, Verdict
+from sds_core.observer.totals import (
+    BloomGauge,
+    ChannelTotals,
+    Histogram,
+    TapTotals,
+    Verdict,
+)
 from sds_core.wire import Reason
 from tests.sds_core.observer.test_totals import numbered_totals
 
@@ -26,7 +33,8 @@ ALL: tuple[Metric[Any], ...] = (*CHANNEL_METRICS, *TAP_METRICS, *SNAPSHOT_METRIC
 def source_of(metric: Metric[Any]) -> Any:
     """Figures from which every sample of the metric can be read."""
     totals = numbered_totals(1)
-    totals.oldest_in_flight_ms = 1_500
+    totals.oldest_in_flight_ms = totals.verdict_since_ms = 1_500
+    totals.bloom_worst = BloomGauge(75_000, 150_000, 10, one_percent_ms=2_500)
     if metric in CHANNEL_METRICS:
         return totals
     if metric in TAP_METRICS:
@@ -60,7 +68,7 @@ def test_name_and_help_follow_the_conventions(metric: Metric[Any]) -> None:
     assert re.fullmatch(r"[^.]+(\.\d[^.]*)?\.", metric.help)
     allowed = {
         "kind", "dialect", "cause", "evidence", "outcome", "redundant", "verdict",
-        "reason", "version",
+        "reason", "version", "part", "direction", "step", "conformant",
     }  # fmt: skip
     assert set(metric.labels) <= allowed
 
@@ -136,6 +144,27 @@ def test_channel_figures_stand_under_their_own_names() -> None:
         },
         "sds_repair_response_seconds": {(): t.repair_response},
         "sds_message_id_collisions_total": {(): t.message_id_collisions},
+        "sds_remembered_evicted_total": {(): t.remembered_evicted},
+        "sds_deliveries_total": {
+            ("first_pass",): t.deliveries_first_pass,
+            ("recovered",): t.deliveries_recovered,
+            ("lost",): t.deliveries_lost,
+        },
+        "sds_delivery_losses_retracted_total": {(): t.deliveries_retracted},
+        "sds_delivery_recovery_seconds": {(): t.delivery_recovery},
+        "sds_frame_bytes_total": {
+            ("content",): t.bytes_content,
+            ("history",): t.bytes_history,
+            ("bloom",): t.bytes_bloom,
+            ("repair",): t.bytes_repair,
+            ("other",): t.bytes_other,
+        },
+        "sds_repair_bytes_total": {
+            ("request",): t.bytes_repair,
+            ("response",): t.repair_bytes_response,
+        },
+        "sds_channel_participants": {(): t.participants_lately},
+        "sds_epoch_messages_max": {(): t.epoch_messages_max},
     }
     for name, wanted in expected.items():
         assert samples(name, t) == wanted, name
@@ -152,7 +181,9 @@ def test_every_counter_of_the_totals_is_exported() -> None:
     """A figure that is kept and never shown would be of no use."""
     t = numbered_totals(1)
     shown = [value for metric in CHANNEL_METRICS for _, value in metric.samples(t)]
-    not_exported = {"clock_ms", "participants", "remembered_evicted"}
+    not_exported = {"clock_ms", "participants"}
+    # Shown in two parts, those that fit and those that do not.
+    not_exported |= {"requests_timed", "responses_timed"}
     for field in msgspec.structs.fields(ChannelTotals):
         value = getattr(t, field.name)
         counted = type(value) is int or isinstance(value, Histogram)
@@ -174,6 +205,45 @@ def test_oldest_in_flight_is_in_seconds_and_absent_if_none() -> None:
     name = "sds_oldest_unacknowledged_timestamp_seconds"
     assert samples(name, ChannelTotals()) == {}
     assert samples(name, ChannelTotals(oldest_in_flight_ms=1_500)) == {(): 1.5}
+
+
+def test_repair_timing_is_shown_by_whether_it_conforms() -> None:
+    """Both parts of both steps add up to what could be checked."""
+    totals = ChannelTotals(
+        requests_timed=10, requests_early=3, responses_timed=20, responses_unexplained=4
+    )
+    assert samples("sds_repair_timing_total", totals) == {
+        ("request", "true"): 7, ("request", "false"): 3,
+        ("response", "true"): 16, ("response", "false"): 4,
+    }  # fmt: skip
+
+
+def test_verdict_has_begun_in_seconds_or_not_yet() -> None:
+    """A channel without records has no verdict."""
+    name = "sds_verdict_since_timestamp_seconds"
+    assert samples(name, ChannelTotals()) == {}
+    assert samples(name, ChannelTotals(verdict_since_ms=1_500)) == {(): 1.5}
+
+
+def test_gauges_of_the_fullest_filter_are_absent_without_one() -> None:
+    """The forecast too where the filter does not grow."""
+    found = {
+        gauge: [
+            samples(f"sds_bloom_{name}", ChannelTotals(bloom_worst=gauge))
+            for name in (
+                "false_positive_ratio", "ids", "one_percent_timestamp_seconds",
+            )
+        ]
+        for gauge in (
+            None, BloomGauge(75_000, 150_000, 10), BloomGauge(15, 15, 1, 1_500),
+        )
+    }  # fmt: skip
+    still, full = BloomGauge(75_000, 150_000, 10), BloomGauge(15, 15, 1, 1_500)
+    assert found == {
+        None: [{}, {}, {}],
+        still: [{(): 2**-10}, {(): still.ids}, {}],
+        full: [{(): 1.0}, {(): math.inf}, {(): 1.5}],
+    }
 
 
 def test_tap_is_seen_in_seconds() -> None:

@@ -36,7 +36,9 @@ def test_all_headers_of_the_contract_are_read() -> None:
             ("protocol", b"sds"),
         ]
     )
-    assert headers == TapHeaders("tap-1", 42, fingerprint(HASH))
+    assert headers == TapHeaders(
+        "tap-1", 42, fingerprint(HASH), bytes.fromhex("0123456789abcdef" * 4)
+    )
 
 
 def test_record_without_headers_says_nothing() -> None:

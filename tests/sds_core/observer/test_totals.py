@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 import pytest
 
 from sds_core.observer.totals import (
     BUCKETS_MS,
+    BloomGauge,
     ChannelTotals,
     Histogram,
     Verdict,
@@ -100,8 +103,9 @@ def test_sum_adds_every_counter_and_histogram(numbered: ChannelTotals) -> None:
     total = sum_totals([numbered, other])
     for field in msgspec.structs.fields(ChannelTotals):
         mine = getattr(numbered, field.name)
-        if field.name == "clock_ms":
-            assert total.clock_ms == max(numbered.clock_ms, other.clock_ms)
+        if field.name in {"clock_ms", "epoch_messages_max"}:
+            largest = max(mine, getattr(other, field.name))
+            assert getattr(total, field.name) == largest, field.name
         elif type(mine) is int:
             assert getattr(total, field.name) == 11 * mine, field.name
         elif isinstance(mine, Histogram):
@@ -125,6 +129,24 @@ def test_sum_takes_the_outermost_times_and_adds_frames() -> None:
     assert total.oldest_in_flight_ms == 7
     assert total.frames == {"sync.spec": 5, "content.nim": 2}
     assert total.verdict is Verdict.WARMING_UP
+
+
+def test_filter_of_the_sum_is_the_one_with_the_highest_rate() -> None:
+    """Not the one with the most bits set; channels without filters leave it alone."""
+    large = BloomGauge(50_000, 150_000, 10)
+    small = BloomGauge(800, 1_600, 10, one_percent_ms=5)
+    channels = [ChannelTotals(bloom_worst=one) for one in (large, small, None)]
+    assert sum_totals(channels).bloom_worst == small
+    assert sum_totals(channels[::-1]).bloom_worst == small
+
+
+def test_filter_is_gauged_by_its_fill() -> None:
+    """Half of the bits: a rate of 1 in 2^k, and m/k ln 2 ids."""
+    gauge = BloomGauge(75_000, 150_000, 10)
+    assert gauge.false_positive_ratio == 2**-10
+    assert gauge.ids == pytest.approx(15_000 * math.log(2))
+    assert BloomGauge(0, 150_000, 10).ids == 0
+    assert BloomGauge(150_000, 150_000, 10).ids == math.inf
 
 
 def test_sum_of_nothing_is_nothing() -> None:
