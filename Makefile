@@ -50,6 +50,10 @@ format: install ## Rewrite the code in the house's style
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 
+.PHONY: accuracy
+accuracy: install ## Monitor beside the truth of all scenarios: docs/accuracy.md (SEEDS=12)
+	$(PYTHON) -m docs.make_accuracy $(if $(SEEDS),--seeds $(SEEDS))
+
 .PHONY: mutation
 mutation: install ## Does a test notice each small change of the participant? (long)
 	$(VENV)/bin/pip install --quiet --constraint constraints.txt --group mutation

@@ -405,8 +405,10 @@ class ChannelView:
             self._acknowledgements.forget(key)
         for key in [k for k, gap in state.gaps.items() if gap.kept_ms < edge_ms]:
             self._gaps.forget(key)
-        self._filters.forget_before(edge_ms)
-        self._deliveries.forget_silent_since(edge_ms - self._settings.horizon_ms)
+        # Whoever has been silent for longer is not active for any recent message.
+        silent_ms = edge_ms - self._settings.horizon_ms
+        self._filters.forget_before(silent_ms)
+        self._deliveries.forget_silent_since(silent_ms)
 
     def _summarise(self) -> None:
         totals, clock_ms = self.totals, self._state.clock_ms

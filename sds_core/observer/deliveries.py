@@ -149,12 +149,17 @@ class Deliveries:
         if receiver is None:
             self._receivers[by] = Receiver(self._totals.messages)
             return
-        self._look_at_new(receiver, frame, by)
+        self._look_at_new(receiver, by)
         if is_newest:
             self._watch_for_roll_over(receiver, by, frame)
         for one in frame.history:
             message = self._by_key.get(one.fingerprint)
-            if message is not None and message.order in receiver.waiting:
+            # Named messages are remembered for longer than they are looked for.
+            if (
+                message is not None
+                and message.order in receiver.waiting
+                and message.order in self._messages
+            ):
                 self._shown(receiver, by, message, frame.time_ms, clock_ms)
         if frame.filter is not None:
             self._read_filter(receiver, by, frame, frame.filter, clock_ms, is_newest)
@@ -172,6 +177,9 @@ class Deliveries:
             message = self._messages.get(order)
             if message is None:
                 _end(receiver, order)
+            elif message.dialect is not frame.dialect:
+                # Their filters are noise to each other.
+                continue
             elif filter_.contains(message.message_id):
                 if is_newest:
                     receiver.watched[_WATCHED - 1 :] = [order]
@@ -224,14 +232,9 @@ class Deliveries:
             self._undelivered,
         )
 
-    def _look_at_new(self, receiver: Receiver, frame: SeenFrame, by: int) -> None:
+    def _look_at_new(self, receiver: Receiver, by: int) -> None:
         """Wait for what others have sent since the participant's latest first copy."""
-        dialect = frame.dialect
-        receiver.waiting.update(
-            message.order
-            for message in self._new_to(by, receiver)
-            if message.dialect is dialect
-        )
+        receiver.waiting.update(one.order for one in self._new_to(by, receiver))
         receiver.looked_to = self._totals.messages
 
     def _new_to(self, by: int, receiver: Receiver) -> Iterator[Message]:

@@ -70,14 +70,18 @@ class Undelivered(NamedTuple):
         found: Lacking, and said to be.
         wrong: Said to be lacking, and received by then.
         missed: Lacking, not said to be, and a frame showed it: the participant was
-            active before the message, and a first copy of its own that was composed
-            without the message came after the deadline, and none with it before.
-        unseeable: Lacking, and no frame showed it.
+            active before the message, and a first copy of its own, with a greater
+            Lamport timestamp, was composed after the deadline and without the message,
+            and none with it before.
+        behind: Lacking, not said to be, and all such frames had Lamport timestamps
+            that were not greater: these show nothing.
+        unseeable: Lacking, not said to be, and there was no such frame.
     """
 
     found: int = 0
     wrong: int = 0
     missed: int = 0
+    behind: int = 0
     unseeable: int = 0
 
 
@@ -188,20 +192,21 @@ class _Spoken(NamedTuple):
     place: int
     at_ms: int
     composed_ms: int
-    kind: FrameKind
+    dialect: Dialect
+    lamport: int | None
 
 
 class _Seen:
     """What the taps showed, by what is looked for.
 
     Attributes:
-        first: Place, record time and dialect of the first copy of each message.
+        first: First copy of each message.
         named: Messages that a frame other than their own names.
         spoken: First copies by channel and sender, in topic order.
     """
 
     def __init__(self, play: Play) -> None:
-        self.first: dict[MessageKey, tuple[int, int, Dialect]] = {}
+        self.first: dict[MessageKey, _Spoken] = {}
         self.named: set[MessageKey] = set()
         self.spoken: defaultdict[tuple[str, str], list[_Spoken]] = defaultdict(list)
         numbers: set[int] = set()
@@ -216,41 +221,49 @@ class _Seen:
                 for entry in frame.causal_history
                 if entry.message_id != own
             )
-            composed_ms = sent.at_ms
+            spoken = _Spoken(
+                place, sighting.at_ms, sent.at_ms, frame.dialect, frame.lamport
+            )
             if frame.kind is FrameKind.CONTENT:
                 if (channel, own) in self.first:
                     continue
-                self.first[channel, own] = place, sighting.at_ms, frame.dialect
-                story = play.truth["messages"][channel][own]
-                composed_ms = story["sent_ms"]
-            self.spoken[channel, frame.sender_id].append(
-                _Spoken(place, sighting.at_ms, composed_ms, frame.kind)
-            )
+                # What is sent again carries what it was composed with.
+                sent_ms = play.truth["messages"][channel][own]["sent_ms"]
+                spoken = spoken._replace(composed_ms=sent_ms)
+                self.first[channel, own] = spoken
+            self.spoken[channel, frame.sender_id].append(spoken)
 
-    def was_active(self, channel: str, who: str, place: int, t0_ms: int) -> bool:
+    def was_active(self, channel: str, who: str, first: _Spoken) -> bool:
         """Whether a participant had spoken before a first copy, within the horizon."""
+        since_ms = first.at_ms - DEFAULTS.horizon_ms
         return any(
-            one.place < place and t0_ms - DEFAULTS.horizon_ms <= one.at_ms < t0_ms
+            one.place < first.place and since_ms <= one.at_ms < first.at_ms
             for one in self.spoken[channel, who]
         )
 
-    def shows_lack(
-        self, channel: str, who: str, place: int, after_ms: int, received_ms: int
-    ) -> bool:
-        """Whether a participant showed after a time that it lacked a message.
+    def lacking(
+        self, channel: str, who: str, first: _Spoken, until_ms: int
+    ) -> Iterator[_Spoken]:
+        """Frames of a participant that were composed without a message.
 
-        By a frame that was composed without it, before one that was composed with it.
+        After the deadline, and before it is first seen to have it.
+
+        Args:
+            channel: Where.
+            who: The participant.
+            first: First copy of the message.
+            until_ms: When the participant received it.
         """
         frames = self.spoken[channel, who]
-        begin = bisect_right(frames, place, key=lambda one: one.place)
+        begin = bisect_right(frames, first.place, key=lambda one: one.place)
         for one in frames[begin:]:
-            if one.kind is FrameKind.EPHEMERAL:
+            if one.lamport is None:
+                # Ephemeral: without a filter.
                 continue
-            if one.composed_ms >= received_ms:
-                return False
-            if one.at_ms > after_ms:
-                return True
-        return False
+            if one.composed_ms >= until_ms:
+                return
+            if one.composed_ms > first.at_ms + DEFAULTS.delivery_deadline_ms:
+                yield one
 
 
 def _stories(truth: Mapping[str, Any]) -> Iterator[tuple[MessageKey, Story]]:
@@ -304,51 +317,51 @@ def _unseeable(key: MessageKey, story: Story, seen: _Seen) -> str:
     return "hidden" if key in seen.named else "unnamed"
 
 
-def _pairs(
-    play: Play, seen: _Seen
-) -> Iterator[tuple[MessageKey, Story, str, tuple[int, int]]]:
-    """Each message that a tap showed and each participant who should have it.
-
-    With the place of its first copy, and its record time.
-    """
+def _pairs(play: Play, seen: _Seen) -> Iterator[tuple[MessageKey, Story, str, _Spoken]]:
+    """Messages that a tap showed, who should have each, and its first copy."""
     members: defaultdict[str, dict[str, Dialect]] = defaultdict(dict)
     for (channel, who), dialect in play.witness.dialects.items():
         members[channel][who] = dialect
     for key, story in _stories(play.truth):
-        if key not in seen.first:
+        first = seen.first.get(key)
+        if first is None:
             continue
-        channel = key[0]
-        place, t0_ms, dialect = seen.first[key]
         present = {*story["received"], *story["never_received"]}
-        for who, speaks in members[channel].items():
+        for who, dialect in members[key[0]].items():
             if (
                 who != story["sender"]
-                and speaks is dialect
-                and (who in present or seen.was_active(channel, who, place, t0_ms))
+                and dialect is first.dialect
+                and (who in present or seen.was_active(key[0], who, first))
             ):
-                yield key, story, who, (place, t0_ms)
+                yield key, story, who, first
 
 
 def _undelivered(play: Play, seen: _Seen) -> Undelivered:
     counts: Counter[str] = Counter()
     unexplained = set(play.undelivered)
-    for key, story, who, (place, t0_ms) in _pairs(play, seen):
-        deadline_ms = t0_ms + DEFAULTS.delivery_deadline_ms
+    for key, story, who, first in _pairs(play, seen):
         received_ms = story["received"].get(who, _NEVER_MS)
         said = (*key, who) in unexplained
         unexplained.discard((*key, who))
-        if received_ms <= deadline_ms:
+        if received_ms <= first.at_ms + DEFAULTS.delivery_deadline_ms:
             counts["wrong"] += said
         elif said:
             counts["found"] += 1
-        elif seen.was_active(key[0], who, place, t0_ms) and seen.shows_lack(
-            key[0], who, place, deadline_ms, received_ms
-        ):
-            counts["missed"] += 1
         else:
-            counts["unseeable"] += 1
+            counts[_unsaid(key[0], who, first, received_ms, seen)] += 1
     counts["wrong"] += len(unexplained)
     return Undelivered(**counts)
+
+
+def _unsaid(
+    channel: str, who: str, first: _Spoken, received_ms: int, seen: _Seen
+) -> str:
+    """Why a participant is not said to lack a message that it lacks."""
+    frames = list(seen.lacking(channel, who, first, received_ms))
+    if not frames or not seen.was_active(channel, who, first):
+        return "unseeable"
+    is_usable = any((one.lamport or 0) > (first.lamport or 0) for one in frames)
+    return "missed" if is_usable else "behind"
 
 
 def _reach(play: Play, seen: _Seen) -> Reach:

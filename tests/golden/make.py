@@ -25,7 +25,13 @@ from sds_core.observer.dead_letter_view import (
 from sds_core.observer.tap_view import TapDigest, TapView
 from sds_core.wire import Dialect
 from tests.support.channel import digest_of
-from tests.support.frames import START_MS, FrameFactory, Record, running_clocks
+from tests.support.frames import (
+    START_MS,
+    FrameFactory,
+    Record,
+    bloom,
+    running_clocks,
+)
 
 BLOBS = Path(__file__).parent / "blobs"
 
@@ -93,7 +99,34 @@ def _busy_channel() -> ChannelView:
         Record(352_000, frames.content("anchor", "bob", 101), "west", 11, 21),
         Record(353_000, frames.ephemeral("zoe"), "west", 12, 22),
     ]
-    return _channel(records, 355_000)
+    records += _deliveries(frames)
+    return _channel(sorted(records, key=lambda record: record.at), 355_000)
+
+
+def _deliveries(frames: FrameFactory) -> list[Record]:
+    """To gus and hal: at once, late, not at all, and one that is still missing.
+
+    Their filters grow; that of ida is saturated, and rolls over.
+    """
+    full, rolled = bloom(bits_set=95_000), bloom(bits_set=94_900)
+    sent = [
+        (51_000, frames.sync("gus", 1, holds=())),
+        (51_100, frames.sync("hal", 1, holds=())),
+        (51_200, frames.sync("ida", 1, filter_=full)),
+        (52_000, frames.content("undelivered", "anna", 2)),
+        (53_000, frames.content("recovered", "anna", 3)),
+        (54_000, frames.sync("hal", 4, history=["recovered"], holds=["recovered"])),
+        (60_000, frames.sync("gus", 5, holds=())),
+        (70_000, frames.sync("gus", 6, holds=["recovered"])),
+        (180_000, frames.content("unheard", "anna", 7)),
+        (190_000, frames.sync("ida", 8, filter_=rolled)),
+        (200_000, frames.sync("hal", 9, holds=["recovered", "undelivered"])),
+        (354_000, frames.sync("gus", 10, holds=["recovered"])),
+    ]
+    return [
+        Record(at, frame, "west", seq, 20 + seq)
+        for seq, (at, frame) in enumerate(sent, 13)
+    ]
 
 
 def _nim_channel() -> ChannelView:
@@ -113,12 +146,16 @@ def _nim_channel() -> ChannelView:
 
 
 def _tap() -> TapView:
-    """One hole counted, one open."""
-    times = array("q", [START_MS + at for at in (0, 1_000, 20_000, 30_000)])
-    seqs = array("q", [1, 5, 6, 9])
-    beat = array("q", [START_MS + 29_000]).tobytes(), array("q", [6]).tobytes()
+    """Holes counted, in two spans; one that is open; a record ahead of the clock."""
+    records = (
+        (0, 1), (1_000, 5), (20_000, 6), (30_000, 7), (50_000, 8), (60_000, 11),
+        (95_000, 12),
+    )  # fmt: skip
+    times = array("q", [START_MS + at for at, _ in records])
+    seqs = array("q", [seq for _, seq in records])
+    beat = array("q", [START_MS + 58_000]).tobytes(), array("q", [8]).tobytes()
     view = TapView()
-    view.apply([TapDigest(times.tobytes(), seqs.tobytes(), *beat)], START_MS + 31_000)
+    view.apply([TapDigest(times.tobytes(), seqs.tobytes(), *beat)], START_MS + 70_000)
     return view
 
 

@@ -19,6 +19,7 @@ from streaming.admission import BatchLimits
 from streaming.query import Job, JobSettings, running_job
 from streaming.session import SessionSettings, make_session
 from streaming.source import SourceSettings
+from tests.support.identities import assert_identities
 
 GENERATED_AT_MS = 0
 TIMEOUT_S = 20.0
@@ -65,7 +66,9 @@ def drain(spark: SparkSession, tmp_path: Path) -> JobRunner:
         settings = job_settings(kafka, tmp_path / checkpoint, **options)
         with running_job(spark, settings) as job:
             wait_for_end(job)
-            return job.report(GENERATED_AT_MS)
+            report = job.report(GENERATED_AT_MS)
+            assert_identities(report)
+            return report
 
     return run
 

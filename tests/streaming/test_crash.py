@@ -18,6 +18,7 @@ from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording
+from tests.support.identities import assert_identities
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
 
@@ -56,6 +57,7 @@ def finish(kafka: KafkaSettings, directory: Path) -> dict[str, Any]:
     with start(kafka, directory) as process:
         assert process.wait(120) == 0
     report = json.loads((directory / "report.json").read_text())
+    assert_identities(report)
     assert isinstance(report, dict)
     del report["generated_at"]
     return report

@@ -22,6 +22,7 @@ from streaming.admission import Window
 from streaming.cli import group
 from streaming.cli import replay as command_module
 from tests.streaming.conftest import JobRunner
+from tests.support.identities import assert_identities
 from tests.support.kafka import KafkaTopic
 from tests.support.monitor import report_of
 
@@ -82,6 +83,7 @@ def arguments(kafka: KafkaSettings, window: Window, directory: Path) -> list[str
 def report_in(directory: Path) -> dict[str, Any]:
     """The report that the command has left."""
     report = json.loads((directory / "report.json").read_text())
+    assert_identities(report)
     assert isinstance(report, dict)
     return report
 

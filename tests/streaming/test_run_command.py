@@ -20,6 +20,7 @@ from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic, ensure_topic
 from connectors.recording.recording import load_recording
+from tests.support.identities import assert_identities
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
 
@@ -94,6 +95,7 @@ def test_it_serves_while_it_runs_and_reports_when_it_is_ended(
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
     report = json.loads((tmp_path / "report.json").read_text())
+    assert_identities(report)
     assert report["totals"]["messages"] == 282
     assert "Traceback" not in (tmp_path / "stderr").read_text()
 

@@ -14,6 +14,7 @@ import pytest
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import KafkaSettings
 from sds_core.simulation.comparison import compare
+from tests.support.identities import assert_identities
 
 SCENARIO = """
 name = "two-rooms"
@@ -73,6 +74,7 @@ def test_the_monitor_finds_the_truth_of_a_simulation(
     )
     assert done.returncode == 0, done.stderr
     report = json.loads((tmp_path / "report.json").read_text())
+    assert_identities(report)
     assert [one for one in compare(truth, report) if not one.same] == []
     assert report["totals"]["replicas"] > 0
     assert report["totals"]["gaps"]["opened"] > 0

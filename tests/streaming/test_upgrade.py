@@ -17,6 +17,7 @@ from sds_core.simulation.comparison import compare
 from streaming.query import running_job
 from tests.golden.checkpoints.make import HALF, HERE, TOPIC
 from tests.streaming.conftest import TIMEOUT_S, job_settings, wait_for_end
+from tests.support.identities import assert_identities
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -47,6 +48,7 @@ def test_a_checkpoint_of_an_older_release_goes_on(
         assert job.board.snapshot.channels
         wait_for_end(job)
         report = job.report(0)
+        assert_identities(report)
     assert [one for one in compare(load_truth(), report) if not one.same] == []
 
 

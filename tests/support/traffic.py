@@ -34,12 +34,15 @@ PAUSES_MS = (
 _AFTER_MESSAGE_MS = (0,) * 30 + (5_000, 5_001) * 3 + (300_000, 300_001)
 """Time of a frame since the newest message: where deliveries are decided."""
 
+_UNANSWERED_MS = 135_001
+"""Time since the newest request from which on no response to it is awaited."""
+
 LONG_PAUSES_MS = (*PAUSES_MS, 315_000, 600_000, 1_800_000, 3_600_000, 3_600_001)
 
 _ACTIONS = (
     "content", "content", "content", "content", "sync", "sync", "ask", "ask", "ask",
-    "answer", "answer", "answer", "reveal", "reveal", "again", "heal", "ephemeral",
-    "collide", "stray", "drop", "renew",
+    "answer", "answer", "answer", "reveal", "reveal", "recover", "again",
+    "heal", "ephemeral", "collide", "stray", "drop", "renew",
 )  # fmt: skip
 
 _SMALLER = BloomParameters(capacity=100, error_rate=0.001)
@@ -97,6 +100,27 @@ class Scene(NamedTuple):
     steps: list[Step]
 
 
+def _seen(actor: int, action: str, pause_ms: int, names: int = 0, tap: int = 3) -> Step:
+    """A frame that everybody hears, and the first tap sees."""
+    return Step(actor, action, pause_ms, 0, 15, tap, 9, names, 0)
+
+
+_OPENINGS: tuple[tuple[Step, ...], ...] = (
+    (),
+    (),
+    # A dependency that is asked for and comes when nobody waits for it any more:
+    # hardly ever by chance.
+    (
+        _seen(0, "content", 0),
+        _seen(0, "content", 30_001),
+        _seen(0, "content", 1_000, tap=0),
+        _seen(1, "sync", 1_000, names=2),
+        _seen(1, "recover", 5_000),
+        _seen(0, "recover", 0),
+    ),
+)
+
+
 def scenes(
     pauses_ms: tuple[int, ...] = PAUSES_MS, max_steps: int = 45
 ) -> st.SearchStrategy[Scene]:
@@ -125,7 +149,11 @@ def scenes(
         deaf=st.integers(-1, 3),
         timed=st.booleans(),
         hashes=st.booleans(),
-        steps=st.lists(step, min_size=max_steps // 3, max_size=max_steps),
+        steps=st.builds(
+            lambda opening, steps: [*opening, *steps],
+            st.sampled_from(_OPENINGS),
+            st.lists(step, min_size=max_steps // 3, max_size=max_steps),
+        ),
     )
 
 
@@ -182,6 +210,7 @@ class _Play:
         self.seqs = {"east": 0, "west": 0}
         self.broadcasts = 0
         self.newest_at = 0
+        self.asked_at: dict[str, int] = {}
 
     def frame(self, step: Step, at: int, actor: _Participant) -> Frame:
         named = actor.log[len(actor.log) - min(step.names, len(actor.log)) :]
@@ -203,7 +232,7 @@ class _Play:
         held = [i for i in actor.log if i in self.sent]
         wanted = [i for i in self.asked if i in self.sent]
         lacked = [i for i in self.sent if self.is_lacked(i)]
-        hidden = [i for i in self.sent if i in self.named and i not in self.shown]
+        hidden, awaited = self.hidden(), self.awaited()
         match step.action:
             case "content":
                 return self.new_content(step, at, actor, common)
@@ -244,6 +273,14 @@ class _Play:
                 if unshown and step.heard % 8:
                     return self.sent[unshown[-1]]
                 return self.sent[wanted[-1 - step.heard % 2 % len(wanted)]]
+            case "recover" if awaited:
+                return self.sent[awaited[-1]]
+            case "recover" if hidden:
+                # Asked for now, it may come when nobody waits for it any more.
+                self.asked += hidden[-1:]
+                return self.factory.sync(
+                    actor.name, actor.lamport, requests=hidden[-1:], **common
+                )
             case "reveal" if hidden:
                 # What was named and no tap has shown is sent again, asked for or not.
                 asked = [i for i in hidden if i in self.asked and step.names]
@@ -283,6 +320,14 @@ class _Play:
             if one.dialect is self.sent[message_id].dialect and index != self.scene.deaf
         )
 
+    def hidden(self) -> list[str]:
+        """What was named and no tap has shown."""
+        return [i for i in self.sent if i in self.named and i not in self.shown]
+
+    def awaited(self) -> list[str]:
+        """Of that, what a frame that a tap has shown asked for."""
+        return [i for i in self.hidden() if i in self.asked_at]
+
     def filter_of(self, step: Step, actor: _Participant) -> bytes:
         if step.filter == 0:
             return b""
@@ -303,6 +348,7 @@ class _Play:
         self.seqs[tap] += 1
         self.shown.add(frame.message_id)
         self.named.update(entry.message_id for entry in frame.causal_history)
+        self.asked_at |= {entry.message_id: at for entry in frame.repair_request}
         hash_ = fingerprint(f"hash {self.broadcasts}") if self.scene.hashes else None
         return Record(at, frame, tap, self.seqs[tap], hash_)
 
@@ -327,6 +373,8 @@ class _Play:
             at += step.pause_ms
             if step.after_ms:
                 at = max(at, self.newest_at + step.after_ms)
+            if step.action == "recover" and (awaited := self.awaited()):
+                at = max(at, self.asked_at[awaited[-1]] + _UNANSWERED_MS)
             if longest_ms is not None:
                 at = min(at, longest_ms)
             actor = self.everyone[step.actor % len(self.everyone)]

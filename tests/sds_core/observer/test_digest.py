@@ -8,15 +8,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sds_core.observer.digest import (
+    LONGEST_HINT,
     NO_HASH,
     NO_SEQ,
+    Arrival,
     ChannelDigest,
     ChannelDigester,
     SeenFrame,
     fingerprint,
     frames_of,
 )
-from sds_core.wire import BloomFilter, Dialect, FrameKind, encode
+from sds_core.wire import (
+    BloomFilter,
+    Dialect,
+    FrameKind,
+    HistoryEntry,
+    encode,
+    part_sizes,
+)
 from tests.support.channel import digest_of
 from tests.support.frames import START_MS, FrameFactory, Record, bloom
 from tests.support.properties import CAREFUL
@@ -108,6 +117,52 @@ def test_naming_keeps_its_own_sender() -> None:
     named = [n for f in found for n in f.history]
     assert {(n.message_id, n.fingerprint) for n in named} == {("x", fingerprint("x"))}
     assert [n.sender for f in found for n, _ in f.requests] == ["", ""]
+
+
+def test_naming_keeps_its_own_hint() -> None:
+    """What one frame gives must not reach those before it; requests give none."""
+    given = [b"", b"hint", b"other", b"x" * LONGEST_HINT, b"x" * (LONGEST_HINT + 1)]
+    found = seen(
+        *(
+            Record(
+                at,
+                FRAMES.sync("a", requests=["x"])._replace(
+                    causal_history=(HistoryEntry("x", hint, "sue"),)
+                ),
+            )
+            for at, hint in enumerate(given)
+        )
+    )
+    hints = [n.hint for f in found for n in f.history]
+    assert hints == [*given[:-1], b""]
+    assert {n.sender for f in found for n in f.history} == {"sue"}
+    assert [n.hint for f in found for n, _ in f.requests] == [b""] * len(given)
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+def test_frame_keeps_its_bytes_by_part(dialect: Dialect) -> None:
+    """Each frame its own."""
+    frames = [
+        FRAMES.content("m", "a", holds=["a"], requests=["b"], dialect=dialect),
+        FRAMES.sync("a", history=["m"], dialect=dialect),
+        FRAMES.ephemeral("a", dialect=dialect),
+    ]
+    found = seen(*(Record(0, frame) for frame in frames))
+    assert [f.sizes for f in found] == [part_sizes(dialect, encode(f)) for f in frames]
+
+
+def test_content_keeps_its_whole_waku_hash() -> None:
+    """For incidents; of all others the fingerprint is enough."""
+    frames = [FRAMES.content("m", "a"), FRAMES.sync("a"), FRAMES.content("n", "a")]
+    hashes = [b"m" * 32, b"s" * 32, b""]
+    digester = ChannelDigester(0)
+    for offset, (frame, whole) in enumerate(zip(frames, hashes, strict=True)):
+        arrival = Arrival(offset, START_MS, START_MS, "", NO_SEQ, 7, whole)
+        digester.add(frame, encode(frame), arrival)
+    found = frames_of(ChannelDigest.from_bytes(digester.finish().to_bytes()))
+    assert [(f.waku_hash, f.waku_hash_bytes) for f in found] == [
+        (7, b"m" * 32), (7, b""), (7, b""),
+    ]  # fmt: skip
 
 
 def test_fingerprints_tell_ids_and_their_authors_choice_apart() -> None:

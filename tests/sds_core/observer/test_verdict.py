@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.channel import START_LAMPORT, Channel
+from tests.support.frames import START_MS, bloom
 
 WINDOW_MS = 600_000
 
@@ -273,10 +274,283 @@ def test_unacknowledged_comes_before_an_expired_repair(channel: Channel) -> None
     assert channel.verdict == ("degraded", "unacknowledged")
 
 
+# Deliveries and filters.
+
+
+def miss(channel: Channel) -> int:
+    """Bob lacks `m` of alice; returns the time from which on it would be lost."""
+    channel.sync("bob", at=59_000, lamport=500)
+    channel.content("m", "alice", at=60_000)
+    channel.sync("bob", at=70_000, lamport=1_001, holds=())
+    return 360_001
+
+
+def saturated(bits_set: int) -> bytes:
+    """A filter whose rate is over 1 % from 94,644 of its bits on."""
+    return bloom(bits_set=bits_set)
+
+
+def test_lost_delivery_fails_the_channel_for_a_window(channel: Channel) -> None:
+    """From the frame that shows it on, by the clock at that frame."""
+    lost = miss(channel)
+    channel.clock(lost + 20_000)
+    # A late record.
+    channel.sync("bob", at=lost, lamport=1_002, holds=())
+    assert channel.verdict == ("failing", "lost")
+    channel.content("n", "bob", at=lost + WINDOW_MS, lamport=1_003)
+    channel.clock(lost + 20_000 + WINDOW_MS)
+    assert channel.verdict == ("failing", "lost")
+    channel.clock(lost + 20_000 + WINDOW_MS + 1)
+    assert channel.verdict == ("ok", "ok")
+
+
+def test_missing_delivery_that_is_not_lost_fails_nothing(channel: Channel) -> None:
+    """It may be on its way; the frame at the deadline decides nothing yet."""
+    lost = miss(channel)
+    channel.sync("carol", at=80_000, lamport=1_001, history=["m"])
+    channel.sync("bob", at=lost - 1, lamport=1_002, holds=())
+    assert channel.verdict == ("ok", "ok")
+
+
+def test_retracted_delivery_fails_the_channel_no_more(channel: Channel) -> None:
+    """Neither does it count as recovered."""
+    lost = miss(channel)
+    channel.sync("carol", at=80_000, lamport=1_001, history=["m"])
+    channel.sync("bob", at=lost, lamport=1_002, holds=())
+    assert channel.verdict == ("failing", "lost")
+    channel.sync("bob", at=lost + 1, lamport=1_003, holds=["m"])
+    assert channel.totals.deliveries_retracted == 1
+    assert channel.verdict == ("ok", "ok")
+
+
+def test_one_of_two_lost_deliveries_retracted_leaves_the_other(
+    channel: Channel,
+) -> None:
+    """One message, two who lack it: each delivery is retracted alone."""
+    channel.sync("carol", at=59_000, lamport=500)
+    lost = miss(channel)
+    channel.sync("bob", at=lost, lamport=1_002, holds=())
+    channel.sync("carol", at=lost, lamport=1_002, holds=())
+    channel.sync("bob", at=lost + 1, lamport=1_003, holds=["m"])
+    assert channel.verdict == ("failing", "lost")
+    channel.sync("carol", at=lost + 2, lamport=1_003, holds=["m"])
+    assert channel.verdict == ("failing", "unacknowledged")
+
+
+def test_each_lost_delivery_leaves_the_window_alone(channel: Channel) -> None:
+    """The later one of the same message keeps the channel failing."""
+    channel.sync("carol", at=59_000, lamport=500)
+    lost = miss(channel)
+    channel.sync("bob", at=lost, lamport=1_002, holds=())
+    channel.sync("carol", at=lost + 50_000, lamport=1_002, holds=())
+    channel.clock(lost + WINDOW_MS + 1)
+    assert channel.verdict == ("failing", "lost")
+    channel.clock(lost + 50_000 + WINDOW_MS + 1)
+    assert channel.verdict == ("quiet", "quiet")
+
+
+def test_recovered_delivery_degrades_the_channel_for_a_window(
+    channel: Channel,
+) -> None:
+    """From the frame that shows it, and from the latest anew."""
+    miss(channel)
+    channel.sync("bob", at=80_000, lamport=1_002, holds=["m"])
+    assert channel.totals.deliveries_recovered == 1
+    assert channel.verdict == ("degraded", "recovering")
+    channel.content("n", "alice", at=100_000, lamport=1_003)
+    channel.sync("bob", at=110_000, lamport=1_004, holds=["m"])
+    channel.clock(130_000)
+    # A late record: it shows it now.
+    channel.sync("bob", at=120_000, lamport=1_005, history=["n"], holds=["m", "n"])
+    assert channel.totals.deliveries_recovered == 2
+    channel.clock(130_000 + WINDOW_MS)
+    assert channel.verdict == ("degraded", "recovering")
+    channel.clock(130_000 + WINDOW_MS + 1)
+    assert channel.verdict == ("quiet", "quiet")
+
+
+def test_first_pass_changes_nothing(channel: Channel) -> None:
+    """That is how it should be."""
+    channel.sync("bob", at=59_000, lamport=500)
+    channel.content("m", "alice", at=60_000)
+    channel.sync("bob", at=61_000, lamport=1_001, history=["m"])
+    assert channel.totals.deliveries_first_pass == 1
+    assert channel.verdict == ("ok", "ok")
+
+
+@pytest.mark.parametrize(
+    ("bits_set", "verdict"),
+    [(94_643, ("quiet", "quiet")), (94_644, ("degraded", "bloom_saturated"))],
+)
+def test_filter_over_one_percent_degrades_the_channel(
+    channel: Channel, bits_set: int, verdict: tuple[str, str]
+) -> None:
+    """0.01^(1/10) of 150,000 bits are 94,643.6."""
+    channel.sync("bob", at=60_000, filter_=saturated(bits_set))
+    assert channel.verdict == verdict
+
+
+def test_saturated_filter_counts_for_a_window(channel: Channel) -> None:
+    """By the event time of its frame; nobody's counts as anybody's."""
+    channel.clock(80_000)
+    channel.sync("", at=60_000, filter_=saturated(100_000))
+    channel.clock(60_000 + WINDOW_MS)
+    assert channel.verdict == ("degraded", "bloom_saturated")
+    channel.clock(60_000 + WINDOW_MS + 1)
+    assert channel.verdict == ("quiet", "quiet")
+
+
+def test_filter_of_before_the_window_degrades_nothing(channel: Channel) -> None:
+    """It is read late, and what is in use now nobody knows."""
+    channel.clock(60_000 + WINDOW_MS + 1)
+    channel.sync("bob", at=60_000, filter_=saturated(100_000))
+    assert channel.verdict == ("quiet", "quiet")
+    assert channel.totals.verdict_since_ms == START_MS + 30_000
+
+
+def test_newest_filter_of_each_sender_decides(channel: Channel) -> None:
+    """One that rolled over is saturated no more; an old one seen late says nothing."""
+    channel.sync("bob", at=60_000, lamport=5, filter_=saturated(100_000))
+    channel.sync("carol", at=60_000, lamport=5, filter_=saturated(100_000))
+    channel.sync("bob", at=60_001, lamport=6, filter_=saturated(10))
+    assert channel.verdict == ("degraded", "bloom_saturated")
+    channel.sync("carol", at=60_002, lamport=6, filter_=saturated(10))
+    assert channel.verdict == ("quiet", "quiet")
+    channel.sync("carol", at=60_003, lamport=5, filter_=saturated(100_000))
+    assert channel.verdict == ("quiet", "quiet")
+
+
+def test_expired_repair_comes_before_a_saturated_filter(channel: Channel) -> None:
+    """The last of the reasons to be degraded."""
+    channel.sync("bob", at=60_000, requests=["x"], filter_=saturated(100_000))
+    assert channel.verdict == ("degraded", "bloom_saturated")
+    channel.clock(60_000 + 135_001)
+    assert channel.verdict == ("degraded", "repair_expired")
+
+
+def test_lost_delivery_comes_before_unacknowledged(channel: Channel) -> None:
+    """Of two reasons to fail the first is given."""
+    lost = miss(channel)
+    channel.clock(180_001)
+    assert channel.verdict == ("failing", "unacknowledged")
+    channel.sync("bob", at=lost, lamport=1_002, holds=())
+    assert channel.verdict == ("failing", "lost")
+
+
+# Since when.
+
+
+def since(channel: Channel) -> int:
+    """When the verdict began, like the records' times."""
+    since_ms = channel.totals.verdict_since_ms
+    assert since_ms is not None
+    return since_ms - START_MS
+
+
+def test_verdict_of_no_records_has_not_begun() -> None:
+    """A channel begins with its first."""
+    channel = Channel()
+    channel.clock(50_000)
+    assert channel.totals.verdict_since_ms is None
+    channel.sync("bob", at=70_000)
+    assert since(channel) == 70_000
+
+
+@pytest.mark.parametrize("clock_ms", [35_000, 400_000])
+def test_verdict_after_the_warm_up_began_at_its_end(clock_ms: int) -> None:
+    """However late the view is called."""
+    channel = Channel()
+    channel.sync("bob", at=5_000)
+    channel.clock(34_999)
+    assert since(channel) == 5_000
+    channel.clock(clock_ms)
+    assert since(channel) == 35_000
+
+
+def test_verdict_begins_at_the_clock_of_the_frame_that_changes_it(
+    channel: Channel,
+) -> None:
+    """A late record changes it when it is read."""
+    assert since(channel) == 30_000
+    channel.clock(90_000)
+    channel.content("m", "alice", at=70_000)
+    assert channel.verdict == ("ok", "ok")
+    assert since(channel) == 90_000
+
+
+def test_verdict_begins_just_after_the_deadline_that_changes_it(
+    channel: Channel,
+) -> None:
+    """Not at the next record or the end of the batch."""
+    deadline = lose(channel)
+    channel.clock(deadline + 123_456)
+    assert channel.verdict == ("failing", "lost")
+    assert since(channel) == deadline + 1
+
+
+def test_verdict_begins_just_after_the_window(channel: Channel) -> None:
+    """When what brought the last one about has left it."""
+    channel.content("m", "alice", at=60_000)
+    channel.clock(60_000 + WINDOW_MS + 123_456)
+    assert channel.verdict == ("quiet", "quiet")
+    assert since(channel) == 60_000 + WINDOW_MS + 1
+
+
+def test_verdict_that_changed_twice_meanwhile_began_at_the_second(
+    channel: Channel,
+) -> None:
+    """Every change is found, although nobody looked between."""
+    channel.sync("bob", at=70_000, requests=["x"])
+    channel.content("m", "alice", at=100_000)
+    channel.clock(2_000_000)
+    # ok, degraded from 205,001, quiet when the expiry has left the window.
+    assert channel.verdict == ("quiet", "quiet")
+    assert since(channel) == 70_000 + 135_000 + WINDOW_MS + 1
+
+
+def test_another_reason_is_no_other_verdict(channel: Channel) -> None:
+    """It has been degraded all the time."""
+    channel.sync("bob", at=60_000, requests=["x"], filter_=saturated(100_000))
+    channel.clock(60_000 + 135_001)
+    assert channel.verdict == ("degraded", "repair_expired")
+    assert since(channel) == 60_000
+
+
+def test_verdict_that_comes_back_began_when_it_came_back(channel: Channel) -> None:
+    """What was before it does not count."""
+    channel.content("m", "alice", at=60_000)
+    channel.sync("bob", at=61_000, lamport=5, filter_=saturated(100_000))
+    assert since(channel) == 61_000
+    channel.sync("bob", at=62_000, lamport=6, filter_=saturated(10))
+    assert channel.verdict == ("ok", "ok")
+    assert since(channel) == 62_000
+
+
+def test_verdict_that_holds_again_at_once_has_not_changed(channel: Channel) -> None:
+    """A window that empties in the moment in which it fills: ok all the time."""
+    channel.content("m", "alice", at=60_000)
+    channel.content("n", "alice", at=60_000 + WINDOW_MS, lamport=1_001)
+    channel.clock(60_000 + WINDOW_MS + 1)
+    assert channel.verdict == ("ok", "ok")
+    assert since(channel) == 60_000
+
+
 # The clock alone.
 
 
-@pytest.mark.parametrize("scenario", ["loss", "missed", "expired", "quiet", "share"])
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        "loss",
+        "missed",
+        "expired",
+        "quiet",
+        "share",
+        "undelivered",
+        "recovered",
+        "saturated",
+    ],
+)
 def test_view_that_is_only_woken_changes_its_verdict_in_time(scenario: str) -> None:
     """Woken at its own deadlines it has the verdict of one called every second."""
 
@@ -290,6 +564,13 @@ def test_view_that_is_only_woken_changes_its_verdict_in_time(scenario: str) -> N
             channel.sync("bob", at=60_000, requests=["x"])
         elif scenario == "quiet":
             missed_messages(channel, 3, 0)
+        elif scenario == "undelivered":
+            channel.sync("bob", at=miss(channel), lamport=1_002, holds=())
+        elif scenario == "recovered":
+            miss(channel)
+            channel.sync("bob", at=90_000, lamport=1_002, history=["m"], holds=())
+        elif scenario == "saturated":
+            channel.sync("bob", at=90_000, filter_=saturated(100_000))
         else:
             missed_messages(channel, 30, 0)
             channel.content("n", "alice", at=120_000, lamport=9_001)

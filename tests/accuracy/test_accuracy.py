@@ -1,0 +1,201 @@
+"""What the monitor finds in simulated traffic is what really happened in it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.recording.recording import load_recording
+from docs import make_accuracy
+from sds_core.message_channel.events import Cause
+from tests.accuracy.figures import Figures, share, total
+from tests.accuracy.play import START_MS, play
+from tests.accuracy.suite import (
+    NAMES,
+    QUIET_WITHOUT_LOSS,
+    catch_up,
+    result_of,
+    scenario_of,
+)
+from tests.support.monitor import Monitor, batches
+
+SEEDS = (1, 2)
+CALM = {"ok", "quiet", "warming_up"}
+
+
+def figures(names: Iterable[str] = NAMES) -> Figures:
+    """Those of some scenarios, over all seeds."""
+    return total(result_of(name, seed).figures for name in names for seed in SEEDS)
+
+
+def verdicts(name: str) -> set[tuple[str, str]]:
+    """All verdicts that any channel of a scenario ever had, with their reasons."""
+    return set(figures([name]).verdicts_ms)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_figure_is_the_truth(name: str, seed: int) -> None:
+    """In total and for each channel."""
+    assert result_of(name, seed).differing == []
+
+
+def test_scenarios_show_something_of_nearly_every_outcome() -> None:
+    """Or their agreement would say little."""
+    seen: Counter[str] = Counter()
+    for name in NAMES:
+        totals = result_of(name, 1).totals
+        for group in (
+            "gaps",
+            "repair",
+            "rebroadcasts",
+            "acknowledged",
+            "deliveries",
+            "frames",
+        ):
+            for outcome, count in totals[group].items():
+                seen[f"{group}.{outcome}"] += count
+        seen["unacknowledged"] += totals["unacknowledged"]
+        seen["unwitnessed"] += totals["unwitnessed"]
+    never = {outcome for outcome, count in seen.items() if not count}
+    # Open and retracted gaps, and those recovered late, stand in the truth of the
+    # recording, which the job is tested against.
+    assert never <= {
+        "gaps.open",
+        "gaps.retracted",
+        "gaps.recovered_late",
+        "repair.requests_for_received",
+    }
+
+
+def test_every_loss_that_leaves_evidence_is_found_and_no_other() -> None:
+    """What is lost is told from what the tap alone missed."""
+    found = figures().losses
+    assert (found.wrong, found.missed, found.stale) == (0, 0, 0)
+    assert found.found > 20
+    assert found.tap_gaps > 50
+
+
+def test_losses_without_evidence_are_counted() -> None:
+    """Nobody can see them: never named, seen by the tap, or named beside the unseen."""
+    found = figures(["lost-tail", "unrepaired"]).losses
+    assert min(found.unnamed, found.trailing, found.hidden) > 0
+
+
+def test_every_lacking_participant_that_shows_it_is_found() -> None:
+    """Wrong is what a frame says that was composed long before it was first seen."""
+    found = figures().undelivered
+    assert found.missed == 0
+    assert found.found > 300
+    assert found.wrong <= found.found / 100
+
+
+def test_deliveries_are_what_happened() -> None:
+    """A first pass may also be a miss that was healed before the next frame."""
+    said = figures().deliveries
+    assert said["first_pass", "none"] == said["recovered", "none"] == 0
+    assert said["lost", "first"] == 0
+    first, later = said["first_pass", "first"], said["first_pass", "later"]
+    assert (share(first, later) or 0) > 0.98
+    recovered, wrong = said["recovered", "later"], said["recovered", "first"]
+    assert (share(recovered, wrong) or 0) > 0.99
+
+
+def test_definite_latency_is_exact_and_no_acknowledgement_is_wrong() -> None:
+    """To the millisecond."""
+    found = figures().acknowledgements
+    assert (found.differing, found.error_ms, found.wrong, found.excess) == (0, 0, 0, 0)
+    assert found.definite > 5_000
+    assert found.probable > 500
+
+
+def test_repairs_are_told_from_retries() -> None:
+    """A repair whose request no tap has shown passes for a retry."""
+    said = figures().rebroadcasts
+    right, wrong = said["repair", Cause.REPAIR], said["repair", Cause.RETRY]
+    assert (share(right, wrong) or 0) > 0.99
+    assert (share(right, said["retry", Cause.REPAIR]) or 0) > 0.9
+    assert said["retry", Cause.RETRY] > 50
+
+
+@pytest.mark.parametrize("name", ["clean", "quiet", QUIET_WITHOUT_LOSS, "tap-blind"])
+def test_nothing_is_falsely_called_lost(name: str) -> None:
+    """Where the network is well, and the tap perhaps not."""
+    found = figures([name])
+    assert (found.losses.wrong, found.undelivered.wrong) == (0, 0)
+
+
+def test_clean_channels_never_raise_an_alarm() -> None:
+    """At no moment, and nobody is blamed."""
+    assert {verdict for verdict, _ in verdicts("clean")} <= CALM
+    found = figures(["clean"])
+    assert found.acknowledgements.unshown == found.undelivered.found == 0
+
+
+def test_quiet_channels_without_loss_are_blamed_for_nothing_but_silence() -> None:
+    """A last message that one participant alone still shows is unacknowledged.
+
+    A probable acknowledgement takes two participants, an opportunity only one.
+    """
+    alarms = {
+        reason
+        for verdict, reason in verdicts(QUIET_WITHOUT_LOSS)
+        if verdict not in CALM
+    }
+    assert alarms <= {"unacknowledged"}
+
+
+def test_blind_tap_makes_no_channel_fail() -> None:
+    """Between its holes a channel may seem to recover."""
+    assert {verdict for verdict, _ in verdicts("tap-blind")} <= {
+        *CALM,
+        "blind",
+        "degraded",
+    }
+
+
+@pytest.mark.parametrize("size", [1_000, None])
+def test_an_hour_of_outage_is_no_hour_of_loss(size: int | None) -> None:
+    """Read afterwards, in whatever batches, it is as if nothing had stopped."""
+    found = catch_up(1, size)
+    assert found.alike
+    assert (found.lost, found.incidents) == (0, 0)
+    assert found.verdicts == {"ok"}
+    assert found.messages > 300
+
+
+@pytest.mark.parametrize("size", [1, 7, 1_000])
+def test_recording_gives_one_report_however_it_is_cut(size: int) -> None:
+    """To the byte, incidents and all, each view restored from its blob every time."""
+    records = load_recording()
+
+    def reported(of_batch: int | None) -> str:
+        monitor = Monitor(restarts=True)
+        for batch in batches(records, of_batch):
+            monitor.read(*batch)
+        report = monitor.report(with_detail=True)
+        assert report["incidents"]
+        return json.dumps(report, sort_keys=True)
+
+    assert reported(size) == reported(None)
+
+
+@pytest.mark.parametrize("name", ["lossy", "mixed-dialects", "churn"])
+def test_a_seed_gives_the_same_figures_whenever_it_is_played(name: str) -> None:
+    """What goes wrong once can be played again tomorrow."""
+    tomorrow_ms = START_MS + 86_400_000
+    tomorrow: dict[str, Any] = play(scenario_of(name), 1, tomorrow_ms).truth["totals"]
+    assert result_of(name, 1).totals == tomorrow
+
+
+def test_page_is_of_these_scenarios_and_names_its_command() -> None:
+    """Who adds a scenario runs ``make accuracy``."""
+    page = Path(make_accuracy.PAGE).read_text(encoding="utf-8")
+    for name in NAMES:
+        assert f"| {name} |" in page
+    assert make_accuracy.command(make_accuracy.SEEDS) in page

@@ -1,0 +1,146 @@
+"""The figures notice a monitor that is wrong."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from sds_core.message_channel.events import Cause
+from sds_core.observer.incidents import Incident, IncidentKind
+from tests.accuracy.figures import Figures, figures_of, total
+from tests.accuracy.play import Play, play
+from tests.accuracy.suite import scenario_of
+
+
+@pytest.fixture(scope="module")
+def right() -> Play:
+    """A monitor that was right."""
+    return play(scenario_of("unrepaired"), 1)
+
+
+@pytest.fixture
+def played(right: Play) -> Play:
+    """The same, to be made wrong."""
+    monitor = copy.copy(right.monitor)
+    monitor.incidents = dict(monitor.incidents)
+    monitor.acknowledgements = copy.deepcopy(monitor.acknowledgements)
+    return replace(
+        right,
+        truth=copy.deepcopy(right.truth),
+        monitor=monitor,
+        undelivered=set(right.undelivered),
+    )
+
+
+def keys_of(played: Play, outcome: str) -> list[tuple[str, str]]:
+    """Missing dependencies with an outcome, by channel and message id."""
+    return [
+        (channel, message_id)
+        for channel, stories in played.truth["messages"].items()
+        for message_id, story in stories.items()
+        if story["gap"] is not None and story["gap"]["outcome"] == outcome
+    ]
+
+
+def test_a_loss_that_is_not_said_and_one_that_is_none_are_counted(
+    played: Play,
+) -> None:
+    """One that was found is missed, one that was a gap of the tap is wrong."""
+    right = figures_of(played).losses
+    lost, missed_by_tap = keys_of(played, "lost")[0], keys_of(played, "tap_gap")[0]
+    incidents = played.monitor.incidents
+    incident = incidents.pop((lost[0], IncidentKind.LOST, lost[1]))
+    incidents[missed_by_tap[0], IncidentKind.LOST, missed_by_tap[1]] = incident
+    incidents["nowhere", IncidentKind.LOST, "nothing"] = incident
+    wrong = figures_of(played).losses
+    assert (right.missed, right.wrong) == (0, 0)
+    assert (wrong.missed, wrong.wrong) == (1, 2)
+    assert wrong.found == right.found - 1
+    assert wrong.tap_gaps == right.tap_gaps - 1
+
+
+def test_a_loss_that_stands_although_others_received_it_since_is_stale(
+    played: Play,
+) -> None:
+    """It was lost at its deadline all the same."""
+    channel, message_id = keys_of(played, "lost")[0]
+    story = played.truth["messages"][channel][message_id]
+    story["received"]["late"] = story["gap"]["deadline_ms"] + 1
+    found = figures_of(played).losses
+    assert (found.stale, found.missed, found.wrong) == (1, 0, 0)
+
+
+def test_pairs_that_are_not_said_and_pairs_that_are_none_are_counted(
+    played: Play,
+) -> None:
+    """A pair more, and one less."""
+    right = figures_of(played).undelivered
+    unsaid = next(
+        (channel, message_id, who)
+        for channel, message_id, who in sorted(played.undelivered)
+        if played.truth["messages"][channel][message_id]["deliveries"][who]["lacking"]
+    )
+    played.undelivered.remove(unsaid)
+    played.undelivered.add(("nowhere", "nothing", "nobody"))
+    wrong = figures_of(played).undelivered
+    assert wrong.wrong == right.wrong + 1
+    assert wrong.found == right.found - 1
+    assert sum(wrong[2:]) == sum(right[2:]) + 1
+
+
+def test_a_millisecond_and_an_acknowledgement_too_much_are_counted(
+    played: Play,
+) -> None:
+    """Of latencies the differences count, not their sum."""
+    told = next(iter(played.monitor.acknowledgements.values()))
+    for place, more_ms in ((0, 1), (1, -1)):
+        changed_ms = told[place].latency_ms + more_ms
+        told[place] = msgspec.structs.replace(told[place], latency_ms=changed_ms)
+    told.pop()
+    found = figures_of(played).acknowledgements
+    assert (found.error_ms, found.differing) == (2, 1)
+
+
+def test_an_acknowledgement_before_anybody_has_the_message_is_wrong(
+    played: Play,
+) -> None:
+    """Whoever names it has it."""
+    channel, told = next(iter(played.monitor.acknowledgements.items()))
+    played.truth["messages"][channel][told[0].message_id]["received"].clear()
+    assert figures_of(played).acknowledgements.wrong == 1
+
+
+@pytest.mark.parametrize(("had", "figure"), [(True, "unshown"), (False, "silent")])
+def test_unacknowledged_is_told_by_whether_anybody_had_it(
+    played: Play, had: bool, figure: str
+) -> None:
+    """By the deadline."""
+    before = getattr(figures_of(played).acknowledgements, figure)
+    channel, message_id = next(
+        (channel, message_id)
+        for channel, stories in played.truth["messages"].items()
+        for message_id, story in stories.items()
+        if bool(story["received"]) is had
+    )
+    key = channel, IncidentKind.UNACKNOWLEDGED, message_id
+    played.monitor.incidents[key] = Incident(key[1], message_id, "", 0, 1 << 60)
+    assert getattr(figures_of(played).acknowledgements, figure) == before + 1
+
+
+def test_a_figure_that_is_not_the_truths_is_counted(played: Play) -> None:
+    """In total and for its channel."""
+    played.truth["totals"]["messages"] += 1
+    assert figures_of(played).differing == 1
+
+
+def test_figures_of_several_add_up() -> None:
+    """Each group for itself."""
+    one = replace(Figures(plays=1), messages=3)
+    one.rebroadcasts["repair", Cause.RETRY] += 2
+    both = total([one, one])
+    assert (both.plays, both.messages) == (2, 6)
+    assert both.rebroadcasts["repair", Cause.RETRY] == 4
+    assert both.losses == Figures().losses

@@ -1,0 +1,275 @@
+"""Bytes by part, and what goes on now (observer model, section 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from sds_core.wire import Dialect, Frame, PartSizes, part_sizes
+from tests.support.channel import Channel
+from tests.support.frames import START_MS, bloom, value_of
+
+AT = 60_000
+LATELY = 600_000
+EPOCH = 600_000
+EPOCH_END = -START_MS % EPOCH
+"""The first moment of the first whole epoch."""
+
+
+@pytest.fixture
+def channel() -> Channel:
+    """A channel that has warmed up by frames of nobody, at 60 s."""
+    return Channel.after_warm_up()
+
+
+def sizes(channel: Channel) -> PartSizes:
+    """Bytes by part."""
+    return PartSizes(
+        *(getattr(channel.totals, f"bytes_{part}") for part in PartSizes._fields)
+    )
+
+
+def counted(channel: Channel, act: Callable[[], object]) -> PartSizes:
+    """The bytes that something adds."""
+    before = sizes(channel)
+    act()
+    return PartSizes(*(b - a for a, b in zip(before, sizes(channel), strict=True)))
+
+
+def of(frame: Frame) -> PartSizes:
+    """The bytes of a frame."""
+    return part_sizes(frame.dialect, value_of(frame))
+
+
+NOTHING = PartSizes(0, 0, 0, 0, 0)
+
+
+# Bytes.
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+def test_every_kind_of_frame_has_its_bytes(dialect: Dialect) -> None:
+    """Content, sync and ephemeral add up part by part, and to what was sent."""
+    channel = Channel(dialect=dialect)
+    frames = [
+        channel.content("m", "bob", AT, history=["a"], holds=["a"], requests=["b"]),
+        channel.sync("bob", AT, history=["m", ("a", "sue")], holds=["a", "m"]),
+        channel.ephemeral("zoe", AT),
+    ]
+    parts = [of(frame) for frame in frames]
+    assert sizes(channel) == PartSizes(*map(sum, zip(*parts, strict=True)))
+    assert sum(sizes(channel)) == sum(len(value_of(frame)) for frame in frames)
+    assert min(sizes(channel)) > 0
+
+
+def test_replicas_and_duplicates_have_no_bytes(channel: Channel) -> None:
+    """The network carried them once."""
+    first = channel.content("m", "bob", AT, waku_hash="1", observer="tap", seq=1)
+
+    def again() -> None:
+        channel.take(first, AT, waku_hash="1", observer="other", seq=1)
+        channel.take(first, AT + 9_000, waku_hash="2", observer="tap", seq=1)
+
+    assert counted(channel, again) == NOTHING
+    assert channel.totals.replicas == 1
+
+
+def test_rebroadcasts_and_collisions_have_bytes(channel: Channel) -> None:
+    """Each was sent, whatever else it is."""
+    frame = channel.content("m", "bob", AT, waku_hash="1", holds=["a"])
+    again = counted(channel, lambda: channel.take(frame, AT + 1, waku_hash="2"))
+    assert again == of(frame)
+    other = channel.frames.content("m", "carol", 7, text=b"other")
+    assert counted(channel, lambda: channel.take(other, AT + 2)) == of(other)
+    assert channel.totals.message_id_collisions == 1
+
+
+def test_message_that_is_forgotten_has_bytes(channel: Channel) -> None:
+    """Older than the horizon it counts as a frame only, and a frame has bytes."""
+    frame = channel.content("m", "bob", AT, waku_hash="1")
+    channel.sync("bob", AT + 3_500_000, history=["m"])  # Keeps it known.
+    act = counted(channel, lambda: channel.take(frame, AT + 3_600_001, waku_hash="2"))
+    assert act == of(frame)
+    assert channel.totals.rebroadcasts_retry == 0
+
+
+def test_unreadable_filter_has_bytes(channel: Channel) -> None:
+    """It was sent all the same."""
+    frame = channel.frames.sync("bob", filter_=b"\x01")
+    assert counted(channel, lambda: channel.take(frame, AT)).bloom == 3
+
+
+def test_responses_count_with_their_whole_frames(channel: Channel) -> None:
+    """The answer, and each redundant one; not what nobody asked for."""
+    frame = channel.content("m", "alice", AT, holds=["a"], waku_hash="1")
+    length = len(value_of(frame))
+    channel.take(frame, AT + 1, waku_hash="2")
+    assert channel.totals.repair_bytes_response == 0
+    channel.sync("bob", AT + 2, requests=["m"])
+    channel.take(frame, AT + 3, waku_hash="3")
+    assert channel.totals.repair_bytes_response == length
+    channel.take(frame, AT + 4, waku_hash="4")
+    assert channel.totals.repair_bytes_response == 2 * length
+    channel.take(frame, AT + 5, waku_hash="4")
+    assert channel.totals.repair_bytes_response == 2 * length
+    channel.take(frame, AT + 2 + 135_001, waku_hash="5")
+    assert channel.totals.repair_bytes_response == 2 * length
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+def test_first_copy_that_was_asked_for_is_a_response(
+    channel: Channel, dialect: Dialect
+) -> None:
+    """The tap missed the message when it was sent."""
+    channel.sync("bob", AT, requests=["m"], dialect=dialect)
+    frame = channel.content("m", "alice", AT + 1, dialect=dialect)
+    assert channel.totals.repair_bytes_response == len(value_of(frame))
+
+
+# Participants of now.
+
+
+def test_participants_are_those_of_the_last_ten_minutes(channel: Channel) -> None:
+    """To the millisecond, and the view wakes itself to say so."""
+    channel.sync("bob", AT)
+    channel.ephemeral("carol", AT + 20_000)
+    channel.sync("bob", AT + 10_000)
+    channel.clock(AT + 10_000 + LATELY)
+    assert channel.totals.participants_lately == 2
+    assert channel.wake() == AT + 10_000 + LATELY
+    assert channel.totals.participants_lately == 1
+    channel.clock(AT + 20_000 + LATELY)
+    assert channel.totals.participants_lately == 1
+    assert channel.wake() == AT + 20_000 + LATELY
+    assert channel.totals.participants_lately == 0
+    assert channel.totals.participants == 2
+
+
+def test_only_who_speaks_is_a_participant(channel: Channel) -> None:
+    """Neither nobody, nor who is named, nor who is sent again."""
+    frame = channel.content("m", "bob", AT, waku_hash="1")
+    channel.sync("", AT, history=[("x", "sue")])
+    assert channel.totals.participants_lately == 1
+    channel.take(frame, AT + LATELY, waku_hash="2")
+    channel.clock(AT + LATELY + 1)
+    assert channel.totals.participants_lately == 0
+
+
+def test_late_record_is_of_its_own_time(channel: Channel) -> None:
+    """Somebody spoke then, not now; and nobody's latest word is moved back."""
+    channel.clock(AT + LATELY + 1)
+    channel.sync("bob", AT)
+    assert channel.totals.participants_lately == 0
+    channel.sync("bob", AT + LATELY)
+    channel.sync("bob", AT + 1)
+    assert channel.totals.participants_lately == 1
+    channel.clock(AT + 2 * LATELY)
+    assert channel.totals.participants_lately == 1
+
+
+# Epochs of the rate limit.
+
+
+def test_epoch_counts_once_it_is_over(channel: Channel) -> None:
+    """The most of one participant, whatever kinds; nobody's frames are not counted."""
+    for number in range(2):
+        channel.content(f"m{number}", "alice", AT, lamport=number)
+    channel.ephemeral("alice", AT)
+    channel.sync("bob", AT)
+    for _ in range(5):
+        channel.sync("", AT)
+    channel.clock(EPOCH_END - 1)
+    assert channel.totals.epoch_messages_max == 0
+    channel.clock(EPOCH_END)
+    assert channel.totals.epoch_messages_max == 3
+
+
+def test_epochs_are_those_of_unix_time(channel: Channel) -> None:
+    """A frame at the boundary is of the epoch that begins."""
+    channel.sync("alice", EPOCH_END - 1)
+    channel.sync("alice", EPOCH_END)
+    channel.sync("alice", EPOCH_END + 1)
+    assert channel.totals.epoch_messages_max == 1
+    channel.clock(EPOCH_END + EPOCH - 1)
+    assert channel.totals.epoch_messages_max == 1
+    channel.clock(EPOCH_END + EPOCH)
+    assert channel.totals.epoch_messages_max == 2
+
+
+def test_epoch_of_silence_counts_nothing(channel: Channel) -> None:
+    """The last completed one counts, not the last in which somebody spoke."""
+    channel.sync("alice", AT)
+    channel.clock(EPOCH_END + EPOCH - 1)
+    assert channel.totals.epoch_messages_max == 1
+    channel.clock(EPOCH_END + EPOCH)
+    assert channel.totals.epoch_messages_max == 0
+
+
+def test_epoch_that_was_slept_through_counts_nothing(channel: Channel) -> None:
+    """The clock may pass several epochs at once."""
+    channel.sync("alice", AT)
+    channel.sync("alice", EPOCH_END + EPOCH)
+    assert channel.totals.epoch_messages_max == 0
+
+
+def test_copies_are_no_messages_of_an_epoch(channel: Channel) -> None:
+    """Neither replicas nor rebroadcasts nor collisions."""
+    frame = channel.content("m", "alice", AT, waku_hash="1")
+    channel.take(frame, AT + 1, waku_hash="1")
+    channel.take(frame, AT + 2, waku_hash="2")
+    channel.content("m", "alice", AT + 3, lamport=7)
+    channel.clock(EPOCH_END)
+    assert channel.totals.epoch_messages_max == 1
+
+
+def test_epoch_is_that_of_the_clock(channel: Channel) -> None:
+    """A late record counts when it is read."""
+    channel.clock(EPOCH_END)
+    channel.sync("alice", AT)
+    assert channel.totals.epoch_messages_max == 0
+    channel.clock(EPOCH_END + EPOCH)
+    assert channel.totals.epoch_messages_max == 1
+
+
+# The clock alone.
+
+
+def test_gauges_of_a_view_that_is_only_woken_change_in_time() -> None:
+    """Each change comes with a deadline of its own, and then nothing is left."""
+
+    def gauges(channel: Channel) -> tuple[int, int, object]:
+        totals = channel.totals
+        worst = totals.bloom_worst
+        return totals.participants_lately, totals.epoch_messages_max, worst
+
+    def begin() -> Channel:
+        channel = Channel.after_warm_up()
+        channel.sync("alice", AT, filter_=bloom(bits_set=500))
+        channel.sync("bob", AT + 5_000, filter_=bloom(bits_set=700))
+        channel.sync("bob", AT + 7_000)
+        return channel
+
+    woken, watched = begin(), begin()
+    changes = {}
+    while (deadline := woken.next_deadline_ms) is not None:
+        before = gauges(woken)
+        woken.wake()
+        if gauges(woken) != before:
+            changes[deadline + 1] = before, gauges(woken)
+    for moment, (before, after) in changes.items():
+        watched.clock(moment - 1)
+        assert gauges(watched) == before
+        watched.clock(moment)
+        assert gauges(watched) == after
+    # Two epochs, two participants, one filter after the other.
+    assert sorted(changes) == sorted(
+        {
+            EPOCH_END,
+            EPOCH_END + EPOCH,
+            AT + LATELY + 1,
+            AT + 5_000 + LATELY + 1,
+            AT + 7_000 + LATELY + 1,
+        }
+    )
+    assert gauges(woken) == (0, 0, None)

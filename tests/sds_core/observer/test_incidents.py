@@ -1,0 +1,513 @@
+"""The messages behind the figures: what each incident tells, and when it ends."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from sds_core.observer import blob
+from sds_core.observer.channel_view import ChannelView
+from sds_core.observer.digest import Arrival, ChannelDigester, fingerprint
+from sds_core.observer.incidents import (
+    ChannelIncident,
+    Incident,
+    IncidentKind,
+    Incidents,
+    explain,
+    incident_object,
+)
+from sds_core.observer.settings import ObserverSettings
+from sds_core.wire import Dialect, Frame, HistoryEntry
+from tests.support.channel import START_LAMPORT, Channel
+from tests.support.frames import START_MS, FrameFactory, Record, value_of
+
+T0 = 60_000
+DELIVERY_DEADLINE = T0 + 300_000
+ACK_DEADLINE = T0 + 120_000
+GAP_DEADLINE = T0 + 300_000
+HORIZON = 3_600_000
+
+LOST, UNDELIVERED, UNACKNOWLEDGED = "lost", "undelivered", "unacknowledged"
+
+
+@pytest.fixture
+def channel() -> Channel:
+    """A channel that has warmed up, at 60 s."""
+    return Channel.after_warm_up()
+
+
+@pytest.fixture
+def gap(channel: Channel) -> Channel:
+    """The same with `x` of sue, which she names herself at 60 s."""
+    channel.content("anchor", "anna", at=T0, lamport=START_LAMPORT + 1)
+    channel.sync("sue", at=T0, lamport=500, history=["anchor", ("x", "sue")])
+    return channel
+
+
+def told(channel: Channel, kind: str, message_id: str) -> Incident:
+    """An incident as it was told last, with times like those of the records."""
+    one = channel.incidents[kind, message_id]
+    assert (one.kind.value, one.message_id) == (kind, message_id)
+    return Incident(
+        one.kind,
+        one.message_id,
+        one.sender,
+        one.since_ms - START_MS,
+        one.found_ms - START_MS,
+        None if one.ended_ms is None else one.ended_ms - START_MS,
+        {name: ms - START_MS for name, ms in one.lacking.items()},
+        one.named_by,
+        one.waku_hash,
+        one.hint,
+    )
+
+
+# Unacknowledged messages.
+
+
+def miss(channel: Channel) -> None:
+    """Alice sends `m`; bob speaks after it and acknowledges nothing."""
+    channel.content("m", "alice", at=T0)
+    channel.sync("bob", at=T0 + 1_000, lamport=1_001)
+
+
+def test_unacknowledged_message_is_told_at_its_deadline(channel: Channel) -> None:
+    """Not while it is in flight."""
+    miss(channel)
+    channel.clock(ACK_DEADLINE)
+    assert channel.incidents == {}
+    channel.clock(ACK_DEADLINE + 5_000)
+    assert told(channel, UNACKNOWLEDGED, "m") == Incident(
+        IncidentKind.UNACKNOWLEDGED, "m", "alice", T0, ACK_DEADLINE
+    )
+
+
+def test_late_message_is_told_at_the_deadline_of_its_clock(channel: Channel) -> None:
+    """Since its own time."""
+    channel.clock(T0 + 40_000)
+    miss(channel)
+    channel.clock(ACK_DEADLINE + 40_001)
+    incident = told(channel, UNACKNOWLEDGED, "m")
+    assert (incident.since_ms, incident.found_ms) == (T0, ACK_DEADLINE + 40_000)
+
+
+def test_message_acknowledged_in_time_or_unwitnessed_is_no_incident(
+    channel: Channel,
+) -> None:
+    """The one was acknowledged, the other is nobody's fault."""
+    channel.content("m", "alice", at=T0)
+    channel.sync("bob", at=T0 + 1_000, lamport=1_001, history=["m"])
+    channel.content("n", "alice", at=T0 + 2_000, lamport=1_002)
+    channel.clock(ACK_DEADLINE * 2)
+    assert channel.totals.unwitnessed == 1
+    assert channel.incidents == {}
+
+
+@pytest.mark.parametrize("of_frame", [{"history": ["m"]}, {"holds": ["m"]}])
+def test_unacknowledged_ends_with_the_acknowledgement(
+    channel: Channel, of_frame: dict[str, Any]
+) -> None:
+    """Either kind of it, at the clock at which it is read."""
+    miss(channel)
+    channel.clock(200_000)
+    channel.sync("bob", at=190_000, lamport=1_002, **of_frame)
+    incident = told(channel, UNACKNOWLEDGED, "m")
+    assert (incident.found_ms, incident.ended_ms) == (ACK_DEADLINE, 200_000)
+
+
+def test_second_acknowledgement_does_not_move_the_end(channel: Channel) -> None:
+    """Acknowledged by a filter, the message was acknowledged."""
+    miss(channel)
+    channel.sync("bob", at=190_000, lamport=1_002, holds=["m"])
+    channel.sync("bob", at=200_000, lamport=1_003, history=["m"])
+    totals = channel.totals
+    assert (totals.acknowledged_probable, totals.acknowledged_definite) == (1, 1)
+    assert told(channel, UNACKNOWLEDGED, "m").ended_ms == 190_000
+
+
+def test_unacknowledged_message_tells_who_lacks_it(channel: Channel) -> None:
+    """Who was shown to lack it by then, and since when; not who never spoke."""
+    for name in ("bob", "carol", "dave"):
+        channel.sync(name, at=T0 - 1, lamport=500)
+    channel.content("m", "alice", at=T0)
+    channel.sync("bob", at=T0 + 6_000, lamport=1_001, holds=())
+    channel.sync("bob", at=T0 + 8_000, lamport=1_002, holds=())
+    channel.sync("carol", at=T0 + 7_000, lamport=1_003, holds=())
+    channel.clock(ACK_DEADLINE + 1)
+    both = {"bob": T0 + 6_000, "carol": T0 + 7_000}
+    assert told(channel, UNACKNOWLEDGED, "m").lacking == both
+    # Bob acknowledges it; carol still lacks it.
+    channel.sync("bob", at=ACK_DEADLINE + 2, lamport=1_004, history=["m"])
+    assert told(channel, UNACKNOWLEDGED, "m").lacking == {"carol": T0 + 7_000}
+
+
+# Undelivered messages.
+
+
+def listen(channel: Channel, *names: str) -> None:
+    """Participants have spoken, and then alice sends `m`, which zoe acknowledges."""
+    for name in names:
+        channel.sync(name, at=T0 - 1, lamport=500)
+    channel.content("m", "alice", at=T0)
+    channel.sync("zoe", at=T0 + 1, lamport=1_001, history=["m"])
+
+
+def lack(channel: Channel, by: str, at: int) -> None:
+    """A participant's frame lacks `m`."""
+    channel.sync(by, at=at, lamport=at, holds=())
+
+
+def test_undelivered_message_is_told_when_it_is_lost_to_somebody(
+    channel: Channel,
+) -> None:
+    """With the clock at the frame that shows it, and since when it was missing."""
+    listen(channel, "bob")
+    lack(channel, "bob", T0 + 10_000)
+    assert channel.incidents == {}
+    channel.clock(DELIVERY_DEADLINE + 5_000)
+    lack(channel, "bob", DELIVERY_DEADLINE + 1)
+    assert told(channel, UNDELIVERED, "m") == Incident(
+        IncidentKind.UNDELIVERED,
+        "m",
+        "alice",
+        since_ms=T0 + 10_000,
+        found_ms=DELIVERY_DEADLINE + 5_000,
+        lacking={"bob": T0 + 10_000},
+    )
+
+
+def test_undelivered_message_names_all_to_whom_it_is_lost(channel: Channel) -> None:
+    """The incident is one; found once, since the first of them lacked it."""
+    listen(channel, "bob", "carol", "dave")
+    lack(channel, "carol", T0 + 9_000)
+    lack(channel, "bob", DELIVERY_DEADLINE + 1)
+    lack(channel, "carol", DELIVERY_DEADLINE + 2)
+    lack(channel, "dave", DELIVERY_DEADLINE)  # Not lost to him, not yet.
+    assert told(channel, UNDELIVERED, "m") == Incident(
+        IncidentKind.UNDELIVERED,
+        "m",
+        "alice",
+        since_ms=T0 + 9_000,
+        found_ms=DELIVERY_DEADLINE + 1,
+        lacking={"bob": DELIVERY_DEADLINE + 1, "carol": T0 + 9_000},
+    )
+
+
+def test_undelivered_ends_when_the_last_has_it(channel: Channel) -> None:
+    """Until then it tells who still lacks it, and it keeps when it began."""
+    listen(channel, "bob", "carol")
+    lack(channel, "bob", T0 + 9_000)
+    lack(channel, "bob", DELIVERY_DEADLINE + 1)
+    lack(channel, "carol", DELIVERY_DEADLINE + 2)
+    at = DELIVERY_DEADLINE + 10
+    channel.sync("bob", at=at, lamport=at, holds=["m"])
+    still = told(channel, UNDELIVERED, "m")
+    assert (still.lacking, still.ended_ms) == ({"carol": DELIVERY_DEADLINE + 2}, None)
+    channel.clock(at + 10)
+    channel.sync("carol", at=at, lamport=at, history=["m"])
+    ended = told(channel, UNDELIVERED, "m")
+    assert (ended.lacking, ended.ended_ms) == ({}, at + 10)
+    assert (ended.since_ms, ended.found_ms) == (T0 + 9_000, DELIVERY_DEADLINE + 1)
+
+
+def test_undelivered_stands_again_when_another_lacks_it(channel: Channel) -> None:
+    """It was found when it was first found."""
+    listen(channel, "bob", "carol")
+    lack(channel, "bob", DELIVERY_DEADLINE + 1)
+    at = DELIVERY_DEADLINE + 10
+    channel.sync("bob", at=at, lamport=at, holds=["m"])
+    assert told(channel, UNDELIVERED, "m").ended_ms == at
+    lack(channel, "carol", at + 5)
+    again = told(channel, UNDELIVERED, "m")
+    assert (again.ended_ms, again.lacking) == (None, {"carol": at + 5})
+    assert again.found_ms == DELIVERY_DEADLINE + 1
+    assert again.since_ms == DELIVERY_DEADLINE + 1
+
+
+def test_recovered_delivery_is_no_incident(channel: Channel) -> None:
+    """It came within its deadline."""
+    listen(channel, "bob")
+    lack(channel, "bob", T0 + 10_000)
+    channel.sync("bob", at=T0 + 20_000, lamport=T0 + 20_000, history=["m"])
+    assert channel.incidents == {}
+
+
+# Lost messages.
+
+
+def test_lost_message_is_told_at_its_deadline(gap: Channel) -> None:
+    """Since it was named first, by whom, and of whom it was."""
+    gap.clock(GAP_DEADLINE)
+    assert gap.incidents == {}
+    gap.clock(GAP_DEADLINE + 5_000)
+    assert told(gap, LOST, "x") == Incident(
+        IncidentKind.LOST, "x", "sue", T0, GAP_DEADLINE, named_by=["sue"]
+    )
+
+
+def test_gap_that_is_filled_or_the_taps_is_no_incident(gap: Channel) -> None:
+    """Only a lost message is told."""
+    gap.sync("sue", at=T0, lamport=501, history=["anchor", ("y", "sue")])
+    gap.content("y", "sue", at=T0 + 9_000, lamport=502)
+    gap.sync("bob", at=T0 + 9_000, lamport=503, history=["anchor", "y", "x"])
+    gap.clock(GAP_DEADLINE + 1)
+    assert (gap.totals.gaps_tap_gap, gap.totals.gaps_late) == (1, 1)
+    assert LOST not in {kind for kind, _ in gap.incidents}
+
+
+def test_lost_message_of_nobody_tells_no_sender(channel: Channel) -> None:
+    """One participant named it, who may be its sender."""
+    channel.content("anchor", "anna", at=T0, lamport=START_LAMPORT + 1)
+    channel.sync("bob", at=T0, lamport=500, history=["anchor", "x"])
+    channel.sync("bob", at=T0 + 1, lamport=501, history=["anchor", "x"])
+    channel.clock(GAP_DEADLINE + 1)
+    incident = told(channel, LOST, "x")
+    assert (incident.sender, incident.named_by) == ("", ["bob"])
+
+
+def hinted(hints: Sequence[bytes], *ids: str) -> tuple[HistoryEntry, ...]:
+    """Entries of a history with retrieval hints, all of sue."""
+    return tuple(
+        HistoryEntry(message_id, hint, "sue")
+        for message_id, hint in zip(ids, hints, strict=True)
+    )
+
+
+def test_lost_message_has_the_first_hint_that_was_given(gap: Channel) -> None:
+    """By whoever names it; one that is too long is none."""
+    for at, hint in enumerate((b"", b"\xff" * 1_025, b"first", b"second"), T0 + 1):
+        frame = gap.frames.sync("sue", at)
+        gap.take(frame._replace(causal_history=hinted([hint], "x")), at)
+    gap.clock(GAP_DEADLINE + 1)
+    assert told(gap, LOST, "x").hint == b"first"
+
+
+@pytest.mark.parametrize(
+    ("at", "lamport", "of_frame", "lacks"),
+    [
+        (T0 + 5_001, 501, {}, True),
+        (T0 + 5_000, 501, {}, False),
+        (T0 + 5_001, 500, {}, False),
+        (T0 + 5_001, 501, {"holds": None}, False),
+        (T0 + 5_001, 501, {"dialect": Dialect.NIM}, False),
+        (GAP_DEADLINE, 501, {}, True),
+    ],
+    ids=["usable", "grace", "lamport", "no filter", "other dialect", "at the deadline"],
+)
+def test_lost_message_tells_who_lacks_it(
+    gap: Channel, at: int, lamport: int, of_frame: dict[str, Any], lacks: bool
+) -> None:
+    """By a filter of a frame after the one that named it."""
+    gap.sync("bob", at, lamport, **({"holds": ()} | of_frame))
+    gap.clock(GAP_DEADLINE + 1)
+    assert told(gap, LOST, "x").lacking == ({"bob": at} if lacks else {})
+
+
+def test_lost_message_is_lacked_since_the_first_such_frame(gap: Channel) -> None:
+    """By all of whom it was shown; the sender is not among them."""
+    for by, at in (
+        ("bob", 10_000),
+        ("sue", 11_000),
+        ("carol", 12_000),
+        ("bob", 13_000),
+    ):
+        gap.sync(by, T0 + at, lamport=500 + at, holds=())
+    gap.sync("", T0 + 14_000, lamport=90_000, holds=())
+    gap.clock(GAP_DEADLINE + 1)
+    incident = told(gap, LOST, "x")
+    assert incident.lacking == {"bob": T0 + 10_000, "carol": T0 + 12_000}
+
+
+def test_copies_do_not_show_who_lacks_a_lost_message(gap: Channel) -> None:
+    """A rebroadcast carries the filter of its first sending."""
+    frame = gap.content("b", "bob", T0 + 1, lamport=9_000, holds=(), waku_hash="1")
+    gap.take(frame, T0 + 10_000, waku_hash="2")
+    gap.clock(GAP_DEADLINE + 1)
+    assert told(gap, LOST, "x").lacking == {}
+
+
+def test_participant_that_shows_a_message_of_nobody_lacks_it_no_more(
+    channel: Channel,
+) -> None:
+    """One such participant may be its sender, so that it is lost all the same."""
+    channel.content("anchor", "anna", at=T0, lamport=START_LAMPORT + 1)
+    channel.sync("", at=T0, lamport=500, history=["anchor", "x"])
+    channel.sync("bob", T0 + 10_000, lamport=501, holds=())
+    channel.sync("bob", T0 + 20_000, lamport=502, holds=["x"])
+    channel.sync("bob", T0 + 30_000, lamport=503, holds=())
+    channel.sync("carol", T0 + 30_000, lamport=503, holds=())
+    channel.clock(GAP_DEADLINE + 1)
+    incident = told(channel, LOST, "x")
+    assert incident.named_by == []
+    assert incident.lacking == {"carol": T0 + 30_000}
+
+
+@pytest.mark.parametrize(("later_ms", "ended"), [(0, True), (1, False)])
+def test_lost_ends_when_the_message_comes(
+    gap: Channel, later_ms: int, ended: bool
+) -> None:
+    """Within the horizon; nobody is said to lack it then."""
+    gap.sync("bob", T0 + 10_000, lamport=501, holds=())
+    gap.sync("sue", at=3_000_000, history=["x"])  # Keeps it remembered.
+    assert told(gap, LOST, "x").lacking == {"bob": T0 + 10_000}
+    at = T0 + HORIZON + later_ms
+    gap.content("x", "sue", at=at, lamport=400)
+    incident = told(gap, LOST, "x")
+    assert incident.ended_ms == (at if ended else None)
+    assert (incident.lacking == {}) is ended
+    assert (incident.since_ms, incident.found_ms) == (T0, GAP_DEADLINE)
+
+
+# What leaves the view.
+
+
+def test_incident_is_told_when_it_changes_and_no_more(channel: Channel) -> None:
+    """Once by the call that changes it."""
+    miss(channel)
+    channel.clock(ACK_DEADLINE + 1)
+    assert channel.incidents.keys() == {(UNACKNOWLEDGED, "m")}
+    channel.incidents.clear()
+    channel.clock(ACK_DEADLINE + 50_000)
+    assert channel.incidents == {}
+    channel.sync("bob", at=ACK_DEADLINE + 60_000, lamport=1_002, history=["m"])
+    assert channel.incidents.keys() == {(UNACKNOWLEDGED, "m")}
+
+
+def test_of_two_tellings_in_one_call_the_last_is_kept(channel: Channel) -> None:
+    """Found and ended in one batch."""
+    frames = channel.frames
+    channel.take_records(
+        [
+            Record(T0, frames.content("m", "alice")),
+            Record(T0 + 1, frames.sync("bob", 1_001)),
+            Record(ACK_DEADLINE + 1, frames.sync("bob", 1_002, history=["m"])),
+        ]
+    )
+    assert told(channel, UNACKNOWLEDGED, "m").ended_ms == ACK_DEADLINE + 1
+
+
+def test_collected_incidents_are_taken_once() -> None:
+    """In the order in which they were told first, each as it was told last."""
+    incidents = Incidents()
+    first = Incident(IncidentKind.LOST, "x", "", 1, 2)
+    other = Incident(IncidentKind.UNDELIVERED, "x", "", 1, 2)
+    last = Incident(IncidentKind.LOST, "x", "", 1, 2, ended_ms=3)
+    for incident in (first, other, last):
+        incidents.tell(incident)
+    assert incidents.take() == [last, other]
+    assert incidents.take() == []
+
+
+def told_with_hashes(frames: Sequence[tuple[int, Frame, bytes]]) -> list[Incident]:
+    """Incidents as told last, with a restart after each frame."""
+    view, found = ChannelView(), {}
+    for offset, (at, frame, waku_hash) in enumerate(frames):
+        digester, value = ChannelDigester(0), value_of(frame)
+        hashed = fingerprint(waku_hash)
+        time_ms = START_MS + at
+        arrival = Arrival(offset, time_ms, time_ms, "tap", offset, hashed, waku_hash)
+        digester.add(frame, value, arrival)
+        for event in view.apply([digester.finish()], START_MS):
+            if isinstance(event, Incident):
+                found[event.key] = event
+        view = ChannelView.from_blob(blob.VERSION, view.to_blob())
+    return list(found.values())
+
+
+def test_incidents_carry_the_hash_of_the_first_copy() -> None:
+    """The tap's, also after a restart; of a lost message that of its arrival."""
+    frames, numbers = FrameFactory(), itertools.count(1)
+    m, x, n = (bytes([letter]) * 32 for letter in b"mxn")
+
+    def other() -> bytes:
+        return bytes([next(numbers)]) * 32
+
+    told_last = told_with_hashes(
+        [
+            (0, frames.sync("bob", START_LAMPORT), other()),
+            (60_000, frames.content("m", "alice", 101), m),
+            (61_000, frames.sync("bob", 102, history=["m", "x"]), other()),
+            (62_000, frames.content("n", "alice", 103), n),
+            (63_000, frames.content("n", "alice", 103), other()),
+            (64_000, frames.sync("bob", 104), other()),
+            (370_000, frames.sync("bob", 105, holds=()), other()),
+            (371_000, frames.content("x", "sue", 90), x),
+        ]
+    )
+    assert {(one.kind.value, one.message_id): one.waku_hash for one in told_last} == {
+        (UNACKNOWLEDGED, "n"): n,
+        (UNDELIVERED, "n"): n,
+        (LOST, "x"): x,
+    }
+
+
+# How it is shown.
+
+
+def test_incident_in_json_has_every_field() -> None:
+    """Hash and hint in hex, what is not known as null, and why."""
+    incident = Incident(
+        IncidentKind.LOST,
+        "x",
+        "sue",
+        since_ms=1,
+        found_ms=2,
+        ended_ms=3,
+        lacking={"bob": 4},
+        named_by=["sue", "carol"],
+        waku_hash=bytes(range(32)),
+        hint=b"\x01\xff",
+    )
+    assert incident_object(ChannelIncident("c", incident, tap_hole=True)) == {
+        "channel": "c",
+        "kind": "lost",
+        "message_id": "x",
+        "sender": "sue",
+        "since": 1,
+        "found": 2,
+        "ended": 3,
+        "lacking": {"bob": 4},
+        "named_by": ["sue", "carol"],
+        "waku_hash": "0x" + bytes(range(32)).hex(),
+        "retrieval_hint": "01ff",
+        "tap_hole": True,
+        "why": "named in a causal history by sue and carol; for 300 s no tap saw it, "
+        "and nobody but its sender showed to have it",
+    }
+    bare = Incident(IncidentKind.UNDELIVERED, "m", "", 1, 2)
+    shown = incident_object(ChannelIncident("c", bare, tap_hole=False))
+    absent = {name for name, value in shown.items() if value is None}
+    assert absent == {"sender", "ended", "waku_hash", "retrieval_hint"}
+    assert (shown["lacking"], shown["named_by"]) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        (
+            IncidentKind.LOST,
+            "named in a causal history by a participant without a name; for 1.5 s no "
+            "tap saw it, and at most one participant, who may be its sender, showed to "
+            "have it",
+        ),
+        (
+            IncidentKind.UNDELIVERED,
+            "more than 2 s after it was first seen, participants still sent new "
+            "frames, with a greater Lamport timestamp, whose filters were without it",
+        ),
+        (
+            IncidentKind.UNACKNOWLEDGED,
+            "for 3 s no other participant named it and too few filters held it, "
+            "although others spoke after it",
+        ),
+    ],
+)
+def test_incident_is_explained_by_its_rule(kind: IncidentKind, sentence: str) -> None:
+    """With the times that were set."""
+    settings = ObserverSettings(
+        gap_deadline_ms=1_500, delivery_deadline_ms=2_000, ack_deadline_ms=3_000
+    )
+    assert explain(Incident(kind, "m", "", 1, 2), settings) == sentence
