@@ -245,7 +245,16 @@ class ChannelView:
         if is_newest and frame.filter is not None:
             rate = frame.filter.false_positive_rate()
             self._health.filter(by, frame.time_ms, rate)
-        self._deliveries.first_copy_by(frame, by, clock_ms, is_newest)
+        own = self._acknowledgements.get(frame.named.fingerprint)
+        self._deliveries.first_copy_by(
+            frame,
+            by,
+            clock_ms,
+            is_newest,
+            was_named_before=frame.kind is FrameKind.CONTENT
+            and own is not None
+            and own.was_named_before,
+        )
         if self._participants.spoke(by, frame.time_ms):
             self.totals.participants += 1
         self._capacity.first_copy_by(by, clock_ms)
@@ -294,7 +303,13 @@ class ChannelView:
         return False
 
     def _is_forgotten(self, frame: SeenFrame) -> bool:
-        """Whether the message is older than the horizon: its frames only count."""
+        """Whether the frame or its message is older than the horizon: it only counts.
+
+        Nobody can know any more what a record so late was to those before it.
+        """
+        horizon_ms = self._settings.horizon_ms
+        if frame.time_ms < self._state.clock_ms - horizon_ms:
+            return True
         message = self._acknowledgements.get(frame.named.fingerprint)
         return (
             frame.kind is FrameKind.CONTENT

@@ -63,7 +63,7 @@ class PackedReceiver(msgspec.Struct, array_like=True):
     first: int
     waiting: bytes
     missing: dict[int, int]
-    lost: set[int]
+    lost: list[int]
     watched: list[int]
 
     @classmethod
@@ -73,14 +73,16 @@ class PackedReceiver(msgspec.Struct, array_like=True):
             receiver.looked_to,
             *pack_set(receiver.waiting),
             receiver.missing,
-            receiver.lost,
+            sorted(receiver.lost),
             receiver.watched,
         )
 
     def unpacked(self) -> Receiver:
         """The receiver."""
         waiting = unpack_set(self.first, self.waiting)
-        return Receiver(self.looked_to, waiting, self.missing, self.lost, self.watched)
+        return Receiver(
+            self.looked_to, waiting, self.missing, set(self.lost), self.watched
+        )
 
 
 class DeliveriesState(msgspec.Struct, array_like=True):
@@ -129,7 +131,12 @@ class Deliveries:
         self._messages[message.order] = message
 
     def first_copy_by(
-        self, frame: SeenFrame, by: int, clock_ms: int, is_newest: bool
+        self,
+        frame: SeenFrame,
+        by: int,
+        clock_ms: int,
+        is_newest: bool,
+        was_named_before: bool,
     ) -> None:
         """A participant's first copy shows what it has and what it lacks.
 
@@ -141,6 +148,8 @@ class Deliveries:
             by: The participant.
             clock_ms: The channel's clock.
             is_newest: Whether its filter is the participant's newest.
+            was_named_before: Whether it was named before any tap saw it, and so was
+                composed long before: what it lacks may have come since.
         """
         self._forget_old(clock_ms)
         if by == UNKNOWN:
@@ -162,7 +171,9 @@ class Deliveries:
             ):
                 self._shown(receiver, by, message, frame.time_ms, clock_ms)
         if frame.filter is not None:
-            self._read_filter(receiver, by, frame, frame.filter, clock_ms, is_newest)
+            self._read_filter(
+                receiver, by, frame, frame.filter, clock_ms, is_newest, was_named_before
+            )
 
     def _read_filter(
         self,
@@ -172,6 +183,7 @@ class Deliveries:
         filter_: Filter,
         clock_ms: int,
         is_newest: bool,
+        was_named_before: bool,
     ) -> None:
         for order in sorted(receiver.waiting):
             message = self._messages.get(order)
@@ -185,7 +197,9 @@ class Deliveries:
                     receiver.watched[_WATCHED - 1 :] = [order]
                 self._shown(receiver, by, message, frame.time_ms, clock_ms)
             elif self._could_have(frame, by, message):
-                self._lacks(receiver, by, message, frame.time_ms, clock_ms)
+                receiver.missing.setdefault(order, frame.time_ms)
+                if not was_named_before:
+                    self._overdue(receiver, by, message, frame.time_ms, clock_ms)
 
     def lacking(self, message: Message) -> dict[str, int]:
         """Who was shown to lack a message and not to have it since, and since when."""
@@ -298,12 +312,11 @@ class Deliveries:
             totals.delivery_recovery.observe(max(0, time_ms - missing_ms))
             self._health.recovered(clock_ms)
 
-    def _lacks(
+    def _overdue(
         self, receiver: Receiver, by: int, message: Message, time_ms: int, clock_ms: int
     ) -> None:
-        """The participant could have had the message, and has it not."""
+        """The participant lacked the message: a loss if that is after its deadline."""
         order = message.order
-        receiver.missing.setdefault(order, time_ms)
         deadline_ms = message.t0_ms + self._settings.delivery_deadline_ms
         if time_ms > deadline_ms and order not in receiver.lost:
             receiver.lost.add(order)

@@ -10,7 +10,8 @@ Where the model leaves a choice, this follows it (all records have a hash, or no
   warm-up on;
 - opportunities are frames after the message in topic order;
 - without hashes only the latest broadcast of the same bytes is compared;
-- deliveries are followed within one dialect;
+- a filter says nothing about messages of the other dialect;
+- a message that was named before it was seen shows no delivery to be lost;
 - a filter of another size is one that rolled over;
 - a roll-over that leaves as many bits set shows by four ids: the first three, and the
   newest, that the participant's newest filters were the first to show.
@@ -431,7 +432,6 @@ class Reference:
             one
             for one in self.first_copies
             if one.sender == participant
-            and one.dialect is m.dialect
             and one.place > m.place
             and one.clock <= m.clock + 3_600_000
         ]
@@ -439,7 +439,8 @@ class Reference:
     def shown(self, m: Seen, participant: str) -> Seen | None:
         """The participant's first frame that shows that it has a message."""
         for one in self._frames_after(m, participant):
-            if one.shows(m.message_id):
+            named = m.message_id in one.history()
+            if named or (one.dialect is m.dialect and one.holds(m.message_id)):
                 return one
         return None
 
@@ -450,13 +451,24 @@ class Reference:
             for one in self._frames_after(m, participant)
             if (shown is None or one.place < shown.place) and self.is_missing(m, one)
         ]
-        late = [one for one in missing if one.at > m.at + 300_000]
+        late = [
+            one
+            for one in missing
+            if one.at > m.at + 300_000 and not self.was_named_before(one)
+        ]
         return Delivery(
             m,
             participant,
             missing[0] if missing else None,
             late[0] if late else None,
             shown,
+        )
+
+    def was_named_before(self, one: Seen) -> bool:
+        """Whether a message was named before any tap saw it."""
+        return one.is_content and any(
+            other.place < one.place and one.message_id in other.history()
+            for other in self.broadcasts
         )
 
     def is_missing(self, m: Seen, one: Seen) -> bool:
@@ -468,6 +480,7 @@ class Reference:
         ]
         return (
             not one.is_ephemeral
+            and one.dialect is m.dialect
             and one.lamport > m.lamport
             and one.at > m.at + 5_000
             and one.filter() is not None
@@ -487,19 +500,25 @@ class Reference:
         ]
 
     @functools.cache  # noqa: B019
-    def newest(self, sender: str) -> list[Seen]:
+    def newest(self, sender: str, dialect: Dialect | None = None) -> list[Seen]:
         """The frames whose filter was the sender's newest when they came."""
         found: list[Seen] = []
         for one in self.with_filter(sender):
-            if not found or one.lamport > found[-1].lamport:
+            is_meant = dialect in (None, one.dialect)
+            if is_meant and (not found or one.lamport > found[-1].lamport):
                 found.append(one)
         return found
 
     @functools.cache  # noqa: B019
     def roll_overs(self, participant: str) -> list[Seen]:
         """The frames at which a participant's filter is seen to have rolled over."""
-        found: list[Seen] = []
-        newest = self.newest(participant)
+        return [
+            one
+            for dialect in Dialect
+            for one in self._roll_overs(self.newest(participant, dialect))
+        ]
+
+    def _roll_overs(self, newest: list[Seen]) -> Iterator[Seen]:
         begin = 0
         for place, (before, one) in enumerate(itertools.pairwise(newest), 1):
             if (
@@ -507,9 +526,8 @@ class Reference:
                 or one.bits_set() < before.bits_set()
                 or not all(map(one.holds, self._watched(newest[begin:place])))
             ):
-                found.append(one)
+                yield one
                 begin = place
-        return found
 
     def _watched(self, frames: list[Seen]) -> list[str]:
         """The ids by which the filters of a participant's frames are compared."""

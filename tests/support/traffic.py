@@ -100,23 +100,46 @@ class Scene(NamedTuple):
     steps: list[Step]
 
 
-def _seen(actor: int, action: str, pause_ms: int, names: int = 0, tap: int = 3) -> Step:
+def _seen(
+    actor: int,
+    action: str,
+    pause_ms: int,
+    names: int = 0,
+    tap: int = 3,
+    unnamed: int = 0,
+) -> Step:
     """A frame that everybody hears, and the first tap sees."""
-    return Step(actor, action, pause_ms, 0, 15, tap, 9, names, 0)
+    return Step(actor, action, pause_ms, 0, 15, tap, 9, names, unnamed)
+
+
+def _dependency(unnamed: int = 0) -> tuple[Step, ...]:
+    """After the warm-up one message is named that no tap has shown."""
+    return (
+        _seen(0, "content", 0),
+        _seen(0, "content", 30_001),
+        _seen(0, "content", 1_000, tap=0),
+        _seen(1, "sync", 1_000, names=2, unnamed=unnamed),
+    )
 
 
 _OPENINGS: tuple[tuple[Step, ...], ...] = (
     (),
     (),
-    # A dependency that is asked for and comes when nobody waits for it any more:
-    # hardly ever by chance.
+    # What hardly ever comes by chance. It is asked for, and comes when nobody waits
+    # for it any more;
+    (*_dependency(), _seen(1, "recover", 5_000), _seen(0, "recover", 0)),
+    # it is asked for, and answered twice;
     (
-        _seen(0, "content", 0),
-        _seen(0, "content", 30_001),
-        _seen(0, "content", 1_000, tap=0),
-        _seen(1, "sync", 1_000, names=2),
+        *_dependency(),
         _seen(1, "recover", 5_000),
-        _seen(0, "recover", 0),
+        _seen(0, "answer", 1_000),
+        _seen(0, "answer", 5_000),
+    ),
+    # whoever sent it is unknown, one alone had it, and it comes after all.
+    (
+        *_dependency(unnamed=15),
+        _seen(1, "sync", 300_001),
+        _seen(0, "reveal", 1_000),
     ),
 )
 

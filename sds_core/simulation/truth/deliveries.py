@@ -102,7 +102,9 @@ def _delivery(
         frame = frames[place]
         if frame.clock_ms > message.clock_ms + HORIZON_MS:
             break
-        known = frame.composition.filter
+        # Filters of the two dialects are noise to each other.
+        is_alike = frame.composition.dialect is message.composition.dialect
+        known = frame.composition.filter if is_alike else None
         if frame in naming or (known is not None and known.holds(message_id)):
             if is_lost:
                 outcome = Outcome.RETRACTED
@@ -115,19 +117,27 @@ def _delivery(
             and message.at_ms >= rollovers_ms[place]
         ):
             lacking = lacking or frame
-            is_lost |= frame.at_ms > message.at_ms + LOST_AFTER_MS
+            is_late = frame.at_ms > message.at_ms + LOST_AFTER_MS
+            is_lost |= is_late and not _was_named_before(frame, view)
     outcome = Outcome.LOST if is_lost else Outcome.OPEN
     return Delivery(message, participant, lacking, None, outcome)
+
+
+def _was_named_before(frame: Seen, view: TapView) -> bool:
+    """Return whether a message was sent long before the taps saw it."""
+    if frame.composition.kind is not FrameKind.CONTENT:
+        return False
+    namings = view.namings.get(frame.composition.message_id, ())
+    return any(naming.index < frame.index for naming in namings)
 
 
 def _could_know(frame: Seen, message: Seen) -> bool:
     """Return whether a frame was composed late enough to show the message.
 
-    No ephemeral one is: without a lamport timestamp it is later than nothing.
+    Both are of one dialect. No ephemeral one is: without a lamport timestamp it is later than nothing.
     """
     return (
-        frame.composition.dialect is message.composition.dialect
-        and frame.composition.lamport > message.composition.lamport
+        frame.composition.lamport > message.composition.lamport
         and frame.at_ms > message.at_ms + GRACE_MS
     )
 

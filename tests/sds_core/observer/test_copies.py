@@ -388,3 +388,15 @@ def test_oldest_numbers_and_hashes_are_evicted_and_counted() -> None:
     assert channel.totals.frames["sync.spec"] == 3
     channel.take(channel.frames.sync("bob"), at=6, observer="tap", seq=1)
     assert channel.totals.frames["sync.spec"] == 4
+
+
+def test_record_of_before_the_horizon_counts_as_a_frame_only() -> None:
+    """Nobody can know what it was to those before it; at the horizon one still can."""
+    channel = Channel()
+    channel.content("new", "alice", at=4_000_000, lamport=2)
+    channel.content("at it", "alice", at=400_000, lamport=1, history=["x"])
+    assert (channel.totals.messages, channel.totals.frames_of("content")) == (2, 2)
+    channel.content("older", "bob", at=399_999, lamport=1, requests=["y"])
+    assert (channel.totals.messages, channel.totals.frames_of("content")) == (2, 3)
+    assert (channel.totals.participants, channel.totals.repair_requests) == (1, 0)
+    assert channel.totals.bytes_repair > 0
