@@ -545,8 +545,8 @@ def _goals(results: Results) -> Grid:
     return Grid(
         "Goals",
         "In `quiet without loss` a channel may be blamed for a last message that only "
-        "one participant still shows to have: [figures.md](figures.md#4-acknowledgement) "
-        "tells why.",
+        "one participant still shows to have: "
+        "[figures.md](figures.md#4-acknowledgement) tells why.",
         ("goal", "met", "figure"),
         [(goal, "yes" if met else "**no**", figure) for goal, met, figure in goals],
     )

@@ -134,7 +134,8 @@ def _was_named_before(frame: Seen, view: TapView) -> bool:
 def _could_know(frame: Seen, message: Seen) -> bool:
     """Return whether a frame was composed late enough to show the message.
 
-    Both are of one dialect. No ephemeral one is: without a lamport timestamp it is later than nothing.
+    Both are of one dialect. No ephemeral one is: without a lamport timestamp it is
+    later than nothing.
     """
     return (
         frame.composition.lamport > message.composition.lamport
