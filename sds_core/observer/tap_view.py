@@ -21,8 +21,8 @@ MAX_HOLE = 100_000
 """A jump of `seq` by more is a tap that began anew, not so many lost records."""
 
 MAX_SPANS = 50
-"""Spans of holes that are kept. Those that meet are one, so that a tap with more in
-one horizon is hardly ever whole."""
+"""Spans of holes that are kept, however old: a batch of hours brings incidents of all
+of them. Those that meet are one, so that a tap with more is hardly ever whole."""
 
 
 class TapDigest(msgspec.Struct, array_like=True):
@@ -158,7 +158,7 @@ class TapView:
         return not self.totals.last_seen_ms and not self._state.ahead
 
     def _advance(self, clock_ms: int) -> None:
-        """Move the clock: count each hole whose time has passed, forget what is old."""
+        """Move the clock: count holes whose time has passed, forget a silent tap."""
         settings, state = self._settings, self._state
         while state.holes and state.holes[0].since_ms + settings.tap_hole_ms < clock_ms:
             hole = state.holes.pop(0)
@@ -170,7 +170,6 @@ class TapView:
         if self.totals.last_seen_ms < edge_ms:
             self.totals = TapTotals()
             self._state = TapState(ahead=state.ahead)
-        _forget_before(self.totals.holes, edge_ms)
 
     def _seen(self, time_ms: int) -> None:
         totals, hole_ms = self.totals, self._settings.tap_hole_ms
@@ -190,7 +189,6 @@ class TapView:
             totals.hole_since_ms = since_ms
         totals.last_hole_ms = to_ms
         spans = totals.holes
-        _forget_before(spans, to_ms - self._settings.horizon_ms)
         while spans and spans[-1][1] >= from_ms:
             from_ms = min(from_ms, spans.pop()[0])
         spans.append((from_ms, to_ms))
@@ -226,9 +224,3 @@ def _rows(
     columns = (np.frombuffer(data, dtype=np.int64).tolist() for data in (times, seqs))
     for time_ms, seq in zip(*columns, strict=True):
         yield time_ms, is_heartbeat, seq
-
-
-def _forget_before(spans: list[tuple[int, int]], edge_ms: int) -> None:
-    """Take out the spans that ended before a time."""
-    while spans and spans[0][1] < edge_ms:
-        del spans[0]

@@ -225,9 +225,8 @@ class TapTotals(msgspec.Struct, array_like=True):
         last_hole_ms: When the newest hole was found: a silence of more than 15 s
             between two records, or numbers missing for so long; None if there
             was none.
-        holes: Spans [from, to] of event time in which it may have missed something,
-            within the horizon: apart, in order of time, the newest at most
-            `tap_view.MAX_SPANS`.
+        holes: Spans [from, to] of event time in which it may have missed something:
+            apart, in order of time, the newest `tap_view.MAX_SPANS`.
         hole_since_ms: From when on, up to `last_hole_ms`, there was always a hole in
             the window; None if there was none.
     """
