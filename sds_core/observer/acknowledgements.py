@@ -233,5 +233,6 @@ class Acknowledgements:
                 ended_ms=ended_ms,
                 lacking=self._deliveries.lacking(message),
                 waku_hash=message.waku_hash,
+                hint=message.hint,
             )
         )

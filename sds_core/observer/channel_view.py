@@ -324,6 +324,7 @@ class ChannelView:
         self._responds(frame)
         if gap is not None:
             message.was_named_before = True
+            message.hint = gap.hint
             if gap.state is GapState.LOST:
                 self._health.retracted(key)
             for by, time_ms in gap.mentions:
@@ -372,6 +373,7 @@ class ChannelView:
                 if message.lamport > highest.get(message.dialect, 0):
                     after_start = True
                 if self._acknowledgements.is_recent(message, clock_ms):
+                    message.hint = message.hint or named.hint
                     self._acknowledgements.mentioned(
                         message, by, frame.time_ms, clock_ms
                     )

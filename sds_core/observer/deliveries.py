@@ -345,6 +345,7 @@ class Deliveries:
                 ended_ms=None if lacking else clock_ms,
                 lacking=lacking,
                 waku_hash=message.waku_hash,
+                hint=message.hint,
             )
         )
 

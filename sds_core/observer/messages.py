@@ -33,6 +33,7 @@ class Message(msgspec.Struct):
         waku_hash: Waku message hash of the first copy; empty if unknown, and with the
             id.
         was_named_before: Whether it was named before any tap saw it.
+        hint: Retrieval hint from a causal history; empty without one, and with the id.
     """
 
     key: int
@@ -54,6 +55,7 @@ class Message(msgspec.Struct):
     message_id: str = ""
     waku_hash: bytes = b""
     was_named_before: bool = False
+    hint: bytes = b""
 
     @property
     def is_unacknowledged(self) -> bool:
@@ -61,9 +63,17 @@ class Message(msgspec.Struct):
         return self.overdue and self.opportunity and not self.in_time
 
 
-_DEFINITE, _PROBABLE, _OVERDUE, _IN_TIME, _OPPORTUNITY, _NAMED, _NIM, _HEX_ID = (
-    1 << bit for bit in range(8)
-)
+(
+    _DEFINITE,
+    _PROBABLE,
+    _OVERDUE,
+    _IN_TIME,
+    _OPPORTUNITY,
+    _NAMED,
+    _NIM,
+    _HEX_ID,
+    _HINT_IS_HASH,
+) = (1 << bit for bit in range(9))
 
 
 class PackedMessages(msgspec.Struct, array_like=True):
@@ -73,10 +83,11 @@ class PackedMessages(msgspec.Struct, array_like=True):
         keys, orders, t0s, delays, kept, senders, lamports, needed: Of each message,
             shape (n,); `orders` and `t0s` are steps (see `pack_steps`), `delays` from
             t0 to the clock at the first copy, `needed` the witnesses needed.
-        flags: Of each message: its booleans, its dialect, and whether its id is kept
-            as the bytes that it is in hex, shape (n,).
-        ids, hashes: Of each message, empty where nothing can need them any more,
+        flags: Of each message: its booleans, its dialect, whether its id is kept as the
+            bytes that it is in hex, and whether its hint is its hash (as js-waku's is),
             shape (n,).
+        ids, hashes, hints: Of each message, empty where nothing can need them any
+            more, shape (n,).
         witnesses: Participants whose filter held a message, and their joint rate, of
             the few that have them, by order.
     """
@@ -92,6 +103,7 @@ class PackedMessages(msgspec.Struct, array_like=True):
     flags: bytes = b""
     ids: list[bytes] = []
     hashes: list[bytes] = []
+    hints: list[bytes] = []
     witnesses: dict[int, tuple[list[int], float]] = {}
 
     @classmethod
@@ -104,8 +116,8 @@ class PackedMessages(msgspec.Struct, array_like=True):
             messages: By key.
             with_ids: Orders of those of which id and hash are kept.
         """
-        every = list(messages.values())
-        ids = [_packed_id(m) if m.order in with_ids else b"" for m in every]
+        every = [m if m.order in with_ids else _bare(m) for m in messages.values()]
+        ids = [_packed_id(m) for m in every]
         return cls(
             keys=pack_ints(list(messages), signed=True),
             orders=pack_steps([m.order for m in every]),
@@ -123,7 +135,8 @@ class PackedMessages(msgspec.Struct, array_like=True):
                 ]
             ),
             ids=ids,
-            hashes=[m.waku_hash if m.order in with_ids else b"" for m in every],
+            hashes=[m.waku_hash for m in every],
+            hints=[b"" if m.hint == m.waku_hash else m.hint for m in every],
             witnesses={
                 m.order: (m.witnesses, m.witness_rate) for m in every if m.witnesses
             },
@@ -146,11 +159,12 @@ class PackedMessages(msgspec.Struct, array_like=True):
             unpack_ints(self.flags),
             self.ids,
             self.hashes,
+            self.hints,
             strict=True,
         )
         for (
             key, order, t0_ms, delay_ms, kept_ms, sender, lamport, needed, flags, id_,
-            waku_hash,
+            waku_hash, hint,
         ) in columns:  # fmt: skip
             witnesses, rate = self.witnesses.get(order, ([], 1.0))
             yield Message(
@@ -173,7 +187,13 @@ class PackedMessages(msgspec.Struct, array_like=True):
                 message_id=id_.hex() if flags & _HEX_ID else id_.decode(),
                 waku_hash=waku_hash,
                 was_named_before=bool(flags & _NAMED),
+                hint=waku_hash if flags & _HINT_IS_HASH else hint,
             )
+
+
+def _bare(message: Message) -> Message:
+    """The message without what only a person or a filter asks for."""
+    return msgspec.structs.replace(message, message_id="", waku_hash=b"", hint=b"")
 
 
 def _packed_id(message: Message) -> bytes:
@@ -196,4 +216,5 @@ def _flags(message: Message, *, is_hex: bool) -> int:
         | message.was_named_before * _NAMED
         | (message.dialect is Dialect.NIM) * _NIM
         | is_hex * _HEX_ID
+        | (message.hint == message.waku_hash) * _HINT_IS_HASH
     )

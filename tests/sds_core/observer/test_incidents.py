@@ -511,3 +511,21 @@ def test_incident_is_explained_by_its_rule(kind: IncidentKind, sentence: str) ->
         gap_deadline_ms=1_500, delivery_deadline_ms=2_000, ack_deadline_ms=3_000
     )
     assert explain(Incident(kind, "m", "", 1, 2), settings) == sentence
+
+
+def test_message_that_was_seen_has_the_first_hint_that_was_given(
+    channel: Channel,
+) -> None:
+    """Whoever names it may give one."""
+    miss(channel)
+    for at, hint in enumerate((b"", b"first", b"second"), ACK_DEADLINE + 1):
+        frame = channel.frames.sync("bob", 2_000)
+        channel.take(frame._replace(causal_history=hinted([hint], "m")), at)
+    assert told(channel, UNACKNOWLEDGED, "m").hint == b""
+    for name in ("carol", "dave"):
+        channel.sync(name, at=ACK_DEADLINE + 100, lamport=3_000)
+    channel.content("n", "alice", at=ACK_DEADLINE + 1_000, lamport=4_000)
+    frame = channel.frames.sync("bob", 5_000)
+    channel.take(frame._replace(causal_history=hinted([b"n's"], "n")), 200_000)
+    channel.sync("carol", at=ACK_DEADLINE + 400_000, lamport=6_000, holds=())
+    assert told(channel, UNDELIVERED, "n").hint == b"n's"
