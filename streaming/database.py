@@ -20,6 +20,8 @@ class Database:
         self._path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         with self.transaction() as connection:
+            # A reader, were it a shell that somebody left open, holds up no batch.
+            connection.execute("PRAGMA journal_mode=WAL")
             connection.executescript(schema)
 
     @contextmanager

@@ -31,6 +31,10 @@ class View(Protocol):
 
     totals: Any
 
+    @property
+    def is_forgotten(self) -> bool:
+        """Whether nothing is known any more, so that nothing need be kept."""
+
     def apply(self, digests: Iterable[Any], clock_ms: int) -> Sequence[Any]:
         """Take digests, then move the clock; returns what leaves the job once."""
 
@@ -67,6 +71,8 @@ def make_fold(
     ) -> Iterator[pd.DataFrame]:
         kind, _ = split_key(key[0])
         if kind is KeyKind.CLOCK:
+            _, clock_ms = _rows(frames)
+            yield _output(key[0], b"", clock_ms)
             return
         view_type, digest_type = VIEWS[kind]
         view = _restored(view_type, state, settings)
@@ -79,7 +85,7 @@ def make_fold(
             clock_ms,
         )
         data = view.to_blob()
-        if isinstance(view, TapView) and view.is_forgotten:
+        if view.is_forgotten:
             # Its empty totals still leave, and take it off the board.
             state.remove()
         else:
@@ -89,15 +95,15 @@ def make_fold(
             events = [
                 one for one in events if not isinstance(one, DefiniteAcknowledgement)
             ]
-        yield pd.DataFrame(
-            {
-                "key": [key[0]],
-                "totals": [blob.totals_part(data)],
-                "events": [msgspec.msgpack.encode(events)],
-            }
-        )
+        yield _output(key[0], blob.totals_part(data), events)
 
     return fold
+
+
+def _output(key: str, totals: bytes, events: object) -> pd.DataFrame:
+    """A row of `OUTPUT_SCHEMA`; of the clock's key, `events` is T, Unix ms."""
+    packed = msgspec.msgpack.encode(events)
+    return pd.DataFrame({"key": [key], "totals": [totals], "events": [packed]})
 
 
 def _restored(
@@ -128,5 +134,6 @@ def _set_timeout(view: View, state: GroupState) -> None:
     if deadline_ms is None:
         return
     # Spark fires when the watermark T - 1 has passed the timeout: with a timeout of
-    # D - 1 just when T > D. It takes none that is before the watermark.
-    state.setTimeoutTimestamp(max(deadline_ms - 1, state.getCurrentWatermarkMs()))
+    # D - 1 just when T > D. It takes none that is before the watermark, nor before
+    # 1970, which record times may be.
+    state.setTimeoutTimestamp(max(deadline_ms - 1, state.getCurrentWatermarkMs(), 1))

@@ -14,7 +14,6 @@ from sds_core.observer.channel_view import ChannelEvent
 from sds_core.observer.dead_letter_view import DeadLetter
 from sds_core.observer.incidents import Incident
 from sds_core.observer.settings import DEFAULTS
-from sds_core.observer.snapshot import Snapshot
 from streaming.board import Board
 from streaming.details import DetailStore
 from streaming.incidents import IncidentStore
@@ -53,6 +52,8 @@ class Sink:
         self._dead_letters = dead_letters
         self._incidents = incidents
         self._details = details
+        # Admission time T of the newest batch; 0 before the first of this process.
+        self._clock_ms = 0
 
     def __call__(self, output: DataFrame, batch_id: int) -> None:
         """Spark's ``foreachBatch`` function."""
@@ -61,11 +62,17 @@ class Sink:
 
     def take(self, rows: Sequence[Row]) -> None:
         """Write what leaves once, then show the totals."""
+        clock_ms = self._clock_ms
+        totals: dict[str, bytes] = {}
         letters: list[DeadLetter] = []
         incidents: dict[str, list[Incident]] = {}
         acknowledgements: dict[str, list[DefiniteAcknowledgement]] = {}
         for row in rows:
             kind, name = split_key(row.key)
+            if kind is KeyKind.CLOCK:
+                clock_ms = msgspec.msgpack.decode(row.events, type=int)
+                continue
+            totals[row.key] = bytes(row.totals)
             if kind is KeyKind.DEAD_LETTERS:
                 letters += msgspec.msgpack.decode(row.events, type=list[DeadLetter])
             elif kind is KeyKind.CHANNEL:
@@ -83,9 +90,8 @@ class Sink:
         self._incidents.put(incidents)
         if self._details is not None:
             self._details.put(acknowledgements)
-        before_ms = _clock_ms(self._board.snapshot)
-        self.show({row.key: bytes(row.totals) for row in rows})
-        self._mark_incidents(before_ms - _HOLES_SHOWN_MS)
+        self.show(totals)
+        self._mark_incidents(clock_ms)
 
     def show(self, packed: dict[str, bytes]) -> None:
         """Put packed totals, by key, on the board."""
@@ -97,10 +103,13 @@ class Sink:
             ledger.admit(sorted(name for kind, name in names if kind is wanted))
         self._board.set_totals(packed, self._labels.labels, self._tap_labels.labels)
 
-    def _mark_incidents(self, since_ms: int) -> None:
-        """Mark those that may be of the taps' making, by what is on the board now."""
+    def _mark_incidents(self, clock_ms: int) -> None:
+        """Mark those that may be of the taps' making, by what is on the board now.
+
+        Args:
+            clock_ms: T: up to there the taps' totals know of every record.
+        """
         snapshot = self._board.snapshot
-        clock_ms = _clock_ms(snapshot)
 
         def coincides(channel: str, incident: Incident) -> bool:
             totals = snapshot.channels.get(channel)
@@ -112,9 +121,5 @@ class Sink:
                 clock_ms,
             )
 
-        self._incidents.mark(coincides, since_ms)
-
-
-def _clock_ms(snapshot: Snapshot) -> int:
-    """How far the channels have got, event time; the board's own clock comes later."""
-    return max((totals.clock_ms for totals in snapshot.channels.values()), default=0)
+        self._incidents.mark(coincides, self._clock_ms - _HOLES_SHOWN_MS)
+        self._clock_ms = clock_ms

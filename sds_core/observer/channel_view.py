@@ -58,6 +58,8 @@ class ChannelView:
         totals: The figures, absolute.
     """
 
+    is_forgotten = False
+
     def __init__(
         self,
         settings: ObserverSettings = DEFAULTS,
@@ -220,7 +222,7 @@ class ChannelView:
     def _broadcast(self, frame: SeenFrame, clock_ms: int) -> None:
         """A frame that is no copy."""
         self._count(frame)
-        if self._is_forgotten(frame):
+        if self._only_counts(frame):
             return
         by = self._participants.index(frame.sender)
         is_first_copy = self._arrives(frame)
@@ -302,8 +304,8 @@ class ChannelView:
         self._responds(frame)
         return False
 
-    def _is_forgotten(self, frame: SeenFrame) -> bool:
-        """Whether the frame or its message is older than the horizon: it only counts.
+    def _only_counts(self, frame: SeenFrame) -> bool:
+        """Whether the frame or its message is older than the horizon: a frame, no more.
 
         Nobody can know any more what a record so late was to those before it.
         """

@@ -37,6 +37,7 @@ class DeadLetterView:
     """
 
     next_deadline_ms = None
+    is_forgotten = False
 
     def __init__(
         self,

@@ -215,9 +215,14 @@ class Deliveries:
         A message that everybody has shown who was active is not among them.
         """
         of_use: set[int] = set()
+        new_from = self._totals.messages
         for by, receiver in self._receivers.items():
             of_use.update(receiver.waiting, receiver.watched)
-            of_use.update(message.order for message in self._new_to(by, receiver))
+            # The first that it may be new to; whatever follows is kept with it.
+            first = next(self._new_to(by, receiver), None)
+            if first is not None:
+                new_from = min(new_from, first.order)
+        of_use.update(range(new_from, self._totals.messages))
         return of_use
 
     def forget(self, message: Message) -> None:
@@ -236,7 +241,8 @@ class Deliveries:
             if not self._participants.has_spoken_since(by, clock_ms):
                 del self._receivers[by]
             else:
-                for order in receiver.waiting - self._messages.keys():
+                gone = [one for one in receiver.waiting if one not in self._messages]
+                for order in gone:
                     _end(receiver, order)
 
     def state(self) -> DeliveriesState:

@@ -31,8 +31,9 @@ from sds_core.wire import (
     probes,
 )
 
-_probes = lru_cache(maxsize=16_384)(probes)
-"""The same few unacknowledged ids are searched in every frame's filter."""
+_probes = lru_cache(maxsize=32_768)(probes)
+"""The same ids are searched in every frame's filter. More than a channel remembers
+(`ObserverSettings.remembered`), or a search of all would find none."""
 
 NO_SEQ = -1
 NO_HASH = 0

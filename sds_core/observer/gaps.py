@@ -34,6 +34,10 @@ class GapState(enum.IntEnum):
 WAITING = frozenset({GapState.SETTLING, GapState.OPEN})
 
 
+_LACKING = 100
+"""Participants who are remembered to lack one id: strangers may make up any number."""
+
+
 class Gap(msgspec.Struct, array_like=True):
     """One id that is named but not seen.
 
@@ -50,7 +54,7 @@ class Gap(msgspec.Struct, array_like=True):
         naming: Dialect and lamport timestamp of the frame from which its time runs:
             frames after it could have had the id.
         lacking: Participants shown to lack it and not to have it since, and when that
-            was first shown (event time).
+            was first shown (event time); at most `_LACKING`.
         hint: A retrieval hint for it; empty if none was given.
     """
 
@@ -141,7 +145,11 @@ class Gaps:
                 continue
             if filter_.contains(gap.message_id):
                 self._shown(key, gap, by)
-            elif is_first_copy and self._could_have(frame, gap):
+            elif (
+                is_first_copy
+                and len(gap.lacking) < _LACKING
+                and self._could_have(frame, gap)
+            ):
                 gap.lacking.setdefault(by, frame.time_ms)
 
     def settled(self, key: int, deadline_ms: int) -> None:
@@ -170,6 +178,7 @@ class Gaps:
         if self._is_shown(gap):
             gap.state = GapState.TAP_GAP
             gap.message_id = ""
+            gap.lacking = {}
             self._totals.gaps_tap_gap += 1
             return False
         gap.state = GapState.LOST

@@ -118,7 +118,3 @@ class Participants:
         )
         participant.last_ms = max(participant.last_ms, time_ms)
         return is_first
-
-    def state(self) -> list[Participant]:
-        """Form for the blob."""
-        return self._all

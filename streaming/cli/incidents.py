@@ -157,7 +157,7 @@ def _ask(url: str, parameters: dict[str, Any]) -> list[_Incident]:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         message = f"{url} gives no incidents ({error}): is it sds-monitor's?"
         raise _Unreachable(message) from error
-    except httpx.TransportError as error:
+    except httpx.RequestError as error:
         message = f"no monitor answers at {url} ({error}): is it running?"
         raise _Unreachable(message) from error
     if told.more:

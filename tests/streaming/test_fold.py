@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
@@ -17,6 +18,7 @@ from connectors.kafka.settings import KafkaSettings
 from sds_core.observer import blob
 from sds_core.observer.channel_view import ChannelEvent
 from sds_core.observer.dead_letter_view import DeadLetter, DeadLetterDigest
+from sds_core.observer.digest import NO_SEQ
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.tap_view import TapDigest
 from sds_core.observer.totals import DeadLetterTotals, TapTotals
@@ -150,11 +152,23 @@ def test_incidents_always_leave_and_acknowledgements_for_detail_alone(
 
 
 def test_the_clock_row_keeps_no_state() -> None:
-    """It is there to move the watermark."""
+    """It is there to move the watermark, and tells the sink the admission time."""
     state = a_state()
     key = make_key(KeyKind.CLOCK)
-    assert list(make_fold()((key,), rows(b"", clock_ms=1), state)) == []
+    (output,) = make_fold()((key,), rows(b"", clock_ms=1), state)
+    assert msgspec.msgpack.decode(output["events"][0]) == 1
     assert not state.exists
+
+
+@pytest.mark.parametrize("time_ms", [-1, 0])
+def test_record_of_before_1970_stops_nothing(time_ms: int) -> None:
+    """Spark takes no deadline that is not positive."""
+    state = a_state()
+    columns = [array("q", [one]).tobytes() for one in (time_ms, NO_SEQ)]
+    digest = msgspec.msgpack.encode(TapDigest(b"", b"", *columns))
+    key = make_key(KeyKind.TAP, "tap")
+    list(make_fold()((key,), rows(digest, clock_ms=time_ms), state))
+    assert state.exists
 
 
 @pytest.mark.kafka

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import sqlite3
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any
 
@@ -162,10 +163,14 @@ class Feed:
         self,
         clock_ms: int,
         events: Iterable[DefiniteAcknowledgement | Incident] = (),
+        ahead_ms: int = 0,
         **taps: TapTotals,
     ) -> None:
-        """One batch that ends at a time, with some events and some taps' figures."""
-        town = ChannelTotals(clock_ms=clock_ms, observers=["east", "west"])
+        """One batch that ends at a time, with some events and some taps' figures.
+
+        The channel may be ahead of that time: its partition was read further.
+        """
+        town = ChannelTotals(clock_ms=clock_ms + ahead_ms, observers=["east", "west"])
         rows = [(make_key(KeyKind.CHANNEL, "town"), town, list(events))]
         rows += [(make_key(KeyKind.TAP, name), tap, []) for name, tap in taps.items()]
         self._sink.take(
@@ -176,6 +181,13 @@ class Feed:
                     events=msgspec.msgpack.encode(events),
                 )
                 for key, totals, events in rows
+            ]
+            + [
+                Row(
+                    key=make_key(KeyKind.CLOCK),
+                    totals=b"",
+                    events=msgspec.msgpack.encode(clock_ms),
+                )
             ]
         )
 
@@ -227,6 +239,29 @@ def test_incident_is_marked_if_every_tap_had_a_hole_meanwhile(
     else:
         feed.batch(900_000, [found], east=east, west=west)
     assert [one.tap_hole for one in store.find(EVERYTHING)] == [marked]
+
+
+def test_channel_that_is_ahead_of_the_taps_makes_no_silence(
+    feed: Feed, store: IncidentStore
+) -> None:
+    """What the taps wrote after the admission time has not been taken yet."""
+    taps = {name: tap(800_000) for name in ("east", "west")}
+    feed.batch(800_000, [lost("m", 810_000)], ahead_ms=20_000, **taps)
+    assert not store.find(EVERYTHING)[0].tap_hole
+
+
+def test_reader_holds_up_no_batch(
+    feed: Feed, store: IncidentStore, tmp_path: Path
+) -> None:
+    """Were it a shell that somebody left open."""
+    feed.batch(400_000, [lost("m")])
+    path = tmp_path / "monitor" / "incidents.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT * FROM incidents")
+        rows.fetchone()
+        feed.batch(500_000, [lost("n")])
+        rows.close()
+    assert len(store.find(EVERYTHING)) == 2
 
 
 def test_hole_that_shows_long_after_says_nothing(

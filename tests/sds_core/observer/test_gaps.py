@@ -506,3 +506,15 @@ def test_deadline_of_a_forgotten_gap_is_not_that_of_the_next() -> None:
     assert channel.totals.gaps_open == 1
     channel.clock(500_001)
     assert outcomes(channel) == {"tap_gap": 2, "lost": 2}
+
+
+def test_those_who_lack_an_id_are_bounded() -> None:
+    """One stranger may speak under any number of names."""
+    channel = Channel.after_warm_up()
+    channel.content("anchor", "anna", at=60_000, lamport=1_000)
+    channel.sync("anna", at=61_000, lamport=1_001, history=["anchor", ("x", "anna")])
+    for number in range(150):
+        at = 70_000 + number
+        channel.sync(f"name-{number}", at=at, lamport=2_000 + number, holds=())
+    channel.clock(361_001)
+    assert len(channel.incidents["lost", "x"].lacking) == 100
