@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from sds_core.observer.digest import SeenFrame
-from sds_core.observer.filters import Filters
+from sds_core.observer.filters import Filters, FilterTrace
 from sds_core.observer.participants import UNKNOWN, Participants
 from sds_core.observer.settings import ObserverSettings
-from sds_core.observer.totals import ChannelTotals
+from sds_core.observer.totals import BloomGauge, ChannelTotals
+from sds_core.wire import estimated_ids
+
+_LEAST_GROWTH_MS = 60_000
+"""A shorter time says nothing about growth: ids come in bursts."""
+
+_FAR_MS = 365 * 86_400_000
+"""What would fill in more than a year does not grow."""
 
 
 class EpochState(msgspec.Struct, array_like=True):
@@ -67,18 +76,50 @@ class Capacity:
         totals, since_ms = self._totals, clock_ms - self._settings.lately_ms
         totals.participants_lately = self._participants.lately(since_ms)
         totals.epoch_messages_max = self._epoch.last_max
-        totals.bloom_worst = self._filters.worst(clock_ms)
+        totals.bloom_worst = self._worst_filter(clock_ms)
 
     def next_change_ms(self, clock_ms: int) -> int | None:
         """When a gauge may next change although nothing arrives, as a deadline."""
         lately_ms = self._settings.lately_ms
-        changes = [self._filters.next_change_ms(clock_ms)]
+        ends = [t.time_ms + lately_ms for t in self._filters.traces.values()]
+        changes = [end for end in ends if end >= clock_ms]
         silence_ms = self._participants.next_silence_ms(clock_ms - lately_ms)
         if silence_ms is not None:
             changes.append(silence_ms + lately_ms)
         if self._epoch.sent or self._epoch.last_max:
             changes.append((self._epoch.number + 1) * self._settings.epoch_ms - 1)
-        return min((ms for ms in changes if ms is not None), default=None)
+        return min(changes, default=None)
+
+    def _worst_filter(self, clock_ms: int) -> BloomGauge | None:
+        """The fullest of the filters of now; None if there is none."""
+        gauges = [
+            BloomGauge(t.bits_set, t.m_bits, t.k, self._one_percent_ms(t))
+            for t in self._filters.traces.values()
+            if t.time_ms >= clock_ms - self._settings.lately_ms
+        ]
+        return max(
+            gauges,
+            key=lambda gauge: (gauge.false_positive_ratio, gauge.m_bits),
+            default=None,
+        )
+
+    def _one_percent_ms(self, trace: FilterTrace) -> int | None:
+        """When the filter's rate passes 1 %, by its growth so far.
+
+        At the fill X/m = 0.01^(1/k) it holds -(m/k) ln(1 - X/m) ids.
+        """
+        if trace.grown_from is None:
+            return None
+        from_ms, from_ids = trace.grown_from
+        ids = estimated_ids(trace.bits_set, trace.m_bits, trace.k)
+        lasted_ms, grown = trace.time_ms - from_ms, ids - from_ids
+        if lasted_ms < _LEAST_GROWTH_MS or grown <= 0:
+            return None
+        bits = self._settings.saturated_rate ** (1 / trace.k) * trace.m_bits
+        limit = estimated_ids(int(bits), trace.m_bits, trace.k)
+        # Where every bit is set, ids are infinite and it passed long ago.
+        left_ms = (limit - ids) / grown * lasted_ms if math.isfinite(ids) else 0
+        return trace.time_ms + round(left_ms) if left_ms < _FAR_MS else None
 
     def _begin_epoch(self, clock_ms: int) -> None:
         epoch, number = self._epoch, clock_ms // self._settings.epoch_ms

@@ -5,21 +5,13 @@ Observer model, sections 5 and 9. The filters themselves are not kept, only thei
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import msgspec
 
 from sds_core.observer.digest import Filter, SeenFrame
 from sds_core.observer.settings import ObserverSettings
-from sds_core.observer.totals import BloomGauge
 from sds_core.wire import Dialect, FrameKind, estimated_ids
-
-_LEAST_GROWTH_MS = 60_000
-"""A shorter time says nothing about growth: ids come in bursts."""
-
-_FAR_MS = 365 * 86_400_000
-"""What would fill in more than a year does not grow."""
 
 
 class FilterTrace(msgspec.Struct, array_like=True):
@@ -111,25 +103,6 @@ class Filters:
         self._grow(trace)
         return True
 
-    def worst(self, clock_ms: int) -> BloomGauge | None:
-        """The fullest of the filters of now; None if there is none."""
-        gauges = [
-            BloomGauge(t.bits_set, t.m_bits, t.k, self._one_percent_ms(t))
-            for t in self._traces.values()
-            if t.time_ms >= clock_ms - self._settings.lately_ms
-        ]
-        return max(
-            gauges,
-            key=lambda gauge: (gauge.false_positive_ratio, gauge.m_bits),
-            default=None,
-        )
-
-    def next_change_ms(self, clock_ms: int) -> int | None:
-        """When the next filter is no longer one of now."""
-        lately_ms = self._settings.lately_ms
-        ends = [t.time_ms + lately_ms for t in self._traces.values()]
-        return min((end for end in ends if end >= clock_ms), default=None)
-
     def forget_before(self, clock_ms: int) -> None:
         """Forget filters of participants that have been silent since."""
         for by in [by for by, t in self._traces.items() if t.time_ms < clock_ms]:
@@ -141,24 +114,6 @@ class Filters:
             trace.grown_from = trace.grown_next = now
         elif trace.time_ms - trace.grown_next[0] >= self._settings.horizon_ms:
             trace.grown_from, trace.grown_next = trace.grown_next, now
-
-    def _one_percent_ms(self, trace: FilterTrace) -> int | None:
-        """When the filter's rate passes 1 %, by its growth so far.
-
-        At the fill X/m = 0.01^(1/k) it holds -(m/k) ln(1 - X/m) ids.
-        """
-        if trace.grown_from is None:
-            return None
-        from_ms, from_ids = trace.grown_from
-        ids = estimated_ids(trace.bits_set, trace.m_bits, trace.k)
-        lasted_ms, grown = trace.time_ms - from_ms, ids - from_ids
-        if lasted_ms < _LEAST_GROWTH_MS or grown <= 0:
-            return None
-        bits = self._settings.saturated_rate ** (1 / trace.k) * trace.m_bits
-        limit = estimated_ids(int(bits), trace.m_bits, trace.k)
-        # Where every bit is set, ids are infinite and it passed long ago.
-        left_ms = (limit - ids) / grown * lasted_ms if math.isfinite(ids) else 0
-        return trace.time_ms + round(left_ms) if left_ms < _FAR_MS else None
 
 
 def _has_rolled(trace: FilterTrace, filter_: Filter) -> bool:

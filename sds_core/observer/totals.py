@@ -244,56 +244,10 @@ class DeadLetterTotals(msgspec.Struct, array_like=True):
     by_reason: dict[str, int] = {}
 
 
-_COUNTERS = (
-    "replicas",
-    "rebroadcasts_repair",
-    "rebroadcasts_retry",
-    "messages",
-    "message_id_collisions",
-    "acknowledged_definite",
-    "acknowledged_probable",
-    "acknowledged_in_time",
-    "unacknowledged",
-    "unwitnessed",
-    "in_flight",
-    "gaps_opened",
-    "gaps_late",
-    "gaps_repaired",
-    "gaps_recovered_late",
-    "gaps_lost",
-    "gaps_tap_gap",
-    "gaps_retracted",
-    "gaps_open",
-    "repair_requests",
-    "repair_requests_for_received",
-    "repair_answered",
-    "repair_expired",
-    "repair_redundant",
-    "participants",
-    "remembered_evicted",
-    "deliveries_first_pass",
-    "deliveries_recovered",
-    "deliveries_lost",
-    "deliveries_retracted",
-    "bytes_content",
-    "bytes_history",
-    "bytes_bloom",
-    "bytes_repair",
-    "bytes_other",
-    "repair_bytes_response",
-    "participants_lately",
-    "requests_timed",
-    "requests_early",
-    "responses_timed",
-    "responses_unexplained",
-)
-_HISTOGRAMS = (
-    "definite_latency",
-    "probable_latency",
-    "gap_duration",
-    "repair_response",
-    "delivery_recovery",
-)
+_MAXIMA = ("clock_ms", "epoch_messages_max")
+_FIELDS = msgspec.structs.fields(ChannelTotals)
+_COUNTERS = tuple(f.name for f in _FIELDS if f.type is int and f.name not in _MAXIMA)
+_HISTOGRAMS = tuple(f.name for f in _FIELDS if f.type is Histogram)
 
 
 def sum_totals(channels: Iterable[ChannelTotals]) -> ChannelTotals:
@@ -303,25 +257,24 @@ def sum_totals(channels: Iterable[ChannelTotals]) -> ChannelTotals:
     channels.
     """
     total = ChannelTotals()
-    firsts, lasts, oldest, epochs = [], [], [], []
+    firsts, lasts, oldest = [], [], []
     blooms: list[BloomGauge] = []
     for channel in channels:
         for name in _COUNTERS:
             setattr(total, name, getattr(total, name) + getattr(channel, name))
+        for name in _MAXIMA:
+            setattr(total, name, max(getattr(total, name), getattr(channel, name)))
         for name in _HISTOGRAMS:
             getattr(total, name).add(getattr(channel, name))
         for key, count in channel.frames.items():
             total.frames[key] = total.frames.get(key, 0) + count
-        total.clock_ms = max(total.clock_ms, channel.clock_ms)
         firsts.append(channel.first_event_ms)
         lasts.append(channel.last_event_ms)
         oldest.append(channel.oldest_in_flight_ms)
-        epochs.append(channel.epoch_messages_max)
         if channel.bloom_worst is not None:
             blooms.append(channel.bloom_worst)
     total.first_event_ms = min((t for t in firsts if t is not None), default=None)
     total.last_event_ms = max((t for t in lasts if t is not None), default=None)
-    total.epoch_messages_max = max(epochs, default=0)
     total.bloom_worst = max(
         blooms, key=lambda one: one.false_positive_ratio, default=None
     )

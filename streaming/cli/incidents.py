@@ -16,6 +16,7 @@ from rich.text import Text
 
 from sds_core.observer.incidents import IncidentKind
 from streaming.cli import FINDING, UNREACHABLE
+from streaming.cli.output import shown_time
 from streaming.cli.settings import Time, config_option, setting
 
 _API = "http://127.0.0.1:9108"
@@ -202,7 +203,7 @@ def _line(one: _Incident) -> str:
 def _title(one: _Incident) -> str:
     if one.ended is None:
         return one.kind.value
-    return f"{one.kind.value}, ended {_utc(one.ended)}"
+    return f"{one.kind.value}, ended {shown_time(one.ended)}"
 
 
 def _facts(one: _Incident) -> dict[str, str]:
@@ -213,8 +214,8 @@ def _facts(one: _Incident) -> dict[str, str]:
         "sender": _plain(one.sender or ""),
         "lacked by": _lacking(one),
         "named by": ", ".join(map(_plain, one.named_by)),
-        "since": _utc(one.since),
-        "found": _utc(one.found),
+        "since": shown_time(one.since),
+        "found": shown_time(one.found),
         "Waku hash": _plain(one.waku_hash or ""),
         "retrieval hint": _plain(one.retrieval_hint or ""),
         "why": _plain(one.why),
@@ -228,7 +229,7 @@ def _facts(one: _Incident) -> dict[str, str]:
 def _lacking(one: _Incident) -> str:
     if one.lacking:
         return ", ".join(
-            f"{_plain(who)} since {_utc(since_ms)}"
+            f"{_plain(who)} since {shown_time(since_ms)}"
             for who, since_ms in one.lacking.items()
         )
     return "nobody that a filter shows" if one.is_standing else ""
@@ -241,9 +242,3 @@ def _plain(text: str) -> str:
     could otherwise make the line read as something else.
     """
     return repr(text)[1:-1]
-
-
-def _utc(unix_ms: int) -> str:
-    """A time to the millisecond, ISO 8601."""
-    time = datetime.fromtimestamp(unix_ms // 1000, UTC)
-    return f"{time:%Y-%m-%dT%H:%M:%S}.{unix_ms % 1000:03}Z"

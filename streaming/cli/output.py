@@ -1,9 +1,10 @@
-"""What the commands leave behind: JSON files, and the time of day for them."""
+"""What the commands leave behind, JSON files, and how they tell the time."""
 
 from __future__ import annotations
 
 import json
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,12 @@ def write_json(document: Any, path: Path, what: str) -> None:
         message = f"the {what} cannot be written to {path}: {error.strerror}"
         raise click.ClickException(message) from error
     click.echo(f"{what} in {path}")
+
+
+def shown_time(unix_ms: int) -> str:
+    """A time, Unix ms, to the millisecond in UTC, as ISO 8601 has it."""
+    whole = datetime.fromtimestamp(unix_ms // 1000, UTC)
+    return f"{whole:%Y-%m-%dT%H:%M:%S}.{unix_ms % 1000:03}Z"
 
 
 def wall_ms() -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -14,6 +13,7 @@ from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.snapshot import Snapshot
 from streaming.admission import BatchLimits, Window
+from streaming.cli.output import shown_time
 from streaming.cli.run import (
     as_click_error,
     follow,
@@ -72,7 +72,9 @@ def command(
     offsets and the dead letters stay as they are.
     """
     if first_ms > last_ms:
-        message = f"--from {_shown(first_ms)} is later than --to {_shown(last_ms)}"
+        message = (
+            f"--from {shown_time(first_ms)} is later than --to {shown_time(last_ms)}"
+        )
         raise click.UsageError(message)
     source = SourceSettings(
         KafkaSettings(bootstrap, topic, kafka_timeout),
@@ -96,8 +98,8 @@ def command(
                 raise click.ClickException(message)
             if is_empty(job.board.snapshot):
                 message = (
-                    f"topic {topic} holds nothing from {_shown(first_ms)} "
-                    f"to {_shown(last_ms)}: no report"
+                    f"topic {topic} holds nothing from {shown_time(first_ms)} "
+                    f"to {shown_time(last_ms)}: no report"
                 )
                 raise click.UsageError(message)
             write_report(job, report)
@@ -146,18 +148,13 @@ def _warn_of_gone(kafka: KafkaSettings, first_ms: int) -> None:
         if 0 < at.offset <= held[partition]:
             click.echo(
                 f"partition {partition} holds nothing before "
-                f"{_shown(at.timestamp_ms)} any more: the window may be cut short",
+                f"{shown_time(at.timestamp_ms)} any more: the window may be cut short",
                 err=True,
             )
 
 
-def _shown(time_ms: int) -> str:
-    time = datetime.fromtimestamp(time_ms / 1000, UTC)
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def _progress_line(snapshot: Snapshot) -> str:
-    time = _shown(snapshot.clock_ms) if snapshot.clock_ms else "nothing yet"
+    time = shown_time(snapshot.clock_ms) if snapshot.clock_ms else "nothing yet"
     return (
         f"{snapshot.job.records:,} records read, up to {time}, "
         f"{len(snapshot.channels):,} channels"
