@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -70,12 +70,28 @@ class SourceSettings:
 
     def to_options(self) -> dict[str, str]:
         """Options of Spark's ``readStream``."""
-        return {"settings": msgspec.json.encode(self).decode()}
+        security = self.kafka.security
+        open_kafka = replace(
+            self.kafka, security=replace(security, password=None, key_password=None)
+        )
+        options = {
+            "settings": msgspec.json.encode(replace(self, kafka=open_kafka)).decode(),
+            # Spark shows plans and their options, but none that is named so.
+            "password": security.password,
+            "key_password": security.key_password,
+        }
+        return {name: value for name, value in options.items() if value is not None}
 
     @classmethod
     def from_options(cls, options: Mapping[str, str]) -> SourceSettings:
         """Read what `to_options` made."""
-        return msgspec.json.decode(options["settings"], type=cls)
+        settings = msgspec.json.decode(options["settings"], type=cls)
+        security = replace(
+            settings.kafka.security,
+            password=options.get("password"),
+            key_password=options.get("key_password"),
+        )
+        return replace(settings, kafka=replace(settings.kafka, security=security))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from contextlib import closing
 from functools import cache
 from typing import Any, NamedTuple
 
+from connectors.kafka.clients import confluent_options, kafka_python_options
 from connectors.kafka.offsets import wait_until_listening
 from connectors.kafka.record import RawRecord
 from connectors.kafka.settings import (
@@ -147,7 +148,7 @@ def _confluent_consumer(settings: KafkaSettings):  # type: ignore[no-untyped-def
 
     return Consumer(
         {
-            "bootstrap.servers": settings.bootstrap,
+            **confluent_options(settings),
             # Never joined: offsets live in the checkpoint.
             "group.id": "sds-monitor-reader",
             "enable.auto.commit": False,
@@ -177,7 +178,7 @@ def _fetch_kafka_python(
     wait_until_listening(settings)
     try:
         consumer = KafkaConsumer(
-            bootstrap_servers=settings.bootstrap.split(","),
+            **kafka_python_options(settings),
             bootstrap_timeout_ms=int(settings.timeout_s * 1000),
             group_id=None,
             enable_auto_commit=False,

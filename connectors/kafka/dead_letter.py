@@ -9,6 +9,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 from kafka.producer.future import FutureRecordMetadata
 
+from connectors.kafka.clients import kafka_python_options
 from connectors.kafka.consumer import Client, OffsetRange, fetch
 from connectors.kafka.record import RawRecord
 from connectors.kafka.settings import (
@@ -81,7 +82,7 @@ class DeadLetterWriter:
         if self._producer is None:
             ensure_topic(self._settings, self._topic, configuration=_TOPIC)
             self._producer = KafkaProducer(
-                bootstrap_servers=self._settings.bootstrap.split(","),
+                **kafka_python_options(self._settings),
                 acks="all",
                 max_request_size=MAX_MESSAGE_BYTES,
             )

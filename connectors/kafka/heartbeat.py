@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
+from connectors.kafka.clients import kafka_python_options
 from connectors.kafka.settings import KafkaSettings
 
 OBSERVER = "sds-monitor"
@@ -51,7 +52,7 @@ def _beat(settings: KafkaSettings, interval_s: float, stop: threading.Event) -> 
 
 
 def _producer(settings: KafkaSettings) -> KafkaProducer:
-    return KafkaProducer(bootstrap_servers=settings.bootstrap.split(","))
+    return KafkaProducer(**kafka_python_options(settings))
 
 
 def _write(producer: KafkaProducer, topic: str) -> None:

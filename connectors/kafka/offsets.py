@@ -25,6 +25,7 @@ from tenacity import (
     wait_random_exponential,
 )
 
+from connectors.kafka.clients import kafka_python_options
 from connectors.kafka.settings import KafkaSettings, KafkaUnreachable, TopicMissing
 
 _Result = TypeVar("_Result")
@@ -153,7 +154,7 @@ class TopicOffsets:
             wait_until_listening(self._settings)
             timeout_ms = int(self._settings.timeout_s * 1000)
             self._admin = KafkaAdminClient(
-                bootstrap_servers=self._settings.bootstrap.split(","),
+                **kafka_python_options(self._settings),
                 bootstrap_timeout_ms=timeout_ms,
                 request_timeout_ms=min(_REQUEST_TIMEOUT_MS, timeout_ms),
             )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
+from connectors.kafka.clients import kafka_python_options
 from connectors.kafka.settings import KafkaSettings, KafkaUnreachable
 
 
@@ -73,7 +74,7 @@ def write(
     failures: list[Exception] = []
     written = 0
     try:
-        producer = KafkaProducer(bootstrap_servers=settings.bootstrap.split(","))
+        producer = KafkaProducer(**kafka_python_options(settings))
         with closing(producer):
             pace: _Pace | None = None
             for record in records:

@@ -2,12 +2,64 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import enum
+from dataclasses import dataclass, field
 
 FRAMES_TOPIC = "sds.frames"
 DEAD_LETTER_TOPIC = "sds.dead-letter"
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
 """Of the topics that these tools make (contract, 1)."""
+
+
+class Protocol(enum.StrEnum):
+    """How brokers are spoken to, in Kafka's own words."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SASL_SSL = "SASL_SSL"
+
+
+class Mechanism(enum.StrEnum):
+    """How a user proves who they are, in SASL's words."""
+
+    PLAIN = "PLAIN"
+    SCRAM_SHA_256 = "SCRAM-SHA-256"
+    SCRAM_SHA_512 = "SCRAM-SHA-512"
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSecurity:
+    """Encryption and identity towards the brokers. Files are PEM.
+
+    Attributes:
+        protocol: How brokers are spoken to.
+        ca_file: Certificates of the authorities that are trusted; None for the
+            system's.
+        certificate_file, key_file: The client's own, where brokers ask for one.
+        key_password: Of the key file, where it is encrypted.
+        mechanism: Of SASL.
+        username, password: For SASL.
+    """
+
+    protocol: Protocol = Protocol.PLAINTEXT
+    ca_file: str | None = None
+    certificate_file: str | None = None
+    key_file: str | None = None
+    key_password: str | None = field(default=None, repr=False)
+    mechanism: Mechanism = Mechanism.SCRAM_SHA_512
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether TLS is spoken."""
+        return self.protocol in (Protocol.SSL, Protocol.SASL_SSL)
+
+    @property
+    def has_user(self) -> bool:
+        """Whether a user is named to the brokers by SASL."""
+        return self.protocol in (Protocol.SASL_PLAINTEXT, Protocol.SASL_SSL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +71,13 @@ class KafkaSettings:
         topic: The topic of frames.
         timeout_s: How long an unreachable broker is waited for, seconds. Two
             minutes outlast a rolling restart of a broker.
+        security: Encryption and identity.
     """
 
     bootstrap: str
     topic: str = FRAMES_TOPIC
     timeout_s: float = 120.0
+    security: KafkaSecurity = KafkaSecurity()
 
 
 class KafkaUnreachable(ConnectionError):

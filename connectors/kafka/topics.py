@@ -10,6 +10,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 from kafka.errors import InvalidTopicError, KafkaError, TopicAlreadyExistsError
 
+from connectors.kafka.clients import kafka_python_options
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import (
     MAX_MESSAGE_BYTES,
@@ -76,7 +77,7 @@ def ensure_topic(
         "message.timestamp.type": "CreateTime",
     }
     try:
-        admin = KafkaAdminClient(bootstrap_servers=settings.bootstrap.split(","))
+        admin = KafkaAdminClient(**kafka_python_options(settings))
         with closing(admin):
             admin.create_topics(
                 [

@@ -13,15 +13,15 @@ from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.snapshot import Snapshot
 from streaming.admission import BatchLimits, Window
+from streaming.cli.kafka_options import kafka_options, topic_option
 from streaming.cli.output import shown_time
 from streaming.cli.run import (
     as_click_error,
     follow,
     reading_options,
-    topic_option,
     write_report,
 )
-from streaming.cli.settings import Time, bootstrap_option, config_option, setting
+from streaming.cli.settings import Time, config_option, setting
 from streaming.cli.signals import end_requested
 from streaming.query import JobFailed, JobSettings, running_job
 from streaming.session import SessionSettings, make_session
@@ -34,7 +34,7 @@ from streaming.source import SourceSettings
     "--from 2026-11-21T08:00:00Z --to 2026-11-21T09:00:00Z --report report.json",
 )
 @config_option
-@bootstrap_option
+@kafka_options()
 @topic_option
 @setting(
     "--from", "first_ms", type=Time(), required=True, help="Earliest time of a record."
@@ -53,7 +53,7 @@ from streaming.source import SourceSettings
 )
 @reading_options
 def command(
-    bootstrap: str,
+    kafka: KafkaSettings,
     topic: str,
     first_ms: int,
     last_ms: int,
@@ -63,7 +63,6 @@ def command(
     max_batch_records: int,
     max_batch_bytes: int,
     shuffle_partitions: int,
-    kafka_timeout: float,
 ) -> None:
     """Report on a past window of a topic, as a job begun then would have.
 
@@ -77,7 +76,7 @@ def command(
         )
         raise click.UsageError(message)
     source = SourceSettings(
-        KafkaSettings(bootstrap, topic, kafka_timeout),
+        kafka,
         client=Client(client),
         limits=BatchLimits(max_batch_records, max_batch_bytes),
         window=Window(first_ms, last_ms),

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from connectors.kafka.consumer import Client
 from connectors.kafka.heartbeat import heartbeats
-from connectors.kafka.settings import FRAMES_TOPIC, KafkaSettings
+from connectors.kafka.settings import KafkaSettings
 from connectors.prometheus.collector import SnapshotCollector
 from connectors.web.app import create_app
 from connectors.web.server import AddressUnusable, PortInUse, WebServer
@@ -22,8 +22,9 @@ from sds_core.observer.blindness import judge_blindness
 from sds_core.observer.snapshot import Snapshot
 from streaming.admission import BatchLimits
 from streaming.cli import UNREACHABLE
+from streaming.cli.kafka_options import kafka_options, topic_option
 from streaming.cli.output import wall_ms, write_json
-from streaming.cli.settings import Time, bootstrap_option, config_option, setting
+from streaming.cli.settings import Time, config_option, setting
 from streaming.cli.signals import end_requested
 from streaming.query import (
     LABEL_BUDGET,
@@ -71,19 +72,10 @@ def reading_options(command: _Command) -> _Command:
                 default=SessionSettings().shuffle_partitions,
                 help="Partitions of the state, fixed by a checkpoint's first batch.",
             ),
-            setting(
-                "--kafka-timeout",
-                type=click.FloatRange(1),
-                default=120.0,
-                help="Seconds to wait for a broker that does not answer.",
-            ),
         )
     ):
         command = option(command)
     return command
-
-
-topic_option = setting("--topic", default=FRAMES_TOPIC, help="Topic of frames.")
 
 
 @click.command(
@@ -91,7 +83,7 @@ topic_option = setting("--topic", default=FRAMES_TOPIC, help="Topic of frames.")
     epilog="Example: sds-monitor run --bootstrap localhost:9092 --checkpoint ./state",
 )
 @config_option
-@bootstrap_option
+@kafka_options()
 @topic_option
 @setting(
     "--checkpoint",
@@ -146,7 +138,7 @@ topic_option = setting("--topic", default=FRAMES_TOPIC, help="Topic of frames.")
 )
 @reading_options
 def command(
-    bootstrap: str,
+    kafka: KafkaSettings,
     topic: str,
     checkpoint: Path,
     host: str,
@@ -163,7 +155,6 @@ def command(
     on_lost_records: str,
     label_budget: int,
     shuffle_partitions: int,
-    kafka_timeout: float,
 ) -> None:
     """Read SDS traffic from Kafka and show how reliable each channel is.
 
@@ -171,7 +162,7 @@ def command(
     moment: started again on the same checkpoint, every figure goes on.
     """
     source = SourceSettings(
-        KafkaSettings(bootstrap, topic, kafka_timeout),
+        kafka,
         client=Client(client),
         limits=BatchLimits(max_batch_records, max_batch_bytes),
         start=start,

@@ -7,7 +7,6 @@ in a table named for a command for that one.
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -15,8 +14,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-
-_HOST_AND_PORT = re.compile(r"\S+:\d{1,5}")
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -78,24 +75,6 @@ def _read_config(
         for name, value in (shared | own).items()
         if name in names
     }
-
-
-def _checked_bootstrap(
-    context: click.Context, parameter: click.Parameter, value: str
-) -> str:
-    if not all(_HOST_AND_PORT.fullmatch(part) for part in value.split(",")):
-        message = f"{value!r} is not HOST:PORT, or several separated by commas"
-        raise click.BadParameter(message, param=parameter)
-    return value
-
-
-bootstrap_option = setting(
-    "--bootstrap",
-    required=True,
-    callback=_checked_bootstrap,
-    metavar="HOST:PORT",
-    help="Kafka brokers, separated by commas.",
-)
 
 
 class Time(click.ParamType[str | int]):

@@ -24,8 +24,9 @@ from connectors.simulator.scenario_files import (
 )
 from sds_core.simulation.scenario import LONGEST_S, Scenario
 from sds_core.simulation.truth import Truth
+from streaming.cli.kafka_options import kafka_options
 from streaming.cli.output import wall_ms, write_json
-from streaming.cli.settings import bootstrap_option, config_option, setting
+from streaming.cli.settings import config_option, setting
 from streaming.cli.signals import end_requested
 
 _SAY_EVERY_S = 10.0
@@ -37,7 +38,7 @@ _SAY_EVERY_S = 10.0
     "--scenario lossy --seed 7 --truth truth.json",
 )
 @config_option
-@bootstrap_option
+@kafka_options()
 @setting("--topic", default=FRAMES_TOPIC, help="Topic of frames; made if missing.")
 @setting(
     "--partitions",
@@ -68,7 +69,7 @@ _SAY_EVERY_S = 10.0
     help="Write here what really happened (JSON).",
 )
 def command(
-    bootstrap: str,
+    kafka: KafkaSettings,
     topic: str,
     partitions: int,
     scenario: str,
@@ -92,9 +93,8 @@ def command(
     if not speed < math.inf:
         message = f"--speed is {speed}: must be a number from 0"
         raise click.UsageError(message)
-    settings = KafkaSettings(bootstrap, topic)
     try:
-        partitions = ensure_frames_topic(settings, partitions)
+        partitions = ensure_frames_topic(kafka, partitions)
     except InvalidTopic as error:
         raise click.UsageError(str(error)) from error
     known = Truth(what.name, seed)
@@ -107,7 +107,7 @@ def command(
     )
     begun_s = time.monotonic()
     with end_requested() as ending:
-        written = write(_told(records), settings, speed, ending)
+        written = write(_told(records), kafka, speed, ending)
     click.echo(
         f"{written:,} records of scenario {what.name}, seed {seed}, "
         f"written to {topic} in {time.monotonic() - begun_s:.1f} s"
