@@ -8,11 +8,14 @@ from typing import Any
 
 from sds_core.catalogue import (
     CHANNEL_METRICS,
+    MIRROR_METRICS,
+    NODE_METRICS,
     SNAPSHOT_METRICS,
     TAP_METRICS,
     Kind,
     Metric,
 )
+from sds_core.mirror.figures import MirrorFigures, NodeFigures
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.totals import BUCKETS_MS, ChannelTotals, TapTotals
 
@@ -24,7 +27,7 @@ _HEAD = """\
 Made from `sds_core/catalogue.py` by `.venv/bin/python -m docs.make_metrics`; do not edit it by hand.
 What each figure means is in [figures.md](figures.md).
 
-All of these are at `/metrics`.
+All but those of the mirror are at `/metrics` of `sds-monitor run`.
 Counters and histograms of channels, taps and dead letters go on over restarts, since they lie in the checkpoint.
 Histograms are in seconds with the upper bounds {bounds}; their series end in `_bucket`, `_sum` and `_count`.
 Before the totals of the checkpoint have been read, only the gauges and the histogram of the job itself are there.
@@ -52,6 +55,20 @@ _SECTIONS: tuple[tuple[str, str, str, Iterable[Metric[Any]], Any], ...] = (
         "",
         SNAPSHOT_METRICS,
         Snapshot(),
+    ),
+    (
+        "Mirror",
+        "At `/metrics` of `sds-monitor mirror`, each since that was started.",
+        "",
+        MIRROR_METRICS,
+        MirrorFigures(),
+    ),
+    (
+        "Nodes of a mirror",
+        "At the same place; `node` is the node's URL.",
+        "node",
+        NODE_METRICS,
+        NodeFigures(),
     ),
 )
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from sds_core.mirror.figures import MirrorFigures, NodeFigures
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.totals import ChannelTotals, Histogram, TapTotals, Verdict
 from sds_core.wire.errors import Reason
@@ -470,3 +471,121 @@ SNAPSHOT_METRICS: tuple[Metric[Snapshot], ...] = (
     ),
 )
 """Of the whole snapshot."""
+
+
+NODE_METRICS: tuple[Metric[NodeFigures], ...] = (
+    _one(
+        "sds_mirror_node_up",
+        Kind.GAUGE,
+        "1 while the node's latest answer was good.",
+        lambda n: int(n.is_up),
+    ),
+    _many(
+        "sds_mirror_pages_total",
+        Kind.COUNTER,
+        "Pages of messages that the node gave.",
+        ("source",),
+        lambda n: [((source.value,), count) for source, count in n.pages.items()],
+    ),
+    _many(
+        "sds_mirror_failures_total",
+        Kind.COUNTER,
+        "Requests to which the node gave no good answer.",
+        ("source",),
+        lambda n: [((source.value,), count) for source, count in n.failures.items()],
+    ),
+    _one(
+        "sds_mirror_full_pages_total",
+        Kind.COUNTER,
+        "Pages as long as the node's cache, which overflows silently.",
+        lambda n: n.full_pages,
+    ),
+    _one(
+        "sds_mirror_undecodable_messages_total",
+        Kind.COUNTER,
+        "Messages in the node's answers that could not be read.",
+        lambda n: n.undecodable,
+    ),
+    _one(
+        "sds_mirror_store_swept_timestamp_seconds",
+        Kind.GAUGE,
+        "Up to which sender's time the node's store is mirrored.",
+        lambda n: _seconds(n.swept_ms),
+    ),
+)
+"""Of each node of a mirror, labelled `node`."""
+
+
+MIRROR_METRICS: tuple[Metric[MirrorFigures], ...] = (
+    _many(
+        "sds_mirror_messages_total",
+        Kind.COUNTER,
+        "Messages taken for the first time.",
+        ("source",),
+        lambda m: [((source.value,), count) for source, count in m.accepted.items()],
+    ),
+    _many(
+        "sds_mirror_duplicates_total",
+        Kind.COUNTER,
+        "Messages that were known by their hash.",
+        ("source",),
+        lambda m: [((source.value,), count) for source, count in m.duplicates.items()],
+    ),
+    _many(
+        "sds_mirror_skipped_total",
+        Kind.COUNTER,
+        "Messages that were not meant to be mirrored.",
+        ("reason",),
+        lambda m: [((reason.value,), count) for reason, count in m.skipped.items()],
+    ),
+    _many(
+        "sds_mirror_probable_losses_total",
+        Kind.COUNTER,
+        "Times that messages were probably lost before the mirror had them.",
+        ("cause",),
+        lambda m: [((cause.value,), count) for cause, count in m.losses.items()],
+    ),
+    _one(
+        "sds_mirror_written_total",
+        Kind.COUNTER,
+        "Frames that Kafka has acknowledged.",
+        lambda m: m.written,
+    ),
+    _one(
+        "sds_mirror_kafka_failures_total",
+        Kind.COUNTER,
+        "Writes that Kafka did not acknowledge, and that are repeated.",
+        lambda m: m.kafka_failures,
+    ),
+    _one(
+        "sds_mirror_spooled_records",
+        Kind.GAUGE,
+        "Records on disk that wait for Kafka.",
+        lambda m: m.spooled,
+    ),
+    _one(
+        "sds_mirror_spooled_bytes",
+        Kind.GAUGE,
+        "Size of the records on disk that wait for Kafka.",
+        lambda m: m.spooled_bytes,
+    ),
+    _one(
+        "sds_mirror_oldest_spooled_timestamp_seconds",
+        Kind.GAUGE,
+        "When the oldest record that waits for Kafka was received.",
+        lambda m: _seconds(m.oldest_spooled_ms),
+    ),
+    _one(
+        "sds_mirror_paused",
+        Kind.GAUGE,
+        "1 while nothing is read from nodes because the spool is full.",
+        lambda m: int(m.is_paused),
+    ),
+    _one(
+        "sds_mirror_last_seq",
+        Kind.GAUGE,
+        "Last number that was given to a frame.",
+        lambda m: m.last_seq,
+    ),
+)
+"""Of a mirror, at its own `/metrics`."""

@@ -83,7 +83,7 @@ class Sink:
                 ):
                     if isinstance(event, Incident):
                         told.append(event)
-                    else:
+                    elif isinstance(event, DefiniteAcknowledgement):
                         acknowledged.append(event)
         if letters and self._dead_letters is not None:
             self._dead_letters.write(letters)

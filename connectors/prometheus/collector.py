@@ -22,12 +22,15 @@ from prometheus_client.registry import Collector
 
 from sds_core.catalogue import (
     CHANNEL_METRICS,
+    MIRROR_METRICS,
+    NODE_METRICS,
     SNAPSHOT_METRICS,
     TAP_METRICS,
     Kind,
     Metric,
     Value,
 )
+from sds_core.mirror.figures import MirrorFigures, NodeFigures
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.totals import (
     BUCKETS_MS,
@@ -87,6 +90,26 @@ class SnapshotCollector(Collector):
             yield _family(metric, ("channel",), sources)
         yield from _families(TAP_METRICS, ("observer",), _taps(snapshot))
         yield from _families(SNAPSHOT_METRICS, (), [((), snapshot)])
+
+
+class MirrorCollector(Collector):
+    """Exports the figures of a mirror through a registry.
+
+    Args:
+        figures: Those, which the mirror goes on changing.
+    """
+
+    def __init__(self, figures: MirrorFigures) -> None:
+        self._figures = figures
+
+    def collect(self) -> Iterator[Family]:
+        """All families of a mirror and its nodes."""
+        figures = self._figures
+        nodes: Labelled[NodeFigures] = [
+            ((name,), node) for name, node in figures.nodes.items()
+        ]
+        yield from _families(NODE_METRICS, ("node",), nodes)
+        yield from _families(MIRROR_METRICS, (), [((), figures)])
 
 
 def _channels(

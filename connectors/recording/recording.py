@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import lzma
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from importlib.resources import files
+from importlib.resources import as_file, files
 from typing import Any
 
+from connectors.files.record_file import read_records
 from connectors.kafka.producer import TopicRecord
+from connectors.kafka.rewrite import topic_record
 
 _FRAMES = "recorded.jsonl.xz"
 _TRUTH = "recorded.truth.json"
@@ -17,9 +18,8 @@ _TRUTH = "recorded.truth.json"
 
 def load_recording() -> list[TopicRecord]:
     """The records in order of time."""
-    packed = files(__package__).joinpath(_FRAMES)
-    with packed.open("rb") as raw, lzma.open(raw, "rt") as lines:
-        return [_parsed(json.loads(line)) for line in lines]
+    with as_file(files(__package__).joinpath(_FRAMES)) as path:
+        return [topic_record(record, record.partition) for record in read_records(path)]
 
 
 def load_truth() -> dict[str, Any]:
@@ -35,13 +35,3 @@ def restamped(records: Iterable[TopicRecord], end_ms: int) -> Iterator[TopicReco
     shift_ms = end_ms - max(record.timestamp_ms for record in records)
     for record in records:
         yield replace(record, timestamp_ms=record.timestamp_ms + shift_ms)
-
-
-def _parsed(line: Mapping[str, Any]) -> TopicRecord:
-    return TopicRecord(
-        line["partition"],
-        line["timestamp_ms"],
-        None if line["key"] is None else line["key"].encode(),
-        bytes.fromhex(line["value_hex"]),
-        tuple((name, value.encode()) for name, value in line["headers"]),
-    )

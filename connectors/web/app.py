@@ -4,27 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from prometheus_client import CollectorRegistry, make_asgi_app
+from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
 from connectors.web import api, health, page
+from connectors.web.metrics import Metrics
 from sds_core.observer.snapshot import Snapshot
-
-
-class _Metrics:
-    """The client library's application, which negotiates format and compression.
-
-    It is a function, and those Starlette would call with a request.
-    """
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._app = make_asgi_app(registry)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one scrape."""
-        await self._app(scope, receive, send)
 
 
 def create_app(
@@ -44,7 +30,7 @@ def create_app(
     """
     return Starlette(
         routes=[
-            Route("/metrics", _Metrics(registry), methods=["GET"]),
+            Route("/metrics", Metrics(registry), methods=["GET"]),
             *api.routes(current, find_incidents),
             *health.routes(current),
             *page.routes(current),

@@ -11,8 +11,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-VERSION = 2
-"""Written by this release; every version from 1 on can be read."""
+VERSION = 3
+"""Written by this release; every version from 1 on can be read.
+
+Version 3 differs from 2 by a field at the end, which a release that writes 2 could read
+over: it would drop the minutes that end meanwhile, unseen. So it is to refuse.
+"""
 
 LENGTH_BYTES = 4
 

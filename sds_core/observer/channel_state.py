@@ -10,6 +10,7 @@ from sds_core.observer.deliveries import DeliveriesState
 from sds_core.observer.filters import FilterTrace
 from sds_core.observer.gaps import Gap
 from sds_core.observer.messages import PackedMessages
+from sds_core.observer.minutes import MinutesState
 from sds_core.observer.participants import Participant
 from sds_core.observer.repairs import Request
 from sds_core.observer.verdict import HealthState
@@ -34,3 +35,4 @@ class ChannelState(msgspec.Struct, array_like=True):
     deliveries: DeliveriesState = msgspec.field(default_factory=DeliveriesState)
     filters: dict[int, FilterTrace] = {}
     epoch: EpochState = msgspec.field(default_factory=EpochState)
+    minutes: MinutesState = msgspec.field(default_factory=MinutesState)

@@ -27,6 +27,7 @@ from sds_core.observer.filters import Filters
 from sds_core.observer.gaps import Gaps, GapState
 from sds_core.observer.incidents import Incident, Incidents
 from sds_core.observer.messages import PackedMessages
+from sds_core.observer.minutes import ChannelMinute, Minutes
 from sds_core.observer.participants import Participants
 from sds_core.observer.repairs import Repairs
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
@@ -47,7 +48,7 @@ _COUNTED = {
 """Keys of `ChannelTotals.frames`."""
 
 
-ChannelEvent = DefiniteAcknowledgement | Incident
+ChannelEvent = DefiniteAcknowledgement | Incident | ChannelMinute
 """What leaves a channel's view once."""
 
 
@@ -109,6 +110,7 @@ class ChannelView:
             incidents,
             state.gaps,
         )
+        self._minutes = Minutes(totals, state.minutes, state.clock_ms)
 
     @classmethod
     def from_blob(
@@ -155,8 +157,8 @@ class ChannelView:
             clock_ms: Admission time T, Unix ms.
 
         Returns:
-            What leaves the view once: definite acknowledgements, and each incident
-            that began or changed, as it is now.
+            What leaves the view once: definite acknowledgements, each incident that
+            began or changed, as it is now, and the minutes that ended, in order.
         """
         frames = [frames_of(digest) for digest in digests]
         for frame in heapq.merge(*frames, key=lambda f: f.order):
@@ -164,7 +166,11 @@ class ChannelView:
             self._take(frame)
         self._advance(clock_ms)
         self._summarise()
-        return [*self._acknowledgements.take_definite(), *self._incidents.take()]
+        return [
+            *self._acknowledgements.take_definite(),
+            *self._incidents.take(),
+            *self._minutes.take(),
+        ]
 
     @property
     def next_deadline_ms(self) -> int | None:
@@ -173,6 +179,7 @@ class ChannelView:
             self._deadlines.next_ms,
             self._health.next_change_ms,
             self._capacity.next_change_ms(self._state.clock_ms),
+            self._minutes.deadline_ms(self._state.clock_ms),
         )
         return min(
             (ms for ms in pending if ms is not None and ms >= self._state.clock_ms),
@@ -180,8 +187,23 @@ class ChannelView:
         )
 
     def _advance(self, clock_ms: int) -> None:
-        """Move the clock forward, firing each deadline that it passes."""
+        """Move the clock forward, with a stop where a minute ends that may be told."""
         clock_ms = max(clock_ms, self._state.clock_ms)
+        while (end_ms := self._next_look_ms()) <= clock_ms:
+            self._pass(end_ms)
+            self._summarise()
+            self._minutes.look(self._capacity.next_change_ms(end_ms))
+        self._pass(clock_ms)
+
+    def _next_look_ms(self) -> int:
+        """The end of the next minute in which a figure might change."""
+        # Of a release that waited for longer, moments may lie before the clock.
+        moment_ms = max(self._next_moment_ms(), self._state.clock_ms)
+        self._minutes.might_change(moment_ms)
+        return self._minutes.look_ms
+
+    def _pass(self, clock_ms: int) -> None:
+        """Move the clock forward, firing each deadline that it passes."""
         while (moment_ms := self._next_moment_ms()) < clock_ms:
             for deadline_ms, due, key in self._deadlines.passed(moment_ms + 1):
                 self._fire(deadline_ms, due, key)
@@ -212,6 +234,7 @@ class ChannelView:
         copy = self._copies.classify(frame, clock_ms)
         if copy is Copy.DUPLICATE:
             return
+        self._minutes.might_change(clock_ms)
         self._note_time(frame)
         if copy is Copy.REPLICA:
             self.totals.replicas += 1

@@ -33,7 +33,8 @@ from sds_core.simulation.scenario import ChannelGroup, LostTail, Scenario
 from sds_core.simulation.streams import Streams
 from sds_core.simulation.tap import Tap
 from sds_core.simulation.traffic import occasions
-from sds_core.simulation.waku import META, PUBSUB_TOPIC, content_topic, message_hash
+from sds_core.simulation.waku import META, PUBSUB_TOPIC, content_topic
+from sds_core.waku.message import message_hash
 from sds_core.wire import decode
 
 _CONTENT = Cause.CONTENT

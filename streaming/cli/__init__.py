@@ -27,6 +27,7 @@ _COMMANDS = {
     "demo": "Everything on this machine, ending with truth beside findings.",
     "simulate": "Simulated participants on a lossy network, mirrored into Kafka.",
     "broker": "The embedded Kafka broker, in the foreground.",
+    "mirror": "What passes Waku nodes, into Kafka.",
     "run": "The monitor.",
     "replay": "The same job over a past window, apart from the live one.",
     "incidents": "The messages behind the figures, and why.",

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from click.core import ParameterSource
 
 from connectors.kafka.settings import (
     FRAMES_TOPIC,
@@ -18,7 +17,7 @@ from connectors.kafka.settings import (
     Mechanism,
     Protocol,
 )
-from streaming.cli.settings import setting
+from streaming.cli.settings import secret_setting, setting
 
 _HOST_AND_PORT = re.compile(r"\S+:\d{1,5}")
 
@@ -100,21 +99,6 @@ def _bootstrap_option(required: bool) -> Callable[[_Command], _Command]:
     )
 
 
-def _kept_secret(
-    context: click.Context, parameter: click.Parameter, value: str | None
-) -> str | None:
-    assert parameter.name is not None  # noqa: S101 - an option has a name
-    source = context.get_parameter_source(parameter.name)
-    if source is ParameterSource.COMMANDLINE:
-        flag = parameter.opts[0]
-        message = (
-            "everybody on this machine can read a command line: give it as "
-            f"{parameter.envvar}, or as {flag.removeprefix('--')} in the --config file"
-        )
-        raise click.BadParameter(message, param=parameter)
-    return value
-
-
 _FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 
 _OPTIONS = (
@@ -137,11 +121,7 @@ _OPTIONS = (
     ),
     setting("--kafka-certificate-file", type=_FILE, help="PEM file of our own."),
     setting("--kafka-key-file", type=_FILE, help="PEM file of its key."),
-    setting(
-        "--kafka-key-password",
-        callback=_kept_secret,
-        help="Of the key; from environment or file only.",
-    ),
+    secret_setting("--kafka-key-password", help="Of the key."),
     setting(
         "--kafka-mechanism",
         type=click.Choice([one.value for one in Mechanism]),
@@ -149,11 +129,7 @@ _OPTIONS = (
         help="Of SASL.",
     ),
     setting("--kafka-username", help="User for SASL."),
-    setting(
-        "--kafka-password",
-        callback=_kept_secret,
-        help="For SASL; from environment or file only.",
-    ),
+    secret_setting("--kafka-password", help="For SASL."),
 )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -26,6 +27,28 @@ def setting(
     variable = "SDS_MONITOR_" + name.replace("-", "_").upper()
     attributes.setdefault("show_default", attributes.get("default") is not None)
     return click.option(flag, *names, envvar=variable, **attributes)
+
+
+def secret_setting(flag: str, *, help: str) -> Callable[[_Command], _Command]:  # noqa: A002 - click's own word
+    """A setting that the environment and the configuration file alone can give."""
+    return setting(
+        flag, callback=_kept_secret, help=f"{help} From environment or file only."
+    )
+
+
+def _kept_secret(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> str | None:
+    assert parameter.name is not None  # noqa: S101 - an option has a name
+    source = context.get_parameter_source(parameter.name)
+    if source is ParameterSource.COMMANDLINE:
+        flag = parameter.opts[0]
+        message = (
+            "everybody on this machine can read a command line: give it as "
+            f"{parameter.envvar}, or as {flag.removeprefix('--')} in the --config file"
+        )
+        raise click.BadParameter(message, param=parameter)
+    return value
 
 
 def config_option(command: _Command) -> _Command:
@@ -52,29 +75,44 @@ def _read_config(
         message = f"{path} cannot be read as TOML: {error}"
         raise click.BadParameter(message, param=parameter) from None
     command = context.command
-    names = {
-        p.opts[0].removeprefix("--"): p.name
+    options = {
+        p.opts[0].removeprefix("--"): p
         for p in command.params
         if isinstance(p, click.Option) and p.name
     }
     shared = {k: v for k, v in given.items() if not isinstance(v, dict)}
     own = given.get(command.name or "", {})
-    unknown = sorted(own.keys() - names.keys())
+    unknown = sorted(own.keys() - options.keys())
     if unknown:
         message = (
             f"{path} sets {unknown[0]} for {command.name}, which it does not know: "
-            f"it knows {', '.join(sorted(names))}"
+            f"it knows {', '.join(sorted(options))}"
         )
         raise click.BadParameter(message, param=parameter)
-    for name, value in (shared | own).items():
-        if isinstance(value, list | dict):
-            message = f"{path} sets {name} to {value!r}, which is no single value"
-            raise click.BadParameter(message, param=parameter)
     context.default_map = {
-        names[name]: value if isinstance(value, bool) else str(value)
+        str(options[name].name): _given(path, name, options[name], value, parameter)
         for name, value in (shared | own).items()
-        if name in names
+        if name in options
     }
+
+
+def _given(
+    path: Path, name: str, option: click.Option, value: Any, parameter: click.Parameter
+) -> Any:
+    """A value of the file, as a flag would give it.
+
+    Raises:
+        click.BadParameter: It is a table, or a list where one value is wanted.
+    """
+    if option.multiple and isinstance(value, list):
+        if not any(isinstance(one, list | dict) for one in value):
+            return [str(one) for one in value]
+    elif not isinstance(value, list | dict):
+        value = value if isinstance(value, bool) else str(value)
+        return [value] if option.multiple else value
+    kind = "no list of single values" if option.multiple else "no single value"
+    message = f"{path} sets {name} to {value!r}, which is {kind}"
+    raise click.BadParameter(message, param=parameter)
 
 
 class Time(click.ParamType[str | int]):

@@ -11,11 +11,14 @@ import pytest
 
 from sds_core.catalogue import (
     CHANNEL_METRICS,
+    MIRROR_METRICS,
+    NODE_METRICS,
     SNAPSHOT_METRICS,
     TAP_METRICS,
     Kind,
     Metric,
 )
+from sds_core.mirror.figures import MirrorFigures, NodeFigures
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.totals import (
     BloomGauge,
@@ -27,7 +30,13 @@ from sds_core.observer.totals import (
 from sds_core.wire import Reason
 from tests.sds_core.observer.test_totals import numbered_totals
 
-ALL: tuple[Metric[Any], ...] = (*CHANNEL_METRICS, *TAP_METRICS, *SNAPSHOT_METRICS)
+ALL: tuple[Metric[Any], ...] = (
+    *CHANNEL_METRICS,
+    *TAP_METRICS,
+    *SNAPSHOT_METRICS,
+    *MIRROR_METRICS,
+    *NODE_METRICS,
+)
 
 
 def source_of(metric: Metric[Any]) -> Any:
@@ -39,6 +48,10 @@ def source_of(metric: Metric[Any]) -> Any:
         return totals
     if metric in TAP_METRICS:
         return TapTotals(5_000, 3, 4)
+    if metric in MIRROR_METRICS:
+        return MirrorFigures(oldest_spooled_ms=1_500)
+    if metric in NODE_METRICS:
+        return NodeFigures(swept_ms=1_500)
     job = JobFigures(event_time_lag_seconds=1.5)
     return Snapshot(channels={"a": totals}, labels=("a",), job=job)
 
@@ -68,7 +81,7 @@ def test_name_and_help_follow_the_conventions(metric: Metric[Any]) -> None:
     assert re.fullmatch(r"[^.]+(\.\d[^.]*)?\.", metric.help)
     allowed = {
         "kind", "dialect", "cause", "evidence", "outcome", "redundant", "verdict",
-        "reason", "version", "part", "direction", "step", "conformant",
+        "reason", "version", "source", "part", "direction", "step", "conformant",
     }  # fmt: skip
     assert set(metric.labels) <= allowed
 

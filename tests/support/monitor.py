@@ -15,6 +15,7 @@ from sds_core.observer import blob
 from sds_core.observer.acknowledgements import DefiniteAcknowledgement
 from sds_core.observer.blindness import coincides_with_hole, judge_blindness
 from sds_core.observer.incidents import ChannelIncident, Incident
+from sds_core.observer.minutes import ChannelMinute
 from sds_core.observer.report import build_report
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.snapshot import Snapshot
@@ -77,6 +78,7 @@ class Monitor:
     Attributes:
         acknowledgements: Definite ones by channel, as they were told.
         incidents: Each as it was told last.
+        minutes: Those told by channel, in order.
     """
 
     def __init__(self, restarts: bool = False) -> None:
@@ -93,6 +95,7 @@ class Monitor:
             defaultdict(list)
         )
         self.incidents: dict[IncidentKey, Incident] = {}
+        self.minutes: defaultdict[str, list[ChannelMinute]] = defaultdict(list)
 
     def read(
         self, records: Iterable[TopicRecord], clock_ms: int
@@ -194,6 +197,8 @@ class Monitor:
                 told[name, *event.key] = event
             elif isinstance(event, DefiniteAcknowledgement):
                 self.acknowledgements[name].append(event)
+            elif isinstance(event, ChannelMinute):
+                self.minutes[name].append(event)
         self._views[key] = view
         deadline_ms = view.next_deadline_ms
         self._deadlines[key] = _NEVER_MS if deadline_ms is None else deadline_ms

@@ -39,7 +39,8 @@ from sds_core.simulation.log import (
 )
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.simulator import simulate
-from sds_core.simulation.waku import META, PUBSUB_TOPIC, content_topic, message_hash
+from sds_core.simulation.waku import META, PUBSUB_TOPIC, content_topic
+from sds_core.waku.message import message_hash
 from sds_core.wire import Dialect, FrameKind, decode
 
 START_MS = 1_760_000_000_000

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from sds_core.simulation.waku import message_hash
+from sds_core.waku import WakuMessage
 
 
 # Vectors of 14/WAKU2-MESSAGE, as tested by logos-delivery in
@@ -38,11 +39,26 @@ def test_hash_is_that_of_the_published_vectors(
     payload: str, meta: str, expected: str
 ) -> None:
     """Bit for bit what a Waku node computes."""
-    hashed = message_hash(
-        "/waku/2/rs/0/0",
+    message = WakuMessage(
         bytes.fromhex(payload),
         "/waku/2/default-content/proto",
-        bytes.fromhex(meta),
         1_681_964_442_000_000_000,
+        meta=bytes.fromhex(meta),
     )
-    assert hashed.hex() == expected
+    assert message.hash_on("/waku/2/rs/0/0").hex() == expected
+
+
+def test_version_and_ephemeral_are_not_in_the_hash() -> None:
+    """A repair that is sent again as ephemeral is the same message."""
+    plain = WakuMessage(b"x", "/a/1/b/proto", 7)
+    marked = msgspec.structs.replace(plain, version=1, ephemeral=True)
+    assert plain.hash_on("/waku/2/rs/0/0") == marked.hash_on("/waku/2/rs/0/0")
+
+
+def test_time_before_1970_is_hashed_in_twos_complement() -> None:
+    """A stranger's clock is no reason to fail; all 64 bits count."""
+    before, wrapped = (
+        WakuMessage(b"x", "/a/1/b/proto", time_ns) for time_ns in (-1, 2**64 - 1)
+    )
+    assert before.hash_on("t") == wrapped.hash_on("t")
+    assert before.hash_on("t") != WakuMessage(b"x", "/a/1/b/proto", 1).hash_on("t")

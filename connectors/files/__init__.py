@@ -1,0 +1,1 @@
+"""Files of Kafka records: one reader and one writer, and the way into a topic."""

@@ -1,0 +1,114 @@
+"""Files of records: read line by line, written whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from io import BufferedIOBase, BufferedReader, BufferedWriter
+from pathlib import Path
+
+from connectors.files.record_lines import BadLine, format_line, parse_line
+from connectors.kafka.record import RawRecord
+
+_LONGEST_LINE = 80 * 1024 * 1024
+"""Bytes: the largest record of a topic, 32 MiB, in hexadecimal digits and more."""
+
+_BROKEN_FILE = (OSError, EOFError, lzma.LZMAError, zlib.error)
+
+
+class UnreadableFile(ValueError):
+    """A file of records cannot be read.
+
+    Attributes:
+        path: Which.
+        line: Number of the line from 1; 0 if the fault is the file's own.
+        detail: What is wrong.
+    """
+
+    def __init__(self, path: Path, line: int, detail: str) -> None:
+        super().__init__(path, line, detail)
+        self.path = path
+        self.line = line
+        self.detail = detail
+
+    def __str__(self) -> str:
+        """File, line, and what is wrong there."""
+        where = f"{self.path}, line {self.line}" if self.line else f"{self.path}"
+        return f"{where}: {self.detail}"
+
+
+def read_records(path: Path) -> Iterator[RawRecord]:
+    """Read a file's records in its order; `.xz` and `.gz` are unpacked.
+
+    Of the file never more than a line is held.
+
+    Raises:
+        UnreadableFile: At the first line that holds no record, or that cannot be read.
+    """
+    number = 0
+    try:
+        with path.open("rb") as packed, _unpacked(packed, path) as file:
+            while line := file.readline(_LONGEST_LINE + 1):
+                number += 1
+                if len(line) > _LONGEST_LINE:
+                    detail = f"it has more than {_LONGEST_LINE} bytes"
+                    raise UnreadableFile(path, number, detail)
+                if not line.isspace():
+                    yield from parse_line(line)
+    except BadLine as error:
+        raise UnreadableFile(path, number, str(error)) from error
+    except _BROKEN_FILE as error:
+        detail = getattr(error, "strerror", None) or str(error)
+        raise UnreadableFile(path, number and number + 1, detail) from error
+
+
+def write_records(records: Iterable[RawRecord], path: Path) -> int:
+    """Write a file of records; it appears, or replaces another, when all is written.
+
+    Args:
+        records: What to write.
+        path: Where to; `.xz` and `.gz` are packed.
+
+    Returns:
+        How many.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    written = 0
+    temporary = path.with_name(path.name + ".new")
+    try:
+        with temporary.open("wb") as file:
+            with _packed(file, path) as lines:
+                for record in records:
+                    lines.write(format_line(record))
+                    written += 1
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return written
+
+
+def _unpacked(
+    file: BufferedReader, path: Path
+) -> AbstractContextManager[BufferedIOBase]:
+    if path.suffix == ".xz":
+        return lzma.open(file, "rb")
+    if path.suffix == ".gz":
+        return gzip.open(file, "rb")
+    return nullcontext(file)
+
+
+def _packed(file: BufferedWriter, path: Path) -> AbstractContextManager[BufferedIOBase]:
+    if path.suffix == ".xz":
+        return lzma.open(file, "wb")
+    if path.suffix == ".gz":
+        return gzip.open(file, "wb")
+    return nullcontext(file)

@@ -1,0 +1,103 @@
+"""Kafka records as lines of JSON, one record a line (docs/files.md).
+
+Whatever Kafka holds survives exactly: text is written as text, so that a person can
+read a file, and what is no UTF-8 as ``{"hex": "…"}``.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from connectors.files.waku_lines import NotWaku, read_waku
+from connectors.kafka.record import RawRecord
+
+NO_OFFSET = -1
+"""Of a record whose line does not say where it lay."""
+
+
+class BadLine(ValueError):
+    """A line holds no record; the message says why."""
+
+
+class _Hex(msgspec.Struct, forbid_unknown_fields=True):
+    hex: str
+
+
+_Bytes = str | _Hex | None
+
+
+class _Line(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A line as it is written; `offset` is absent from recordings."""
+
+    partition: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+    offset: Annotated[int, msgspec.Meta(ge=NO_OFFSET, le=2**63 - 1)] = NO_OFFSET
+    timestamp_ms: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+    key: _Bytes
+    value_hex: str | None
+    headers: list[tuple[str, _Bytes]] = []
+
+
+_DECODER = msgspec.json.Decoder(_Line)
+_ENCODER = msgspec.json.Encoder()
+
+
+def parse_line(line: bytes) -> list[RawRecord]:
+    """Read the records of a line: one, or those of a Waku node's answer.
+
+    Raises:
+        BadLine: It holds none.
+    """
+    try:
+        found = _DECODER.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        try:
+            return list(read_waku(line))
+        except NotWaku as waku_error:
+            message = f"neither a record nor a Waku message: {error}"
+            raise BadLine(str(waku_error) or message) from error
+    try:
+        return [_record(found)]
+    except ValueError as error:
+        message = f"a value is not in hexadecimal digits: {error}"
+        raise BadLine(message) from error
+
+
+def format_line(record: RawRecord) -> bytes:
+    """Write a record as one line, its end included."""
+    line = _Line(
+        partition=record.partition,
+        offset=record.offset,
+        timestamp_ms=record.timestamp_ms,
+        key=_written(record.key),
+        value_hex=None if record.value is None else record.value.hex(),
+        headers=[(name, _written(value)) for name, value in record.headers],
+    )
+    return _ENCODER.encode(line) + b"\n"
+
+
+def _record(line: _Line) -> RawRecord:
+    return RawRecord(
+        line.partition,
+        line.offset,
+        line.timestamp_ms,
+        _read(line.key),
+        None if line.value_hex is None else bytes.fromhex(line.value_hex),
+        tuple((name, _read(value)) for name, value in line.headers),
+    )
+
+
+def _read(value: _Bytes) -> bytes | None:
+    if value is None:
+        return None
+    return value.encode() if isinstance(value, str) else bytes.fromhex(value.hex)
+
+
+def _written(value: bytes | None) -> _Bytes:
+    if value is None:
+        return None
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return _Hex(value.hex())

@@ -1,0 +1,174 @@
+"""Questions to a history in Parquet, answered by DuckDB.
+
+The writer may be at work meanwhile. DuckDB opens no file by itself: it is handed the
+files of our own list, and text of strangers only as values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from itertools import dropwhile
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from connectors.history.errors import NoHistory
+from connectors.history.layout import days, files, settled, span_of
+from connectors.history.parquet import check, dataset_of
+from connectors.history.schema import (
+    CHANNEL_MINUTES,
+    INCIDENTS,
+    HistoryTable,
+    Row,
+    channel_incident,
+)
+from sds_core.observer.incidents import ChannelIncident, IncidentQuery
+
+_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "enable_external_access": False,
+}
+
+# A null is a condition that was not asked for.
+_FIND = """
+WITH latest AS (
+    SELECT * FROM incidents
+    WHERE ($channel IS NULL OR channel = $channel)
+        AND ($kind IS NULL OR kind = $kind)
+    QUALIFY row_number() OVER (
+        PARTITION BY channel, kind, message_id ORDER BY told DESC
+    ) = 1
+)
+SELECT * FROM latest
+WHERE ($since_ms IS NULL OR epoch_ms(found) >= $since_ms OR ended IS NULL)
+    AND (ended IS NULL OR NOT $standing)
+ORDER BY found DESC, channel, kind, message_id
+LIMIT $limit
+"""
+
+_MINUTES = """
+SELECT * FROM channel_minutes
+WHERE channel = $channel
+    AND epoch_ms(minute) >= $since_ms AND epoch_ms(minute) < $until_ms
+QUALIFY row_number() OVER (PARTITION BY minute ORDER BY told DESC) = 1
+ORDER BY minute
+"""
+
+_Choice = Callable[[dict[date, list[Path]]], list[Path]]
+"""Which of the files by day have to be looked at."""
+
+
+def find_incidents(directory: Path, query: IncidentQuery) -> list[ChannelIncident]:
+    """Incidents as they were told last, found last first.
+
+    Raises:
+        NoHistory: There is no such directory.
+        DamagedHistory: A file cannot be read.
+    """
+
+    def choice(by_day: dict[date, list[Path]]) -> list[Path]:
+        if query.since_ms is None:
+            return _all(by_day)
+        return _all(_that_matter(by_day, query.since_ms))
+
+    rows = _ask(directory, INCIDENTS, choice, _FIND, msgspec.structs.asdict(query))
+    return [channel_incident(row) for row in rows]
+
+
+def channel_minutes(
+    directory: Path, channel: str, since_ms: int, until_ms: int
+) -> list[Row]:
+    """A channel's rows of the minutes that began in [since_ms, until_ms), in order.
+
+    Raises:
+        NoHistory: There is no such directory.
+        DamagedHistory: A file cannot be read.
+    """
+
+    def choice(by_day: dict[date, list[Path]]) -> list[Path]:
+        spans = {day: span_of(day) for day in by_day}
+        return _all(
+            {
+                day: paths
+                for day, paths in by_day.items()
+                if spans[day].stop > since_ms and spans[day].start < until_ms
+            }
+        )
+
+    return _ask(
+        directory,
+        CHANNEL_MINUTES,
+        choice,
+        _MINUTES,
+        {"channel": channel, "since_ms": since_ms, "until_ms": until_ms},
+    )
+
+
+def _ask(
+    directory: Path,
+    table: HistoryTable,
+    choice: _Choice,
+    sql: str,
+    values: Mapping[str, Any],
+) -> list[Row]:
+    if not directory.is_dir():
+        raise NoHistory(directory)
+    while True:
+        by_day = _listed(directory / table.name)
+        try:
+            return table.rows(_answer(table, choice(by_day), sql, values))
+        except (duckdb.Error, pa.ArrowException, OSError):
+            listed = _all(by_day)
+            if all(path.exists() for path in listed):
+                check(listed)
+                raise
+            # Put together with others, or expired, since it was listed.
+
+
+def _listed(table: Path) -> dict[date, list[Path]]:
+    return settled(lambda: {day: files(path) for day, path in days(table).items()})
+
+
+def _all(by_day: Mapping[date, Sequence[Path]]) -> list[Path]:
+    return [path for paths in by_day.values() for path in paths]
+
+
+def _that_matter(
+    by_day: Mapping[date, list[Path]], since_ms: int
+) -> dict[date, list[Path]]:
+    """The days from the first one on that is asked for or has one that stands.
+
+    What an incident became later lies in the same day or, if it was found anew, in a
+    later one.
+    """
+    return dict(
+        dropwhile(
+            lambda one: span_of(one[0]).stop <= since_ms and not _stand(one[1]),
+            by_day.items(),
+        )
+    )
+
+
+def _stand(paths: Sequence[Path]) -> bool:
+    """Whether files hold an incident that stands, by what they say of themselves."""
+    return any(_has_null(pq.read_metadata(path), "ended") for path in paths)
+
+
+def _has_null(file: pq.FileMetaData, field: str) -> bool:
+    column = file.schema.names.index(field)
+    groups = (file.row_group(n).column(column) for n in range(file.num_row_groups))
+    return any(group.statistics.null_count for group in groups)
+
+
+def _answer(
+    table: HistoryTable, paths: Sequence[Path], sql: str, values: Mapping[str, Any]
+) -> pa.Table:
+    with duckdb.connect(":memory:", config=_SETTINGS) as connection:
+        connection.register(table.name, dataset_of(table, paths))
+        return connection.sql(sql, params=dict(values)).to_arrow_table()

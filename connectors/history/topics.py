@@ -1,0 +1,109 @@
+"""The history as Kafka topics, for whoever has a warehouse of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+from kafka.producer.future import FutureRecordMetadata
+
+from connectors.history.schema import CHANNEL_MINUTES, INCIDENTS, HistoryTable, Row
+from connectors.kafka.clients import kafka_python_options
+from connectors.kafka.settings import (
+    MAX_MESSAGE_BYTES,
+    KafkaSettings,
+    KafkaUnreachable,
+)
+from connectors.kafka.topics import ensure_topic
+
+INCIDENTS_TOPIC = "sds.incidents"
+MINUTES_TOPIC = "sds.channel-minutes"
+RETENTION_MS = 30 * 86_400_000
+
+
+class HistoryTopics:
+    """Writes rows to two topics, which are made if they are missing.
+
+    Key: the fields of the table's key as a JSON array. Value: the row as a JSON
+    object. Time: that of writing, since the broker deletes by it; event times are in
+    the value.
+
+    Args:
+        settings: The cluster.
+        incidents_topic, minutes_topic: Their names.
+        retention_ms: How long topics that are made keep their records.
+    """
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        incidents_topic: str = INCIDENTS_TOPIC,
+        minutes_topic: str = MINUTES_TOPIC,
+        retention_ms: int = RETENTION_MS,
+    ) -> None:
+        self._settings = settings
+        self._incidents_topic = incidents_topic
+        self._minutes_topic = minutes_topic
+        self._configuration = {
+            "cleanup.policy": "compact,delete",
+            "retention.ms": str(retention_ms),
+        }
+        self._producer: KafkaProducer | None = None
+
+    def write(self, incidents: Iterable[Row], minutes: Iterable[Row]) -> None:
+        """Write rows of both tables in their order; all are acknowledged afterwards.
+
+        Raises:
+            InvalidTopic: Kafka takes no topic of this name.
+            KafkaUnreachable: Not every row was acknowledged: write all of them again.
+        """
+        try:
+            producer = self._connected()
+            sent = [
+                *_send(producer, self._incidents_topic, INCIDENTS, incidents),
+                *_send(producer, self._minutes_topic, CHANNEL_MINUTES, minutes),
+            ]
+            producer.flush()
+            # `flush` does not tell of those that failed.
+            for future in sent:
+                future.get()
+        except KafkaError as error:
+            self.close()
+            raise KafkaUnreachable(self._settings.bootstrap, error) from error
+
+    def close(self) -> None:
+        """Close the producer; what was not acknowledged is not waited for."""
+        if self._producer is not None:
+            self._producer.close(timeout=0)
+            self._producer = None
+
+    def _connected(self) -> KafkaProducer:
+        if self._producer is None:
+            for topic in (self._incidents_topic, self._minutes_topic):
+                ensure_topic(self._settings, topic, configuration=self._configuration)
+            timeout_ms = int(self._settings.timeout_s * 1000)
+            self._producer = KafkaProducer(
+                **kafka_python_options(self._settings),
+                acks="all",
+                enable_idempotence=True,
+                max_request_size=MAX_MESSAGE_BYTES,
+                max_block_ms=timeout_ms,
+                delivery_timeout_ms=timeout_ms,
+                request_timeout_ms=min(timeout_ms, 30_000),
+            )
+        return self._producer
+
+
+def _send(
+    producer: KafkaProducer, topic: str, table: HistoryTable, rows: Iterable[Row]
+) -> list[FutureRecordMetadata]:
+    return [
+        producer.send(
+            topic,
+            key=msgspec.json.encode([row[name] for name in table.key]),
+            value=msgspec.json.encode(row),
+        )
+        for row in rows
+    ]

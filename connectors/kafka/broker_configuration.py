@@ -1,0 +1,186 @@
+"""What the embedded broker is told: its files, and who may speak to it how."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from connectors.kafka.settings import Mechanism, Protocol
+
+HOST = "127.0.0.1"
+MAX_MESSAGE_BYTES = 32 * 1024 * 1024
+"""Largest record batch the broker takes, far above Kafka's own limit of 1 MiB."""
+
+# Names inside the data directory, which is the broker's working directory.
+DATA = "data"
+PROPERTIES = "server.properties"
+LOG4J = "log4j2.properties"
+_KEYSTORE = "keystore.pem"
+_TRUSTSTORE = "truststore.pem"
+
+_SERVER_PROPERTIES = """\
+# Written anew at every start of the embedded broker.
+process.roles=broker,controller
+node.id=1
+listeners={listeners},CONTROLLER://{host}:{controller_port}
+advertised.listeners={listeners}
+listener.security.protocol.map={protocols},CONTROLLER:PLAINTEXT
+inter.broker.listener.name={own_listener}
+controller.listener.names=CONTROLLER
+controller.quorum.bootstrap.servers={host}:{controller_port}
+# Relative to the data directory: Kafka would split a path of ours at its commas.
+log.dirs={data}
+# A misspelt topic is an error, not a new topic.
+auto.create.topics.enable=false
+message.max.bytes={max_message_bytes}
+replica.fetch.max.bytes={max_message_bytes}
+# One node: nothing to replicate to, nothing to spread over, nobody to wait for.
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+share.coordinator.state.topic.num.partitions=1
+group.initial.rebalance.delay.ms=0
+# The default, 128 MiB, is a quarter of the heap.
+log.cleaner.dedupe.buffer.size=16777216
+"""
+
+_LOG4J_PROPERTIES = """\
+status=error
+appender.out.type=Console
+appender.out.name=out
+appender.out.layout.type=PatternLayout
+appender.out.layout.pattern=%d{ISO8601} %p %c{1}: %m%n
+rootLogger.level=warn
+rootLogger.appenderRef.out.ref=out
+"""
+
+_LOGIN_MODULE = "org.apache.kafka.common.security"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSecurity:
+    """How clients must speak to the broker. Files are PEM, keys PKCS #8, unencrypted.
+
+    Attributes:
+        protocol: Of the clients' listener.
+        certificate_file: The broker's own certificate, and those between it and the
+            authority; for TLS.
+        key_file: Its key.
+        ca_file: Authorities one of which must have signed the certificate of each
+            client; None to ask clients for none.
+        users: Passwords by name, which is of letters and digits; each may use every
+            mechanism of SASL.
+    """
+
+    protocol: Protocol
+    certificate_file: Path | None = None
+    key_file: Path | None = None
+    ca_file: Path | None = None
+    users: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+class Ports(NamedTuple):
+    """Where the broker listens.
+
+    Attributes:
+        clients: Secured as asked.
+        own: For the broker itself and whoever started it, in plain; the clients' if
+            that is not secured.
+        controller: Kafka's metadata, in plain.
+    """
+
+    clients: int
+    own: int
+    controller: int
+
+
+def write_configuration(
+    data_dir: Path, ports: Ports, security: BrokerSecurity | None
+) -> None:
+    """Write the broker's files, all for this user only: some hold secrets.
+
+    Raises:
+        OSError: A file cannot be read or written.
+    """
+    files = {LOG4J: _LOG4J_PROPERTIES}
+    listeners = f"CLIENTS://{HOST}:{ports.clients}"
+    protocols = "CLIENTS:PLAINTEXT"
+    own_listener = "CLIENTS"
+    secured: dict[str, str] = {}
+    if security is not None:
+        listeners += f",OWN://{HOST}:{ports.own}"
+        protocols = f"CLIENTS:{security.protocol},OWN:PLAINTEXT"
+        own_listener = "OWN"
+        if security.users:
+            secured |= _sasl(security)
+        if security.certificate_file and security.key_file:
+            files[_KEYSTORE] = (
+                security.key_file.read_text() + security.certificate_file.read_text()
+            )
+            secured |= _store("keystore", _KEYSTORE)
+        if security.ca_file:
+            files[_TRUSTSTORE] = security.ca_file.read_text()
+            secured |= _store("truststore", _TRUSTSTORE)
+            secured["ssl.client.auth"] = "required"
+    files[PROPERTIES] = _SERVER_PROPERTIES.format(
+        host=HOST,
+        listeners=listeners,
+        protocols=protocols,
+        own_listener=own_listener,
+        controller_port=ports.controller,
+        data=DATA,
+        max_message_bytes=MAX_MESSAGE_BYTES,
+    ) + "".join(f"{name}={_escaped(value)}\n" for name, value in secured.items())
+    for name, text in files.items():
+        _write_private(data_dir / name, text)
+
+
+def _store(name: str, file: str) -> dict[str, str]:
+    return {f"ssl.{name}.type": "PEM", f"ssl.{name}.location": file}
+
+
+def _sasl(security: BrokerSecurity) -> dict[str, str]:
+    """Users of PLAIN; those of SCRAM are in Kafka's metadata."""
+    users = "".join(
+        f" user_{name}={_quoted(password)}" for name, password in security.users.items()
+    )
+    logins = {
+        Mechanism.PLAIN: f"{_LOGIN_MODULE}.plain.PlainLoginModule required{users};",
+        Mechanism.SCRAM_SHA_256: f"{_LOGIN_MODULE}.scram.ScramLoginModule required;",
+        Mechanism.SCRAM_SHA_512: f"{_LOGIN_MODULE}.scram.ScramLoginModule required;",
+    }
+    return {
+        "sasl.enabled.mechanisms": ",".join(Mechanism),
+        **{
+            f"listener.name.clients.{mechanism.lower()}.sasl.jaas.config": login
+            for mechanism, login in logins.items()
+        },
+    }
+
+
+def _quoted(text: str) -> str:
+    """A text as JAAS reads it."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _escaped(text: str) -> str:
+    """A value as Java's properties read it."""
+    return "".join(
+        f"\\u{ord(one):04x}" if one == "\\" or not one.isascii() else one
+        for one in text
+    )
+
+
+def _write_private(path: Path, text: str) -> None:
+    # Anew: permissions count only for a file that is made.
+    path.unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)

@@ -1,0 +1,1 @@
+"""The REST API of Waku nodes (logos-delivery)."""

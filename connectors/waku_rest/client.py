@@ -1,0 +1,526 @@
+"""One Waku node's REST API: relay, filter and store (logos-delivery, rest_api).
+
+    NodeError                  attributes node, request, retry_after_s
+    ├── NodeUnreachable        no answer, or not all of it
+    ├── NodeRefused            HTTP status 400 or more, or such a status of the store
+    │   └── NotSubscribed      a read of a topic that the node does not know (any more)
+    └── BadAnswer              an answer that is none of this API
+
+A node forgets a page of relay or filter when it answers: what came of such an answer is
+given to the caller, whatever is wrong with the rest. Nothing is tried again here.
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from email.utils import parsedate_to_datetime
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from connectors.waku_rest.answers import (
+    UNREADABLE,
+    Page,
+    StorePage,
+    read_page,
+    read_store_answer,
+    read_subscription_status,
+)
+
+MAX_ANSWER_BYTES = 256 * 1024 * 1024
+"""Of one answer. A relay cache of 1,000 messages of the largest size (150 KiB, in
+base64) is below it; of a longer answer the rest is not read."""
+
+MAX_CONTENT_TOPICS = 10
+"""Of one store query: with more, the store refuses every page but the first."""
+
+MAX_HASHES = 50
+"""Of one store query: more would not surely fit into the 8 KiB that the node reads of
+a request's head."""
+
+MAX_PAGE_SIZE = 100
+"""Of the store, whatever is asked for."""
+
+_CONNECTIONS = httpx.Limits(max_connections=8, max_keepalive_connections=8)
+"""To one node. It answers from one thread: more would only wait there."""
+
+_QUOTED_CHARACTERS = 200
+
+_ADVICE = {
+    401: "check the authorization",
+    403: "check the authorization",
+    404: "switch on this protocol and its REST API at the node, or check the URL",
+    412: "the node knows no store: give it one, or ask a store node",
+    429: "ask less often",
+}
+
+
+class NodeError(Exception):
+    """A node did not give what it was asked for.
+
+    Attributes:
+        node: Its URL.
+        request: Method and path.
+        retry_after_s: How long it asks to be left alone, seconds; None if it does not.
+    """
+
+    def __init__(
+        self, node: str, request: str, text: str, retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(f"node {node}: {request} {text}")
+        self.node = node
+        self.request = request
+        self.retry_after_s = retry_after_s
+
+
+class NodeUnreachable(NodeError, ConnectionError):
+    """There is no answer, or it broke off before anything could be made of it.
+
+    Attributes:
+        cause: What happened.
+        may_have_arrived: Whether the node may have seen the request. Of a read of
+            relay or filter, a page is lost then, unless it was empty.
+    """
+
+    def __init__(
+        self, node: str, request: str, cause: str, *, may_have_arrived: bool
+    ) -> None:
+        super().__init__(
+            node,
+            request,
+            f"got no whole answer ({cause}): check the URL and that the node runs",
+        )
+        self.cause = cause
+        self.may_have_arrived = may_have_arrived
+
+
+class NodeRefused(NodeError):
+    """The node answered, with an error.
+
+    Attributes:
+        status: Of HTTP, or that of the store inside an answer.
+        detail: The node's own words, 200 characters at most.
+    """
+
+    def __init__(
+        self,
+        node: str,
+        request: str,
+        status: int,
+        detail: str,
+        retry_after_s: float | None = None,
+    ) -> None:
+        advice = _ADVICE.get(status, "see the node's log")
+        said = f" ({detail})" if detail else ""
+        super().__init__(
+            node, request, f"was refused with {status}{said}: {advice}", retry_after_s
+        )
+        self.status = status
+        self.detail = detail
+
+
+class NotSubscribed(NodeRefused):
+    """The node is not subscribed: it was not asked to, or it has restarted since.
+
+    Attributes:
+        topic: The pubsub topic or content topic.
+    """
+
+    def __init__(
+        self, node: str, request: str, status: int, detail: str, topic: str
+    ) -> None:
+        super().__init__(node, request, status, detail)
+        self.topic = topic
+
+
+class BadAnswer(NodeError):
+    """The answer cannot be understood.
+
+    Attributes:
+        detail: What is wrong with it.
+    """
+
+    def __init__(self, node: str, request: str, detail: str) -> None:
+        super().__init__(
+            node,
+            request,
+            f"got an answer that is none of a Waku node's REST API ({detail}): check "
+            "the URL",
+        )
+        self.detail = detail
+
+
+class BadSettings(ValueError):
+    """A node cannot be reached by these settings; the message says what to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """How to reach one node.
+
+    Attributes:
+        url: Of its REST API, `http` or `https`, without user and password.
+        timeout_s: How long a connection, and each part of an answer, is waited for,
+            seconds. The node gives up a store query after 5 s.
+        authorization: Value of the header `Authorization`; empty for none.
+        ca_file: Certificates to trust, PEM; None for those that come along.
+
+    Raises:
+        BadSettings: The URL is none, or the authorization cannot stand in a header.
+    """
+
+    url: str
+    timeout_s: float = 10.0
+    authorization: str = field(default="", repr=False)
+    ca_file: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what httpx would only refuse at the first request."""
+        _check_url(self.url)
+        if not (self.authorization.isascii() and self.authorization.isprintable()):
+            message = "the authorization must be one line of printable ASCII"
+            raise BadSettings(message)
+
+
+def open_client(settings: NodeSettings) -> httpx.AsyncClient:
+    """Open the connections to a node; the caller closes them.
+
+    Certificates are verified, and redirections are not followed: they could carry the
+    authorization elsewhere.
+
+    Raises:
+        BadSettings: The certificates cannot be read.
+    """
+    headers = {"Accept": "application/json", "User-Agent": "sds-monitor"}
+    if settings.authorization:
+        headers["Authorization"] = settings.authorization
+    return httpx.AsyncClient(
+        headers=headers,
+        timeout=settings.timeout_s,
+        limits=_CONNECTIONS,
+        verify=_trust(settings.ca_file),
+        follow_redirects=False,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StoreQuery:
+    """What to ask a store for; everything given must hold.
+
+    Attributes:
+        pubsub_topic: Where it was relayed.
+        content_topics: Any of these, at most `MAX_CONTENT_TOPICS`; empty for all.
+        start_ns, end_ns: Sender's time, Unix ns, at least 1, both inclusive.
+        hashes: Any of these, at most `MAX_HASHES`; empty for all.
+        page_size: In [1, `MAX_PAGE_SIZE`].
+        ascending: Whether the oldest page comes first; within a page the oldest
+            message always does.
+
+    Raises:
+        ValueError: The API cannot be asked for this.
+    """
+
+    pubsub_topic: str | None = None
+    content_topics: Sequence[str] = ()
+    start_ns: int | None = None
+    end_ns: int | None = None
+    hashes: Sequence[bytes] = ()
+    page_size: int = MAX_PAGE_SIZE
+    ascending: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what a node would misunderstand or answer only in part."""
+        _check_number("content topics", len(self.content_topics), MAX_CONTENT_TOPICS)
+        _check_number("hashes", len(self.hashes), MAX_HASHES)
+        _check_number("messages a page", self.page_size, MAX_PAGE_SIZE)
+        if self.page_size < 1:
+            message = f"a page of a store has at least 1 message, not {self.page_size}"
+            raise ValueError(message)
+        for topic in self.content_topics:
+            if "," in topic:
+                message = f"a store cannot be asked for {topic!r}: it has a comma"
+                raise ValueError(message)
+
+
+class NodeClient:
+    """Asks one node; each method is one request.
+
+    Every method raises `NodeUnreachable`, `NodeRefused` and `BadAnswer`, if nothing
+    else is said. A read of relay or filter that is cancelled loses its page.
+
+    Args:
+        url: Of the node's REST API.
+        http: The connections to it (`open_client`).
+
+    Attributes:
+        url: Of the node's REST API, without a slash at its end.
+    """
+
+    def __init__(self, url: str, http: httpx.AsyncClient) -> None:
+        self.url = url.rstrip("/")
+        self._http = http
+        self._request_ids = count(1)
+
+    async def subscribe_relay(self, pubsub_topics: Sequence[str]) -> None:
+        """Have the node cache what is relayed on these topics; may be repeated."""
+        await self._ask("POST", "/relay/v1/subscriptions", json=list(pubsub_topics))
+
+    async def relay_messages(self, pubsub_topic: str) -> Page:
+        """Take what the node has cached for a pubsub topic.
+
+        Raises:
+            NotSubscribed: Subscribe first.
+            NodeUnreachable, NodeRefused, BadAnswer: As everywhere.
+        """
+        path = f"/relay/v1/messages/{quote(pubsub_topic, safe='')}"
+        return await self._take(path, pubsub_topic)
+
+    async def subscribe_filter(
+        self, pubsub_topic: str, content_topics: Sequence[str]
+    ) -> None:
+        """Have the node cache what a filter node pushes to it; may be repeated."""
+        answer = await self._ask(
+            "POST",
+            "/filter/v2/subscriptions",
+            json={
+                "requestId": f"sds-monitor-{next(self._request_ids)}",
+                "pubsubTopic": pubsub_topic,
+                "contentFilters": list(content_topics),
+            },
+        )
+        with self._reading(answer):
+            status = read_subscription_status(answer.body)
+        # An error that the node has no HTTP status for comes with 200.
+        if status == "UNKNOWN":
+            raise NodeRefused(self.url, answer.request, answer.status, status)
+
+    async def filter_messages(self, content_topic: str) -> Page:
+        """Take what the node has cached for a content topic of its filter.
+
+        Raises:
+            NotSubscribed: Subscribe first.
+            NodeUnreachable, NodeRefused, BadAnswer: As everywhere.
+        """
+        path = f"/filter/v2/messages/{quote(content_topic, safe='')}"
+        return await self._take(path, content_topic)
+
+    async def store_hashes(
+        self, query: StoreQuery, cursor: bytes | None = None
+    ) -> StorePage:
+        """Ask for a page of hashes alone.
+
+        Args:
+            query: What to ask for.
+            cursor: That of the page before; None for the first page.
+        """
+        return await self._ask_store(query, cursor, include_data=False)
+
+    async def store_messages(
+        self, query: StoreQuery, cursor: bytes | None = None
+    ) -> StorePage:
+        """Ask for a page of messages.
+
+        Args:
+            query: What to ask for.
+            cursor: That of the page before; None for the first page.
+        """
+        return await self._ask_store(query, cursor, include_data=True)
+
+    async def _ask_store(
+        self, query: StoreQuery, cursor: bytes | None, *, include_data: bool
+    ) -> StorePage:
+        parameters = _store_parameters(query, cursor, include_data)
+        answer = await self._ask("GET", "/store/v3/messages", params=parameters)
+        with self._reading(answer):
+            told = read_store_answer(answer.body)
+        if told.status_code != httpx.codes.OK:
+            raise NodeRefused(
+                self.url,
+                answer.request,
+                told.status_code,
+                _one_line(told.status_desc),
+                answer.retry_after_s,
+            )
+        with self._reading(answer):
+            page = told.page(query.pubsub_topic)
+        if page.cursor is not None and page.cursor == cursor:
+            # Whoever follows it would never come to an end.
+            raise BadAnswer(self.url, answer.request, "the cursor does not move")
+        return page
+
+    async def _take(self, path: str, topic: str) -> Page:
+        answer = await self._exchange("GET", path)
+        if answer.status >= httpx.codes.BAD_REQUEST:
+            detail = answer.detail
+            # Relay answers 404, filter 400.
+            if answer.status == httpx.codes.NOT_FOUND or (
+                answer.status == httpx.codes.BAD_REQUEST
+                and detail.startswith("Not subscribed")
+            ):
+                raise NotSubscribed(
+                    self.url, answer.request, answer.status, detail, topic
+                )
+            raise self._refusal(answer)
+        try:
+            page = read_page(answer.body)
+        except ValueError as error:
+            if answer.broken_off:
+                raise self._unreachable(answer) from error
+            raise BadAnswer(self.url, answer.request, str(error)) from error
+        return replace(page, broken_off=answer.broken_off or page.broken_off)
+
+    async def _ask(self, method: str, path: str, **rest: Any) -> _Answer:
+        """Ask for something that the node can be asked for again."""
+        answer = await self._exchange(method, path, **rest)
+        if answer.status >= httpx.codes.BAD_REQUEST:
+            raise self._refusal(answer)
+        if answer.broken_off:
+            raise self._unreachable(answer)
+        return answer
+
+    async def _exchange(self, method: str, path: str, **rest: Any) -> _Answer:
+        """Send a request; an answer that breaks off is given as far as it came."""
+        request = f"{method} {path}"
+        body = bytearray()
+        broken_off = ""
+        response: httpx.Response | None = None
+        try:
+            async with self._http.stream(method, self.url + path, **rest) as response:
+                async for chunk in response.aiter_bytes():
+                    body += chunk
+                    if len(body) > MAX_ANSWER_BYTES:
+                        broken_off = f"it has more than {MAX_ANSWER_BYTES} bytes"
+                        break
+        except httpx.RequestError as error:
+            broken_off = str(error) or type(error).__name__
+            if response is None:
+                raise NodeUnreachable(
+                    self.url,
+                    request,
+                    broken_off,
+                    may_have_arrived=not isinstance(error, _NEVER_SENT),
+                ) from error
+        if response.status_code in range(300, 400):
+            detail = f"it redirects with {response.status_code}"
+            raise BadAnswer(self.url, request, detail)
+        return _Answer(
+            request=request,
+            status=response.status_code,
+            headers=response.headers,
+            body=bytes(body),
+            broken_off=broken_off,
+        )
+
+    @contextmanager
+    def _reading(self, answer: _Answer) -> Iterator[None]:
+        try:
+            yield
+        except UNREADABLE as error:
+            raise BadAnswer(self.url, answer.request, str(error)) from error
+
+    def _refusal(self, answer: _Answer) -> NodeRefused:
+        return NodeRefused(
+            self.url,
+            answer.request,
+            answer.status,
+            answer.detail,
+            answer.retry_after_s,
+        )
+
+    def _unreachable(self, answer: _Answer) -> NodeUnreachable:
+        return NodeUnreachable(
+            self.url, answer.request, answer.broken_off, may_have_arrived=True
+        )
+
+
+_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    request: str
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    broken_off: str
+
+    @property
+    def detail(self) -> str:
+        return _one_line(self.body[: 4 * _QUOTED_CHARACTERS].decode(errors="replace"))
+
+    @property
+    def retry_after_s(self) -> float | None:
+        """Of the header `Retry-After`, a number of seconds or a date."""
+        text = self.headers.get("Retry-After", "").strip()
+        if re.fullmatch("[0-9]{1,9}", text):
+            return float(text)
+        try:
+            # The node's own clock tells how far away its date is.
+            until = parsedate_to_datetime(text)
+            wait = until - parsedate_to_datetime(self.headers.get("Date", ""))
+        except (TypeError, ValueError):
+            return None
+        return max(wait, timedelta()).total_seconds()
+
+
+def _store_parameters(
+    query: StoreQuery, cursor: bytes | None, include_data: bool
+) -> dict[str, str]:
+    asked = {
+        "includeData": "true" if include_data else "false",
+        "pubsubTopic": query.pubsub_topic,
+        "contentTopics": ",".join(query.content_topics),
+        "startTime": query.start_ns,
+        "endTime": query.end_ns,
+        "hashes": ",".join(f"0x{one.hex()}" for one in query.hashes),
+        "cursor": f"0x{cursor.hex()}" if cursor else None,
+        "pageSize": query.page_size,
+        "ascending": "true" if query.ascending else "false",
+    }
+    return {name: str(value) for name, value in asked.items() if value}
+
+
+def _check_number(what: str, number: int, most: int) -> None:
+    if number > most:
+        message = f"a store gives at most {most} {what}, not {number}: ask in parts"
+        raise ValueError(message)
+
+
+def _check_url(text: str) -> None:
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL:
+        url = httpx.URL()
+    if url.userinfo:
+        message = (
+            f"the URL of node {url.host} must not hold user and password, which would "
+            "be logged with it: give them as authorization"
+        )
+        raise BadSettings(message)
+    if url.scheme not in ("http", "https") or not url.host or url.query or url.fragment:
+        message = f"{text!r} is no URL of a node, such as http://127.0.0.1:8645"
+        raise BadSettings(message)
+
+
+def _trust(ca_file: Path | None) -> ssl.SSLContext | bool:
+    if ca_file is None:
+        return True
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except (OSError, ssl.SSLError) as error:
+        message = f"certificates cannot be read from {ca_file}: {error}"
+        raise BadSettings(message) from error
+
+
+def _one_line(text: str) -> str:
+    """A stranger's text, fit to stand in a message."""
+    shown = "".join(char if char.isprintable() else " " for char in text)
+    return " ".join(shown.split())[:_QUOTED_CHARACTERS]

@@ -1,0 +1,160 @@
+"""From Waku messages to the spool: chosen, keyed, counted."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import ParamSpec, TypeVar
+
+from connectors.waku_rest.pacing import Ending, persist
+from connectors.waku_rest.spool import Headers, Incoming, Spool
+from sds_core.mirror.coverage import Coverage
+from sds_core.mirror.figures import Loss, MirrorFigures, Source
+from sds_core.mirror.selection import Selection, channel_of
+from sds_core.waku import WakuMessage
+
+_GREATEST_TIMESTAMP_NS = 2**63 - 1
+_log = logging.getLogger("sds-monitor")
+
+_P = ParamSpec("_P")
+_Result = TypeVar("_Result")
+
+
+class Intake:
+    """Takes messages from any node by any way, each once.
+
+    The one user of the spool: calls from several tasks follow one another, each in a
+    thread, so that a slow disk holds up no connection. A disk that is full is tried
+    again, with the page that is to be stored in memory.
+
+    Args:
+        spool: Where they go.
+        selection: Which are meant.
+        coverage: Of the nodes that are listened to.
+        figures: Counts them.
+        limit_bytes: While more waits for Kafka, `is_full`.
+        ending: When the mirror is to end.
+    """
+
+    def __init__(
+        self,
+        spool: Spool,
+        selection: Selection,
+        coverage: Coverage,
+        figures: MirrorFigures,
+        limit_bytes: int,
+        ending: Ending,
+    ) -> None:
+        self._spool = spool
+        self._selection = selection
+        self._coverage = coverage
+        self._figures = figures
+        self._limit_bytes = limit_bytes
+        self._ending = ending
+        self._alone = asyncio.Lock()
+        self.has_pending = asyncio.Event()
+        self.has_pending.set()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more should be read from nodes for now."""
+        return self._figures.is_paused
+
+    async def take(
+        self, messages: Sequence[tuple[str, WakuMessage]], source: Source, at_ms: int
+    ) -> None:
+        """Take messages; what is meant and new is durable when this returns.
+
+        Args:
+            messages: Pubsub topic and message.
+            source: How they came.
+            at_ms: When, Unix ms.
+        """
+        if messages:
+            await self.use(self._take, messages, source, at_ms)
+            self.has_pending.set()
+
+    async def probably_lost(self, node: str, cause: Loss, at_ms: int) -> None:
+        """A node may have lost messages: shown as a hole, unless another heard them."""
+        if self._coverage.broke(node, at_ms):
+            self._figures.losses[cause] += 1
+            await self.use(self._spool.skip_number)
+            _log.warning("%s: messages were probably lost (%s)", node, cause.value)
+
+    async def beat(self, at_ms: int) -> None:
+        """Tell that the tap lives."""
+        await self.use(self._spool.beat, at_ms)
+        self.has_pending.set()
+
+    async def use(
+        self,
+        function: Callable[_P, _Result],
+        *arguments: _P.args,
+        **options: _P.kwargs,
+    ) -> _Result:
+        """Call something of the spool.
+
+        Raises:
+            sqlite3.Error: The mirror is to end, and the disk fails still.
+        """
+        figures = self._figures
+
+        async def attempt() -> _Result:
+            async with self._alone:
+                result = await asyncio.to_thread(function, *arguments, **options)
+                figures.spooled_bytes = self._spool.size_bytes
+                figures.last_seq = self._spool.last_seq
+                figures.is_paused = figures.spooled_bytes > self._limit_bytes
+            return result
+
+        return await persist(attempt, sqlite3.OperationalError, self._ending, _say)
+
+    def _take(
+        self, messages: Sequence[tuple[str, WakuMessage]], source: Source, at_ms: int
+    ) -> None:
+        incoming, skipped = [], []
+        for pubsub_topic, message in messages:
+            channel = channel_of(message.payload)
+            skip = self._selection.skipped(message, channel)
+            if skip is None:
+                incoming.append(incoming_of(pubsub_topic, message, channel, source))
+            else:
+                skipped.append(skip)
+        accepted = self._spool.accept(incoming, at_ms)
+        for skip in skipped:
+            self._figures.skipped[skip] += 1
+        self._figures.accepted[source] += accepted
+        self._figures.duplicates[source] += len(incoming) - accepted
+
+
+def incoming_of(
+    pubsub_topic: str, message: WakuMessage, channel: str | None, source: str
+) -> Incoming:
+    """A message as it is to be written (contract, 1).
+
+    Args:
+        pubsub_topic: Where it was relayed.
+        message: The message.
+        channel: Channel id of the frame in it; None if there is none.
+        source: Header `source`.
+    """
+    message_hash = message.hash_on(pubsub_topic)
+    headers: Headers = (
+        ("source", source.encode()),
+        ("waku-hash", b"0x" + message_hash.hex().encode()),
+        ("pubsub-topic", pubsub_topic.encode()),
+        ("content-topic", message.content_topic.encode()),
+        ("ephemeral", b"true" if message.ephemeral else b"false"),
+    )
+    if 0 < message.timestamp_ns <= _GREATEST_TIMESTAMP_NS:
+        headers += (("waku-timestamp", str(message.timestamp_ns).encode()),)
+    if message.meta:
+        headers += (("meta", message.meta),)
+    key = None if channel is None else channel.encode()
+    return Incoming(message_hash, key, message.payload, headers)
+
+
+def _say(error: BaseException) -> None:
+    _log.error("the spool cannot be written (%s): free some room on its disk", error)

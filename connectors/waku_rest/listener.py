@@ -1,0 +1,141 @@
+"""Listens to one node while messages pass: its relay cache or its filter cache."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+
+from connectors.waku_rest.answers import Page
+from connectors.waku_rest.client import (
+    BadAnswer,
+    NodeClient,
+    NodeError,
+    NodeUnreachable,
+    NotSubscribed,
+)
+from connectors.waku_rest.intake import Intake
+from connectors.waku_rest.pacing import Ending, persist
+from connectors.waku_rest.settings import Listen, MirrorSettings
+from sds_core.mirror.coverage import Coverage
+from sds_core.mirror.figures import Loss, NodeFigures, Source
+
+_RENEW_MS = 60_000
+"""Subscriptions are renewed so often: a filter node forgets one after five minutes."""
+
+_FILTER_CACHE = 50
+"""Messages in a node's filter cache, which no setting of the node changes."""
+
+_log = logging.getLogger("sds-monitor")
+
+
+class Listener:
+    """Reads the cache of one node again and again.
+
+    Args:
+        node: The node.
+        settings: Of the mirror; it listens to relay or filter.
+        intake: Takes what is read.
+        coverage: Is told when the node answered.
+        figures: Of the node.
+        ending: When the mirror is to end; a page that is being read is still stored.
+        now_ms: Wall clock, Unix ms.
+    """
+
+    def __init__(
+        self,
+        node: NodeClient,
+        settings: MirrorSettings,
+        intake: Intake,
+        coverage: Coverage,
+        figures: NodeFigures,
+        ending: Ending,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._node = node
+        self._topics = settings.topics
+        self._is_relay = settings.listen is Listen.RELAY
+        self._source = Source.RELAY if self._is_relay else Source.FILTER
+        self._cache = settings.cache_messages if self._is_relay else _FILTER_CACHE
+        self._interval_s = settings.poll_interval_s
+        self._intake = intake
+        self._coverage = coverage
+        self._figures = figures
+        self._ending = ending
+        self._now_ms = now_ms
+        self._subscribed_ms: int | None = None
+
+    async def run(self) -> None:
+        """Listen until the end."""
+        with suppress(NodeError):
+            while not self._ending.is_set():
+                count = 0
+                if not self._intake.is_full:
+                    count = await persist(
+                        self._round, NodeError, self._ending, self._failed
+                    )
+                if count < self._cache // 2:
+                    await self._ending.wait(self._interval_s)
+
+    async def _round(self) -> int:
+        """Read all that the node has cached; returns how many messages there were."""
+        await self._subscribe()
+        count = 0
+        try:
+            async for pubsub_topic, page in self._pages():
+                at_ms = self._now_ms()
+                count += len(page.messages) + len(page.undecodable)
+                self._figures.undecodable += len(page.undecodable)
+                self._figures.pages[self._source] += 1
+                found = [(pubsub_topic, message) for message in page.messages]
+                await self._intake.take(found, self._source, at_ms)
+                if page.broken_off:
+                    await self._lost(Loss.PAGE_CUT_OFF)
+        except NotSubscribed:
+            self._subscribed_ms = None
+            await self._lost(Loss.RESUBSCRIBED)
+            raise
+        except NodeUnreachable as error:
+            if error.may_have_arrived:
+                await self._lost(Loss.PAGE_CUT_OFF)
+            raise
+        except BadAnswer:
+            await self._lost(Loss.PAGE_CUT_OFF)
+            raise
+        # One cache for all topics: the round as a whole tells whether it was full.
+        if count >= self._cache:
+            self._figures.full_pages += 1
+            await self._lost(Loss.FULL_PAGE)
+        self._coverage.heard(self._node.url, self._now_ms())
+        self._figures.is_up = True
+        return count
+
+    async def _subscribe(self) -> None:
+        now_ms = self._now_ms()
+        since_ms = self._subscribed_ms
+        if since_ms is not None and now_ms - since_ms < _RENEW_MS:
+            return
+        if self._is_relay:
+            await self._node.subscribe_relay(list(self._topics))
+        else:
+            for pubsub_topic, content_topics in self._topics.items():
+                await self._node.subscribe_filter(pubsub_topic, content_topics)
+        self._subscribed_ms = now_ms
+
+    async def _pages(self) -> AsyncIterator[tuple[str, Page]]:
+        """The node's cache, by pubsub topic."""
+        for pubsub_topic, content_topics in self._topics.items():
+            if self._is_relay:
+                yield pubsub_topic, await self._node.relay_messages(pubsub_topic)
+            else:
+                for topic in content_topics:
+                    yield pubsub_topic, await self._node.filter_messages(topic)
+
+    async def _lost(self, cause: Loss) -> None:
+        await self._intake.probably_lost(self._node.url, cause, self._now_ms())
+
+    def _failed(self, error: BaseException) -> None:
+        self._figures.failures[self._source] += 1
+        if self._figures.is_up:
+            _log.warning("%s", error)
+        self._figures.is_up = False

@@ -1,0 +1,200 @@
+"""Waku REST nodes -> Kafka: the tasks of one mirror, wired.
+
+    node cache ──listener──┐
+                           ├─▶ intake ─▶ spool (disk) ─▶ writer ─▶ Kafka
+    node store ──sweeper───┘
+
+What a listener reads is gone at the node, so it lies on disk before the next page is
+asked for; the writer takes it from there as fast as Kafka does, in order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AsyncExitStack
+from functools import partial
+
+from connectors.kafka.heartbeat import INTERVAL_S
+from connectors.kafka.settings import KafkaUnreachable
+from connectors.waku_rest.client import NodeClient, open_client
+from connectors.waku_rest.intake import Intake
+from connectors.waku_rest.listener import Listener
+from connectors.waku_rest.pacing import Ending, persist
+from connectors.waku_rest.settings import Listen, MirrorSettings
+from connectors.waku_rest.spool import Spool
+from connectors.waku_rest.sweeper import LONGEST_REACH_MS, Sweeper
+from connectors.waku_rest.writer import FrameWriter
+from sds_core.mirror.coverage import Coverage
+from sds_core.mirror.figures import Loss, MirrorFigures, NodeFigures
+from sds_core.mirror.selection import Selection
+
+_WRITTEN_AT_ONCE = 500
+"""Records. A message is at most 150 kB (64/WAKU2-NETWORK): 75 MB in memory."""
+
+_FORGET_EVERY_S = 60.0
+_SPARE_MS = 600_000
+"""Hashes are kept for so much longer than a store is read back."""
+
+_log = logging.getLogger("sds-monitor")
+
+
+class Mirror:
+    """Copies what passes some Waku nodes into Kafka until it is told to end.
+
+    Args:
+        settings: What is mirrored.
+        spool: Its disk.
+        writer: Its way to Kafka.
+        figures: What it has done; changed as it runs.
+        now_ms: Wall clock, Unix ms.
+    """
+
+    def __init__(
+        self,
+        settings: MirrorSettings,
+        spool: Spool,
+        writer: FrameWriter,
+        figures: MirrorFigures,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._settings = settings
+        self._spool = spool
+        self._writer = writer
+        self._figures = figures
+        self._now_ms = now_ms
+        interval_s = settings.poll_interval_s
+        if settings.listen is Listen.NONE:
+            interval_s = settings.store_interval_s
+        self._interval_ms = round(interval_s * 1000)
+
+    async def run(self, ending: Ending) -> None:
+        """Mirror until the end; then write what is spooled, if Kafka takes it.
+
+        Raises:
+            connectors.kafka.topics.InvalidTopic: Kafka takes no topic of this name.
+            connectors.waku_rest.client.BadSettings: A node's certificates.
+            sqlite3.Error: The disk fails.
+        """
+        try:
+            await self._run(ending)
+        except ExceptionGroup as group:
+            # The others were cancelled for its sake.
+            error: Exception = group
+            while isinstance(error, ExceptionGroup):
+                error = error.exceptions[0]
+            raise error from None
+
+    async def _run(self, ending: Ending) -> None:
+        async with AsyncExitStack() as stack:
+            nodes = [
+                NodeClient(node.url, await stack.enter_async_context(open_client(node)))
+                for node in self._settings.nodes
+            ]
+            self._figures.nodes |= {node.url: NodeFigures() for node in nodes}
+            # Nodes are not asked at one moment: two turns.
+            coverage = Coverage(self._figures.nodes, 2 * self._interval_ms)
+            intake = self._intake(coverage, ending)
+            if self._spool.was_killed:
+                self._figures.losses[Loss.UNCLEAN_START] += 1
+                await intake.use(self._spool.skip_number)
+            all_read = Ending()
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._write(intake, all_read))
+                tasks.create_task(self._forget(intake, ending))
+                async with asyncio.TaskGroup() as reading:
+                    reading.create_task(self._beat(intake, coverage, ending))
+                    for node in nodes:
+                        for work in self._works(node, intake, coverage, ending):
+                            reading.create_task(work)
+                all_read.set()
+                intake.has_pending.set()
+
+    def _intake(self, coverage: Coverage, ending: Ending) -> Intake:
+        topics = self._settings.topics.values()
+        selection = Selection(frozenset(topic for some in topics for topic in some))
+        return Intake(
+            self._spool,
+            selection,
+            coverage,
+            self._figures,
+            self._settings.spool_bytes,
+            ending,
+        )
+
+    def _works(
+        self, node: NodeClient, intake: Intake, coverage: Coverage, ending: Ending
+    ) -> Iterator[Coroutine[None, None, None]]:
+        """What is to be done with one node."""
+        settings, figures = self._settings, self._figures.nodes[node.url]
+        if settings.listen is not Listen.NONE:
+            yield Listener(
+                node, settings, intake, coverage, figures, ending, self._now_ms
+            ).run()
+        if settings.store:
+            yield Sweeper(
+                node,
+                settings,
+                self._spool,
+                intake,
+                coverage,
+                figures,
+                ending,
+                self._now_ms,
+            ).run()
+
+    async def _beat(self, intake: Intake, coverage: Coverage, ending: Ending) -> None:
+        """Say that the tap lives, as long as it hears any node."""
+        lately_ms = round(INTERVAL_S * 1000) + 2 * self._interval_ms
+        while not ending.is_set():
+            now_ms = self._now_ms()
+            if coverage.is_listening(now_ms - lately_ms):
+                await intake.beat(now_ms)
+            await ending.wait(INTERVAL_S)
+
+    async def _forget(self, intake: Intake, ending: Ending) -> None:
+        """Forget hashes that no store will be asked about again."""
+        while not ending.is_set():
+            edges_ms = [self._now_ms()]
+            if self._settings.store:
+                for node in self._figures.nodes:
+                    swept = await intake.use(self._spool.swept, node, edges_ms[0])
+                    edges_ms.append(swept.up_to_ms)
+            edge_ms = min(edges_ms) - LONGEST_REACH_MS - _SPARE_MS
+            await intake.use(self._spool.forget_before, edge_ms)
+            await ending.wait(_FORGET_EVERY_S)
+
+    async def _write(self, intake: Intake, all_read: Ending) -> None:
+        """Write what is spooled, until all is read and written."""
+        figures = self._figures
+        while True:
+            intake.has_pending.clear()
+            records = await intake.use(self._spool.pending, _WRITTEN_AT_ONCE)
+            figures.spooled, figures.oldest_spooled_ms = await intake.use(
+                self._spool.backlog
+            )
+            if records:
+                try:
+                    await persist(
+                        partial(asyncio.to_thread, self._writer.write, records),
+                        KafkaUnreachable,
+                        all_read,
+                        self._not_written,
+                    )
+                except KafkaUnreachable:
+                    _log.warning(
+                        "%d records stay in the spool, for the next start",
+                        figures.spooled,
+                    )
+                    return
+                await intake.use(self._spool.written, records)
+                figures.written += sum(not one.is_heartbeat for one in records)
+            elif all_read.is_set():
+                return
+            else:
+                await intake.has_pending.wait()
+
+    def _not_written(self, error: BaseException) -> None:
+        self._figures.kafka_failures += 1
+        _log.warning("%s; records wait in the spool", error)

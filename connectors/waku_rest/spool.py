@@ -1,0 +1,375 @@
+"""What a mirror keeps on disk: records on their way to Kafka, and what it knows.
+
+A page that was read is gone at the node, so each is stored, in one transaction with
+the numbers it is given and the hashes it makes known, before the next is asked for. A
+mirror that is killed at any moment loses at most the page that it was reading; what
+it writes to Kafka twice has the same `seq` both times.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import msgspec
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS mirror (
+    observer TEXT NOT NULL,
+    last_seq INTEGER NOT NULL,
+    is_closed INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS spool (
+    id INTEGER PRIMARY KEY,
+    at_ms INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    key BLOB,
+    value BLOB NOT NULL,
+    headers BLOB NOT NULL
+);
+CREATE TABLE IF NOT EXISTS seen (
+    hash BLOB PRIMARY KEY,
+    at_ms INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS seen_by_time ON seen (at_ms);
+CREATE TABLE IF NOT EXISTS swept (
+    node TEXT PRIMARY KEY,
+    from_ms INTEGER NOT NULL,
+    up_to_ms INTEGER NOT NULL
+);
+"""
+
+_ROW_BYTES = 64
+"""What a row takes beside its own bytes, about."""
+
+_QUESTION = 500
+"""Hashes asked for at once: SQLite takes no longer list of parameters everywhere."""
+
+Headers = tuple[tuple[str, bytes], ...]
+
+
+class Incoming(NamedTuple):
+    """A message as it is to be written, without the tap's own headers.
+
+    Attributes:
+        message_hash: Deterministic Waku hash, 32 bytes.
+        key: Channel id; None if it is unknown.
+        value: The payload.
+        headers: As the contract says, without `observer` and `seq`.
+    """
+
+    message_hash: bytes
+    key: bytes | None
+    value: bytes
+    headers: Headers
+
+
+class Spooled(NamedTuple):
+    """A record on its way to Kafka.
+
+    Attributes:
+        id: Its place in the order of writing.
+        at_ms: Record time, Unix ms.
+        seq: The frame's number; of a heartbeat, the last one given before it.
+        key: Channel id; None if it is unknown, and of heartbeats.
+        value: The frame; empty for a heartbeat.
+        headers: Without `observer` and `seq`; none for a heartbeat.
+    """
+
+    id: int
+    at_ms: int
+    seq: int
+    key: bytes | None
+    value: bytes
+    headers: Headers
+
+    @property
+    def is_heartbeat(self) -> bool:
+        """Whether it only says that the tap lives."""
+        return not self.headers
+
+
+class Swept(NamedTuple):
+    """The sender's times over which a node's store was read, Unix ms."""
+
+    from_ms: int
+    up_to_ms: int
+
+
+class StateInUse(RuntimeError):
+    """Another mirror runs on the directory.
+
+    Attributes:
+        directory: The directory.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        super().__init__(
+            f"another mirror runs on {directory}: end it, or use another --state"
+        )
+
+
+class OtherObserver(ValueError):
+    """The directory belongs to a tap of another id.
+
+    Attributes:
+        directory: The directory.
+        observer: Its tap id.
+    """
+
+    def __init__(self, directory: Path, observer: str, wanted: str) -> None:
+        self.directory = directory
+        self.observer = observer
+        super().__init__(
+            f"{directory} belongs to observer {observer}, not {wanted}: use another "
+            "--state, or leave --observer out"
+        )
+
+
+class StateUnusable(OSError):
+    """The directory cannot be made, written to or read.
+
+    Attributes:
+        directory: The directory.
+    """
+
+    def __init__(self, directory: Path, reason: object) -> None:
+        self.directory = directory
+        super().__init__(
+            f"--state {directory} cannot be used ({reason}): use a directory of your "
+            "own"
+        )
+
+
+class Spool:
+    """One mirror's directory; to be used by one thread at a time.
+
+    Args:
+        directory: Made if it is missing.
+        observer: Tap id of a new directory; of a known one None, or the same.
+
+    Raises:
+        StateInUse: Another mirror runs on it.
+        OtherObserver: It belongs to another tap.
+        StateUnusable: It cannot be written to.
+    """
+
+    def __init__(
+        self, directory: Path, observer: str | None, new_observer: str
+    ) -> None:
+        self._lock = _locked(directory)
+        try:
+            self._database = sqlite3.connect(
+                directory / "mirror.sqlite", check_same_thread=False
+            )
+            self._database.execute("PRAGMA journal_mode=WAL")
+            # A page stored is stored, also when the power fails.
+            self._database.execute("PRAGMA synchronous=FULL")
+            self._database.executescript(_SCHEMA)
+            known = self._database.execute("SELECT * FROM mirror").fetchone()
+        except sqlite3.Error as error:
+            self._lock.close()
+            raise StateUnusable(directory, error) from error
+        if known is not None and observer not in (None, known[0]):
+            self._lock.close()
+            raise OtherObserver(directory, known[0], observer or "")
+        if known is None:
+            known = (observer or new_observer, 0, True)
+            with self._database as database:
+                database.execute("INSERT INTO mirror VALUES (?, ?, ?)", known)
+        self.observer: str = known[0]
+        self._last_seq: int = known[1]
+        self.was_killed = not known[2]
+        with self._database as database:
+            database.execute("UPDATE mirror SET is_closed = FALSE")
+        (self._bytes,) = self._database.execute(
+            "SELECT coalesce(sum(length(value) + length(headers) + ?), 0) FROM spool",
+            (_ROW_BYTES,),
+        ).fetchone()
+
+    @property
+    def last_seq(self) -> int:
+        """The last number given to a frame."""
+        return self._last_seq
+
+    @property
+    def size_bytes(self) -> int:
+        """What waits for Kafka."""
+        return int(self._bytes)
+
+    def backlog(self) -> tuple[int, int | None]:
+        """How many records wait, and the time of the oldest, Unix ms."""
+        count, oldest_ms = self._database.execute(
+            "SELECT count(*), min(at_ms) FROM spool"
+        ).fetchone()
+        return count, oldest_ms
+
+    def skip_number(self) -> None:
+        """Leave one number out, so that a probable loss shows as a hole."""
+        with self._database as database:
+            self._set_last_seq(database, self._last_seq + 1)
+        self._last_seq += 1
+
+    def accept(self, messages: Sequence[Incoming], at_ms: int) -> int:
+        """Take messages that are not known yet; durable when this returns.
+
+        Args:
+            messages: In the order in which they are to be written.
+            at_ms: When they were received, Unix ms.
+
+        Returns:
+            How many were new.
+        """
+        known = self.known(message.message_hash for message in messages)
+        new: dict[bytes, Incoming] = {}
+        for message in messages:
+            if message.message_hash not in known:
+                new.setdefault(message.message_hash, message)
+        if not new:
+            return 0
+        rows = [
+            (at_ms, seq, one.key, one.value, msgspec.msgpack.encode(one.headers))
+            for seq, one in enumerate(new.values(), self._last_seq + 1)
+        ]
+        last_seq = self._last_seq + len(rows)
+        with self._database as database:
+            database.executemany(
+                "INSERT INTO spool (at_ms, seq, key, value, headers) "
+                "VALUES (?, ?, ?, ?, ?)",
+                rows,
+            )
+            database.executemany(
+                "INSERT INTO seen VALUES (?, ?)", [(key, at_ms) for key in new]
+            )
+            self._set_last_seq(database, last_seq)
+        self._last_seq = last_seq
+        self._bytes += sum(len(row[3]) + len(row[4]) + _ROW_BYTES for row in rows)
+        return len(rows)
+
+    def beat(self, at_ms: int) -> None:
+        """Spool a heartbeat: it must not overtake the frames before it."""
+        headers = msgspec.msgpack.encode(())
+        with self._database as database:
+            database.execute(
+                "INSERT INTO spool (at_ms, seq, value, headers) VALUES (?, ?, ?, ?)",
+                (at_ms, self._last_seq, b"", headers),
+            )
+        self._bytes += len(headers) + _ROW_BYTES
+
+    def known(self, hashes: Iterable[bytes]) -> set[bytes]:
+        """Those of some hashes that were accepted before."""
+        wanted = list(hashes)
+        found: set[bytes] = set()
+        for first in range(0, len(wanted), _QUESTION):
+            some = wanted[first : first + _QUESTION]
+            marks = ",".join("?" * len(some))
+            rows = self._database.execute(
+                f"SELECT hash FROM seen WHERE hash IN ({marks})",  # noqa: S608 - marks
+                some,
+            )
+            found.update(key for (key,) in rows)
+        return found
+
+    def pending(self, limit: int) -> list[Spooled]:
+        """The records to be written next, in order."""
+        rows = self._database.execute(
+            "SELECT id, at_ms, seq, key, value, headers FROM spool ORDER BY id LIMIT ?",
+            (limit,),
+        )
+        return [
+            Spooled(
+                number,
+                at_ms,
+                seq,
+                key,
+                value,
+                msgspec.msgpack.decode(packed, type=Headers),
+            )
+            for number, at_ms, seq, key, value, packed in rows
+        ]
+
+    def written(self, records: Sequence[Spooled]) -> None:
+        """Kafka has acknowledged these, which were the next."""
+        with self._database as database:
+            freed = database.execute(
+                "DELETE FROM spool WHERE id <= ? "
+                "RETURNING length(value) + length(headers) + ?",
+                (records[-1].id, _ROW_BYTES),
+            ).fetchall()
+        self._bytes -= sum(size for (size,) in freed)
+
+    def swept(self, node: str, begin_ms: int) -> Swept:
+        """How far a node's store was read; of an unknown node, up to a begin, Unix ms.
+
+        What is noted of an unknown node is that it begins there.
+        """
+        with self._database as database:
+            database.execute(
+                "INSERT INTO swept VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+                (node, begin_ms, begin_ms),
+            )
+        row = self._database.execute(
+            "SELECT from_ms, up_to_ms FROM swept WHERE node = ?", (node,)
+        ).fetchone()
+        return Swept(*row)
+
+    def set_swept(self, node: str, swept: Swept) -> None:
+        """Note how far a node's store was read."""
+        with self._database as database:
+            database.execute(
+                "INSERT OR REPLACE INTO swept VALUES (?, ?, ?)", (node, *swept)
+            )
+
+    def forget_before(self, at_ms: int) -> None:
+        """Forget hashes that were accepted before a time, Unix ms."""
+        with self._database as database:
+            database.execute("DELETE FROM seen WHERE at_ms < ?", (at_ms,))
+
+    def close(self, in_order: bool = True) -> None:
+        """Close the files.
+
+        Args:
+            in_order: Whether every page that was read has been stored.
+        """
+        with self._database as database:
+            database.execute("UPDATE mirror SET is_closed = ?", (in_order,))
+        self._database.close()
+        self._lock.close()
+
+    @staticmethod
+    def _set_last_seq(database: sqlite3.Connection, last_seq: int) -> None:
+        database.execute("UPDATE mirror SET last_seq = ?", (last_seq,))
+
+
+@contextmanager
+def open_spool(
+    directory: Path, observer: str | None, new_observer: str
+) -> Iterator[Spool]:
+    """A spool, closed at the end of the block: in order, unless an error ended it."""
+    spool = Spool(directory, observer, new_observer)
+    try:
+        yield spool
+    except BaseException:
+        spool.close(in_order=False)
+        raise
+    spool.close()
+
+
+def _locked(directory: Path) -> IO[str]:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        file = (directory / "lock").open("w")
+    except OSError as error:
+        raise StateUnusable(directory, error.strerror) from error
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise StateInUse(directory) from None
+    return file

@@ -1,0 +1,191 @@
+"""Reads one node's store for what was not heard when it passed.
+
+A store is asked for by the sender's time, and may get a message long after it was
+sent. So it is read again over ever longer spans, ever more seldom. Only hashes are
+asked for, and then the messages of those that are not known.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeVar
+
+from connectors.waku_rest.answers import StorePage
+from connectors.waku_rest.client import (
+    MAX_CONTENT_TOPICS,
+    MAX_HASHES,
+    NodeClient,
+    NodeError,
+    StoreQuery,
+)
+from connectors.waku_rest.intake import Intake
+from connectors.waku_rest.pacing import Ending, persist
+from connectors.waku_rest.settings import Listen, MirrorSettings
+from connectors.waku_rest.spool import Spool, Swept
+from sds_core.mirror.coverage import Coverage
+from sds_core.mirror.figures import NodeFigures, Source
+
+_NS = 1_000_000
+"""Of a millisecond."""
+
+_SETTLE_MS = 5_000
+"""What is younger is left to those who listen: they see it sooner."""
+
+_SLICE_MS = 600_000
+"""Of a long past, so much is read before it is noted how far the reading is."""
+
+LONGEST_REACH_MS = 3_600_000
+"""How long after it was sent a message that comes to a store is still found."""
+
+_Item = TypeVar("_Item")
+
+_log = logging.getLogger("sds-monitor")
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """How far back the store is read, and how often.
+
+    Each hash is listed about seven times in all. Stores of logos-delivery look at one
+    another over 20 s, 5 minutes and an hour.
+    """
+
+    back_ms: int
+    every_ms: int
+
+
+_REACHES = (
+    _Reach(20_000, 0),
+    _Reach(300_000, 150_000),
+    _Reach(LONGEST_REACH_MS, 1_800_000),
+)
+
+
+class Sweeper:
+    """Reads the store of one node again and again.
+
+    Args:
+        node: The node.
+        settings: Of the mirror.
+        spool: Keeps how far the store was read, and knows hashes.
+        intake: Takes what was not known.
+        coverage: Is told when the store was read, where nobody listens.
+        figures: Of the node.
+        ending: When the mirror is to end.
+        now_ms: Wall clock, Unix ms.
+    """
+
+    def __init__(
+        self,
+        node: NodeClient,
+        settings: MirrorSettings,
+        spool: Spool,
+        intake: Intake,
+        coverage: Coverage,
+        figures: NodeFigures,
+        ending: Ending,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._node = node
+        self._settings = settings
+        self._spool = spool
+        self._intake = intake
+        self._coverage = coverage
+        self._figures = figures
+        self._ending = ending
+        self._now_ms = now_ms
+        self._is_alone = settings.listen is Listen.NONE
+
+    async def run(self) -> None:
+        """Read until the end; what was missed while no mirror ran comes first."""
+        begin_ms = self._now_ms() - round(self._settings.backfill_s * 1000)
+        swept = await self._intake.use(self._spool.swept, self._node.url, begin_ms)
+        due_ms = dict.fromkeys(_REACHES, 0)
+        with suppress(NodeError):
+            while not self._ending.is_set():
+                now_ms = self._now_ms()
+                due = [reach for reach in _REACHES if due_ms[reach] <= now_ms]
+                back_ms = max(reach.back_ms for reach in due)
+                swept = await self._read_up_to_now(swept, back_ms)
+                due_ms |= {reach: now_ms + reach.every_ms for reach in due}
+                await self._ending.wait(self._settings.store_interval_s)
+
+    async def _read_up_to_now(self, swept: Swept, back_ms: int) -> Swept:
+        settle_ms = 0 if self._is_alone else _SETTLE_MS
+        end_ms = self._now_ms() - settle_ms
+        start_ms = max(swept.from_ms, swept.up_to_ms - back_ms)
+        while start_ms < end_ms and not self._ending.is_set():
+            slice_end_ms = min(end_ms, start_ms + _SLICE_MS)
+            await self._read(start_ms, slice_end_ms)
+            if slice_end_ms > swept.up_to_ms:
+                swept = swept._replace(up_to_ms=slice_end_ms)
+                await self._intake.use(self._spool.set_swept, self._node.url, swept)
+            start_ms = slice_end_ms
+        self._figures.swept_ms = swept.up_to_ms
+        return swept
+
+    async def _read(self, start_ms: int, end_ms: int) -> None:
+        """Read the messages that were sent from one time to another, Unix ms."""
+        for query in self._queries(start_ms, end_ms):
+
+            async def attempt(query: StoreQuery = query) -> None:
+                await self._follow(query)
+
+            await persist(attempt, NodeError, self._ending, self._failed)
+        self._figures.is_up = True
+        if self._is_alone:
+            self._coverage.heard(self._node.url, self._now_ms())
+
+    def _queries(self, start_ms: int, end_ms: int) -> Iterator[StoreQuery]:
+        for pubsub_topic, topics in self._settings.topics.items():
+            # Without content topics, one question for all of them.
+            for some in _parts(topics, MAX_CONTENT_TOPICS) if topics else [()]:
+                yield StoreQuery(
+                    pubsub_topic, some, max(1, start_ms * _NS), end_ms * _NS
+                )
+
+    async def _follow(self, query: StoreQuery) -> None:
+        """Read all pages of a query."""
+        cursor: bytes | None = None
+        while True:
+            while self._intake.is_full and not self._ending.is_set():
+                await self._ending.wait(1.0)
+            page = self._counted(await self._node.store_hashes(query, cursor))
+            hashes = [stored.hash for stored in page.messages]
+            known = await self._intake.use(self._spool.known, hashes)
+            unknown = [one for one in hashes if one not in known]
+            for some in _parts(unknown, MAX_HASHES):
+                await self._fetch(query.pubsub_topic, some)
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    async def _fetch(self, pubsub_topic: str | None, hashes: Sequence[bytes]) -> None:
+        query = StoreQuery(hashes=hashes)
+        page = self._counted(await self._node.store_messages(query))
+        found = [
+            (stored.pubsub_topic or pubsub_topic or "", stored.message)
+            for stored in page.messages
+            if stored.message is not None
+        ]
+        found.sort(key=lambda one: one[1].timestamp_ns)
+        await self._intake.take(found, Source.STORE, self._now_ms())
+
+    def _counted(self, page: StorePage) -> StorePage:
+        self._figures.pages[Source.STORE] += 1
+        self._figures.undecodable += len(page.undecodable)
+        return page
+
+    def _failed(self, error: BaseException) -> None:
+        self._figures.failures[Source.STORE] += 1
+        if self._figures.is_up:
+            _log.warning("%s", error)
+        self._figures.is_up = False
+
+
+def _parts(items: Sequence[_Item], most: int) -> Iterator[Sequence[_Item]]:
+    for first in range(0, len(items), most):
+        yield items[first : first + most]

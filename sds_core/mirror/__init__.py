@@ -1,0 +1,1 @@
+"""What a mirror decides and counts: no network, no files, no clock."""

@@ -1,0 +1,90 @@
+"""What a mirror has done, for its own metrics (``sds_mirror_*``)."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from sds_core.mirror.selection import Skip
+
+
+class Source(enum.StrEnum):
+    """How a message came, as header `source` tells it (contract, 1)."""
+
+    RELAY = "relay"
+    FILTER = "filter"
+    STORE = "store"
+
+
+class Loss(enum.StrEnum):
+    """Why messages were probably lost before the mirror had them."""
+
+    FULL_PAGE = "full_page"
+    """A page was as long as the node's cache, which overflows silently."""
+    RESUBSCRIBED = "resubscribed"
+    """The node had forgotten the subscription, and its cache with it."""
+    PAGE_CUT_OFF = "page_cut_off"
+    """A page was cleared at the node and its answer did not arrive whole."""
+    UNCLEAN_START = "unclean_start"
+    """The mirror was killed, maybe between reading a page and storing it."""
+
+
+@dataclass
+class NodeFigures:
+    """One node.
+
+    Attributes:
+        is_up: Whether its latest answer was good.
+        pages: Pages read, by endpoint.
+        failures: Requests without a good answer, by endpoint.
+        undecodable: Messages in its answers that could not be read.
+        full_pages: Pages as long as the node's cache.
+        swept_ms: Up to which sender's time its store is mirrored, Unix ms; None
+            before the first sweep.
+    """
+
+    is_up: bool = False
+    pages: dict[Source, int] = field(default_factory=lambda: dict.fromkeys(Source, 0))
+    failures: dict[Source, int] = field(
+        default_factory=lambda: dict.fromkeys(Source, 0)
+    )
+    undecodable: int = 0
+    full_pages: int = 0
+    swept_ms: int | None = None
+
+
+@dataclass
+class MirrorFigures:
+    """All figures of one mirror since it was started.
+
+    Attributes:
+        nodes: By name.
+        accepted: Messages taken for the first time, by source.
+        duplicates: Messages that were known by their hash, by source.
+        skipped: Messages that were not meant.
+        losses: Times that messages were probably lost.
+        written: Frames that Kafka has acknowledged.
+        kafka_failures: Writes that Kafka did not acknowledge; they are repeated.
+        spooled: Records that wait for Kafka, heartbeats included.
+        spooled_bytes: Their size.
+        oldest_spooled_ms: Time of the oldest of them, Unix ms; None if there is none.
+        is_paused: Whether nothing is read from nodes because the spool is full.
+        last_seq: Last number given to a frame.
+    """
+
+    nodes: dict[str, NodeFigures] = field(default_factory=dict)
+    accepted: dict[Source, int] = field(
+        default_factory=lambda: dict.fromkeys(Source, 0)
+    )
+    duplicates: dict[Source, int] = field(
+        default_factory=lambda: dict.fromkeys(Source, 0)
+    )
+    skipped: dict[Skip, int] = field(default_factory=lambda: dict.fromkeys(Skip, 0))
+    losses: dict[Loss, int] = field(default_factory=lambda: dict.fromkeys(Loss, 0))
+    written: int = 0
+    kafka_failures: int = 0
+    spooled: int = 0
+    spooled_bytes: int = 0
+    oldest_spooled_ms: int | None = None
+    is_paused: bool = False
+    last_seq: int = 0

@@ -1,0 +1,1 @@
+"""The Reliable Channel above SDS, as far as a frame's content shows it."""

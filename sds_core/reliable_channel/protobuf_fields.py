@@ -1,0 +1,94 @@
+"""The fields of any protobuf message, without knowing what they mean.
+
+Source: protobuf.dev, "Encoding".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+VARINT, FIXED64, LENGTH_DELIMITED, FIXED32 = 0, 1, 2, 5
+"""Wire types; groups (3 and 4) are out of use and not read here."""
+
+_LONGEST_VARINT = 10
+_FIXED = {FIXED64: 8, FIXED32: 4}
+
+
+class Field(NamedTuple):
+    """One field as it was on the wire.
+
+    Attributes:
+        number: Its number, at least 1.
+        wire_type: How it is written.
+        start: Offset of its tag.
+        value: A varint as a number, anything else as its bytes.
+    """
+
+    number: int
+    wire_type: int
+    start: int
+    value: int | bytes
+
+
+class BrokenProtobuf(ValueError):
+    """Bytes are no protobuf from some field on.
+
+    Attributes:
+        offset: Of the field's tag, in bytes.
+        detail: What is wrong with it.
+    """
+
+    def __init__(self, offset: int, detail: str) -> None:
+        super().__init__(offset, detail)
+        self.offset = offset
+        self.detail = detail
+
+    def __str__(self) -> str:
+        """Where, and what."""
+        return f"at offset {self.offset}: {self.detail}"
+
+
+def protobuf_fields(message: bytes) -> Iterator[Field]:
+    """Walk the fields of a message in the order of the wire; nested ones stay bytes.
+
+    Raises:
+        BrokenProtobuf: After the fields that can be read.
+    """
+    position = 0
+    while position < len(message):
+        start = position
+        tag, position = _varint(message, position, start)
+        number, wire_type = tag >> 3, tag & 7
+        if not number:
+            raise BrokenProtobuf(start, "field number 0 does not exist")
+        value: int | bytes
+        if wire_type == VARINT:
+            value, position = _varint(message, position, start)
+        else:
+            if wire_type == LENGTH_DELIMITED:
+                length, position = _varint(message, position, start)
+            elif wire_type in _FIXED:
+                length = _FIXED[wire_type]
+            else:
+                detail = f"field {number} has wire type {wire_type}, which is not read"
+                raise BrokenProtobuf(start, detail)
+            rest = len(message) - position
+            if length > rest:
+                detail = f"field {number} has {length} bytes, and {rest} are left"
+                raise BrokenProtobuf(start, detail)
+            value = message[position : position + length]
+            position += length
+        yield Field(number, wire_type, start, value)
+
+
+def _varint(message: bytes, position: int, start: int) -> tuple[int, int]:
+    """A varint at a position, and where it ends."""
+    number = 0
+    for index, byte in enumerate(message[position : position + _LONGEST_VARINT]):
+        number |= (byte & 0x7F) << (7 * index)
+        if byte < 0x80:
+            return number, position + index + 1
+    if len(message) - position < _LONGEST_VARINT:
+        raise BrokenProtobuf(start, "the bytes end inside a number")
+    raise BrokenProtobuf(start, "a number has more than ten bytes")

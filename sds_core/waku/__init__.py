@@ -1,0 +1,23 @@
+"""The Waku message around a frame, and the topics that it is relayed on."""
+
+from sds_core.waku.message import RELIABLE_CHANNEL_META, WakuMessage, message_hash
+from sds_core.waku.sharding import (
+    BadContentTopic,
+    ContentTopic,
+    autosharded_topic,
+    parse_content_topic,
+    pubsub_topic,
+    shard_of,
+)
+
+__all__ = [
+    "RELIABLE_CHANNEL_META",
+    "BadContentTopic",
+    "ContentTopic",
+    "WakuMessage",
+    "autosharded_topic",
+    "message_hash",
+    "parse_content_topic",
+    "pubsub_topic",
+    "shard_of",
+]

@@ -1,0 +1,122 @@
+"""A file's way into a real topic."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from connectors.files.importing import Survey, import_file, survey_file
+from connectors.files.record_file import UnreadableFile, write_records
+from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.record import RawRecord
+from connectors.kafka.settings import TopicMissing
+from tests.support.kafka import KafkaTopic, TopicMaker
+
+HEARTBEAT = (("observer", b"tap"), ("kind", b"heartbeat"), ("seq", b"9"))
+RECORDS = [
+    RawRecord(0, 5, 1_000, b"town", b"\x00\xff", (("seq", b"1"), ("meta", b"\xff"))),
+    RawRecord(3, 6, 2_000, b"village", b"a", (("seq", b"2"), ("seq", b"3"))),
+    RawRecord(3, 7, 2_500, None, b"", HEARTBEAT),
+    RawRecord(5, 8, 2_600, b"village", None, (("meta", None),)),
+    RawRecord(0, 9, 61_000, b"\xff", b"b", ()),
+]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file of some records."""
+    path = tmp_path / "frames.jsonl.gz"
+    write_records(RECORDS, path)
+    return path
+
+
+def held(topic: KafkaTopic) -> list[RawRecord]:
+    """All records of a topic, in order of partition and offset."""
+    offsets = TopicOffsets(topic.settings)
+    try:
+        ends = offsets.latest(offsets.partitions())
+    finally:
+        offsets.close()
+    ranges = [OffsetRange(partition, 0, end) for partition, end in ends.items()]
+    found = fetch(Client.CONFLUENT, topic.settings, ranges)
+    return sorted(record for records in found for record in records)
+
+
+def test_a_survey_tells_what_a_file_holds(file: Path, tmp_path: Path) -> None:
+    """Nothing is known of a file without records."""
+    assert survey_file(file) == Survey(5, 6, 1_000, 61_000)
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("\n")
+    assert survey_file(empty) == Survey()
+
+
+@pytest.mark.kafka
+def test_records_keep_all_they_have(file: Path, kafka_topic: TopicMaker) -> None:
+    """Also their partition where there are as many; what is absent becomes empty."""
+    topic = kafka_topic(partitions=6)
+    assert import_file(file, topic.settings) == len(RECORDS)
+    found = [
+        (r.partition, r.timestamp_ms, r.key, r.value, tuple(r.headers))
+        for r in held(topic)
+    ]
+    assert found == sorted(
+        (
+            r.partition,
+            r.timestamp_ms,
+            r.key,
+            r.value or b"",
+            tuple((name, value or b"") for name, value in r.headers),
+        )
+        for r in RECORDS
+    )
+
+
+@pytest.mark.kafka
+def test_with_fewer_partitions_a_channel_stays_together(
+    file: Path, kafka_topic: TopicMaker
+) -> None:
+    """The key decides as for any producer; no record is left out."""
+    topic = kafka_topic(partitions=2)
+    assert import_file(file, topic.settings) == len(RECORDS)
+    found = held(topic)
+    village = [r for r in found if r.key == b"village"]
+    assert [r.timestamp_ms for r in village] == [2_000, 2_600]
+    assert len({r.partition for r in village}) == 1
+    assert len(found) == len(RECORDS)
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize(
+    ("speed", "now_ms", "first_ms"), [(0.0, 500_000, 440_000), (30.0, 500_000, 442_000)]
+)
+def test_restamped_records_end_when_their_writing_does(
+    file: Path, kafka_topic: TopicMaker, speed: float, now_ms: int, first_ms: int
+) -> None:
+    """All are moved by the same, and none into the future."""
+    topic = kafka_topic(partitions=6)
+    import_file(file, topic.settings, speed=speed, restamp_to_ms=now_ms)
+    times = sorted(r.timestamp_ms for r in held(topic))
+    assert times == [first_ms + r.timestamp_ms - 1_000 for r in RECORDS]
+
+
+@pytest.mark.kafka
+def test_a_bad_line_is_found_before_anything_is_written(
+    file: Path, tmp_path: Path, kafka_topic: TopicMaker
+) -> None:
+    """Not even the topic is made."""
+    path = tmp_path / "bad.jsonl"
+    write_records(RECORDS, path)
+    path.write_bytes(path.read_bytes() + b"nonsense\n")
+    there = kafka_topic().settings
+    settings = replace(there, topic=f"{there.topic}.new")
+    with pytest.raises(UnreadableFile, match="line 6"):
+        import_file(path, settings)
+    offsets = TopicOffsets(settings)
+    try:
+        with pytest.raises(TopicMissing):
+            offsets.partitions()
+    finally:
+        offsets.close()

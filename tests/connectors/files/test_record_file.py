@@ -1,0 +1,139 @@
+"""Records in files: every one survives exactly, and a bad line is named."""
+
+from __future__ import annotations
+
+import lzma
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from connectors.files.record_file import UnreadableFile, read_records, write_records
+from connectors.files.record_lines import format_line, parse_line
+from connectors.kafka.record import RawRecord
+
+INT64 = {"min_value": -(2**63), "max_value": 2**63 - 1}
+
+records = st.builds(
+    RawRecord,
+    st.integers(0, 2**31 - 1),
+    st.integers(0, 2**63 - 1),
+    st.integers(**INT64),
+    st.none() | st.binary(max_size=20) | st.text(max_size=8).map(str.encode),
+    st.none() | st.binary(max_size=40),
+    st.lists(
+        st.tuples(
+            st.sampled_from(["observer", "seq", "meta", "\N{SNOWMAN}\n"]),
+            st.none() | st.binary(max_size=8) | st.text(max_size=4).map(str.encode),
+        ),
+        max_size=4,
+    ).map(tuple),
+)
+
+RECORD = RawRecord(
+    2,
+    7,
+    1_786_276_990_123,
+    b"town",
+    b"\x0a\x01",
+    (("seq", b"1"), ("meta", b"\xff\x00"), ("seq", None)),
+)
+
+
+@given(records)
+def test_any_record_survives_a_line_exactly(record: RawRecord) -> None:
+    """Absent, not UTF-8, repeated, of any time; and it is one line."""
+    line = format_line(record)
+    assert line.count(b"\n") == 1
+    assert parse_line(line) == [record]
+
+
+def test_a_line_can_be_read_by_a_person() -> None:
+    """Text is text; other bytes are in hexadecimal digits."""
+    assert format_line(RECORD) == (
+        b'{"partition":2,"offset":7,"timestamp_ms":1786276990123,"key":"town",'
+        b'"value_hex":"0a01","headers":[["seq","1"],["meta",{"hex":"ff00"}],'
+        b'["seq",null]]}\n'
+    )
+
+
+@pytest.mark.parametrize("name", ["frames.jsonl", "frames.jsonl.xz", "frames.jsonl.gz"])
+def test_a_file_is_packed_by_its_suffix(tmp_path: Path, name: str) -> None:
+    """What is read is what was written; nothing else is left behind."""
+    path = tmp_path / name
+    many = [RECORD._replace(offset=offset) for offset in range(100)]
+    assert write_records(many, path) == 100
+    assert list(read_records(path)) == many
+    assert list(tmp_path.iterdir()) == [path]
+    packed = len(b"".join(map(format_line, many))) > path.stat().st_size
+    assert packed == (name != "frames.jsonl")
+
+
+def test_a_file_that_was_not_finished_does_not_appear(tmp_path: Path) -> None:
+    """And the one before it stays."""
+    path = tmp_path / "frames.jsonl"
+    write_records([RECORD], path)
+
+    def broken():  # type: ignore[no-untyped-def]
+        yield RECORD
+        yield RECORD
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_records(broken(), path)
+    assert list(read_records(path)) == [RECORD]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b"{", "neither a record nor a Waku message"),
+        (b"\xff\xfe", "neither a record nor a Waku message"),
+        (b"[" * 100_000, "neither a record nor a Waku message"),
+        (b'{"partition":0,"timestamp_ms":1,"key":null}', "`value_hex`"),
+        (b'{"partition":-1,"timestamp_ms":1,"key":null,"value_hex":""}', "partition"),
+        (
+            b'{"partition":0,"timestamp_ms":1,"key":null,"value_hex":"","kye":"a"}',
+            "`kye`",
+        ),
+        (
+            b'{"partition":0,"timestamp_ms":1,"key":null,"value_hex":"0g"}',
+            "hexadecimal digits",
+        ),
+        (
+            b'{"partition":0,"timestamp_ms":1,"key":{"hex":"0"},"value_hex":""}',
+            "hexadecimal digits",
+        ),
+    ],
+)
+def test_a_bad_line_is_named_with_what_is_wrong(
+    tmp_path: Path, line: bytes, said: str
+) -> None:
+    """File, number of the line, and why; the records before it were given."""
+    path = tmp_path / "frames.jsonl"
+    path.write_bytes(format_line(RECORD) + b"\n" + line + b"\n")
+    found = read_records(path)
+    assert next(found) == RECORD
+    with pytest.raises(UnreadableFile, match=said) as caught:
+        next(found)
+    assert str(caught.value).startswith(f"{path}, line 3: ")
+
+
+def test_a_packed_file_that_breaks_off_is_named(tmp_path: Path) -> None:
+    """Its end is missing, or it never was one."""
+    path = tmp_path / "frames.jsonl.xz"
+    path.write_bytes(lzma.compress(format_line(RECORD) * 1_000)[:-20])
+    with pytest.raises(UnreadableFile, match=r"frames\.jsonl\.xz"):
+        list(read_records(path))
+    path = tmp_path / "frames.jsonl.gz"
+    path.write_bytes(format_line(RECORD))
+    with pytest.raises(UnreadableFile, match=r"frames\.jsonl\.gz: .*gzip"):
+        list(read_records(path))
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """As any other that cannot be read."""
+    with pytest.raises(UnreadableFile, match="No such file"):
+        list(read_records(tmp_path / "none.jsonl"))

@@ -1,0 +1,104 @@
+"""Waku messages of the REST API become records as a tap would have written them."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from typing import Any
+
+import pytest
+
+from connectors.files.record_lines import BadLine, parse_line
+from connectors.kafka.record import RawRecord, read_headers
+from sds_core.wire import Dialect, Frame, encode
+
+FRAME = encode(
+    Frame.build(
+        Dialect.SPEC, message_id="m", channel_id="town", lamport=1, content=b"hi"
+    )
+)
+TOPIC = "/waku/2/rs/1/0"
+MESSAGE = {
+    "payload": b64encode(FRAME).decode(),
+    "contentTopic": "/my-app/1/town/proto",
+    "version": 0,
+    "timestamp": 1_786_276_990_123_456_789,
+    "meta": b64encode(b"\xffmeta").decode(),
+    "ephemeral": False,
+    "proof": "",
+}
+HASH = "0x" + "ab" * 32
+
+
+def parsed(document: Any) -> list[RawRecord]:
+    """The records of a line that holds some JSON."""
+    return parse_line(json.dumps(document).encode())
+
+
+def test_a_message_of_relay_becomes_a_record() -> None:
+    """Key and time come from inside; the headers are those of the contract."""
+    (record,) = parsed(MESSAGE)
+    assert (record.key, record.value) == (b"town", FRAME)
+    assert record.timestamp_ms == 1_786_276_990_123
+    assert dict(record.headers) == {
+        "source": b"replay",
+        "waku-timestamp": b"1786276990123456789",
+        "content-topic": b"/my-app/1/town/proto",
+        "meta": b"\xffmeta",
+        "ephemeral": b"false",
+    }
+    read_headers(record.headers)
+
+
+def test_a_payload_that_is_no_frame_has_no_key() -> None:
+    """The monitor will say what is wrong with it."""
+    (record,) = parsed(MESSAGE | {"payload": b64encode(b"\xff").decode()})
+    assert (record.key, record.value) == (None, b"\xff")
+
+
+def test_entries_lists_and_answers_are_taken_apart() -> None:
+    """An entry of the store, a page of relay, a whole answer of the store."""
+    entry = {"messageHash": HASH, "message": MESSAGE}
+    (record,) = parsed(entry)
+    assert dict(record.headers)["waku-hash"] == HASH.encode()
+    assert len(parsed([MESSAGE, MESSAGE])) == 2
+    assert parsed([]) == []
+    answer = {"requestId": "1", "statusCode": 200, "messages": [entry, entry]}
+    assert len(parsed(answer)) == 2
+
+
+def test_the_hash_is_computed_where_the_pubsub_topic_is_known() -> None:
+    """The vector of logos-delivery, whatever the node says."""
+    message = {
+        "payload": b64encode(bytes.fromhex("010203045445535405060708")).decode(),
+        "contentTopic": "/waku/2/default-content/proto",
+        "timestamp": 1_681_964_442_000_000_000,
+    }
+    entry = {
+        "messageHash": HASH,
+        "message": message,
+        "pubsubTopic": "/waku/2/rs/0/0",
+    }
+    (record,) = parsed(entry)
+    headers = dict(record.headers)
+    assert headers["waku-hash"] == (
+        b"0xcccab07fed94181c83937c8ca8340c9108492b7ede354a6d95421ad34141fd37"
+    )
+    assert headers["pubsub-topic"] == b"/waku/2/rs/0/0"
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({**MESSAGE, "payload": "?"}, "payload"),
+        ({**MESSAGE, "timestamp": 0}, "timestamp"),
+        ({**MESSAGE, "timestamp": None}, "timestamp"),
+        ({"messageHash": HASH}, "includeData=true"),
+        ([MESSAGE, 1], "neither a record nor a Waku message"),
+        ({"messages": [{"messageHash": HASH}]}, "includeData=true"),
+    ],
+)
+def test_a_message_that_cannot_be_used_says_why(document: Any, said: str) -> None:
+    """A time is needed: it is the only one there is."""
+    with pytest.raises(BadLine, match=said):
+        parsed(document)

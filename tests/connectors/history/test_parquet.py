@@ -1,0 +1,308 @@
+"""Writing the history: whole files, few of them, and nothing lost by a crash."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from connectors.history.errors import DamagedHistory
+from connectors.history.parquet import ParquetHistory
+from connectors.history.query import channel_minutes, find_incidents
+from connectors.history.schema import CHANNEL_MINUTES, INCIDENTS
+from sds_core.observer.incidents import ChannelIncident, IncidentQuery
+from tests.connectors.history.told import (
+    DAY_MS,
+    MONDAY_MS,
+    TUESDAY_MS,
+    incident_rows,
+    lost,
+    minute,
+)
+
+NOW_MS = TUESDAY_MS
+
+
+def files(directory: Path) -> list[str]:
+    """All that lies in the history."""
+    found = (path for path in directory.rglob("*") if path.is_file())
+    return sorted(str(path.relative_to(directory)) for path in found)
+
+
+def find(directory: Path) -> list[ChannelIncident]:
+    """Every incident."""
+    return find_incidents(directory, IncidentQuery())
+
+
+def test_rows_lie_by_the_day_of_their_event_time(
+    directory: Path, history: ParquetHistory
+) -> None:
+    """Of finding, and of the minute; in UTC, and before 1970 too."""
+    moments = (MONDAY_MS, TUESDAY_MS - 1, TUESDAY_MS, -1)
+    rows = incident_rows(*(lost(str(n), at) for n, at in enumerate(moments)))
+    history.write(INCIDENTS, rows)
+    history.write(CHANNEL_MINUTES, [minute(TUESDAY_MS)])
+    assert files(directory) == [
+        "channel_minutes/day=2026-08-11/0000000000.parquet",
+        "incidents/day=1969-12-31/0000000000.parquet",
+        "incidents/day=2026-08-10/0000000000.parquet",
+        "incidents/day=2026-08-11/0000000000.parquet",
+    ]
+
+
+def test_file_is_compressed_checked_and_says_what_its_fields_are(
+    directory: Path, history: ParquetHistory
+) -> None:
+    """It can be read without this program."""
+    history.write(INCIDENTS, incident_rows(lost("m")))
+    (path,) = directory.rglob("*.parquet")
+    with pq.ParquetFile(path) as file:
+        assert file.schema_arrow.equals(INCIDENTS.schema, check_metadata=True)
+        assert file.metadata.row_group(0).column(0).compression == "ZSTD"
+
+
+def test_no_rows_make_no_file(directory: Path, history: ParquetHistory) -> None:
+    """A batch without news leaves nothing behind."""
+    history.write(INCIDENTS, [])
+    assert files(directory) == []
+
+
+def test_row_that_is_none_writes_nothing(
+    directory: Path, history: ParquetHistory
+) -> None:
+    """Not even the rows of other days."""
+    rows = incident_rows(lost("m"), lost("n", TUESDAY_MS))
+    rows[1]["told"] = "soon"
+    with pytest.raises(ValueError, match="soon"):
+        history.write(INCIDENTS, rows)
+    assert files(directory) == []
+
+
+def test_files_of_a_day_are_put_together_beyond_the_limit(
+    directory: Path, history: ParquetHistory
+) -> None:
+    """Of each key the row told last stays; other days are left alone."""
+    standing, ended = lost("m"), lost("m", ended_ms=MONDAY_MS + 5)
+    for n, one in enumerate([standing, lost("n"), ended], start=1):
+        history.write(INCIDENTS, incident_rows(one, first=n))
+        history.write(CHANNEL_MINUTES, [minute(MONDAY_MS, told=n, messages=n)])
+    history.write(INCIDENTS, incident_rows(lost("x", TUESDAY_MS), first=9))
+    recently_ms = newest_ms(directory) + 3_600_000
+    history.compact(recently_ms)
+    assert files(directory) == [
+        "channel_minutes/day=2026-08-10/0000000003.parquet",
+        "incidents/day=2026-08-10/0000000003.parquet",
+        "incidents/day=2026-08-11/0000000000.parquet",
+    ]
+    rows = pq.read_table(directory / files(directory)[1], partitioning=None)
+    assert rows["told"].to_pylist() == [2, 3]
+    history.write(INCIDENTS, incident_rows(lost("y"), first=10))
+    assert "incidents/day=2026-08-10/0000000004.parquet" in files(directory)
+
+
+def newest_ms(directory: Path) -> int:
+    """When a file was written last, Unix ms."""
+    return max(p.stat().st_mtime_ns for p in directory.rglob("*.parquet")) // 1_000_000
+
+
+def test_few_files_are_put_together_when_nothing_was_added_for_an_hour(
+    directory: Path, history: ParquetHistory
+) -> None:
+    """A day that is over becomes one file."""
+    for n in (1, 2):
+        history.write(INCIDENTS, incident_rows(lost(str(n)), first=n))
+    hour_later_ms = newest_ms(directory) + 3_600_000
+    history.compact(hour_later_ms)
+    assert len(files(directory)) == 2
+    history.compact(hour_later_ms + 1)
+    assert len(files(directory)) == 1
+    assert len(find(directory)) == 2
+
+
+def test_order_of_writing_does_not_decide_what_counts(
+    directory: Path, history: ParquetHistory
+) -> None:
+    """Rows that come again after a crash may be older than what is there."""
+    standing, ended = incident_rows(lost("m"), lost("m", ended_ms=MONDAY_MS + 5))
+    for row in (ended, standing, standing):
+        history.write(INCIDENTS, [row])
+    assert [one.incident.ended_ms for one in find(directory)] == [MONDAY_MS + 5]
+    history.compact(NOW_MS)
+    assert [one.incident.ended_ms for one in find(directory)] == [MONDAY_MS + 5]
+
+
+def test_rows_of_an_older_release_lack_what_was_added_later(
+    directory: Path, history: ParquetHistory
+) -> None:
+    """They are read and put together with today's; what they lack is null."""
+    history.write(CHANNEL_MINUTES, [minute(MONDAY_MS, messages=1)])
+    (path,) = directory.rglob("*.parquet")
+    with pq.ParquetFile(path) as file:
+        old = file.read().drop_columns(["replicas"])
+    pq.write_table(old, path)
+    history.write(CHANNEL_MINUTES, [minute(MONDAY_MS + 60_000, replicas=2)])
+    for _ in range(2):
+        rows = channel_minutes(directory, "town", MONDAY_MS, TUESDAY_MS)
+        assert [row["replicas"] for row in rows] == [None, 2]
+        assert [row["messages"] for row in rows] == [1, 0]
+        os.utime(path, (0, 0))
+        history.compact(newest_ms(directory) + 3_600_001)
+
+
+def test_days_expire_whole(directory: Path, history: ParquetHistory) -> None:
+    """All before a day, of both tables; the day itself stays."""
+    for at in (MONDAY_MS - DAY_MS, MONDAY_MS, TUESDAY_MS):
+        history.write(INCIDENTS, incident_rows(lost(str(at), at)))
+        history.write(CHANNEL_MINUTES, [minute(at)])
+    history.expire(date(2026, 8, 11))
+    assert files(directory) == [
+        "channel_minutes/day=2026-08-11/0000000000.parquet",
+        "incidents/day=2026-08-11/0000000000.parquet",
+    ]
+    history.expire(date(2026, 8, 11))
+    assert len(files(directory)) == 2
+
+
+def test_what_is_not_the_history_is_left_alone(
+    directory: Path, history: ParquetHistory
+) -> None:
+    """Neither read nor removed."""
+    history.write(INCIDENTS, incident_rows(lost("m")))
+    day = directory / "incidents" / "day=2026-08-10"
+    strangers = [
+        day / "mine.parquet",
+        day / ".hidden",
+        day.with_name("day=soon") / "0000000000.parquet",
+    ]
+    for path in strangers:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+    history.compact(NOW_MS)
+    history.expire(date(2026, 8, 10))
+    assert len(find(directory)) == 1
+    assert all(path.exists() for path in strangers)
+
+
+def test_damaged_file_keeps_its_day_and_no_other_from_being_put_together(
+    directory: Path, history: ParquetHistory
+) -> None:
+    """It is named, and nothing of its day is removed."""
+    for at in (MONDAY_MS, TUESDAY_MS):
+        for n in range(3):
+            history.write(INCIDENTS, incident_rows(lost(str(n), at)))
+    damaged = directory / "incidents/day=2026-08-10/0000000001.parquet"
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    with pytest.raises(DamagedHistory) as caught:
+        history.compact(NOW_MS)
+    assert caught.value.path == damaged
+    assert [name.split("/")[1:] for name in files(directory)] == [
+        *(["day=2026-08-10", f"000000000{n}.parquet"] for n in range(3)),
+        ["day=2026-08-11", "0000000003.parquet"],
+    ]
+
+
+class Crashes:
+    """Copies of a directory, one as a crash would leave it before each step.
+
+    Steps are those that change names: the interpreter tells of each to its audit
+    hooks, which can be added and not taken away.
+    """
+
+    STEPS = ("os.mkdir", "os.rename", "os.remove", "os.rmdir")
+
+    def __init__(self, directory: Path, copies: Path) -> None:
+        self._directory = directory
+        self._copies = copies
+        self._watching = False
+        self.left: list[Path] = []
+        sys.addaudithook(self._before_step)
+
+    def during(self, work: Callable[[], None]) -> None:
+        """Do the work, and see what each crash meanwhile would leave."""
+        self._watching = True
+        try:
+            work()
+        finally:
+            self._watching = False
+
+    def _before_step(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if not self._watching or event not in self.STEPS:
+            return
+        self._watching = False
+        copy = self._copies / str(len(self.left))
+        shutil.copytree(self._directory, copy)
+        self.left.append(copy)
+        self._watching = True
+
+
+@pytest.fixture
+def crashes(directory: Path, tmp_path: Path) -> Crashes:
+    """Of the history's directory."""
+    return Crashes(directory, tmp_path / "crashes")
+
+
+def test_crash_while_files_are_put_together_changes_no_answer(
+    directory: Path, history: ParquetHistory, crashes: Crashes
+) -> None:
+    """Whenever it comes; the next time all is tidy."""
+    tellings = [lost("m"), lost("n"), lost("m", ended_ms=MONDAY_MS + 5), lost("o")]
+    for n, one in enumerate(tellings, start=1):
+        history.write(INCIDENTS, incident_rows(one, first=n))
+        history.write(CHANNEL_MINUTES, [minute(MONDAY_MS, told=n, messages=n)])
+    found = find(directory)
+    minutes = channel_minutes(directory, "town", MONDAY_MS, TUESDAY_MS)
+    assert (len(found), len(minutes)) == (3, 1)
+
+    crashes.during(lambda: history.compact(NOW_MS))
+
+    # Of each table: before the new file is there, and before each old one goes.
+    assert len(crashes.left) == 2 * (1 + 4)
+    for left in crashes.left:
+        for _ in range(2):
+            assert find(left) == found
+            assert channel_minutes(left, "town", MONDAY_MS, TUESDAY_MS) == minutes
+            ParquetHistory(left, file_limit=1).compact(NOW_MS)
+        assert not [name for name in files(left) if "/." in name]
+        assert len(files(left)) == 2
+
+
+def test_crash_while_rows_are_written_leaves_whole_files(
+    directory: Path, history: ParquetHistory, crashes: Crashes
+) -> None:
+    """Some or none of the days; written again, all are there."""
+    history.write(INCIDENTS, incident_rows(lost("m")))
+    rows = incident_rows(lost("n"), lost("o", TUESDAY_MS), first=2)
+    crashes.during(lambda: history.write(INCIDENTS, rows))
+    assert len(crashes.left) == 3
+    counts = []
+    for left in crashes.left:
+        counts.append(len(find(left)))
+        again = ParquetHistory(left)
+        again.write(INCIDENTS, rows)
+        assert find(left) == find(directory)
+        again.compact(NOW_MS)
+        assert not [name for name in files(left) if "/." in name]
+    assert counts == [1, 2, 2]
+
+
+def test_crash_while_days_expire_brings_nothing_old_back(
+    directory: Path, history: ParquetHistory, crashes: Crashes
+) -> None:
+    """A day is there whole or not at all."""
+    history.write(INCIDENTS, incident_rows(lost("m")))
+    ended = incident_rows(lost("m", ended_ms=MONDAY_MS + 5), first=2)
+    history.write(INCIDENTS, ended)
+    crashes.during(lambda: history.expire(date(2026, 8, 11)))
+    counts = [len(find(left)) for left in crashes.left]
+    assert counts == [1, 0, 0, 0]
+    for left in crashes.left:
+        assert not find_incidents(left, IncidentQuery(standing=True))
+        ParquetHistory(left).expire(date(2026, 8, 11))
+        assert files(left) == []

@@ -1,0 +1,53 @@
+"""What a job may tell its history."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from connectors.history.schema import (
+    Row,
+    ToldIncident,
+    ToldMinute,
+    incident_row,
+    minute_row,
+)
+from sds_core.observer.incidents import ChannelIncident, Incident, IncidentKind
+from sds_core.observer.totals import ChannelTotals, Histogram
+
+DAY_MS = 86_400_000
+MONDAY_MS = 1_786_320_000_000
+"""2026-08-10 00:00 UTC."""
+TUESDAY_MS = MONDAY_MS + DAY_MS
+
+
+def lost(message_id: str, found_ms: int = MONDAY_MS, **known: Any) -> ChannelIncident:
+    """A lost message of channel town, that was named 300 s before it was found."""
+    incident = Incident(
+        IncidentKind.LOST, message_id, "alice", found_ms - 300_000, found_ms, **known
+    )
+    return ChannelIncident("town", incident, tap_hole=False)
+
+
+def incident_rows(*found: ChannelIncident, first: int = 1) -> list[Row]:
+    """The rows of incidents that were told one after the other."""
+    return [incident_row(ToldIncident(n, one)) for n, one in enumerate(found, first)]
+
+
+def numbered_totals() -> ChannelTotals:
+    """Totals in which every number is another one."""
+    totals = ChannelTotals(
+        frames={"content.spec": 1_001, "sync.nim": 1_002, "ephemeral.spec": 1_003}
+    )
+    for number, field in enumerate(msgspec.structs.fields(ChannelTotals), start=1):
+        if field.type is int:
+            setattr(totals, field.name, number)
+        elif field.type is Histogram:
+            setattr(totals, field.name, Histogram([number] * 13, sum_ms=number))
+    return totals
+
+
+def minute(minute_ms: int, told: int = 1, **figures: Any) -> Row:
+    """The row of a minute of channel town."""
+    return minute_row(ToldMinute(told, "town", minute_ms, ChannelTotals(**figures)))

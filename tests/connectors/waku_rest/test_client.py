@@ -1,0 +1,549 @@
+"""The client of a node's REST API, over real HTTP against a conformance node."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from email.utils import formatdate
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+import pytest
+
+from connectors.waku_rest.answers import Page, StorePage
+from connectors.waku_rest.client import (
+    BadAnswer,
+    BadSettings,
+    NodeClient,
+    NodeRefused,
+    NodeSettings,
+    NodeUnreachable,
+    NotSubscribed,
+    StoreQuery,
+    open_client,
+)
+from sds_core.waku import RELIABLE_CHANNEL_META, WakuMessage
+from tests.support.tls import make_certificate
+from tests.support.waku_node import ConformanceNode, Endpoint, Fault
+
+SHARD = "/waku/2/rs/1/3"
+TOPIC = "/app/1/a b%2Fü/proto"
+SECRET = "Bearer b0nd"
+
+T = TypeVar("T")
+
+
+@pytest.fixture
+def node() -> Iterator[ConformanceNode]:
+    """A node that nobody is subscribed to."""
+    with ConformanceNode() as made:
+        yield made
+
+
+def ask(
+    node: ConformanceNode,
+    work: Callable[[NodeClient], Awaitable[T]],
+    **settings: object,
+) -> T:
+    """Do something with a client of a node."""
+
+    async def run() -> T:
+        made = NodeSettings(**{"url": node.url} | settings)
+        async with open_client(made) as http:
+            return await work(NodeClient(node.url, http))
+
+    return asyncio.run(run())
+
+
+def subscribe(node: ConformanceNode) -> None:
+    """Have the node cache what is relayed on the shard."""
+    ask(node, lambda client: client.subscribe_relay([SHARD]))
+
+
+def take(node: ConformanceNode, **settings: object) -> Page:
+    """Read the shard's page."""
+    return ask(node, lambda client: client.relay_messages(SHARD), **settings)
+
+
+def look(
+    node: ConformanceNode, cursor: bytes | None = None, **query: object
+) -> StorePage:
+    """Read a page of the store."""
+    asked = StoreQuery(**query)
+    return ask(node, lambda client: client.store_messages(asked, cursor))
+
+
+def message(number: int, topic: str = TOPIC) -> WakuMessage:
+    """A message of just now, the later the higher its number."""
+    payload = f"\0\xff {number}".encode("latin-1")
+    return WakuMessage(payload, topic, time.time_ns() + number)
+
+
+def offer(node: ConformanceNode, count: int) -> list[WakuMessage]:
+    """Offer messages to the node and return them."""
+    offered = [message(number) for number in range(count)]
+    for one in offered:
+        node.offer(one, pubsub_topic=SHARD)
+    return offered
+
+
+# Relay
+
+
+def test_relay_page_is_what_was_offered_and_is_gone_then(node: ConformanceNode) -> None:
+    """Every field arrives; the second read finds nothing."""
+    full = WakuMessage(b"\0\xff", TOPIC, -5, 1, RELIABLE_CHANNEL_META, True)
+    bare = WakuMessage(b"", TOPIC)
+    subscribe(node)
+    for one in (full, bare):
+        node.offer(one, pubsub_topic=SHARD)
+    assert take(node) == Page([full, bare], [])
+    assert take(node) == Page([], [])
+
+
+def test_node_that_restarted_says_that_it_is_not_subscribed(
+    node: ConformanceNode,
+) -> None:
+    """The error names the topic, and subscribing again helps."""
+    subscribe(node)
+    node.restart()
+    with pytest.raises(NotSubscribed) as caught:
+        take(node)
+    assert (caught.value.topic, caught.value.status) == (SHARD, 404)
+    subscribe(node)
+    assert take(node) == Page([], [])
+
+
+def test_pubsub_topic_that_is_none_is_refused(node: ConformanceNode) -> None:
+    """The node's own words are in the message."""
+    with pytest.raises(NodeRefused, match="Invalid pubsub topic") as caught:
+        ask(node, lambda client: client.subscribe_relay(["/waku/2/default"]))
+    assert caught.value.status == 400
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (b'{"contentTopic":"/a/1/b/c"}', "payload"),
+        (b'{"payload":"AQ=="}', "contentTopic"),
+        (b'{"payload":"!","contentTopic":"/a/1/b/c"}', "base64"),
+        (b'{"payload":"AQ==","contentTopic":7}', "str"),
+        (b'{"payload":"AQ==","contentTopic":"","timestamp":9223372036854775808}', "<="),
+        (b'{"payload":"AQ==","contentTopic":"","timestamp":"1"}', "int"),
+        (b'{"payload":"AQ==","contentTopic":"\xff"}', "utf-8"),
+        (b'{"payload":"AQ==","contentTopic":tru}', "malformed"),
+        (b'"[{\\"], {"', "object"),
+        (b"null", "null"),
+        (b"[" * 100_000 + b"]" * 100_000, "recursion"),
+    ],
+)
+def test_bad_message_in_a_page_does_not_take_the_others_with_it(
+    node: ConformanceNode, bad: bytes, reason: str
+) -> None:
+    """The node has cleared its page: the good are given, and the bad as it is."""
+    subscribe(node)
+    offered = offer(node, 4)
+    node.inject(Endpoint.RELAY, Fault(extra=[bad]))
+    page = take(node)
+    assert page.messages == offered
+    assert page.broken_off == ""
+    (undecodable,) = page.undecodable
+    assert undecodable.raw == bad
+    assert reason in undecodable.reason
+
+
+def test_absent_fields_and_null_are_the_same(node: ConformanceNode) -> None:
+    """A message has a payload and a content topic; all else may be missing."""
+    nulls = ",".join(
+        f'"{name}":null' for name in ("version", "timestamp", "meta", "ephemeral")
+    )
+    subscribe(node)
+    node.inject(
+        Endpoint.RELAY,
+        Fault(
+            extra=[
+                b'{"payload":"AQ==","contentTopic":"t","proof":"AA=="}',
+                b'{"payload":"AQ==","contentTopic":"t",%s}' % nulls.encode(),
+            ]
+        ),
+    )
+    assert take(node) == Page([WakuMessage(b"\1", "t")] * 2, [])
+
+
+def test_page_that_breaks_off_gives_what_came(node: ConformanceNode) -> None:
+    """Half of it, and word that the rest is missing; it is gone at the node."""
+    subscribe(node)
+    offered = offer(node, 5)
+    node.inject(Endpoint.RELAY, Fault(cut=True))
+    page = take(node)
+    assert page.messages == offered[:2]
+    assert page.undecodable == []
+    assert "closed" in page.broken_off
+    assert take(node) == Page([], [])
+
+
+def test_page_that_breaks_off_at_once_may_be_lost(node: ConformanceNode) -> None:
+    """Nothing can be given; the error says that the node may have cleared a page."""
+    subscribe(node)
+    offer(node, 1)
+    node.inject(Endpoint.RELAY, Fault(cut=True))
+    with pytest.raises(NodeUnreachable) as caught:
+        take(node)
+    assert caught.value.may_have_arrived
+
+
+@pytest.mark.parametrize(
+    ("body", "count"), [(b'[{"payload":"","contentTopic":"t"},{"pay', 1), (b"[", None)]
+)
+def test_damaged_json_gives_what_is_whole(
+    node: ConformanceNode, body: bytes, count: int | None
+) -> None:
+    """Also where the connection itself did not break."""
+    subscribe(node)
+    node.inject(Endpoint.RELAY, Fault(body=body))
+    if count is None:
+        with pytest.raises(BadAnswer):
+            take(node)
+    else:
+        page = take(node)
+        assert len(page.messages) == count
+        assert page.broken_off
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"<html>", b'{"payload":[1,2]}', b"\xff", b"[]]"]
+)
+def test_answer_of_another_server_is_told_apart(
+    node: ConformanceNode, body: bytes
+) -> None:
+    """One line that names node and request, and says what to check."""
+    subscribe(node)
+    node.inject(Endpoint.RELAY, Fault(body=body))
+    with pytest.raises(BadAnswer, match="check the URL") as caught:
+        take(node)
+    assert caught.value.node == node.url
+    assert node.url in str(caught.value)
+    assert "GET /relay/v1/messages/%2Fwaku%2F2" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+# Filter
+
+
+def test_filter_gives_the_messages_of_a_content_topic(node: ConformanceNode) -> None:
+    """Topics with spaces, percent signs and letters beyond ASCII come through."""
+    ask(node, lambda client: client.subscribe_filter(SHARD, [TOPIC]))
+    offered = offer(node, 2)
+    node.offer(message(9, "/app/1/other/proto"), pubsub_topic=SHARD)
+    page = ask(node, lambda client: client.filter_messages(TOPIC))
+    assert page == Page(offered, [])
+
+
+def test_filter_that_forgot_says_so(node: ConformanceNode) -> None:
+    """It answers 400 where relay answers 404."""
+    with pytest.raises(NotSubscribed) as caught:
+        ask(node, lambda client: client.filter_messages(TOPIC))
+    assert (caught.value.topic, caught.value.status) == (TOPIC, 400)
+
+
+def test_filter_subscription_that_failed_with_status_200_is_refused(
+    node: ConformanceNode,
+) -> None:
+    """An error that the node has no status for is only in the words of its answer."""
+    answer = b'{"requestId":"1","statusDesc":"UNKNOWN"}'
+    node.inject(Endpoint.SUBSCRIBE_FILTER, Fault(body=answer))
+    with pytest.raises(NodeRefused, match="UNKNOWN"):
+        ask(node, lambda client: client.subscribe_filter(SHARD, [TOPIC]))
+
+
+# Store
+
+
+def test_store_pages_lead_to_the_end(node: ConformanceNode) -> None:
+    """Each message once, with its hash and topic, oldest first."""
+    offered = offer(node, 7)
+    found, cursor = [], None
+    for _ in range(3):
+        page = look(node, cursor, page_size=3)
+        found += page.messages
+        cursor = page.cursor
+    assert cursor is None
+    assert [one.message for one in found] == offered
+    assert [one.hash for one in found] == [one.hash_on(SHARD) for one in offered]
+    assert {one.pubsub_topic for one in found} == {SHARD}
+
+
+def test_store_gives_bare_hashes(node: ConformanceNode) -> None:
+    """The topic is the one that was asked for."""
+    (only,) = offer(node, 1)
+    query = StoreQuery(pubsub_topic=SHARD)
+    page = ask(node, lambda client: client.store_hashes(query))
+    (stored,) = page.messages
+    assert stored.hash == only.hash_on(SHARD)
+    assert (stored.pubsub_topic, stored.message) == (SHARD, None)
+
+
+def test_store_is_asked_for_what_the_query_says(node: ConformanceNode) -> None:
+    """Topics, times with both ends, hashes, and the newest page first."""
+    offered = offer(node, 4)
+    other = message(9, "/app/1/other/proto")
+    node.offer(other, pubsub_topic="/waku/2/rs/1/4")
+    times = [one.timestamp_ns for one in offered]
+    hashes = [offered[index].hash_on(SHARD) for index in (3, 0)]
+    for query, wanted in (
+        ({"pubsub_topic": SHARD}, offered),
+        ({"content_topics": ["/x/1/y/z", other.content_topic]}, [other]),
+        ({"content_topics": [TOPIC]}, offered),
+        ({"start_ns": times[1], "end_ns": times[2]}, offered[1:3]),
+        ({"hashes": hashes}, [offered[0], offered[3]]),
+        ({"pubsub_topic": SHARD, "ascending": False, "page_size": 2}, offered[2:]),
+    ):
+        assert [one.message for one in look(node, **query).messages] == wanted
+
+
+@pytest.mark.parametrize("fault", [Fault(duplicated=True), Fault(reordered=True)])
+def test_store_answer_is_given_as_it_comes(node: ConformanceNode, fault: Fault) -> None:
+    """Order and copies are the mirror's business; nothing is lost."""
+    offered = offer(node, 3)
+    node.inject(Endpoint.STORE, fault)
+    page = look(node)
+    assert {one.message.payload for one in page.messages} == {
+        one.payload for one in offered
+    }
+    assert len(page.messages) == (6 if fault.duplicated else 3)
+
+
+def test_hashes_in_base64_are_understood(node: ConformanceNode) -> None:
+    """Older nodes write them so, cursor included."""
+    offered = offer(node, 2)
+    node.inject(Endpoint.STORE, Fault(base64_hashes=True))
+    page = look(node, page_size=1)
+    assert page.cursor == offered[0].hash_on(SHARD)
+    assert (page.messages[0].hash, page.bad) == (page.cursor, 0)
+
+
+def test_own_hash_is_believed_rather_than_the_store(node: ConformanceNode) -> None:
+    """The message is kept and counted as bad."""
+    (only,) = offer(node, 1)
+    node.inject(Endpoint.STORE, Fault(wrong_hash=True))
+    page = look(node)
+    assert (page.messages[0].hash, page.bad) == (only.hash_on(SHARD), 1)
+
+
+def test_unreadable_message_of_a_store_does_not_hide_the_others(
+    node: ConformanceNode,
+) -> None:
+    """A hash that is none matters only where nothing else tells it."""
+    stored = b'{"messageHash":"0x12","pubsubTopic":"t","message":%s}'
+    good = stored % b'{"payload":"AQ==","contentTopic":"c"}'
+    bad = [stored % b'{"payload":1}', b'{"messageHash":"0x12"}', b"{}"]
+    offered = offer(node, 2)
+    node.inject(Endpoint.STORE, Fault(extra=[good, *bad]))
+    page = look(node)
+    assert [one.message for one in page.messages] == [
+        offered[0],
+        WakuMessage(b"\1", "c"),
+        offered[1],
+    ]
+    assert page.bad == 1
+    assert [one.raw for one in page.undecodable] == bad
+
+
+def test_status_inside_a_store_answer_is_an_error(node: ConformanceNode) -> None:
+    """HTTP says 200; the store says that it is too busy, and for how long."""
+    fault = Fault(store_status=503, retry_after="7")
+    node.inject(Endpoint.STORE, fault)
+    with pytest.raises(NodeRefused, match="503") as caught:
+        look(node)
+    assert (caught.value.status, caught.value.retry_after_s) == (503, 7.0)
+    assert caught.value.detail == "as injected"
+
+
+def test_store_answer_that_breaks_off_can_be_asked_for_again(
+    node: ConformanceNode,
+) -> None:
+    """The store forgets nothing."""
+    offered = offer(node, 3)
+    node.inject(Endpoint.STORE, Fault(cut=True))
+    with pytest.raises(NodeUnreachable):
+        look(node)
+    assert [one.message for one in look(node).messages] == offered
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"statusCode":200,"messages":[],"paginationCursor":"0x12"}',
+        b'{"statusCode":200,"messages":[],"paginationCursor":"0x%s"}' % (b"11" * 32),
+        b'{"messages":[]}',
+        b"[]",
+    ],
+)
+def test_store_answer_that_leads_nowhere_is_bad(
+    node: ConformanceNode, body: bytes
+) -> None:
+    """A cursor must be a hash, and move, or a sweep would never end."""
+    node.inject(Endpoint.STORE, Fault(body=body))
+    with pytest.raises(BadAnswer):
+        look(node, bytes.fromhex("11" * 32))
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ({"content_topics": ["t"] * 11}, "10 content topics, not 11"),
+        ({"hashes": [bytes(32)] * 51}, "50 hashes, not 51"),
+        ({"page_size": 101}, "100 messages a page, not 101"),
+        ({"page_size": 0}, "at least 1 message, not 0"),
+        ({"content_topics": ["/a/1/b,c/d"]}, "'/a/1/b,c/d': it has a comma"),
+    ],
+)
+def test_query_that_the_api_has_no_room_for_is_refused(
+    query: dict[str, object], text: str
+) -> None:
+    """Before a node could answer a part of it as if it were all."""
+    with pytest.raises(ValueError, match=text):
+        StoreQuery(**query)
+
+
+# Errors of any endpoint
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "expected"),
+    [("12", 12.0), (None, None), ("soon", None), ("-5", None), ("9" * 40, None)],
+)
+def test_refusal_says_when_to_come_back(
+    node: ConformanceNode, retry_after: str | None, expected: float | None
+) -> None:
+    """Seconds; what is no number of them says nothing."""
+    node.inject(Endpoint.RELAY, Fault(status=429, retry_after=retry_after))
+    with pytest.raises(NodeRefused, match="ask less often") as caught:
+        take(node)
+    assert (caught.value.status, caught.value.retry_after_s) == (429, expected)
+
+
+@pytest.mark.parametrize(("ahead_s", "least", "most"), [(60, 55, 61), (-60, 0, 0)])
+def test_date_to_come_back_is_read_by_the_clock_of_the_node(
+    node: ConformanceNode, ahead_s: int, least: float, most: float
+) -> None:
+    """An HTTP date, told against the `Date` of the same answer."""
+    until = formatdate(time.time_ns() / 1e9 + ahead_s, usegmt=True)
+    node.inject(Endpoint.STORE, Fault(status=503, retry_after=until))
+    with pytest.raises(NodeRefused) as caught:
+        look(node)
+    assert caught.value.retry_after_s is not None
+    assert least <= caught.value.retry_after_s <= most
+
+
+def test_errors_end_when_their_cause_does(node: ConformanceNode) -> None:
+    """Refused reads clear nothing."""
+    subscribe(node)
+    offered = offer(node, 1)
+    node.inject(Endpoint.RELAY, Fault(status=500), calls=2)
+    for _ in range(2):
+        with pytest.raises(NodeRefused, match="see the node's log"):
+            take(node)
+    assert take(node).messages == offered
+
+
+def test_node_that_is_down_is_unreachable(node: ConformanceNode) -> None:
+    """Nothing was sent, and so no page is lost."""
+    node.stop()
+    with pytest.raises(NodeUnreachable, match="check the URL") as caught:
+        take(node)
+    assert not caught.value.may_have_arrived
+    assert isinstance(caught.value, ConnectionError)
+    assert str(caught.value).startswith(f"node {node.url}: GET /relay/v1/messages/")
+
+
+def test_node_that_does_not_answer_in_time_is_unreachable(
+    node: ConformanceNode,
+) -> None:
+    """It has cleared its page by then."""
+    subscribe(node)
+    offer(node, 1)
+    node.inject(Endpoint.RELAY, Fault(delay_s=0.6))
+    with pytest.raises(NodeUnreachable, match="ReadTimeout") as caught:
+        take(node, timeout_s=0.2)
+    assert caught.value.may_have_arrived
+    assert take(node) == Page([], [])
+
+
+def test_server_that_speaks_no_http_is_unreachable() -> None:
+    """It hangs up on whoever asks."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+        async def run() -> None:
+            async with open_client(NodeSettings(url)) as http:
+                asking = asyncio.create_task(NodeClient(url, http).relay_messages("t"))
+                door, _ = await asyncio.to_thread(listener.accept)
+                await asyncio.to_thread(door.recv, 1)
+                door.close()
+                await asking
+
+        with pytest.raises(NodeUnreachable) as caught:
+            asyncio.run(run())
+    assert caught.value.may_have_arrived
+
+
+# Settings
+
+
+def test_authorization_is_sent_and_never_shown() -> None:
+    """Not in the settings' text, and not in an error."""
+    with ConformanceNode(authorization=SECRET) as node:
+        with pytest.raises(NodeRefused, match="check the authorization") as caught:
+            take(node, authorization=f"{SECRET}?")
+        assert caught.value.status == 401
+        assert SECRET not in str(caught.value) + repr(caught.value)
+        with pytest.raises(NotSubscribed):
+            take(node, authorization=SECRET)
+        assert SECRET not in repr(NodeSettings(node.url, authorization=SECRET))
+
+
+def test_certificate_must_be_trusted(tmp_path: Path) -> None:
+    """A node with a certificate of its own is reached by its file only."""
+    made = make_certificate(tmp_path)
+    with ConformanceNode(certificate=made) as node:
+        assert node.url.startswith("https://")
+        with pytest.raises(NodeUnreachable, match=r"(?i)certificate") as caught:
+            take(node)
+        assert not caught.value.may_have_arrived
+        with pytest.raises(NotSubscribed):
+            take(node, ca_file=made.certificate)
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"url": "127.0.0.1:8645"}, "is no URL of a node"),
+        ({"url": "ftp://127.0.0.1"}, "is no URL of a node"),
+        ({"url": "http://"}, "is no URL of a node"),
+        ({"url": "http://[::1"}, "is no URL of a node"),
+        ({"url": "http://127.0.0.1/?a=1"}, "is no URL of a node"),
+        ({"url": "http://me:s3cret@127.0.0.1"}, "give them as authorization"),
+        ({"url": "http://h", "authorization": "s3cret\nX: y"}, "one line"),
+        ({"url": "http://h", "ca_file": Path("/nowhere/ca.pem")}, "/nowhere/ca.pem"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(
+    settings: dict[str, object], text: str
+) -> None:
+    """Before the first request, and without telling a secret."""
+    with pytest.raises(BadSettings, match=text) as caught:
+        open_client(NodeSettings(**settings))
+    assert "s3cret" not in str(caught.value)
+
+
+def test_message_keeps_its_hash_through_json(node: ConformanceNode) -> None:
+    """All 64 bits of time, and bytes of any value."""
+    subscribe(node)
+    odd = WakuMessage(bytes(range(256)), '/ü/1/\U0001f600\n"\\/x', 2**63 - 1)
+    twin = msgspec.structs.replace(odd, timestamp_ns=-(2**63))
+    told = {node.offer(one, pubsub_topic=SHARD) for one in (odd, twin)}
+    assert {one.hash_on(SHARD) for one in take(node).messages} == told
