@@ -56,7 +56,7 @@ def parse_line(line: bytes) -> list[RawRecord]:
             return list(read_waku(line))
         except NotWaku as waku_error:
             message = f"neither a record nor a Waku message: {error}"
-            raise BadLine(str(waku_error) or message) from error
+            raise BadLine(waku_error.detail or message) from error
     try:
         return [_record(found)]
     except ValueError as error:

@@ -1,56 +1,54 @@
 """Waku messages as the REST API of a node gives them, made into records.
 
-Understood are a message of relay or filter, an entry of the store or of the messaging
-API around one, a whole answer of the store, and a list of any of these.
+Understood are a message of relay or filter, a message of the store, a whole answer of
+the store, and a page of relay or filter.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from typing import Annotated
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from connectors.kafka.record import RawRecord
+from connectors.waku_rest.answers import (
+    UNREADABLE,
+    Undecodable,
+    read_page,
+    read_store_answer,
+)
 from sds_core.waku import WakuMessage
 from sds_core.wire import UndecodableFrame, decode
 
 _NS_PER_MS = 1_000_000
-_HASH = re.compile("0x[0-9a-fA-F]{64}")
 _NOWHERE = -1
+_FINE = 200
 _ABSENT = msgspec.Raw()
 
 
 class NotWaku(ValueError):
-    """There is no Waku message; the message is empty if it does not even look so."""
+    """There is no Waku message that can be used.
 
+    Attributes:
+        detail: Why; empty if it does not even look like one.
+    """
 
-class _Message(msgspec.Struct, rename="camel"):
-    """A message, with what relay does not tell and a store does."""
-
-    payload: bytes
-    content_topic: str
-    timestamp: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
-    meta: bytes | None = None
-    ephemeral: bool | None = None
-    pubsub_topic: str | None = None
-    message_hash: str | None = None
+    def __init__(self, detail: str = "") -> None:
+        self.detail = detail
+        super().__init__(detail)
 
 
 class _Shape(msgspec.Struct, rename="camel"):
-    """What tells the forms of a JSON object apart."""
+    """What tells the forms of a JSON object apart, and what relay does not tell."""
 
     payload: msgspec.Raw = _ABSENT
     message: msgspec.Raw = _ABSENT
-    messages: list[msgspec.Raw] | None = None
-    pubsub_topic: str | None = None
+    messages: msgspec.Raw = _ABSENT
     message_hash: str | None = None
+    pubsub_topic: str | None = None
 
 
 _SHAPE = msgspec.json.Decoder(_Shape)
-_MESSAGE = msgspec.json.Decoder(_Message)
-_LIST = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def read_waku(text: bytes) -> Iterator[RawRecord]:
@@ -62,62 +60,91 @@ def read_waku(text: bytes) -> Iterator[RawRecord]:
     Raises:
         NotWaku: There are none, or one cannot be used.
     """
+    text = text.strip()
     try:
-        if text.lstrip().startswith(b"["):
-            for element in _LIST.decode(text):
-                yield from read_waku(bytes(element))
-            return
-        shape = _SHAPE.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        shape = _Shape() if text.startswith(b"[") else _SHAPE.decode(text)
+    except UNREADABLE:
         raise NotWaku from None
-    if shape.messages is not None:
-        for element in shape.messages:
-            yield from read_waku(bytes(element))
-        return
-    raw = text if shape.payload != _ABSENT else shape.message
-    if raw == _ABSENT:
-        if shape.message_hash is not None:
-            message = "a hash without a message: ask the store with includeData=true"
-            raise NotWaku(message)
+    if shape.messages != _ABSENT:
+        yield from _of_store(text)
+    elif shape.message != _ABSENT or (shape.message_hash and shape.payload == _ABSENT):
+        yield from _of_store(b'{"statusCode":200,"messages":[%b]}' % text)
+    elif shape.payload != _ABSENT:
+        (message,) = _of_relay(b"[%b]" % text)
+        topic = shape.pubsub_topic
+        message_hash = shape.message_hash
+        if topic is not None:
+            message_hash = f"0x{message.hash_on(topic).hex()}"
+        yield _record(message, topic, message_hash)
+    elif text.startswith(b"["):
+        for message in _of_relay(text):
+            yield _record(message, None, None)
+    else:
         raise NotWaku
+
+
+def _of_relay(text: bytes) -> list[WakuMessage]:
     try:
-        told = _MESSAGE.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        message = f"a Waku message cannot be read: {error}"
-        raise NotWaku(message) from error
-    yield _record(
-        told,
-        told.pubsub_topic or shape.pubsub_topic,
-        told.message_hash or shape.message_hash,
-    )
+        page = read_page(text)
+    except UNREADABLE:
+        raise NotWaku from None
+    if page.broken_off:
+        detail = f"a list of Waku messages breaks off: {page.broken_off}"
+        raise NotWaku(detail)
+    _refuse_any(page.undecodable)
+    return page.messages
+
+
+def _of_store(text: bytes) -> Iterator[RawRecord]:
+    try:
+        answer = read_store_answer(text)
+        page = answer.page(None)
+    except UNREADABLE as error:
+        detail = f"an answer of a store cannot be read: {error}"
+        raise NotWaku(detail) from error
+    if answer.status_code != _FINE:
+        detail = f"the store answered {answer.status_code} {answer.status_desc!r:.80}"
+        raise NotWaku(detail)
+    _refuse_any(page.undecodable)
+    for stored in page.messages:
+        if stored.message is None:
+            detail = "a hash without a message: ask the store with includeData=true"
+            raise NotWaku(detail)
+        message_hash = f"0x{stored.hash.hex()}"
+        yield _record(stored.message, stored.pubsub_topic, message_hash)
+
+
+def _refuse_any(undecodable: Sequence[Undecodable]) -> None:
+    for bad in undecodable:
+        detail = f"a Waku message cannot be read: {bad.reason}"
+        raise NotWaku(detail)
 
 
 def _record(
-    told: _Message, pubsub_topic: str | None, message_hash: str | None
+    message: WakuMessage, pubsub_topic: str | None, message_hash: str | None
 ) -> RawRecord:
     """The record that a tap would have written (docs/records.md)."""
-    message = WakuMessage(
-        told.payload, told.content_topic, told.timestamp, meta=told.meta or b""
-    )
+    if message.timestamp_ns <= 0:
+        detail = (
+            f"a Waku message has timestamp {message.timestamp_ns}: without the "
+            "sender's time nothing can be told of it"
+        )
+        raise NotWaku(detail)
     headers = [
         ("source", b"replay"),
-        ("waku-timestamp", str(told.timestamp).encode()),
-        ("content-topic", told.content_topic.encode()),
+        ("waku-timestamp", str(message.timestamp_ns).encode()),
+        ("content-topic", message.content_topic.encode()),
+        ("ephemeral", b"true" if message.ephemeral else b"false"),
     ]
-    # The node's word counts only where the hash cannot be computed.
-    if pubsub_topic is not None:
-        message_hash = f"0x{message.hash_on(pubsub_topic).hex()}"
-        headers.append(("pubsub-topic", pubsub_topic.encode()))
-    if message_hash is not None and _HASH.fullmatch(message_hash):
+    if message_hash is not None:
         headers.append(("waku-hash", message_hash.encode()))
+    if pubsub_topic is not None:
+        headers.append(("pubsub-topic", pubsub_topic.encode()))
     if message.meta:
         headers.append(("meta", message.meta))
-    if told.ephemeral is not None:
-        headers.append(("ephemeral", b"true" if told.ephemeral else b"false"))
     try:
         key = decode(message.payload).channel_id.encode()
     except UndecodableFrame:
         key = None
-    return RawRecord(
-        0, _NOWHERE, told.timestamp // _NS_PER_MS, key, message.payload, tuple(headers)
-    )
+    time_ms = message.timestamp_ns // _NS_PER_MS
+    return RawRecord(0, _NOWHERE, time_ms, key, message.payload, tuple(headers))

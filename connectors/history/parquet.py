@@ -26,9 +26,9 @@ from connectors.history.errors import DamagedHistory
 from connectors.history.layout import day_directory, day_of, days, file_path, files
 from connectors.history.schema import TABLES, HistoryTable, Row
 
-_FILE_LIMIT = 48
-"""Files of one day and table."""
-_QUIET_MS = 3_600_000
+FILE_LIMIT = 48
+"""Files of one day and table, unless told otherwise."""
+QUIET_MS = 3_600_000
 """After so long without a new file a day is taken to be complete."""
 _GROUP_ROWS = 65_536
 _BATCH_ROWS = 16_384
@@ -47,7 +47,7 @@ class ParquetHistory:
         file_limit: A day with more files has them put together.
     """
 
-    def __init__(self, directory: Path, file_limit: int = _FILE_LIMIT) -> None:
+    def __init__(self, directory: Path, file_limit: int = FILE_LIMIT) -> None:
         self._directory = directory
         self._file_limit = file_limit
         _make_directory(directory)
@@ -114,7 +114,7 @@ class ParquetHistory:
         if len(found) < 2:
             return False
         quiet_ms = now_ms - max(path.stat().st_mtime_ns for path in found) // 1_000_000
-        return len(found) > self._file_limit or quiet_ms > _QUIET_MS
+        return len(found) > self._file_limit or quiet_ms > QUIET_MS
 
     def _remove_leftovers(self, table: HistoryTable) -> None:
         """Remove what a crash left half done."""

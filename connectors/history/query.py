@@ -124,11 +124,10 @@ def _ask(
         try:
             return table.rows(_answer(table, choice(by_day), sql, values))
         except (duckdb.Error, pa.ArrowException, OSError):
-            listed = _all(by_day)
-            if all(path.exists() for path in listed):
-                check(listed)
+            # Files may have been put together, or have expired, since they were listed.
+            if _listed(directory / table.name) == by_day:
+                check(_all(by_day))
                 raise
-            # Put together with others, or expired, since it was listed.
 
 
 def _listed(table: Path) -> dict[date, list[Path]]:

@@ -459,22 +459,28 @@ def _make_users(port: int, users: Mapping[str, str]) -> None:
     """
     if not users:
         return
+    mechanisms = (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
     with closing(_admin(port)) as admin:
-        admin.alter_user_scram_credentials(
-            [
-                UserScramCredentialUpsertion(user, mechanism, password)
-                for user, password in users.items()
-                for mechanism in (
-                    ScramMechanism.SCRAM_SHA_256,
-                    ScramMechanism.SCRAM_SHA_512,
-                )
-            ]
-        )
+        # Kafka takes each user only once in a request.
+        for mechanism in mechanisms:
+            refused = admin.alter_user_scram_credentials(
+                [
+                    UserScramCredentialUpsertion(user, mechanism, password)
+                    for user, password in users.items()
+                ]
+            )
+            for user, reason in refused.items():
+                if reason is not None:
+                    message = f"takes no user {user} ({reason})"
+                    raise BrokerStartFailed(message, "")
         # The controller knows them; the broker learns of them a moment later.
-        while any(
-            found["error"]
-            for found in admin.describe_user_scram_credentials(list(users)).values()
+        deadline = time.monotonic() + _START_TIMEOUT_S
+        while not all(
+            len(known["credential_infos"]) == len(mechanisms)
+            for known in admin.describe_user_scram_credentials(list(users)).values()
         ):
+            if time.monotonic() > deadline:
+                raise BrokerStartFailed("does not learn of its users", "")
             time.sleep(_POLL_S)
 
 

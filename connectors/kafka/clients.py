@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+import ssl
 from typing import Any
 
-from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.settings import KafkaSecurity, KafkaSettings, SecurityUnusable
 
 
 def kafka_python_options(settings: KafkaSettings) -> dict[str, Any]:
-    """Arguments of every class of kafka-python that connects."""
+    """Arguments of every class of kafka-python that connects.
+
+    Raises:
+        SecurityUnusable: A file of the security cannot be used.
+    """
     security = settings.security
     options: dict[str, Any] = {
         "bootstrap_servers": settings.bootstrap.split(","),
         "security_protocol": security.protocol.value,
     }
     if security.is_encrypted:
-        options |= {
-            "ssl_cafile": security.ca_file,
-            "ssl_certfile": security.certificate_file,
-            "ssl_keyfile": security.key_file,
-            "ssl_password": security.key_password,
-        }
+        options["ssl_context"] = ssl_context(security)
     if security.has_user:
-        options |= {
-            "sasl_mechanism": security.mechanism.value,
-            "sasl_plain_username": security.username,
-            "sasl_plain_password": security.password,
-        }
+        options |= kafka_python_user(security)
     return options
+
+
+def kafka_python_user(security: KafkaSecurity) -> dict[str, Any]:
+    """Those of them that name the user."""
+    return {
+        "sasl_mechanism": security.mechanism.value,
+        "sasl_plain_username": security.username,
+        "sasl_plain_password": security.password,
+    }
 
 
 def confluent_options(settings: KafkaSettings) -> dict[str, Any]:
@@ -51,3 +56,40 @@ def confluent_options(settings: KafkaSettings) -> dict[str, Any]:
             "sasl.password": security.password,
         }
     return {name: value for name, value in options.items() if value is not None}
+
+
+def ssl_context(security: KafkaSecurity) -> ssl.SSLContext:
+    """How TLS is spoken: brokers must prove who they are, by name too.
+
+    Raises:
+        SecurityUnusable: A file is no PEM, or key, certificate and password do not
+            belong together; says what to do.
+    """
+    try:
+        context = ssl.create_default_context(cafile=security.ca_file)
+    except OSError as error:
+        message = (
+            f"{security.ca_file} cannot be read as certificates ({_reason(error)}): "
+            "give the authority's certificate in PEM as --kafka-ca-file"
+        )
+        raise SecurityUnusable(message) from error
+    if security.certificate_file is not None:
+        try:
+            context.load_cert_chain(
+                security.certificate_file,
+                security.key_file,
+                # Without any, OpenSSL would ask whoever sits at the terminal.
+                security.key_password or "",
+            )
+        except OSError as error:
+            message = (
+                f"{security.certificate_file} and {security.key_file} cannot be used "
+                f"({_reason(error)}): check that they are PEM and belong together, and "
+                "that SDS_MONITOR_KAFKA_KEY_PASSWORD is that of the key if it has one"
+            )
+            raise SecurityUnusable(message) from error
+    return context
+
+
+def _reason(error: OSError) -> str:
+    return getattr(error, "reason", None) or error.strerror or "unknown reason"

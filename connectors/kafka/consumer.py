@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from connectors.kafka.clients import confluent_options, kafka_python_options
-from connectors.kafka.offsets import wait_until_listening
+from connectors.kafka.handshake import check_admission, wait_until_admitted
 from connectors.kafka.record import RawRecord
 from connectors.kafka.settings import (
     KafkaSettings,
@@ -48,8 +48,9 @@ class Client(enum.StrEnum):
 Fetch = Callable[[KafkaSettings, Sequence[OffsetRange]], Iterator[list[RawRecord]]]
 """Reads all records of some ranges, in offset order within each partition.
 
-Raises `KafkaUnreachable` when nothing came for `KafkaSettings.timeout_s`, and
-`RecordsLost` when an offset is gone.
+Raises `KafkaUnreachable` when nothing came for `KafkaSettings.timeout_s`,
+`KafkaRefused` at once when a broker will not have us, and `RecordsLost` when an offset
+is gone.
 """
 
 
@@ -164,6 +165,9 @@ def _confluent_consumer(settings: KafkaSettings):  # type: ignore[no-untyped-def
             "fetch.wait.max.ms": 10,
             # Its warnings about a broker that restarts are not the user's.
             "log_level": 2,
+            # It tries for ever, also where it is refused. What is raised here comes
+            # out of `consume`.
+            "error_cb": lambda error: check_admission(settings),
         }
     )
 
@@ -175,7 +179,7 @@ def _fetch_kafka_python(
     from kafka.errors import KafkaError, OffsetOutOfRangeError
 
     open_ranges = {TopicPartition(settings.topic, r.partition): r for r in ranges}
-    wait_until_listening(settings)
+    wait_until_admitted(settings)
     try:
         consumer = KafkaConsumer(
             **kafka_python_options(settings),

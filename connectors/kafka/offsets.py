@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import time
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple, TypeVar
 
@@ -26,12 +24,12 @@ from tenacity import (
 )
 
 from connectors.kafka.clients import kafka_python_options
+from connectors.kafka.handshake import wait_until_admitted
 from connectors.kafka.settings import KafkaSettings, KafkaUnreachable, TopicMissing
 
 _Result = TypeVar("_Result")
 
 _TOPIC_MISSING = (UnknownTopicOrPartitionError, InvalidTopicError)
-_LISTENING_POLL_S = 0.2
 _NEWLY_MADE_S = 2.0
 """So long a broker may not know a partition yet that another one has named."""
 _REQUEST_TIMEOUT_MS = 30_000
@@ -49,7 +47,7 @@ class TopicOffsets:
     """Looks up offsets of one topic; waits for a broker that restarts.
 
     All methods raise `KafkaUnreachable` when no broker answers for the settings'
-    time, and `TopicMissing`.
+    time, `KafkaRefused` at once when one will not have us, and `TopicMissing`.
     """
 
     def __init__(self, settings: KafkaSettings) -> None:
@@ -151,7 +149,7 @@ class TopicOffsets:
 
     def _asked(self, ask: Callable[[KafkaAdminClient], _Result]) -> _Result:
         if self._admin is None:
-            wait_until_listening(self._settings)
+            wait_until_admitted(self._settings)
             timeout_ms = int(self._settings.timeout_s * 1000)
             self._admin = KafkaAdminClient(
                 **kafka_python_options(self._settings),
@@ -164,31 +162,6 @@ class TopicOffsets:
             # A client that lost its broker may not find its way back.
             self.close()
             raise
-
-
-def wait_until_listening(settings: KafkaSettings) -> None:
-    """Wait until a broker accepts connections, for a client of kafka-python.
-
-    One that is made where none does leaves a thread and open sockets behind.
-
-    Raises:
-        KafkaUnreachable: None did for the settings' time.
-    """
-    deadline = time.monotonic() + settings.timeout_s
-    while True:
-        for address in settings.bootstrap.split(","):
-            host, _, port = address.strip().rpartition(":")
-            try:
-                socket.create_connection(
-                    (host.strip("[]"), int(port)), min(5.0, settings.timeout_s)
-                ).close()
-            except (OSError, ValueError) as error:
-                cause: Exception = error
-            else:
-                return
-        if time.monotonic() >= deadline:
-            raise KafkaUnreachable(settings.bootstrap, cause)
-        time.sleep(_LISTENING_POLL_S)
 
 
 def _may_pass(state: RetryCallState) -> bool:

@@ -12,6 +12,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from connectors.kafka.clients import kafka_python_options
+from connectors.kafka.handshake import wait_until_admitted
 from connectors.kafka.settings import KafkaSettings, KafkaUnreachable
 
 
@@ -74,6 +75,7 @@ def write(
     failures: list[Exception] = []
     written = 0
     try:
+        wait_until_admitted(settings)
         producer = KafkaProducer(**kafka_python_options(settings))
         with closing(producer):
             pace: _Pace | None = None

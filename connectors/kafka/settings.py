@@ -95,6 +95,23 @@ class KafkaUnreachable(ConnectionError):
         )
 
 
+class KafkaRefused(KafkaUnreachable):
+    """A broker answered, and will not have us however long we wait.
+
+    Attributes:
+        cause: Why.
+    """
+
+    def __init__(self, bootstrap: str, cause: str, remedy: str) -> None:
+        super().__init__(bootstrap, cause)
+        self.cause = cause
+        self.args = (f"Kafka at {bootstrap} cannot be used, {cause}: {remedy}",)
+
+
+class SecurityUnusable(ValueError):
+    """A file of `KafkaSecurity` is not what it must be."""
+
+
 class TopicMissing(LookupError):
     """The topic does not exist.
 

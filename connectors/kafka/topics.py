@@ -11,6 +11,7 @@ from kafka.admin import NewTopic
 from kafka.errors import InvalidTopicError, KafkaError, TopicAlreadyExistsError
 
 from connectors.kafka.clients import kafka_python_options
+from connectors.kafka.handshake import wait_until_admitted
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import (
     MAX_MESSAGE_BYTES,
@@ -77,6 +78,7 @@ def ensure_topic(
         "message.timestamp.type": "CreateTime",
     }
     try:
+        wait_until_admitted(settings)
         admin = KafkaAdminClient(**kafka_python_options(settings))
         with closing(admin):
             admin.create_topics(

@@ -219,7 +219,8 @@ def _split(body: bytes) -> tuple[list[bytes], bool]:
                 begin = token.end()
             continue
         if depth == 1 and token[0] in (b",", b"]"):
-            found.append(body[begin : token.start()].strip())
+            if element := body[begin : token.start()].strip():
+                found.append(element)
             begin = token.end()
         if token[0] in (b"]", b"}"):
             depth -= 1

@@ -476,8 +476,8 @@ def _store_parameters(
 ) -> dict[str, str]:
     asked = {
         "includeData": "true" if include_data else "false",
-        "pubsubTopic": query.pubsub_topic,
-        "contentTopics": ",".join(query.content_topics),
+        "pubsubTopic": _decoded_twice(query.pubsub_topic or ""),
+        "contentTopics": ",".join(map(_decoded_twice, query.content_topics)),
         "startTime": query.start_ns,
         "endTime": query.end_ns,
         "hashes": ",".join(f"0x{one.hex()}" for one in query.hashes),
@@ -486,6 +486,11 @@ def _store_parameters(
         "ascending": "true" if query.ascending else "false",
     }
     return {name: str(value) for name, value in asked.items() if value}
+
+
+def _decoded_twice(topic: str) -> str:
+    """A topic of a query: the node's server decodes it, and its store API once more."""
+    return topic.replace("%", "%25").replace("+", "%2B")
 
 
 def _check_number(what: str, number: int, most: int) -> None:

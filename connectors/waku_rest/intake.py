@@ -36,6 +36,7 @@ class Intake:
         figures: Counts them.
         limit_bytes: While more waits for Kafka, `is_full`.
         ending: When the mirror is to end.
+        now_ms: Wall clock, Unix ms.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Intake:
         figures: MirrorFigures,
         limit_bytes: int,
         ending: Ending,
+        now_ms: Callable[[], int],
     ) -> None:
         self._spool = spool
         self._selection = selection
@@ -53,6 +55,7 @@ class Intake:
         self._figures = figures
         self._limit_bytes = limit_bytes
         self._ending = ending
+        self._now_ms = now_ms
         self._alone = asyncio.Lock()
         self.has_pending = asyncio.Event()
         self.has_pending.set()
@@ -63,29 +66,28 @@ class Intake:
         return self._figures.is_paused
 
     async def take(
-        self, messages: Sequence[tuple[str, WakuMessage]], source: Source, at_ms: int
+        self, messages: Sequence[tuple[str, WakuMessage]], source: Source
     ) -> None:
         """Take messages; what is meant and new is durable when this returns.
 
         Args:
             messages: Pubsub topic and message.
             source: How they came.
-            at_ms: When, Unix ms.
         """
         if messages:
-            await self.use(self._take, messages, source, at_ms)
+            await self.use(self._take, messages, source)
             self.has_pending.set()
 
-    async def probably_lost(self, node: str, cause: Loss, at_ms: int) -> None:
+    async def probably_lost(self, node: str, cause: Loss) -> None:
         """A node may have lost messages: shown as a hole, unless another heard them."""
-        if self._coverage.broke(node, at_ms):
+        if self._coverage.broke(node, self._now_ms()):
             self._figures.losses[cause] += 1
             await self.use(self._spool.skip_number)
             _log.warning("%s: messages were probably lost (%s)", node, cause.value)
 
-    async def beat(self, at_ms: int) -> None:
+    async def beat(self) -> None:
         """Tell that the tap lives."""
-        await self.use(self._spool.beat, at_ms)
+        await self.use(lambda: self._spool.beat(self._now_ms()))
         self.has_pending.set()
 
     async def use(
@@ -112,7 +114,7 @@ class Intake:
         return await persist(attempt, sqlite3.OperationalError, self._ending, _say)
 
     def _take(
-        self, messages: Sequence[tuple[str, WakuMessage]], source: Source, at_ms: int
+        self, messages: Sequence[tuple[str, WakuMessage]], source: Source
     ) -> None:
         incoming, skipped = [], []
         for pubsub_topic, message in messages:
@@ -122,7 +124,8 @@ class Intake:
                 incoming.append(incoming_of(pubsub_topic, message, channel, source))
             else:
                 skipped.append(skip)
-        accepted = self._spool.accept(incoming, at_ms)
+        # Now, and not when they were read: the times of records do not fall then.
+        accepted = self._spool.accept(incoming, self._now_ms())
         for skip in skipped:
             self._figures.skipped[skip] += 1
         self._figures.accepted[source] += accepted

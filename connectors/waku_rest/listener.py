@@ -23,6 +23,10 @@ from sds_core.mirror.figures import Loss, NodeFigures, Source
 _RENEW_MS = 60_000
 """Subscriptions are renewed so often: a filter node forgets one after five minutes."""
 
+_LONGEST_S = 2.0
+"""Between two attempts at a node that is down: when it is up again and not subscribed,
+it hears nothing."""
+
 _FILTER_CACHE = 50
 """Messages in a node's filter cache, which no setting of the node changes."""
 
@@ -72,7 +76,11 @@ class Listener:
                 count = 0
                 if not self._intake.is_full:
                     count = await persist(
-                        self._round, NodeError, self._ending, self._failed
+                        self._round,
+                        NodeError,
+                        self._ending,
+                        self._failed,
+                        _LONGEST_S,
                     )
                 if count < self._cache // 2:
                     await self._ending.wait(self._interval_s)
@@ -80,21 +88,14 @@ class Listener:
     async def _round(self) -> int:
         """Read all that the node has cached; returns how many messages there were."""
         await self._subscribe()
-        count = 0
         try:
-            async for pubsub_topic, page in self._pages():
-                at_ms = self._now_ms()
-                count += len(page.messages) + len(page.undecodable)
-                self._figures.undecodable += len(page.undecodable)
-                self._figures.pages[self._source] += 1
-                found = [(pubsub_topic, message) for message in page.messages]
-                await self._intake.take(found, self._source, at_ms)
-                if page.broken_off:
-                    await self._lost(Loss.PAGE_CUT_OFF)
+            count = await self._read()
         except NotSubscribed:
+            # It has restarted: each moment until it listens again is lost.
             self._subscribed_ms = None
             await self._lost(Loss.RESUBSCRIBED)
-            raise
+            await self._subscribe()
+            count = await self._read()
         except NodeUnreachable as error:
             if error.may_have_arrived:
                 await self._lost(Loss.PAGE_CUT_OFF)
@@ -108,6 +109,19 @@ class Listener:
             await self._lost(Loss.FULL_PAGE)
         self._coverage.heard(self._node.url, self._now_ms())
         self._figures.is_up = True
+        return count
+
+    async def _read(self) -> int:
+        """Read the cache, topic by topic; each page is stored before the next."""
+        count = 0
+        async for pubsub_topic, page in self._pages():
+            count += len(page.messages) + len(page.undecodable)
+            self._figures.undecodable += len(page.undecodable)
+            self._figures.pages[self._source] += 1
+            found = [(pubsub_topic, message) for message in page.messages]
+            await self._intake.take(found, self._source)
+            if page.broken_off:
+                await self._lost(Loss.PAGE_CUT_OFF)
         return count
 
     async def _subscribe(self) -> None:
@@ -132,7 +146,7 @@ class Listener:
                     yield pubsub_topic, await self._node.filter_messages(topic)
 
     async def _lost(self, cause: Loss) -> None:
-        await self._intake.probably_lost(self._node.url, cause, self._now_ms())
+        await self._intake.probably_lost(self._node.url, cause)
 
     def _failed(self, error: BaseException) -> None:
         self._figures.failures[self._source] += 1

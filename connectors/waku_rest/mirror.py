@@ -121,6 +121,7 @@ class Mirror:
             self._figures,
             self._settings.spool_bytes,
             ending,
+            self._now_ms,
         )
 
     def _works(
@@ -148,9 +149,8 @@ class Mirror:
         """Say that the tap lives, as long as it hears any node."""
         lately_ms = round(INTERVAL_S * 1000) + 2 * self._interval_ms
         while not ending.is_set():
-            now_ms = self._now_ms()
-            if coverage.is_listening(now_ms - lately_ms):
-                await intake.beat(now_ms)
+            if coverage.is_listening(self._now_ms() - lately_ms):
+                await intake.beat()
             await ending.wait(INTERVAL_S)
 
     async def _forget(self, intake: Intake, ending: Ending) -> None:

@@ -17,7 +17,6 @@ from tenacity import (
 _Result = TypeVar("_Result")
 
 _LONGEST_S = 30.0
-"""Between two attempts, unless a node asks for more."""
 
 
 class Ending:
@@ -45,6 +44,7 @@ async def persist(
     errors: type[Exception] | tuple[type[Exception], ...],
     ending: Ending,
     failed: Callable[[BaseException], None],
+    longest_s: float = _LONGEST_S,
 ) -> _Result:
     """Try until it succeeds, waiting longer from time to time, with jitter.
 
@@ -53,28 +53,26 @@ async def persist(
         errors: Those after which it is tried again.
         ending: After which it is tried no more: the error is raised.
         failed: Is told of each error.
+        longest_s: Between two attempts, unless a node asks for more.
     """
+    exponential = wait_random_exponential(multiplier=0.5, max=longest_s)
+
+    def wait(state: RetryCallState) -> float:
+        asked_s = getattr(_error_of(state), "retry_after_s", None)
+        return max(exponential(state), asked_s or 0.0)
 
     def note(state: RetryCallState) -> None:
         failed(_error_of(state))
 
     retrying = AsyncRetrying(
         retry=retry_if_exception_type(errors),
-        wait=_wait,
+        wait=wait,
         stop=lambda _: ending.is_set(),
         after=note,
         sleep=ending.wait,
         reraise=True,
     )
     return await retrying(attempt)
-
-
-_exponential = wait_random_exponential(multiplier=0.5, max=_LONGEST_S)
-
-
-def _wait(state: RetryCallState) -> float:
-    asked_s = getattr(_error_of(state), "retry_after_s", None)
-    return max(_exponential(state), asked_s or 0.0)
 
 
 def _error_of(state: RetryCallState) -> BaseException:

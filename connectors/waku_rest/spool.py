@@ -12,7 +12,6 @@ import fcntl
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
 

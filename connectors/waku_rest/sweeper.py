@@ -172,7 +172,7 @@ class Sweeper:
             if stored.message is not None
         ]
         found.sort(key=lambda one: one[1].timestamp_ns)
-        await self._intake.take(found, Source.STORE, self._now_ms())
+        await self._intake.take(found, Source.STORE)
 
     def _counted(self, page: StorePage) -> StorePage:
         self._figures.pages[Source.STORE] += 1

@@ -31,6 +31,9 @@ _COMMANDS = {
     "run": "The monitor.",
     "replay": "The same job over a past window, apart from the live one.",
     "incidents": "The messages behind the figures, and why.",
+    "inspect": "One frame, decoded for a person.",
+    "dead-letter": "What could not be decoded, and its way back.",
+    "export": "Records of a topic to a file that can be shared.",
 }
 
 
@@ -43,7 +46,8 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command = import_module(f"streaming.cli.{cmd_name}").command
+        module = cmd_name.replace("-", "_")
+        command = import_module(f"streaming.cli.{module}").command
         assert isinstance(command, click.Command)  # noqa: S101 - our own modules
         return command
 

@@ -1,16 +1,27 @@
-"""What the commands leave behind, JSON files, and how they tell the time."""
+"""What the commands leave behind and say: JSON files, times, others' text, progress."""
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import click
 
 from streaming.files import write_atomically
+
+_SAY_EVERY_S = 10.0
+
+
+class _HasTime(Protocol):
+    @property
+    def timestamp_ms(self) -> int: ...
+
+
+_Timed = TypeVar("_Timed", bound=_HasTime)
 
 
 def write_json(document: Any, path: Path, what: str) -> None:
@@ -34,11 +45,42 @@ def write_json(document: Any, path: Path, what: str) -> None:
 
 
 def shown_time(unix_ms: int) -> str:
-    """A time, Unix ms, to the millisecond in UTC, as ISO 8601 has it."""
-    whole = datetime.fromtimestamp(unix_ms // 1000, UTC)
+    """A time, Unix ms, to the millisecond in UTC, as ISO 8601 has it.
+
+    One outside the years that ISO 8601 has is given as the number that it is.
+    """
+    try:
+        whole = datetime.fromtimestamp(unix_ms // 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return f"{unix_ms} ms"
     return f"{whole:%Y-%m-%dT%H:%M:%S}.{unix_ms % 1000:03}Z"
 
 
 def wall_ms() -> int:
     """Wall time now, Unix ms."""
     return time.time_ns() // 1_000_000
+
+
+def plain(text: str) -> str:
+    """Text of strangers in one line.
+
+    Control characters and changes of text direction are written as escapes: they
+    could otherwise make the line read as something else.
+    """
+    return repr(text)[1:-1]
+
+
+def told(records: Iterable[_Timed], done: str) -> Iterator[_Timed]:
+    """Say now and then, on standard error, how far some long work is.
+
+    Args:
+        records: What is worked on, in about the order of time.
+        done: What is done with each, such as "read".
+    """
+    said_s = time.monotonic()
+    for number, record in enumerate(records):
+        if time.monotonic() - said_s >= _SAY_EVERY_S:
+            said_s = time.monotonic()
+            at = shown_time(record.timestamp_ms)
+            click.echo(f"{number:,} records {done}, up to {at}", err=True)
+        yield record

@@ -7,6 +7,7 @@ in a table named for a command for that one.
 
 from __future__ import annotations
 
+import shlex
 import tomllib
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -51,6 +52,33 @@ def _kept_secret(
     return value
 
 
+def secret(flag: str, **attributes: Any) -> Callable[[_Command], _Command]:
+    """A setting that the command line cannot give: others on the machine can read it.
+
+    Where a configuration file gives it, the file should be for its owner alone.
+    """
+    return setting(flag, cls=_Secret, callback=_not_on_the_command_line, **attributes)
+
+
+class _Secret(click.Option):
+    """Told apart from others when a configuration file is read."""
+
+
+def _not_on_the_command_line(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> str | None:
+    assert parameter.name is not None  # noqa: S101 - an option has a name
+    source = context.get_parameter_source(parameter.name)
+    if source is ParameterSource.COMMANDLINE:
+        name = parameter.opts[0].removeprefix("--")
+        message = (
+            "everybody on this machine can read a command line: give it as "
+            f"{parameter.envvar}, or as {name} in the --config file"
+        )
+        raise click.BadParameter(message, param=parameter)
+    return value
+
+
 def config_option(command: _Command) -> _Command:
     """Add ``--config FILE`` to a command."""
     return click.option(
@@ -89,6 +117,9 @@ def _read_config(
             f"it knows {', '.join(sorted(options))}"
         )
         raise click.BadParameter(message, param=parameter)
+    secrets = {p.opts[0].removeprefix("--") for p in command.params if _is_secret(p)}
+    if secrets.intersection(shared | own):
+        _warn_if_others_can_read(path)
     context.default_map = {
         str(options[name].name): _given(path, name, options[name], value, parameter)
         for name, value in (shared | own).items()
@@ -113,6 +144,16 @@ def _given(
     kind = "no list of single values" if option.multiple else "no single value"
     message = f"{path} sets {name} to {value!r}, which is {kind}"
     raise click.BadParameter(message, param=parameter)
+
+
+def _is_secret(parameter: click.Parameter) -> bool:
+    return isinstance(parameter, _Secret)
+
+
+def _warn_if_others_can_read(path: Path) -> None:
+    if path.stat().st_mode & 0o077:
+        message = f"sds-monitor: {path} holds a password that others can read: "
+        click.echo(f"{message}chmod 600 {shlex.quote(str(path))}", err=True)
 
 
 class Time(click.ParamType[str | int]):

@@ -1,4 +1,4 @@
-"""``sds-monitor incidents`` over a report and over a monitor's API."""
+"""``sds-monitor incidents`` over a report, a monitor's API and a history."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from connectors.history.parquet import ParquetHistory
+from connectors.history.schema import INCIDENTS, ToldIncident, incident_row
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from sds_core.observer.incidents import (
@@ -85,6 +87,15 @@ def report(tmp_path: Path) -> MakeReport:
         return path
 
     return make
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    """A history of all of them."""
+    directory = tmp_path / "history"
+    rows = [incident_row(ToldIncident(1, one)) for one in ALL]
+    ParquetHistory(directory).write(INCIDENTS, rows)
+    return directory
 
 
 @pytest.fixture
@@ -187,6 +198,46 @@ def test_flags_choose_from_a_report(
     assert result.exit_code == (1 if expected else 0)
 
 
+@pytest.mark.parametrize(("flags", "expected"), [([], ALL), *SELECTIONS])
+def test_history_is_listed_as_a_report_is(
+    report: MakeReport,
+    history: Path,
+    flags: list[str],
+    expected: list[ChannelIncident],
+) -> None:
+    """In the same words and the same order; none is exit code 0."""
+    for form in ([], ["--json"]):
+        read = invoke("--report", str(report(ALL)), *form, *flags)
+        found = invoke("--history", str(history), *form, *flags)
+        assert found.stdout == read.stdout
+        assert found.exit_code == (1 if expected else 0)
+
+
+def test_incident_of_before_1970_is_shown(report: MakeReport, tmp_path: Path) -> None:
+    """Record times may be such; from a report and from a history."""
+    incident = Incident(IncidentKind.LOST, "m", "", since_ms=-2, found_ms=-1)
+    found = ChannelIncident("town", incident, False)
+    history = tmp_path / "history"
+    ParquetHistory(history).write(INCIDENTS, [incident_row(ToldIncident(1, found))])
+    for source in (("--report", str(report([found]))), ("--history", str(history))):
+        assert "found 1969-12-31T23:59:59.999Z" in invoke(*source).stdout
+
+
+def test_history_that_cannot_be_read_is_wrong_use(
+    history: Path, tmp_path: Path
+) -> None:
+    """The directory or the file is named, in one line."""
+    done = sds_monitor("incidents", "--history", str(tmp_path / "nowhere"))
+    assert done.returncode == 2
+    assert f"there is no history in {tmp_path / 'nowhere'}" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    file = next(history.rglob("*.parquet"))
+    file.write_text("no table")
+    result = invoke("--history", str(history))
+    assert result.exit_code == 2
+    assert f"--history: {file} cannot be read" in result.stderr
+
+
 def test_flags_are_passed_on_to_the_api(serve: Callable[[ASGIApp], str]) -> None:
     """The monitor chooses; what is left out asks for nothing."""
     asked: list[IncidentQuery] = []
@@ -282,7 +333,8 @@ def test_report_without_detail_is_told_from_one_without_incidents(
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--report", "r.json", "--api", "http://x"], "either --report or --api"),
+        (["--report", "r.json", "--api", "http://x"], "one of --report, --api"),
+        (["--history", "h", "--api", "http://x"], "one of --report, --api"),
         (["--api", "127.0.0.1:9108"], "is no URL such as http://127.0.0.1:9108"),
         (["--api", "http://[::"], "is no URL such as http://127.0.0.1:9108"),
         (["--since", "soon"], "'soon' is neither a time such as"),

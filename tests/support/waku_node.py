@@ -24,6 +24,7 @@ from enum import StrEnum
 from itertools import islice
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import unquote_plus
 
 import msgspec
 from starlette.applications import Starlette
@@ -178,17 +179,8 @@ class ConformanceNode:
         self._certificate = certificate
         self._now_ns = now_ns
         self._lock = threading.Lock()
-        self._relay = _Cache(relay_capacity)
-        self._filter = _Cache(FILTER_CAPACITY)
-        self._relay_topics: set[str] = set()
-        self._filter_topics: set[tuple[str, str]] = set()
-        self._store = _Store()
-        self._faults: defaultdict[Endpoint, deque[Fault]] = defaultdict(deque)
-        self._lasting_faults: dict[Endpoint, Fault] = {}
-        self._offers: list[Offer] = []
-        self._handed: list[HandedOut] = []
-        self._dropped: list[Dropped] = []
-        self._calls: list[Call] = []
+        self._relay_capacity = relay_capacity
+        self.forget()
         self._app = Starlette(
             routes=[
                 Route(
@@ -263,6 +255,21 @@ class ConformanceNode:
     ) -> None:
         """Go down."""
         self.stop()
+
+    def forget(self) -> None:
+        """Be as new: nothing subscribed, stored, logged or injected."""
+        with self._lock:
+            self._relay = _Cache(self._relay_capacity)
+            self._filter = _Cache(FILTER_CAPACITY)
+            self._relay_topics: set[str] = set()
+            self._filter_topics: set[tuple[str, str]] = set()
+            self._store = _Store()
+            self._faults: defaultdict[Endpoint, deque[Fault]] = defaultdict(deque)
+            self._lasting_faults: dict[Endpoint, Fault] = {}
+            self._offers: list[Offer] = []
+            self._handed: list[HandedOut] = []
+            self._dropped: list[Dropped] = []
+            self._calls: list[Call] = []
 
     # What reaches it
 
@@ -347,6 +354,12 @@ class ConformanceNode:
         """What stands in the store, by hash."""
         with self._lock:
             return self._store.messages()
+
+    @property
+    def relay_backlog(self) -> int:
+        """How many messages wait in the relay cache."""
+        with self._lock:
+            return sum(1 for _ in self._relay)
 
     def offered_to_anyone(self) -> set[bytes]:
         """Hashes of what a perfect mirror has or can still get.
@@ -452,19 +465,28 @@ class ConformanceNode:
             taken = take(request.path_params["topic"])
         if isinstance(taken, Response):
             return self._done(endpoint, taken)
-        await asyncio.sleep(fault.delay_s)
-        items = _disturb([(one, _message_json(one.message)) for one in taken], fault)
-        response, sent = _page(b"[", items, b"]", fault)
-        if await request.is_disconnected():
-            sent = []
+        sent: list[_Entry] = []
+        try:
+            await asyncio.sleep(fault.delay_s)
+            items = [(one, _message_json(one.message)) for one in taken]
+            response, held = _page(b"[", _disturb(items, fault), b"]", fault)
+            if not await request.is_disconnected():
+                sent = held
+        finally:
+            # Also when the node goes down meanwhile: what was taken is gone.
+            self._note_taken(endpoint, taken, sent)
+        return self._done(endpoint, response)
+
+    def _note_taken(
+        self, endpoint: Endpoint, taken: list[_Entry], sent: list[_Entry]
+    ) -> None:
+        arrived = {one.hash for one in sent}
         with self._lock:
             at_ns = self._now_ns()
             self._handed.extend(HandedOut(at_ns, endpoint, one.hash) for one in sent)
-            arrived = {one.hash for one in sent}
             for one in taken:
                 if one.hash not in arrived:
                     self._drop(endpoint, one.hash, Cause.ANSWER)
-        return self._done(endpoint, response)
 
     async def _read_store(self, request: Request) -> Response:
         endpoint = Endpoint.STORE
@@ -475,6 +497,8 @@ class ConformanceNode:
         if fault.store_status is not None:
             told = _store_head(fault.store_status, "as injected") + b"[]}"
             return self._done(endpoint, _json(told, fault.retry_after))
+        if fault.body is not None:
+            return self._done(endpoint, _json(fault.body))
         try:
             query = _StoreQuery.read(request.query_params)
             with self._lock:
@@ -585,11 +609,18 @@ class _StoreQuery:
         page_size = _integer(given, "pageSize", DEFAULT_PAGE_SIZE)
         return cls(
             include_data=given.get("includeData", "false") == "true",
-            pubsub_topic=given.get("pubsubTopic", ""),
-            content_topics=frozenset(_texts(given, "contentTopics")),
+            # The handler decodes what the server has decoded before.
+            pubsub_topic=unquote_plus(given.get("pubsubTopic", "")),
+            content_topics=frozenset(
+                text
+                for text in unquote_plus(given.get("contentTopics", "")).split(",")
+                if text
+            ),
             start_ns=max(_integer(given, "startTime", 0), 0) or _MIN_NS,
             end_ns=max(_integer(given, "endTime", 0), 0) or _MAX_NS,
-            hashes=frozenset(_read_hash(text) for text in _texts(given, "hashes")),
+            hashes=frozenset(
+                _read_hash(text) for text in given.get("hashes", "").split(",") if text
+            ),
             cursor=_read_hash(cursor) if cursor else None,
             page_size=min(page_size, MAX_PAGE_SIZE) or DEFAULT_PAGE_SIZE,
             ascending=given.get("ascending", "true") == "true",
@@ -761,10 +792,6 @@ def _read_hash(text: str) -> bytes:
         message = f"waku message hash parsing error: {text}"
         raise _BadQuery(message)
     return decoded
-
-
-def _texts(given: QueryParams, name: str) -> list[str]:
-    return [text for text in given.get(name, "").split(",") if text]
 
 
 def _integer(given: QueryParams, name: str, default: int) -> int:

@@ -56,6 +56,17 @@ def test_a_payload_that_is_no_frame_has_no_key() -> None:
     assert (record.key, record.value) == (None, b"\xff")
 
 
+def test_hash_and_topic_beside_a_message_of_relay_are_used() -> None:
+    """Whoever saved it may know them; the hash is computed where it can be."""
+    (record,) = parsed(MESSAGE | {"messageHash": HASH})
+    assert dict(record.headers)["waku-hash"] == HASH.encode()
+    (record,) = parsed(MESSAGE | {"messageHash": HASH, "pubsubTopic": TOPIC})
+    headers = dict(record.headers)
+    assert headers["pubsub-topic"] == TOPIC.encode()
+    assert headers["waku-hash"] != HASH.encode()
+    read_headers(record.headers)
+
+
 def test_entries_lists_and_answers_are_taken_apart() -> None:
     """An entry of the store, a page of relay, a whole answer of the store."""
     entry = {"messageHash": HASH, "message": MESSAGE}
@@ -94,8 +105,10 @@ def test_the_hash_is_computed_where_the_pubsub_topic_is_known() -> None:
         ({**MESSAGE, "timestamp": 0}, "timestamp"),
         ({**MESSAGE, "timestamp": None}, "timestamp"),
         ({"messageHash": HASH}, "includeData=true"),
-        ([MESSAGE, 1], "neither a record nor a Waku message"),
-        ({"messages": [{"messageHash": HASH}]}, "includeData=true"),
+        ([MESSAGE, 1], "cannot be read"),
+        ({"statusCode": "?", "messages": []}, "answer of a store"),
+        ({"statusCode": 200, "messages": [{"messageHash": HASH}]}, "includeData=true"),
+        ({"statusCode": 503, "statusDesc": "busy", "messages": []}, "503 'busy'"),
     ],
 )
 def test_a_message_that_cannot_be_used_says_why(document: Any, said: str) -> None:

@@ -115,9 +115,7 @@ def test_every_histogram_of_the_totals_is_there_with_its_buckets() -> None:
     """They add up to the count."""
     totals = numbered_totals()
     row = minute_row(ToldMinute(7, "town", MONDAY_MS, totals))
-    names = [
-        name.removesuffix("_buckets") for name in row if name.endswith("_buckets")
-    ]
+    names = [name.removesuffix("_buckets") for name in row if name.endswith("_buckets")]
     assert all(sum(row[f"{one}_buckets"]) == row[f"{one}_count"] for one in names)
     found = {row[f"{one}_sum"]: row[f"{one}_buckets"] for one in names}
     histograms = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import pytest
@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from sds_core.observer import blob
 from sds_core.observer.acknowledgements import DefiniteAcknowledgement
-from sds_core.observer.channel_view import ChannelView
+from sds_core.observer.channel_view import ChannelEvent, ChannelView
 from sds_core.observer.digest import ChannelDigest
 from sds_core.observer.incidents import IncidentKind
+from sds_core.observer.minutes import ChannelMinute
 from sds_core.observer.report import channel_report
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.totals import ChannelTotals, Histogram
@@ -107,17 +108,21 @@ def test_idle_channel_rests_at_last(dialect: Dialect) -> None:
 
 
 def test_next_deadline_is_the_earliest() -> None:
-    """End of the warm-up, settle time, epoch, deadlines of message, repair and gap."""
+    """End of minute and warm-up, settle time, message, repair, epoch and gap."""
     channel = Channel()
     channel.sync("", at=0, lamport=1)
+    assert channel.next_deadline_ms == 19_999
+    channel.clock(20_000)
     assert channel.next_deadline_ms == 29_999
     channel.clock(40_000)
-    assert channel.next_deadline_ms is None
+    assert channel.next_deadline_ms == 79_999
     channel.content("anchor", "anna", at=40_000, lamport=2)
-    assert channel.next_deadline_ms == 160_000
+    assert channel.next_deadline_ms == 79_999
     channel.sync("bob", at=41_000, history=["anchor", "x"], requests=["x"])
     assert channel.next_deadline_ms == 43_000
     channel.clock(43_001)
+    assert channel.next_deadline_ms == 79_999
+    channel.clock(80_000)
     assert channel.next_deadline_ms == 160_000
     channel.clock(160_001)
     assert channel.next_deadline_ms == 41_000 + 135_000
@@ -127,6 +132,8 @@ def test_next_deadline_is_the_earliest() -> None:
     channel.clock(epoch_end_ms)
     assert channel.next_deadline_ms == 41_000 + 300_000
     channel.clock(341_001)
+    assert channel.next_deadline_ms == 379_999
+    channel.clock(380_000)
     assert channel.next_deadline_ms == 40_000 + 600_000
 
 
@@ -223,6 +230,18 @@ class Found(NamedTuple):
     report: dict[str, Any]
     acknowledged: list[DefiniteAcknowledgement]
     incidents: Incidents
+    minutes: list[ChannelMinute]
+
+
+def found(view: ChannelView, events: Iterable[ChannelEvent]) -> Found:
+    """The figures of a view and all events that left it."""
+    minutes, others = [], []
+    for event in events:
+        if isinstance(event, ChannelMinute):
+            minutes.append(event)
+        else:
+            others.append(event)
+    return Found(view.totals, channel_report(view.totals), *parted(others), minutes)
 
 
 def at_once(
@@ -232,7 +251,7 @@ def at_once(
     view = ChannelView(limits)
     clocked = list(zip(records, running_clocks(records), strict=True))
     events = view.apply([digest_of(clocked)], START_MS + end_ms)
-    return Found(view.totals, channel_report(view.totals), *parted(events))
+    return found(view, events)
 
 
 def in_batches(
@@ -269,7 +288,7 @@ def in_batches(
             events += view.apply([], START_MS + between)
             assert_identities(view.totals)
     events += view.apply([], START_MS + end_ms)
-    return Found(view.totals, channel_report(view.totals), *parted(events))
+    return found(view, events)
 
 
 @CAREFUL
@@ -277,12 +296,12 @@ def in_batches(
 def test_cutting_the_records_into_batches_changes_nothing(
     scene: Scene, pause_ms: int, remembered: int, data: st.DataObject
 ) -> None:
-    """Same totals, report and events, also of what full memories push out."""
+    """Same totals, report, events and minutes, also of what full memories push out."""
     records = play(scene)
     end_ms = max((record.at for record in records), default=0) + pause_ms
     limits = ObserverSettings(remembered=remembered)
-    found = in_batches(records, end_ms, data, limits)
-    assert found == at_once(records, end_ms, limits)
+    cut = in_batches(records, end_ms, data, limits)
+    assert cut == at_once(records, end_ms, limits)
 
 
 @CAREFUL
@@ -292,24 +311,23 @@ def test_view_that_wakes_itself_is_never_behind(scene: Scene, remembered: int) -
     records = play(scene)
     limits = ObserverSettings(remembered=remembered)
     end_ms = max((record.at for record in records), default=0) + 10_000_000
-    view = ChannelView(limits)
+    view, events = ChannelView(limits), []
     clocks = [*running_clocks(records), end_ms]
     for offset, record in enumerate(records):
         clocked = [(record, clocks[offset])]
-        view.apply([digest_of(clocked, offset)], START_MS + clocks[offset])
+        events += view.apply([digest_of(clocked, offset)], START_MS + clocks[offset])
         while (deadline := view.next_deadline_ms) is not None:
             assert deadline >= view.totals.clock_ms
             if deadline >= START_MS + clocks[offset + 1]:
                 break
-            view.apply([], deadline + 1)
+            events += view.apply([], deadline + 1)
             assert_identities(view.totals)
     before_the_end = view.totals.verdict, view.totals.in_flight, view.totals.gaps_open
     assert view.next_deadline_ms is None
-    view.apply([], START_MS + end_ms)
+    assert view.apply([], START_MS + end_ms) == []
     after = view.totals.verdict, view.totals.in_flight, view.totals.gaps_open
     assert after == before_the_end
-    expected = at_once(records, end_ms, limits)
-    assert (view.totals, channel_report(view.totals)) == expected[:2]
+    assert found(view, events) == at_once(records, end_ms, limits)
 
 
 @CAREFUL
@@ -380,8 +398,8 @@ def test_figures_are_those_of_a_slow_reference() -> None:
         cut = in_batches(records, end_ms, data)
         reference = Reference(records, end_ms)
         expected = reference.figures()
-        found = figures_of(cut.totals)
-        assert {name: found[name] for name in expected} == expected
+        figures = figures_of(cut.totals)
+        assert {name: figures[name] for name in expected} == expected
         assert standing(cut.incidents) == reference.incidents()
         reached.update(name for name, value in expected.items() if value)
         reached.add(cut.totals.verdict_reason)

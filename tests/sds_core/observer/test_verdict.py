@@ -50,6 +50,7 @@ def test_end_of_the_warm_up_wakes_the_view() -> None:
     """Called as late as its deadline allows, it finds the warm-up ended."""
     channel = Channel()
     channel.sync("alice", at=5_000)
+    channel.clock(20_000)  # A minute ends.
     assert channel.wake() + 1 == 35_000
     assert channel.verdict == ("quiet", "quiet")
 

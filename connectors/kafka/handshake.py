@@ -1,0 +1,236 @@
+"""The first words with a broker, to tell at once why it lets us not in.
+
+Client libraries try again whatever the reason was, and say in the end only that they
+got nowhere.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from typing import Any
+
+from kafka.errors import (
+    IllegalSaslStateError,
+    KafkaError,
+    KafkaProtocolError,
+    NoError,
+    UnsupportedSaslMechanismError,
+    for_code,
+)
+from kafka.net.sasl import get_sasl_mechanism
+from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
+from kafka.protocol.parser import KafkaProtocol
+from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+
+from connectors.kafka.clients import kafka_python_user, ssl_context
+from connectors.kafka.settings import (
+    KafkaRefused,
+    KafkaSettings,
+    KafkaUnreachable,
+    Protocol,
+)
+
+_POLL_S = 0.2
+_ANSWER_S = 5.0
+"""How long a broker that accepts the connection may take for each answer."""
+_ANSWER_BYTES = 64 * 1024
+_TLS_ALERT = b"\x15\x03"
+_OTHER_NAME = (62, 64)
+"""OpenSSL's codes for a certificate of another host name, and of another address."""
+
+
+def wait_until_admitted(settings: KafkaSettings) -> None:
+    """Wait until a broker lets us in, for a client of kafka-python.
+
+    One that is made where none does leaves a thread and open sockets behind.
+
+    Raises:
+        KafkaRefused: One answered and will not have us; not waited for.
+        KafkaUnreachable: None answered for the settings' time.
+        SecurityUnusable: A file of the security cannot be used.
+    """
+    deadline = time.monotonic() + settings.timeout_s
+    while True:
+        cause = check_admission(settings)
+        if cause is None:
+            return
+        if time.monotonic() >= deadline:
+            raise KafkaUnreachable(settings.bootstrap, cause)
+        time.sleep(_POLL_S)
+
+
+def check_admission(settings: KafkaSettings) -> Exception | None:
+    """Try once; returns None if a broker lets us in, else what may pass.
+
+    Raises:
+        KafkaRefused: None lets us in, and one of them never will.
+        SecurityUnusable: A file of the security cannot be used.
+    """
+    security = settings.security
+    tls = ssl_context(security) if security.is_encrypted else None
+    refused: KafkaRefused | None = None
+    cause: Exception | None = None
+    for address in settings.bootstrap.split(","):
+        host, _, port = address.strip().rpartition(":")
+        try:
+            _greet(settings, tls, host.strip("[]"), int(port))
+        except KafkaRefused as error:
+            refused = error
+        except (OSError, KafkaError, OverflowError, ValueError) as error:
+            cause = error
+        else:
+            return None
+    if refused is not None:
+        raise refused
+    return cause
+
+
+def _greet(
+    settings: KafkaSettings, tls: ssl.SSLContext | None, host: str, port: int
+) -> None:
+    """Do what every client does before its first request, and that one."""
+    address = f"{host}:{port}"
+    try:
+        with socket.create_connection((host, port), _patience(settings)) as connection:
+            if tls is None:
+                _introduce(_Conversation(connection), settings, host)
+            else:
+                with tls.wrap_socket(connection, server_hostname=host) as encrypted:
+                    _introduce(_Conversation(encrypted), settings, host)
+    except ssl.SSLCertVerificationError as error:
+        raise _of_certificate(error, address, host) from error
+    except ssl.SSLError as error:
+        if error.reason and "ALERT" in error.reason:
+            cause = f"it ended the TLS handshake with {error.reason}"
+            remedy = (
+                "check --kafka-certificate-file and --kafka-key-file, which it may "
+                "ask for"
+            )
+            raise KafkaRefused(address, cause, remedy) from error
+        _check_plain(settings, host, port)
+        raise
+    except ConnectionError:
+        if tls is not None:
+            _check_plain(settings, host, port)
+        raise
+    except _SpeaksTls as error:
+        remedy = "use --kafka-protocol SSL or SASL_SSL, or its port without TLS"
+        raise KafkaRefused(address, "it speaks TLS", remedy) from error
+    except KafkaProtocolError as error:
+        remedy = "check --bootstrap"
+        raise KafkaRefused(address, "no Kafka answers there", remedy) from error
+
+
+def _patience(settings: KafkaSettings) -> float:
+    return min(_ANSWER_S, settings.timeout_s)
+
+
+def _introduce(conversation: _Conversation, settings: KafkaSettings, host: str) -> None:
+    conversation.ask(ApiVersionsRequest(version=0))
+    if settings.security.has_user:
+        _log_in(conversation, settings, host)
+    try:
+        conversation.ask(MetadataRequest(version=1, topics=[]))
+    except ConnectionResetError as error:
+        if settings.security.has_user:
+            raise
+        # It answered before: so it is up, and wants to know more of us.
+        secured = Protocol(f"SASL_{settings.security.protocol}")
+        remedy = f"use --kafka-protocol {secured}, with --kafka-username and a password"
+        raise KafkaRefused(settings.bootstrap, "it asks for a user", remedy) from error
+
+
+def _log_in(conversation: _Conversation, settings: KafkaSettings, host: str) -> None:
+    security = settings.security
+    offer = conversation.ask(
+        SaslHandshakeRequest(mechanism=security.mechanism.value, version=1)
+    )
+    error = for_code(offer.error_code)
+    if error is UnsupportedSaslMechanismError:
+        cause = f"it does not take {security.mechanism}"
+        remedy = f"use --kafka-mechanism with one of {', '.join(offer.mechanisms)}"
+        raise KafkaRefused(settings.bootstrap, cause, remedy)
+    if error is IllegalSaslStateError:
+        plain = security.protocol.removeprefix("SASL_")
+        remedy = f"use --kafka-protocol {plain}, or its port for users"
+        raise KafkaRefused(settings.bootstrap, "it asks for no user", remedy)
+    if error is not NoError:
+        raise error
+    mechanism = get_sasl_mechanism(security.mechanism.value)(
+        host=host, **kafka_python_user(security)
+    )
+    refused = KafkaRefused(
+        settings.bootstrap,
+        f"it does not let {security.username!r} in by {security.mechanism}",
+        "check --kafka-username, the password and --kafka-mechanism",
+    )
+    while not mechanism.is_done():
+        answer = conversation.ask(
+            SaslAuthenticateRequest(auth_bytes=mechanism.auth_bytes(), version=1)
+        )
+        if for_code(answer.error_code) is not NoError:
+            raise refused
+        try:
+            mechanism.receive(answer.auth_bytes)
+        except (ValueError, KeyError):
+            # Without its cause: it may be made of what was said in confidence.
+            raise refused from None
+
+
+def _of_certificate(
+    error: ssl.SSLCertVerificationError, address: str, host: str
+) -> KafkaRefused:
+    cause = f"its certificate cannot be trusted: {error.verify_message}"
+    if error.verify_code in _OTHER_NAME:
+        remedy = f"name it in --bootstrap as its certificate does, not {host}"
+    else:
+        remedy = "give the authority that signed it as --kafka-ca-file"
+    return KafkaRefused(address, cause, remedy)
+
+
+def _check_plain(settings: KafkaSettings, host: str, port: int) -> None:
+    """Tell a broker without TLS from one that is just going down.
+
+    Raises:
+        KafkaRefused: It answers in plain.
+    """
+    try:
+        with socket.create_connection((host, port), _patience(settings)) as connection:
+            _Conversation(connection).ask(ApiVersionsRequest(version=0))
+    except (OSError, KafkaError, _SpeaksTls):
+        return
+    plain = "SASL_PLAINTEXT" if settings.security.has_user else "PLAINTEXT"
+    remedy = f"use its port for TLS, or --kafka-protocol {plain} if that is meant"
+    raise KafkaRefused(settings.bootstrap, "it speaks no TLS", remedy)
+
+
+class _SpeaksTls(Exception):
+    """A request in plain was answered in TLS."""
+
+
+class _Conversation:
+    """Requests and answers, one at a time."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._protocol = KafkaProtocol(client_id="sds-monitor")
+
+    def ask(self, request: Any) -> Any:
+        """The answer to a request.
+
+        Raises:
+            ConnectionResetError: The broker closed the connection instead.
+        """
+        self._protocol.send_request(request)
+        self._connection.sendall(self._protocol.send_bytes())
+        while True:
+            received = self._connection.recv(_ANSWER_BYTES)
+            if not received:
+                message = "it closed the connection"
+                raise ConnectionResetError(message)
+            if received.startswith(_TLS_ALERT):
+                raise _SpeaksTls
+            for _, answer in self._protocol.receive_bytes(received):
+                return answer

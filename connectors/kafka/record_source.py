@@ -1,0 +1,72 @@
+"""One record of a topic, by where it lies."""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+from dataclasses import replace
+from typing import NamedTuple
+
+from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.record import RawRecord
+from connectors.kafka.settings import KafkaSettings, RecordsLost
+
+_SOURCE = re.compile(r"([A-Za-z0-9._-]{1,249}):(\d{1,10}):(\d{1,18})")
+
+
+class RecordSource(NamedTuple):
+    """Where a record lies.
+
+    Attributes:
+        topic, partition, offset: In Kafka's words.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+
+    def __str__(self) -> str:
+        """As header `dead-letter-source` has it."""
+        return f"{self.topic}:{self.partition}:{self.offset}"
+
+
+def parse_source(text: str) -> RecordSource | None:
+    """Read ``topic:partition:offset``; None if it is something else."""
+    found = _SOURCE.fullmatch(text)
+    if found is None:
+        return None
+    return RecordSource(found[1], int(found[2]), int(found[3]))
+
+
+def read_source(
+    client: Client, settings: KafkaSettings, source: RecordSource
+) -> RawRecord | None:
+    """Read a record; None if the topic does not hold it (any more).
+
+    Args:
+        client: Which library reads.
+        settings: The cluster; its topic does not matter.
+        source: Where the record lies.
+
+    Raises:
+        TopicMissing: There is no such topic.
+        KafkaUnreachable: No broker answered.
+    """
+    settings = replace(settings, topic=source.topic)
+    with closing(TopicOffsets(settings)) as offsets:
+        partition = source.partition
+        if partition not in offsets.partitions():
+            return None
+        first = offsets.earliest([partition])[partition]
+        end = offsets.latest([partition])[partition]
+    if not first <= source.offset < end:
+        return None
+    place = OffsetRange(partition, source.offset, source.offset + 1)
+    try:
+        for records in fetch(client, settings, [place]):
+            return records[0]
+    except RecordsLost:
+        pass
+    # The end of a transaction, or retention was faster.
+    return None

@@ -1,0 +1,109 @@
+"""All partitions of a topic as one sequence, in order of time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.offsets import TimedOffset, TopicOffsets
+from connectors.kafka.record import RawRecord
+from connectors.kafka.settings import KafkaSettings
+
+SLICE_RECORDS = 5_000
+"""So many are held at once, to be put in order: 100 MB with default filters."""
+
+_FIRST_STRIDE_MS = 1_000
+_LATEST_MS = 2**63 - 1
+
+
+def read_in_order_of_time(
+    client: Client,
+    settings: KafkaSettings,
+    offsets: TopicOffsets,
+    starts: Mapping[int, int],
+    ends: Mapping[int, int],
+    slice_records: int = SLICE_RECORDS,
+) -> Iterator[RawRecord]:
+    """Read the records of some partitions, merged by time.
+
+    Within a partition the order stays that of the offsets. Across partitions a record
+    stands where the greatest time of its own partition so far puts it: a late one
+    behind those that came before it. So whoever writes the records again one by one
+    never has a partition run ahead of another.
+
+    Args:
+        client: Which library reads.
+        settings: Cluster and topic.
+        offsets: Of the same topic.
+        starts: Partition -> offset of the first record to read.
+        ends: Partition -> offset behind the last one.
+        slice_records: How many to hold at once, about.
+
+    Raises:
+        KafkaUnreachable: No broker answered.
+        RecordsLost: A record is gone before it was read.
+    """
+    here = dict(starts)
+    peaks_ms: dict[int, int] = {}
+    low_ms = 0
+    stride_ms = _FIRST_STRIDE_MS
+    while unread := [p for p, offset in here.items() if offset < ends[p]]:
+        found = offsets.first_at_or_after(unread, low_ms)
+        times = [at.timestamp_ms for p, at in found.items() if at.offset < ends[p]]
+        next_ms = min(times, default=_LATEST_MS)
+        while True:
+            low_ms = next_ms + stride_ms
+            cut = _cut(offsets, here, ends, low_ms)
+            size = sum(cut[p] - here[p] for p in here)
+            if size <= slice_records or stride_ms == 1:
+                break
+            stride_ms //= 2
+        fetched = fetch(
+            client, settings, [OffsetRange(p, here[p], cut[p]) for p in here]
+        )
+        if size <= slice_records:
+            yield from _merged(
+                (record for records in fetched for record in records), peaks_ms
+            )
+        else:
+            # All of one millisecond: they may come in any order of partitions.
+            for records in fetched:
+                for record in records:
+                    _peak_ms(record, peaks_ms)
+                    yield record
+        here = cut
+        if size < slice_records // 2:
+            stride_ms *= 2
+
+
+def _cut(
+    offsets: TopicOffsets,
+    here: Mapping[int, int],
+    ends: Mapping[int, int],
+    until_ms: int,
+) -> dict[int, int]:
+    """Where each partition first reaches a time; its end if it does not."""
+    found: Mapping[int, TimedOffset] = {}
+    if until_ms <= _LATEST_MS:
+        unread = [p for p, offset in here.items() if offset < ends[p]]
+        found = offsets.first_at_or_after(unread, until_ms)
+    return {
+        p: min(ends[p], max(here[p], found[p].offset)) if p in found else ends[p]
+        for p in here
+    }
+
+
+def _merged(
+    records: Iterable[RawRecord], peaks_ms: dict[int, int]
+) -> Iterator[RawRecord]:
+    in_offset_order = sorted(records, key=lambda one: (one.partition, one.offset))
+    timed = [(_peak_ms(record, peaks_ms), record) for record in in_offset_order]
+    timed.sort(key=lambda pair: pair[0])
+    return (record for _, record in timed)
+
+
+def _peak_ms(record: RawRecord, peaks_ms: dict[int, int]) -> int:
+    """Greatest time of the record's partition so far, with this record."""
+    known_ms = peaks_ms.get(record.partition, record.timestamp_ms)
+    peaks_ms[record.partition] = max(known_ms, record.timestamp_ms)
+    return peaks_ms[record.partition]

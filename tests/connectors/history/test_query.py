@@ -1,0 +1,223 @@
+"""Questions to the history, while it stands still and while it is written."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from connectors.history.errors import DamagedHistory, NoHistory
+from connectors.history.layout import settled
+from connectors.history.parquet import ParquetHistory
+from connectors.history.query import channel_minutes, find_incidents
+from connectors.history.schema import CHANNEL_MINUTES, INCIDENTS
+from sds_core.observer.incidents import (
+    ChannelIncident,
+    Incident,
+    IncidentKind,
+    IncidentQuery,
+)
+from streaming.incidents import IncidentStore
+from tests.connectors.history.told import (
+    DAY_MS,
+    MONDAY_MS,
+    TUESDAY_MS,
+    incident_rows,
+    lost,
+    minute,
+)
+from tests.support.properties import CAREFUL
+
+EVERYTHING = IncidentQuery()
+CHANNELS = ("town", "to\x00wn")
+HALF_DAY_MS = DAY_MS // 2
+
+
+def ids(found: Sequence[ChannelIncident]) -> list[str]:
+    """Message ids."""
+    return [one.incident.message_id for one in found]
+
+
+@st.composite
+def tellings(draw: st.DrawFn) -> list[ChannelIncident]:
+    """What a job may tell one after the other.
+
+    Incidents are found, end, are told again, and are found anew, over some days.
+    """
+    clock_ms = MONDAY_MS
+    found_ms: dict[tuple[str, IncidentKind, str], int] = {}
+    told = []
+    for _ in range(draw(st.integers(0, 12))):
+        clock_ms += draw(st.integers(0, 2)) * HALF_DAY_MS
+        key = (
+            draw(st.sampled_from(CHANNELS)),
+            draw(st.sampled_from(IncidentKind)),
+            draw(st.sampled_from(["m", "é"])),
+        )
+        if key not in found_ms or draw(st.booleans()):
+            found_ms[key] = clock_ms
+        channel, kind, message_id = key
+        ended_ms = draw(st.none() | st.just(clock_ms))
+        incident = Incident(kind, message_id, "s", 5, found_ms[key], ended_ms)
+        told.append(ChannelIncident(channel, incident, tap_hole=False))
+    return told
+
+
+queries = st.builds(
+    IncidentQuery,
+    st.none() | st.sampled_from([*CHANNELS, "' OR true --"]),
+    st.none() | st.sampled_from(IncidentKind),
+    st.none() | st.integers(0, 14).map(lambda n: MONDAY_MS + n * HALF_DAY_MS),
+    st.booleans(),
+    st.none() | st.integers(0, 5),
+)
+
+
+@given(tellings(), st.lists(st.tuples(st.integers(0, 12), st.booleans())), queries)
+@settings(CAREFUL, max_examples=60)
+def test_history_finds_what_the_store_beside_the_checkpoint_finds(
+    told: list[ChannelIncident], cuts: list[tuple[int, bool]], query: IncidentQuery
+) -> None:
+    """However it was written and put together; rows may come twice."""
+    with TemporaryDirectory() as place:
+        store = IncidentStore(Path(place) / "incidents.sqlite")
+        for one in told:
+            store.put({one.channel: [one.incident]})
+        directory = Path(place) / "history"
+        history = ParquetHistory(directory, file_limit=1)
+        rows = incident_rows(*told)
+        compactions = dict(cuts)
+        for begin, end in pairwise([0, *sorted(compactions), len(rows)]):
+            history.write(INCIDENTS, rows[max(0, begin - 1) : end])
+            if compactions.get(end):
+                history.compact(0)
+        assert find_incidents(directory, query) == store.find(query)
+
+
+def test_minutes_of_a_channel_come_in_order(
+    directory: Path, history: ParquetHistory
+) -> None:
+    """From one moment on and up to another, each as it was told last."""
+    history.write(
+        CHANNEL_MINUTES,
+        [
+            minute(TUESDAY_MS, told=1, messages=3),
+            minute(TUESDAY_MS - 60_000, told=3, messages=2),
+            minute(TUESDAY_MS - 60_000, told=2, messages=1),
+            minute(MONDAY_MS, told=4, messages=4),
+            minute(TUESDAY_MS, told=5) | {"channel": "village"},
+        ],
+    )
+
+    def messages(since_ms: int, until_ms: int) -> list[int]:
+        rows = channel_minutes(directory, "town", since_ms, until_ms)
+        assert [row["minute"] for row in rows] == sorted(row["minute"] for row in rows)
+        return [row["messages"] for row in rows]
+
+    assert messages(MONDAY_MS, TUESDAY_MS + 1) == [4, 2, 3]
+    assert messages(MONDAY_MS, TUESDAY_MS) == [4, 2]
+    assert messages(TUESDAY_MS, 10**18) == [3]
+    assert messages(-(10**18), MONDAY_MS) == []
+    assert channel_minutes(directory, "nowhere", 0, 10**18) == []
+
+
+def test_history_without_rows_holds_nothing(
+    directory: Path, history: ParquetHistory
+) -> None:
+    """The monitor has just begun."""
+    assert find_incidents(directory, EVERYTHING) == []
+    assert channel_minutes(directory, "town", 0, 1) == []
+
+
+def test_no_history_is_told_from_an_empty_one(tmp_path: Path) -> None:
+    """A mistyped name shows."""
+    path = tmp_path / "nowhere"
+    with pytest.raises(NoHistory, match=r"there is no history in .*nowhere"):
+        find_incidents(path, EVERYTHING)
+    with pytest.raises(NoHistory):
+        channel_minutes(path, "town", 0, 1)
+
+
+@pytest.mark.parametrize("damage", ["short", "other bytes", "text", "gone"])
+def test_damaged_file_is_named(
+    directory: Path, history: ParquetHistory, damage: str
+) -> None:
+    """In one line; nothing is left out silently."""
+    for at in (MONDAY_MS, TUESDAY_MS):
+        history.write(INCIDENTS, incident_rows(lost("m", at)))
+    path = directory / "incidents/day=2026-08-10/0000000000.parquet"
+    spoil(path, damage)
+    with pytest.raises(DamagedHistory) as caught:
+        find_incidents(directory, EVERYTHING)
+    assert caught.value.path == path
+    assert str(caught.value).startswith(f"{path} cannot be read (")
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def spoil(path: Path, damage: str) -> None:
+    """Do to a file what disks and people do."""
+    content = path.read_bytes()
+    match damage:
+        case "short":
+            path.write_bytes(content[:-9])
+        case "other bytes":
+            path.write_bytes(content[:40] + bytes(20) + content[60:])
+        case "text":
+            path.write_text("PAR1 but no table, PAR1")
+        case "gone":
+            path.unlink()
+            path.symlink_to("nowhere")
+
+
+def test_days_before_the_one_asked_for_are_not_read_if_nothing_stands(
+    directory: Path, history: ParquetHistory
+) -> None:
+    """Damage in such a day does not even show."""
+    ended = lost("old", ended_ms=MONDAY_MS + 5)
+    history.write(INCIDENTS, incident_rows(ended))
+    history.write(INCIDENTS, incident_rows(lost("new", TUESDAY_MS), first=2))
+    history.write(CHANNEL_MINUTES, [minute(MONDAY_MS), minute(TUESDAY_MS)])
+    for path in directory.rglob("day=2026-08-10/*.parquet"):
+        spoil(path, "other bytes")
+    assert ids(find_incidents(directory, IncidentQuery(since_ms=TUESDAY_MS))) == ["new"]
+    assert len(channel_minutes(directory, "town", TUESDAY_MS, 10**18)) == 1
+    with pytest.raises(DamagedHistory):
+        find_incidents(directory, IncidentQuery(since_ms=TUESDAY_MS - 1))
+    with pytest.raises(DamagedHistory):
+        channel_minutes(directory, "town", TUESDAY_MS - 1, 10**18)
+
+
+def test_reader_beside_the_writer_misses_nothing(
+    directory: Path, history: ParquetHistory
+) -> None:
+    """Files come, are put together and go while it reads."""
+    rows = incident_rows(*(lost(str(n)) for n in range(3)))
+    history.write(INCIDENTS, rows)
+    end = threading.Event()
+
+    def work() -> None:
+        while not end.is_set():
+            for row in rows:
+                history.write(INCIDENTS, [row])
+            history.compact(0)
+
+    writer = threading.Thread(target=work)
+    writer.start()
+    try:
+        for _ in range(40):
+            assert ids(find_incidents(directory, EVERYTHING)) == ["0", "1", "2"]
+    finally:
+        end.set()
+        writer.join()
+
+
+def test_listing_counts_once_it_stands_still() -> None:
+    """One that was taken while files were put together may hold none of them."""
+    listings = iter(["old", "", "new", "new", "newer"])
+    assert settled(lambda: next(listings)) == "new"
