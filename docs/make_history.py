@@ -24,7 +24,7 @@ Made from `connectors/history/schema.py` by `.venv/bin/python -m docs.make_histo
 The status page and the metrics show how things are; the history keeps how they were.
 It has two tables:
 
-| table | one row | key | Kafka topic |
+| table | a row | key | Kafka topic |
 |---|---|---|---|
 {tables}
 
@@ -62,7 +62,7 @@ sds-monitor incidents --history ./history --standing --json
 ```
 
 This needs no running monitor, and may be done while one writes.
-Incidents that still stand are always shown, however long ago they were found.
+Incidents that still stand are shown with `--since` too, however long ago they were found.
 
 [DuckDB](https://duckdb.org) reads the files as they lie.
 All incidents that stand:
@@ -150,8 +150,12 @@ Days expire whole, incidents that still stand too.
 """  # noqa: E501 - one sentence per line
 
 _TABLES = (
-    (INCIDENTS, INCIDENTS_TOPIC, "per message with which something is wrong, and kind"),
-    (CHANNEL_MINUTES, MINUTES_TOPIC, "per channel and minute of event time"),
+    (INCIDENTS, INCIDENTS_TOPIC, "each time an incident began or changed"),
+    (
+        CHANNEL_MINUTES,
+        MINUTES_TOPIC,
+        "for each minute of event time in which a channel's figures changed",
+    ),
 )
 
 

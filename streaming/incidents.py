@@ -1,16 +1,15 @@
-"""Every incident, beside the checkpoint."""
+"""The latest incidents, beside the checkpoint."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 
 import msgspec
 
 from sds_core.observer.incidents import ChannelIncident, Incident, IncidentQuery
 from streaming.database import Database
 
-_SCHEMA = """
+SCHEMA = """
 CREATE TABLE IF NOT EXISTS incidents (
     channel TEXT NOT NULL,
     kind TEXT NOT NULL,
@@ -22,6 +21,7 @@ CREATE TABLE IF NOT EXISTS incidents (
     PRIMARY KEY (channel, kind, message_id)
 );
 CREATE INDEX IF NOT EXISTS incidents_by_time ON incidents (found_ms);
+CREATE TABLE IF NOT EXISTS forgotten (before_ms INTEGER NOT NULL);
 """
 
 _PUT = """
@@ -30,6 +30,13 @@ ON CONFLICT DO UPDATE SET
     found_ms = excluded.found_ms,
     standing = excluded.standing,
     incident = excluded.incident
+"""
+
+# As it is now, with its mark.
+_TELL = """
+INSERT INTO outbox (channel, finding, tap_hole)
+SELECT channel, incident, tap_hole FROM incidents
+WHERE (channel, kind, message_id) = (?, ?, ?)
 """
 
 # A null is a condition that was not asked for; a negative limit is none.
@@ -50,11 +57,15 @@ Coincides = Callable[[str, Incident], bool]
 class IncidentStore:
     """A table keyed by channel, kind and message id, each incident as told last.
 
-    A replayed batch overwrites its own rows.
+    A replayed batch overwrites its own rows. Whatever changes is told to the outbox as
+    well (`streaming.outbox`).
+
+    Args:
+        database: Of `SCHEMA` and that of the outbox.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._database = Database(path, _SCHEMA)
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def put(self, told: Mapping[str, Iterable[Incident]]) -> None:
         """Store incidents by channel, durable when this returns.
@@ -76,6 +87,7 @@ class IncidentStore:
             return
         with self._database.transaction() as connection:
             connection.executemany(_PUT, rows)
+            connection.executemany(_TELL, [row[:3] for row in rows])
 
     def mark(self, coincides: Coincides, since_ms: int) -> None:
         """Mark the incidents that coincide with a tap hole; a mark stays.
@@ -91,11 +103,13 @@ class IncidentStore:
                 (since_ms,),
             ).fetchall()
             incidents = [(channel, _decoded(packed)) for channel, packed in unmarked]
+            marked = [(one[0], *one[1].key) for one in incidents if coincides(*one)]
             connection.executemany(
                 "UPDATE incidents SET tap_hole = TRUE "
                 "WHERE (channel, kind, message_id) = (?, ?, ?)",
-                [(one[0], *one[1].key) for one in incidents if coincides(*one)],
+                marked,
             )
+            connection.executemany(_TELL, marked)
 
     def find(self, query: IncidentQuery) -> list[ChannelIncident]:
         """Those that were asked for, found last first."""
@@ -105,6 +119,22 @@ class IncidentStore:
             ChannelIncident(channel, _decoded(packed), bool(tap_hole))
             for channel, packed, tap_hole in rows
         ]
+
+    def forget_before(self, found_ms: int) -> None:
+        """Remove those found before a time, Unix ms."""
+        with self._database.transaction() as connection:
+            gone = connection.execute(
+                "DELETE FROM incidents WHERE found_ms < ?", (found_ms,)
+            )
+            if gone.rowcount:
+                connection.execute("DELETE FROM forgotten")
+                connection.execute("INSERT INTO forgotten VALUES (?)", (found_ms,))
+
+    @property
+    def has_forgotten(self) -> bool:
+        """Whether some incidents are no longer here."""
+        with self._database.transaction() as connection:
+            return connection.execute("SELECT 1 FROM forgotten").fetchone() is not None
 
 
 def _decoded(packed: bytes) -> Incident:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import re
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -17,6 +18,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.state import GroupStateTimeout
 
+from connectors.history.topics import HistoryTopics
 from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import (
@@ -25,14 +27,16 @@ from connectors.kafka.settings import (
     TopicMissing,
 )
 from sds_core.observer.blindness import judge_blindness
-from sds_core.observer.incidents import IncidentQuery
+from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.report import build_report
 from streaming.board import Board
 from streaming.details import DetailStore
 from streaming.files import write_atomically
 from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, make_fold
+from streaming.history import HistoryExporter, HistorySettings, find_incidents
 from streaming.incidents import IncidentStore
 from streaming.labels import LabelLedger
+from streaming.outbox import Outbox, open_findings
 from streaming.prime import read_position, read_totals
 from streaming.progress import COMMIT_GROUP, Progress
 from streaming.sink import Sink
@@ -58,6 +62,8 @@ class JobSettings:
         label_budget: How many channels have a metric label of their own.
         dead_letter_topic: Where undecodable records go; None to only count them.
         group: Consumer group to which offsets are committed; None for no commits.
+        history: Where incidents and minutes of channels last; None to keep only the
+            incidents, beside the checkpoint.
     """
 
     source: SourceSettings
@@ -68,6 +74,7 @@ class JobSettings:
     label_budget: int = LABEL_BUDGET
     dead_letter_topic: str | None = DEAD_LETTER_TOPIC
     group: str | None = COMMIT_GROUP
+    history: HistorySettings | None = None
 
     @property
     def own_files(self) -> Path:
@@ -132,7 +139,7 @@ class Job:
         board: The newest figures.
         query: Spark's.
         progress: Of the query.
-        incidents: Every incident since the checkpoint was begun.
+        incidents: Of the checkpoint; with a history the latest alone.
         details: Definite acknowledgements; None if the checkpoint keeps none.
     """
 
@@ -158,12 +165,16 @@ class Job:
         self.progress.update(self.query)
         return ended
 
+    def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
+        """Incidents since the checkpoint was begun; see `history.find_incidents`."""
+        return find_incidents(self.incidents, self.settings.history, query)
+
     def report(self, generated_at_ms: int) -> dict[str, Any]:
         """The report as of now; see `build_report`."""
         details = incidents = None
         if self.details is not None and self.settings.report_detail:
             details = self.details.latencies()
-            incidents = self.incidents.find(IncidentQuery())
+            incidents = self.find_incidents(IncidentQuery())
         snapshot = judge_blindness(self.board.snapshot)
         return build_report(snapshot, generated_at_ms, details, incidents)
 
@@ -193,24 +204,47 @@ def running_job(spark: SparkSession, settings: JobSettings) -> Iterator[Job]:
             dead_letters = DeadLetterWriter(
                 source.kafka, source.client, settings.dead_letter_topic
             )
-        incidents = IncidentStore(settings.own_files / "incidents.sqlite")
+        incidents, outbox = open_findings(
+            settings.own_files / "incidents.sqlite", time.time_ns() // 1_000
+        )
         details = None
         if begun.report_detail:
             details = DetailStore(settings.own_files / "acknowledgements.sqlite")
-        sink = Sink(board, labels, tap_labels, dead_letters, incidents, details)
+        sink = Sink(board, labels, tap_labels, dead_letters, incidents, outbox, details)
         sink.show(read_totals(spark, settings.checkpoint))
         query = _start(spark, settings, sink, with_details=details is not None)
         progress = Progress(
             board, offsets, settings.group, read_position(settings.checkpoint)
         )
         board.set_job(running=True)
-        try:
-            yield Job(settings, board, query, progress, incidents, details)
-        finally:
-            query.stop()
-            if dead_letters is not None:
-                dead_letters.close()
-            board.set_job(running=False)
+        with _exporting(settings, outbox, incidents, board):
+            try:
+                yield Job(settings, board, query, progress, incidents, details)
+            finally:
+                query.stop()
+                if dead_letters is not None:
+                    dead_letters.close()
+                board.set_job(running=False)
+
+
+def _exporting(
+    settings: JobSettings, outbox: Outbox, incidents: IncidentStore, board: Board
+) -> AbstractContextManager[object]:
+    """Carries findings into the history while the block runs, if there is one."""
+    history = settings.history
+    if history is None:
+        return nullcontext()
+    topics = None
+    if history.has_topics:
+        topics = HistoryTopics(
+            settings.source.kafka,
+            history.incidents_topic,
+            history.minutes_topic,
+            retention_ms=history.days * 86_400_000,
+        )
+    return HistoryExporter(
+        history, outbox, incidents, topics, lambda: board.snapshot.clock_ms
+    )
 
 
 def _start(

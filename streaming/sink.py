@@ -13,12 +13,14 @@ from sds_core.observer.blindness import coincides_with_hole
 from sds_core.observer.channel_view import ChannelEvent
 from sds_core.observer.dead_letter_view import DeadLetter
 from sds_core.observer.incidents import Incident
+from sds_core.observer.minutes import ChannelMinute
 from sds_core.observer.settings import DEFAULTS
 from streaming.board import Board
 from streaming.details import DetailStore
 from streaming.incidents import IncidentStore
 from streaming.keys import KeyKind, split_key
 from streaming.labels import LabelLedger
+from streaming.outbox import Outbox
 
 _HOLES_SHOWN_MS = 60_000
 """After so much event time a tap's totals show every hole that had begun: one in its
@@ -34,6 +36,7 @@ class Sink:
         tap_labels: Gets the taps.
         dead_letters: Gets the undecodable records; None where they only count.
         incidents: Gets every incident.
+        outbox: Gets every minute of every channel.
         details: Gets definite acknowledgements; None without ``--report-detail``.
     """
 
@@ -44,6 +47,7 @@ class Sink:
         tap_labels: LabelLedger,
         dead_letters: DeadLetterWriter | None,
         incidents: IncidentStore,
+        outbox: Outbox,
         details: DetailStore | None,
     ) -> None:
         self._board = board
@@ -51,6 +55,7 @@ class Sink:
         self._tap_labels = tap_labels
         self._dead_letters = dead_letters
         self._incidents = incidents
+        self._outbox = outbox
         self._details = details
         # Admission time T of the newest batch; 0 before the first of this process.
         self._clock_ms = 0
@@ -66,6 +71,7 @@ class Sink:
         totals: dict[str, bytes] = {}
         letters: list[DeadLetter] = []
         incidents: dict[str, list[Incident]] = {}
+        minutes: dict[str, list[ChannelMinute]] = {}
         acknowledgements: dict[str, list[DefiniteAcknowledgement]] = {}
         for row in rows:
             kind, name = split_key(row.key)
@@ -76,18 +82,16 @@ class Sink:
             if kind is KeyKind.DEAD_LETTERS:
                 letters += msgspec.msgpack.decode(row.events, type=list[DeadLetter])
             elif kind is KeyKind.CHANNEL:
-                told = incidents[name] = []
-                acknowledged = acknowledgements[name] = []
-                for event in msgspec.msgpack.decode(
-                    row.events, type=list[ChannelEvent]
-                ):
-                    if isinstance(event, Incident):
-                        told.append(event)
-                    elif isinstance(event, DefiniteAcknowledgement):
-                        acknowledged.append(event)
+                events = msgspec.msgpack.decode(row.events, type=list[ChannelEvent])
+                incidents[name] = [e for e in events if isinstance(e, Incident)]
+                minutes[name] = [e for e in events if isinstance(e, ChannelMinute)]
+                acknowledgements[name] = [
+                    e for e in events if isinstance(e, DefiniteAcknowledgement)
+                ]
         if letters and self._dead_letters is not None:
             self._dead_letters.write(letters)
         self._incidents.put(incidents)
+        self._outbox.put_minutes(minutes)
         if self._details is not None:
             self._details.put(acknowledgements)
         self.show(totals)

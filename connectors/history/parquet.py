@@ -30,8 +30,7 @@ FILE_LIMIT = 48
 """Files of one day and table, unless told otherwise."""
 QUIET_MS = 3_600_000
 """After so long without a new file a day is taken to be complete."""
-_GROUP_ROWS = 65_536
-_BATCH_ROWS = 16_384
+_GROUP_ROWS = 16_384
 _FORMAT = ds.ParquetFileFormat(
     default_fragment_scan_options=ds.ParquetFragmentScanOptions(
         page_checksum_verification=True
@@ -179,7 +178,7 @@ def _told_last(dataset: ds.Dataset, key: Sequence[str]) -> np.ndarray:
 
 def _chosen(dataset: ds.Dataset, counts: np.ndarray) -> Iterator[pa.RecordBatch]:
     begin = 0
-    for batch in dataset.to_batches(batch_size=_BATCH_ROWS, use_threads=False):
+    for batch in dataset.to_batches(batch_size=_GROUP_ROWS, use_threads=False):
         end = begin + len(batch)
         yield batch.filter(pa.array(counts[begin:end]))
         begin = end

@@ -60,8 +60,8 @@ QUALIFY row_number() OVER (PARTITION BY minute ORDER BY told DESC) = 1
 ORDER BY minute
 """
 
-_Choice = Callable[[dict[date, list[Path]]], list[Path]]
-"""Which of the files by day have to be looked at."""
+_Days = Mapping[date, list[Path]]
+"""Files by day, in order."""
 
 
 def find_incidents(directory: Path, query: IncidentQuery) -> list[ChannelIncident]:
@@ -72,10 +72,9 @@ def find_incidents(directory: Path, query: IncidentQuery) -> list[ChannelInciden
         DamagedHistory: A file cannot be read.
     """
 
-    def choice(by_day: dict[date, list[Path]]) -> list[Path]:
-        if query.since_ms is None:
-            return _all(by_day)
-        return _all(_that_matter(by_day, query.since_ms))
+    def choice(listed: _Days) -> _Days:
+        since_ms = query.since_ms
+        return listed if since_ms is None else _that_matter(listed, since_ms)
 
     rows = _ask(directory, INCIDENTS, choice, _FIND, msgspec.structs.asdict(query))
     return [channel_incident(row) for row in rows]
@@ -91,15 +90,13 @@ def channel_minutes(
         DamagedHistory: A file cannot be read.
     """
 
-    def choice(by_day: dict[date, list[Path]]) -> list[Path]:
-        spans = {day: span_of(day) for day in by_day}
-        return _all(
-            {
-                day: paths
-                for day, paths in by_day.items()
-                if spans[day].stop > since_ms and spans[day].start < until_ms
-            }
-        )
+    def choice(listed: _Days) -> _Days:
+        spans = {day: span_of(day) for day in listed}
+        return {
+            day: paths
+            for day, paths in listed.items()
+            if spans[day].stop > since_ms and spans[day].start < until_ms
+        }
 
     return _ask(
         directory,
@@ -113,34 +110,32 @@ def channel_minutes(
 def _ask(
     directory: Path,
     table: HistoryTable,
-    choice: _Choice,
+    choice: Callable[[_Days], _Days],
     sql: str,
     values: Mapping[str, Any],
 ) -> list[Row]:
     if not directory.is_dir():
         raise NoHistory(directory)
     while True:
-        by_day = _listed(directory / table.name)
+        listed = _listed(directory / table.name)
         try:
-            return table.rows(_answer(table, choice(by_day), sql, values))
+            return table.rows(_answer(table, _all(choice(listed)), sql, values))
         except (duckdb.Error, pa.ArrowException, OSError):
             # Files may have been put together, or have expired, since they were listed.
-            if _listed(directory / table.name) == by_day:
-                check(_all(by_day))
+            if _listed(directory / table.name) == listed:
+                check(_all(choice(listed)))
                 raise
 
 
-def _listed(table: Path) -> dict[date, list[Path]]:
+def _listed(table: Path) -> _Days:
     return settled(lambda: {day: files(path) for day, path in days(table).items()})
 
 
-def _all(by_day: Mapping[date, Sequence[Path]]) -> list[Path]:
-    return [path for paths in by_day.values() for path in paths]
+def _all(listed: _Days) -> list[Path]:
+    return [path for paths in listed.values() for path in paths]
 
 
-def _that_matter(
-    by_day: Mapping[date, list[Path]], since_ms: int
-) -> dict[date, list[Path]]:
+def _that_matter(listed: _Days, since_ms: int) -> _Days:
     """The days from the first one on that is asked for or has one that stands.
 
     What an incident became later lies in the same day or, if it was found anew, in a
@@ -149,7 +144,7 @@ def _that_matter(
     return dict(
         dropwhile(
             lambda one: span_of(one[0]).stop <= since_ms and not _stand(one[1]),
-            by_day.items(),
+            listed.items(),
         )
     )
 

@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from connectors.kafka.clients import confluent_options, kafka_python_options
-from connectors.kafka.handshake import check_admission, wait_until_admitted
+from connectors.kafka.handshake import check_admission, wait_until_listening
 from connectors.kafka.record import RawRecord
 from connectors.kafka.settings import (
     KafkaSettings,
@@ -179,7 +179,7 @@ def _fetch_kafka_python(
     from kafka.errors import KafkaError, OffsetOutOfRangeError
 
     open_ranges = {TopicPartition(settings.topic, r.partition): r for r in ranges}
-    wait_until_admitted(settings)
+    wait_until_listening(settings)
     try:
         consumer = KafkaConsumer(
             **kafka_python_options(settings),

@@ -12,6 +12,7 @@ from kafka.producer.future import FutureRecordMetadata
 from connectors.kafka.clients import kafka_python_options
 from connectors.kafka.consumer import Client, OffsetRange, fetch
 from connectors.kafka.record import RawRecord
+from connectors.kafka.record_source import RecordSource
 from connectors.kafka.settings import (
     DEAD_LETTER_TOPIC,
     MAX_MESSAGE_BYTES,
@@ -22,6 +23,11 @@ from connectors.kafka.settings import (
 from connectors.kafka.topics import ensure_topic
 from sds_core.observer.dead_letter_view import DeadLetter
 from sds_core.wire import Reason
+
+REASON_HEADER = "dead-letter-reason"
+SOURCE_HEADER = "dead-letter-source"
+SIZE_HEADER = "dead-letter-size"
+"""What a dead letter has beside the headers of its record (contract, 1)."""
 
 _TOPIC = {
     # Old event times must not make the broker delete them, nor future ones refuse.
@@ -99,16 +105,16 @@ class DeadLetterWriter:
     def _send(
         self, producer: KafkaProducer, record: RawRecord, letter: DeadLetter
     ) -> FutureRecordMetadata:
-        source = f"{self._settings.topic}:{record.partition}:{record.offset}"
+        source = RecordSource(self._settings.topic, record.partition, record.offset)
         headers = [
             # The client sends no header without a value.
             *((name, value or b"") for name, value in record.headers),
-            ("dead-letter-reason", letter.reason.encode()),
-            ("dead-letter-source", source.encode()),
+            (REASON_HEADER, letter.reason.encode()),
+            (SOURCE_HEADER, str(source).encode()),
         ]
         value = record.value
         if letter.reason == Reason.TOO_LARGE:
-            headers.append(("dead-letter-size", str(len(value or b"")).encode()))
+            headers.append((SIZE_HEADER, str(len(value or b"")).encode()))
             value = b""
         elif record.key is None:
             # The client sends no record without both.

@@ -41,7 +41,7 @@ _OTHER_NAME = (62, 64)
 """OpenSSL's codes for a certificate of another host name, and of another address."""
 
 
-def wait_until_admitted(settings: KafkaSettings) -> None:
+def wait_until_listening(settings: KafkaSettings) -> None:
     """Wait until a broker lets us in, for a client of kafka-python.
 
     One that is made where none does leaves a thread and open sockets behind.

@@ -24,7 +24,7 @@ from tenacity import (
 )
 
 from connectors.kafka.clients import kafka_python_options
-from connectors.kafka.handshake import wait_until_admitted
+from connectors.kafka.handshake import wait_until_listening as wait_until_listening
 from connectors.kafka.settings import KafkaSettings, KafkaUnreachable, TopicMissing
 
 _Result = TypeVar("_Result")
@@ -149,7 +149,7 @@ class TopicOffsets:
 
     def _asked(self, ask: Callable[[KafkaAdminClient], _Result]) -> _Result:
         if self._admin is None:
-            wait_until_admitted(self._settings)
+            wait_until_listening(self._settings)
             timeout_ms = int(self._settings.timeout_s * 1000)
             self._admin = KafkaAdminClient(
                 **kafka_python_options(self._settings),

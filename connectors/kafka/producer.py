@@ -12,7 +12,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from connectors.kafka.clients import kafka_python_options
-from connectors.kafka.handshake import wait_until_admitted
+from connectors.kafka.handshake import wait_until_listening
 from connectors.kafka.settings import KafkaSettings, KafkaUnreachable
 
 
@@ -75,7 +75,7 @@ def write(
     failures: list[Exception] = []
     written = 0
     try:
-        wait_until_admitted(settings)
+        wait_until_listening(settings)
         producer = KafkaProducer(**kafka_python_options(settings))
         with closing(producer):
             pace: _Pace | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka.partitioner.default import murmur2
+import zlib
 
 from connectors.kafka.producer import TopicRecord
 from connectors.kafka.record import RawRecord
@@ -26,8 +26,8 @@ def topic_record(record: RawRecord, partition: int) -> TopicRecord:
 def kept_partition(record: RawRecord, partitions: int) -> int:
     """The record's own partition if a topic has as many, else another, in [0, n).
 
-    Then the key decides, by the hash that producers use, so that the frames of a
-    channel stay together; heartbeats, without a key, are spread as they were.
+    Then the key decides, as everywhere here, so that the frames of a channel stay
+    together; heartbeats, without a key, are spread as they were.
 
     Args:
         record: The record.
@@ -37,4 +37,4 @@ def kept_partition(record: RawRecord, partitions: int) -> int:
         return record.partition
     if record.key is None:
         return record.partition % partitions
-    return int(murmur2(record.key) & 0x7FFF_FFFF) % partitions
+    return zlib.crc32(record.key) % partitions

@@ -11,7 +11,7 @@ from kafka.admin import NewTopic
 from kafka.errors import InvalidTopicError, KafkaError, TopicAlreadyExistsError
 
 from connectors.kafka.clients import kafka_python_options
-from connectors.kafka.handshake import wait_until_admitted
+from connectors.kafka.handshake import wait_until_listening
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import (
     MAX_MESSAGE_BYTES,
@@ -78,7 +78,7 @@ def ensure_topic(
         "message.timestamp.type": "CreateTime",
     }
     try:
-        wait_until_admitted(settings)
+        wait_until_listening(settings)
         admin = KafkaAdminClient(**kafka_python_options(settings))
         with closing(admin):
             admin.create_topics(

@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from connectors.history.errors import DamagedHistory
 from connectors.web.status import (
     by_trouble,
     channel_text,
@@ -100,7 +101,10 @@ def routes(
             return _error(400, str(error))
         limit = SHOWN_INCIDENTS if asked is None else asked
         # One more than is shown tells whether there are more.
-        found = find_incidents(msgspec.structs.replace(query, limit=limit + 1))
+        try:
+            found = find_incidents(msgspec.structs.replace(query, limit=limit + 1))
+        except DamagedHistory as error:
+            return _error(500, str(error))
         return _json(
             {
                 "incidents": [incident_object(one) for one in found[:limit]],

@@ -15,6 +15,7 @@ from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.record import BadHeader, RawRecord, read_headers
 from connectors.kafka.settings import KafkaSettings, KafkaUnreachable, RecordsLost
 from connectors.kafka.timeline import read_in_order_of_time
+from connectors.web.words import counted
 from sds_core.wire import UndecodableFrame, decode
 from streaming.admission import LATE_MS, Window
 from streaming.cli.kafka_options import kafka_options, topic_option
@@ -86,7 +87,7 @@ def command(
                 f"read: nothing is written to {file}; export again, with a later --from"
             )
             raise click.ClickException(message) from error
-    click.echo(f"{written:,} records of {topic} in {file}")
+    click.echo(f"{counted(written, 'record')} of {topic} in {file}")
 
 
 def until_ended(

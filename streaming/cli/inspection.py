@@ -15,6 +15,7 @@ from rich.text import Text
 
 from connectors.files.record_lines import NO_OFFSET, format_line
 from connectors.kafka.record import BadHeader, RawRecord, read_headers
+from connectors.web.words import counted
 from sds_core.observer.dead_letter_view import DeadLetterDigest
 from sds_core.reliable_channel.protobuf_fields import BrokenProtobuf, protobuf_fields
 from sds_core.reliable_channel.segment_header import read_segment_header
@@ -127,18 +128,26 @@ def show_inspection(found: Inspection, as_json: bool) -> None:
     """Print it: one line of JSON, a table on a terminal, plain lines elsewhere."""
     if as_json:
         click.echo(json.dumps(found, sort_keys=True))
-        return
+    else:
+        show_facts(inspection_facts(found))
+
+
+def show_facts(facts: Iterable[tuple[str, str]]) -> None:
+    """Print words and values: a table on a terminal, plain lines elsewhere.
+
+    A value without a word goes on with the one before it.
+    """
     console = Console()
     if not console.is_terminal:
-        for word, value in _rows(found):
+        for word, value in facts:
             click.echo(f"{word}: {value}" if word else f"  {value}")
         return
-    facts = Table.grid(padding=(0, 2))
-    for word, value in _rows(found):
+    table = Table.grid(padding=(0, 2))
+    for word, value in facts:
         style = "bold red" if word in ("undecodable", "error") else ""
         # Ids are to be copied from here: folded, not cut off.
-        facts.add_row(Text(word, "dim"), Text(value, style, overflow="fold"))
-    console.print(facts)
+        table.add_row(Text(word, "dim"), Text(value, style, overflow="fold"))
+    console.print(table)
 
 
 def _broken_at(value: bytes) -> int | None:
@@ -240,8 +249,8 @@ def _segment_object(content: bytes) -> Inspection | None:
     }
 
 
-def _rows(found: Inspection) -> Iterator[tuple[str, str]]:
-    """Words and values; a row without a word goes on with the one before it."""
+def inspection_facts(found: Inspection) -> Iterator[tuple[str, str]]:
+    """What `inspect_record` found, as words and values for `show_facts`."""
     if found["reason"]:
         yield "undecodable", found["reason"]
         yield "error", plain(found["error"])
@@ -302,8 +311,7 @@ def _frame_rows(frame: Inspection) -> Iterator[tuple[str, str]]:
 
 
 def _entry_rows(word: str, entries: Sequence[Inspection]) -> Iterator[tuple[str, str]]:
-    count = len(entries)
-    yield word, f"{count} message{'' if count == 1 else 's'}" if count else "none"
+    yield word, counted(len(entries), "message") if entries else "none"
     for entry in entries:
         facts = [plain(entry["message_id"])]
         if entry["sender"]:

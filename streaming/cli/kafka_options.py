@@ -10,12 +10,14 @@ from typing import Any, TypeVar
 
 import click
 
+from connectors.kafka.clients import ssl_context
 from connectors.kafka.settings import (
     FRAMES_TOPIC,
     KafkaSecurity,
     KafkaSettings,
     Mechanism,
     Protocol,
+    SecurityUnusable,
 )
 from streaming.cli.settings import secret_setting, setting
 
@@ -156,12 +158,22 @@ def _check(security: KafkaSecurity) -> None:
             "given: use SASL_SSL or SASL_PLAINTEXT"
         )
         raise click.UsageError(message)
-    if security.ca_file and not security.is_encrypted:
-        message = (
-            f"--kafka-protocol {protocol} is not encrypted, but --kafka-ca-file is "
-            "given: use SSL or SASL_SSL"
-        )
-        raise click.UsageError(message)
+    for flag, given in (
+        ("--kafka-ca-file", security.ca_file),
+        ("--kafka-certificate-file", security.certificate_file),
+        ("--kafka-key-file", security.key_file),
+    ):
+        if given and not security.is_encrypted:
+            message = (
+                f"--kafka-protocol {protocol} is not encrypted, but {flag} is given: "
+                "use SSL or SASL_SSL"
+            )
+            raise click.UsageError(message)
     if bool(security.certificate_file) != bool(security.key_file):
         message = "--kafka-certificate-file and --kafka-key-file belong together"
         raise click.UsageError(message)
+    if security.is_encrypted:
+        try:
+            ssl_context(security)
+        except SecurityUnusable as error:
+            raise click.UsageError(str(error)) from error

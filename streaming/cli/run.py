@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 from prometheus_client import CollectorRegistry
 
+from connectors.history.topics import INCIDENTS_TOPIC, MINUTES_TOPIC
 from connectors.kafka.consumer import Client
 from connectors.kafka.heartbeat import heartbeats
 from connectors.kafka.settings import KafkaSettings
@@ -26,6 +27,7 @@ from streaming.cli.kafka_options import kafka_options, topic_option
 from streaming.cli.output import wall_ms, write_json
 from streaming.cli.settings import Time, config_option, setting
 from streaming.cli.signals import end_requested
+from streaming.history import HistorySettings
 from streaming.query import (
     LABEL_BUDGET,
     CheckpointInUse,
@@ -136,6 +138,24 @@ def reading_options(command: _Command) -> _Command:
     default=LABEL_BUDGET,
     help="Channels with a metric label of their own.",
 )
+@setting(
+    "--history",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Directory of the lasting history; in the checkpoint's if left out.",
+)
+@setting(
+    "--history-days",
+    type=click.IntRange(1, 36_500),
+    default=30,
+    help="How long the history is kept.",
+)
+@setting(
+    "--history-topics/--no-history-topics",
+    default=True,
+    help="Write the history to Kafka as well.",
+)
+@setting("--incidents-topic", default=INCIDENTS_TOPIC, help="Of the history in Kafka.")
+@setting("--minutes-topic", default=MINUTES_TOPIC, help="Of the history in Kafka.")
 @reading_options
 def command(
     kafka: KafkaSettings,
@@ -154,6 +174,11 @@ def command(
     max_batch_bytes: int,
     on_lost_records: str,
     label_budget: int,
+    history: Path | None,
+    history_days: int,
+    history_topics: bool,
+    incidents_topic: str,
+    minutes_topic: str,
     shuffle_partitions: int,
 ) -> None:
     """Read SDS traffic from Kafka and show how reliable each channel is.
@@ -175,6 +200,13 @@ def command(
         until_caught_up=until_caught_up,
         report_detail=report_detail,
         label_budget=label_budget,
+        history=HistorySettings(
+            (history or checkpoint / "history").absolute(),
+            history_days,
+            history_topics,
+            incidents_topic,
+            minutes_topic,
+        ),
     )
     spark = make_session(SessionSettings(shuffle_partitions=shuffle_partitions))
     try:
@@ -211,7 +243,7 @@ def served(job: Job, host: str, port: int) -> Iterator[str]:
 
     registry = CollectorRegistry()
     registry.register(SnapshotCollector(current))
-    app = create_app(current, job.incidents.find, registry)
+    app = create_app(current, job.find_incidents, registry)
     with WebServer(app, host, port) as server:
         click.echo(f"status page {server.url}/   metrics {server.url}/metrics")
         yield server.url

@@ -31,10 +31,20 @@ def setting(
 
 
 def secret_setting(flag: str, *, help: str) -> Callable[[_Command], _Command]:  # noqa: A002 - click's own word
-    """A setting that the environment and the configuration file alone can give."""
+    """A setting that the environment and the configuration file alone can give.
+
+    The file should then be for its owner alone; if not, a warning says so.
+    """
     return setting(
-        flag, callback=_kept_secret, help=f"{help} From environment or file only."
+        flag,
+        cls=_Secret,
+        callback=_kept_secret,
+        help=f"{help} From environment or file only.",
     )
+
+
+class _Secret(click.Option):
+    """Told apart from others when a configuration file is read."""
 
 
 def _kept_secret(
@@ -47,33 +57,6 @@ def _kept_secret(
         message = (
             "everybody on this machine can read a command line: give it as "
             f"{parameter.envvar}, or as {flag.removeprefix('--')} in the --config file"
-        )
-        raise click.BadParameter(message, param=parameter)
-    return value
-
-
-def secret(flag: str, **attributes: Any) -> Callable[[_Command], _Command]:
-    """A setting that the command line cannot give: others on the machine can read it.
-
-    Where a configuration file gives it, the file should be for its owner alone.
-    """
-    return setting(flag, cls=_Secret, callback=_not_on_the_command_line, **attributes)
-
-
-class _Secret(click.Option):
-    """Told apart from others when a configuration file is read."""
-
-
-def _not_on_the_command_line(
-    context: click.Context, parameter: click.Parameter, value: str | None
-) -> str | None:
-    assert parameter.name is not None  # noqa: S101 - an option has a name
-    source = context.get_parameter_source(parameter.name)
-    if source is ParameterSource.COMMANDLINE:
-        name = parameter.opts[0].removeprefix("--")
-        message = (
-            "everybody on this machine can read a command line: give it as "
-            f"{parameter.envvar}, or as {name} in the --config file"
         )
         raise click.BadParameter(message, param=parameter)
     return value
@@ -117,7 +100,7 @@ def _read_config(
             f"it knows {', '.join(sorted(options))}"
         )
         raise click.BadParameter(message, param=parameter)
-    secrets = {p.opts[0].removeprefix("--") for p in command.params if _is_secret(p)}
+    secrets = {name for name in options if isinstance(options[name], _Secret)}
     if secrets.intersection(shared | own):
         _warn_if_others_can_read(path)
     context.default_map = {
@@ -142,12 +125,9 @@ def _given(
         value = value if isinstance(value, bool) else str(value)
         return [value] if option.multiple else value
     kind = "no list of single values" if option.multiple else "no single value"
-    message = f"{path} sets {name} to {value!r}, which is {kind}"
+    shown = "something" if isinstance(option, _Secret) else repr(value)
+    message = f"{path} sets {name} to {shown}, which is {kind}"
     raise click.BadParameter(message, param=parameter)
-
-
-def _is_secret(parameter: click.Parameter) -> bool:
-    return isinstance(parameter, _Secret)
 
 
 def _warn_if_others_can_read(path: Path) -> None:

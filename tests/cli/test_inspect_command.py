@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from base64 import b64encode
@@ -26,6 +27,7 @@ VECTOR = (
     "0a03736e6412036d69641a026368508080b3c19c335a0b0a016812020102"
     "1a0268736201096a080a0272721a027273a201026869"
 )
+LINE = b'{"partition":0,"timestamp_ms":5,"key":null,"value_hex":""}\n'
 SEGMENT = bytes.fromhex("0a20" + bytes(range(32)).hex() + "10f403180120033a03aabbcc")
 
 
@@ -70,6 +72,15 @@ def test_a_frame_in_hexadecimal_digits_is_shown_in_plain_lines() -> None:
         "bytes by part: content 5, history 13, bloom 3, repair 10, other 21",
         "content: 2 bytes: hi",
     ]
+
+
+def test_on_a_terminal_it_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the same words, and ids that are folded, not cut off."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "60")
+    result = inspect(data=frame(message_id="f" * 200))
+    assert re.sub(r"\x1b\[[0-9;]*m", "", result.output).count("f") > 200
+    assert not inspect(data=frame()).output.startswith("bytes:")
 
 
 @pytest.mark.parametrize("dialect", list(Dialect))

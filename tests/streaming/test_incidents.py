@@ -39,6 +39,7 @@ from streaming.details import DetailStore
 from streaming.incidents import IncidentStore
 from streaming.keys import KeyKind, make_key
 from streaming.labels import LabelLedger
+from streaming.outbox import Outbox, open_findings
 from streaming.query import Job
 from streaming.sink import Sink
 from tests.streaming.conftest import wait_for_end
@@ -60,9 +61,15 @@ def told(channel: str, incident: Incident) -> ChannelIncident:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> IncidentStore:
+def findings(tmp_path: Path) -> tuple[IncidentStore, Outbox]:
+    """An empty store, and what leaves it."""
+    return open_findings(tmp_path / "monitor" / "incidents.sqlite", 1)
+
+
+@pytest.fixture
+def store(findings: tuple[IncidentStore, Outbox]) -> IncidentStore:
     """An empty store."""
-    return IncidentStore(tmp_path / "monitor" / "incidents.sqlite")
+    return findings[0]
 
 
 def test_incident_comes_back_whole_after_a_restart(tmp_path: Path) -> None:
@@ -75,8 +82,8 @@ def test_incident_comes_back_whole_after_a_restart(tmp_path: Path) -> None:
         waku_hash=bytes(32),
         hint=b"\xff",
     )
-    IncidentStore(path).put({"town\x00": [incident]})
-    assert IncidentStore(path).find(EVERYTHING) == [told("town\x00", incident)]
+    open_findings(path, 1)[0].put({"town\x00": [incident]})
+    assert open_findings(path, 1)[0].find(EVERYTHING) == [told("town\x00", incident)]
 
 
 def test_what_is_told_later_replaces_what_was_told_before(
@@ -148,7 +155,7 @@ def test_a_mark_stays_when_the_incident_changes(store: IncidentStore) -> None:
 class Feed:
     """A sink with its stores, fed row by row."""
 
-    def __init__(self, directory: Path, store: IncidentStore) -> None:
+    def __init__(self, directory: Path, store: IncidentStore, outbox: Outbox) -> None:
         self.details = DetailStore(directory / "details.sqlite")
         self._sink = Sink(
             Board(),
@@ -156,6 +163,7 @@ class Feed:
             LabelLedger(directory / "taps.json", 9),
             None,  # type: ignore[arg-type] - no dead letters come
             store,
+            outbox,
             self.details,
         )
 
@@ -193,9 +201,9 @@ class Feed:
 
 
 @pytest.fixture
-def feed(tmp_path: Path, store: IncidentStore) -> Feed:
+def feed(tmp_path: Path, findings: tuple[IncidentStore, Outbox]) -> Feed:
     """The sink of a job that has just begun."""
-    return Feed(tmp_path, store)
+    return Feed(tmp_path, *findings)
 
 
 def test_events_of_a_channel_are_told_apart(feed: Feed, store: IncidentStore) -> None:

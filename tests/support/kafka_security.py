@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import trustme
 from cryptography.hazmat.primitives.serialization import (
@@ -20,9 +21,12 @@ from connectors.kafka.broker import BrokerSecurity, EmbeddedBroker
 from connectors.kafka.settings import KafkaSecurity, KafkaSettings, Protocol
 
 USER = "alice"
-PASSWORD = 'pa"ss\\wörd=,§;'
+TELLTALE = "Hu5h-7719"
+"""In every secret, and nothing escapes it: what shows it shows a secret."""
+PASSWORD = f'pa"ss\\wörd=,§;{TELLTALE}'
 """With everything that a file format or a protocol may stumble over."""
-KEY_PASSWORD = "key-secret-5512"
+KEY_PASSWORD = f"key-{TELLTALE}"
+WRONG = f"other-{TELLTALE}"
 TIMEOUT_S = 30.0
 
 
@@ -85,15 +89,18 @@ class SecuredBroker:
 
     Attributes:
         settings: Which it lets in.
+        data_dir, pid: Of the process.
     """
 
     settings: KafkaSettings
+    data_dir: Path
+    pid: int
 
-    def but(self, **security: object) -> KafkaSettings:
-        """The settings with another security, and a time that nobody waits for."""
+    def but(self, **security: Any) -> KafkaSettings:
+        """The settings with some of the security otherwise."""
         return replace(
             self.settings,
-            security=replace(self.settings.security, **security),  # type: ignore[arg-type]
+            security=replace(self.settings.security, **security),
         )
 
 
@@ -107,7 +114,7 @@ def broker_with_users(authority: Authority) -> Iterator[SecuredBroker]:
             own.certificate_file,
             own.key_file,
             users={USER: PASSWORD},
-        )
+        ),
     ) as broker:
         yield SecuredBroker(
             KafkaSettings(
@@ -119,7 +126,9 @@ def broker_with_users(authority: Authority) -> Iterator[SecuredBroker]:
                     username=USER,
                     password=PASSWORD,
                 ),
-            )
+            ),
+            broker.data_dir,
+            broker.pid,
         )
 
 
@@ -144,5 +153,7 @@ def broker_with_certificates(authority: Authority) -> Iterator[SecuredBroker]:
                     key_file=str(client.key_file),
                     key_password=KEY_PASSWORD,
                 ),
-            )
+            ),
+            broker.data_dir,
+            broker.pid,
         )

@@ -23,7 +23,7 @@ from sds_core.observer.incidents import (
     IncidentKind,
     IncidentQuery,
 )
-from streaming.incidents import IncidentStore
+from streaming.outbox import open_findings
 from tests.connectors.history.told import (
     DAY_MS,
     MONDAY_MS,
@@ -86,7 +86,7 @@ def test_history_finds_what_the_store_beside_the_checkpoint_finds(
 ) -> None:
     """However it was written and put together; rows may come twice."""
     with TemporaryDirectory() as place:
-        store = IncidentStore(Path(place) / "incidents.sqlite")
+        store, _ = open_findings(Path(place) / "incidents.sqlite", 1)
         for one in told:
             store.put({one.channel: [one.incident]})
         directory = Path(place) / "history"
@@ -210,7 +210,7 @@ def test_reader_beside_the_writer_misses_nothing(
     writer = threading.Thread(target=work)
     writer.start()
     try:
-        for _ in range(40):
+        for _ in range(20):
             assert ids(find_incidents(directory, EVERYTHING)) == ["0", "1", "2"]
     finally:
         end.set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import time
 from collections.abc import Callable, Iterator
 
@@ -106,6 +107,6 @@ def test_row_that_the_broker_refuses_is_no_success(
     )
     topics = open_topics("small")
     with pytest.raises(KafkaUnreachable):
-        topics.write(incident_rows(lost("m" * 2_000)), [])
+        topics.write(incident_rows(lost(random.Random(1).randbytes(2_000).hex())), [])
     topics.write(incident_rows(lost("m")), [])
     assert len(read(settings, "small.incidents", 1)) == 1

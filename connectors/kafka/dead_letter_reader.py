@@ -1,0 +1,105 @@
+"""What the dead-letter topic holds (contract, 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from typing import NamedTuple
+
+from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.dead_letter import REASON_HEADER, SIZE_HEADER, SOURCE_HEADER
+from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.record import RawRecord
+from connectors.kafka.record_source import RecordSource, parse_source
+from connectors.kafka.settings import DEAD_LETTER_TOPIC, KafkaSettings
+
+_OWN_HEADERS = frozenset({REASON_HEADER, SOURCE_HEADER, SIZE_HEADER})
+
+
+class KeptLetter(NamedTuple):
+    """A dead letter as it is kept.
+
+    Attributes:
+        reason: Why it could not be used, a `Reason` of this or another version.
+        source: Where the record lay.
+        size_bytes: Of a value that was too large to be kept; None if it is here.
+        record: The record as it was, with the place of its source.
+    """
+
+    reason: str
+    source: RecordSource
+    size_bytes: int | None
+    record: RawRecord
+
+
+def read_letter(record: RawRecord) -> KeptLetter | None:
+    """Read a record of the dead-letter topic; None if it is no dead letter."""
+    headers = {name: value or b"" for name, value in record.headers}
+    source = parse_source(headers.get(SOURCE_HEADER, b"").decode(errors="replace"))
+    if source is None or REASON_HEADER not in headers:
+        return None
+    size = headers.get(SIZE_HEADER, b"")
+    return KeptLetter(
+        headers[REASON_HEADER].decode(errors="replace"),
+        source,
+        int(size) if size.isdigit() and len(size) < len(str(2**63)) else None,
+        record._replace(
+            partition=source.partition,
+            offset=source.offset,
+            headers=tuple(
+                (name, value)
+                for name, value in record.headers
+                if name not in _OWN_HEADERS
+            ),
+        ),
+    )
+
+
+class DeadLetterReader:
+    """Reads the dead letters that a topic holds now, in the order of their writing.
+
+    Those that a crash left twice have one source, and come once.
+
+    Args:
+        settings: The cluster; its topic does not matter.
+        topic: That of the dead letters.
+        client: Which library reads.
+
+    Attributes:
+        strangers: Records so far that are no dead letters.
+    """
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        topic: str = DEAD_LETTER_TOPIC,
+        client: Client = Client.CONFLUENT,
+    ) -> None:
+        self._settings = replace(settings, topic=topic)
+        self._client = client
+        self.strangers = 0
+
+    def __iter__(self) -> Iterator[KeptLetter]:
+        """Read them from the first one on.
+
+        Raises:
+            TopicMissing: The topic is made with the first dead letter.
+            KafkaUnreachable: No broker answered.
+            RecordsLost: Some went to retention before they were read.
+        """
+        with closing(TopicOffsets(self._settings)) as offsets:
+            partitions = offsets.partitions()
+            starts = offsets.earliest(partitions)
+            ends = offsets.latest(partitions)
+        self.strangers = 0
+        seen: set[RecordSource] = set()
+        ranges = [OffsetRange(p, starts[p], ends[p]) for p in partitions]
+        for records in fetch(self._client, self._settings, ranges):
+            for record in records:
+                letter = read_letter(record)
+                if letter is None:
+                    self.strangers += 1
+                elif letter.source not in seen:
+                    seen.add(letter.source)
+                    yield letter

@@ -1,0 +1,129 @@
+"""Dead letters are read back as the records that they were, on real Kafka."""
+
+from __future__ import annotations
+
+import pytest
+
+from connectors.kafka.consumer import Client
+from connectors.kafka.dead_letter import DeadLetterWriter
+from connectors.kafka.dead_letter_reader import DeadLetterReader, read_letter
+from connectors.kafka.record import RawRecord
+from connectors.kafka.record_source import RecordSource, parse_source, read_source
+from connectors.kafka.settings import TopicMissing
+from sds_core.observer.dead_letter_view import DeadLetter
+from sds_core.wire import Reason
+from tests.support.kafka import KafkaTopic, TopicMaker
+
+kafka = pytest.mark.kafka
+
+
+def dead_letters(topic: KafkaTopic, *letters: DeadLetter, times: int = 1) -> str:
+    """Write dead letters of a topic; returns the name of theirs."""
+    name = f"{topic.settings.topic}.dead"
+    writer = DeadLetterWriter(topic.settings, topic=name)
+    try:
+        for _ in range(times):
+            writer.write(letters)
+    finally:
+        writer.close()
+    return name
+
+
+@kafka
+def test_a_letter_is_the_record_that_it_was(kafka_topic: TopicMaker) -> None:
+    """Place, key, value, time and headers; reason and source are told apart."""
+    topic = kafka_topic(2)
+    headers = [("observer", b"tap"), ("meta", b"\xff")]
+    topic.write(b"bad", partition=1, key=b"town", time_ms=2_000, headers=headers)
+    name = dead_letters(topic, DeadLetter(1, 0, Reason.PROTOBUF_ERROR))
+    (letter,) = DeadLetterReader(topic.settings, name)
+    assert letter.reason == Reason.PROTOBUF_ERROR
+    assert letter.source == RecordSource(topic.settings.topic, 1, 0)
+    assert letter.size_bytes is None
+    assert letter.record == RawRecord(1, 0, 2_000, b"town", b"bad", tuple(headers))
+
+
+@kafka
+def test_what_a_crash_left_twice_comes_once_and_strangers_are_counted(
+    kafka_topic: TopicMaker,
+) -> None:
+    """Iterating again begins again."""
+    topic = kafka_topic()
+    topic.write(b"1")
+    topic.write(b"x" * 5_000_000)
+    name = dead_letters(
+        topic,
+        DeadLetter(0, 0, Reason.NO_CHANNEL),
+        DeadLetter(0, 1, Reason.TOO_LARGE),
+        times=2,
+    )
+    other = KafkaTopic(type(topic.settings)(topic.settings.bootstrap, name))
+    other.write(b"no dead letter")
+    reader = DeadLetterReader(topic.settings, name, Client.KAFKA_PYTHON)
+    for _ in range(2):
+        found = list(reader)
+        assert [one.source.offset for one in found] == [0, 1]
+        assert found[1].size_bytes == 5_000_000
+        assert reader.strangers == 1
+
+
+@kafka
+def test_without_a_dead_letter_there_is_no_topic(kafka_topic: TopicMaker) -> None:
+    """Whoever asks must know."""
+    with pytest.raises(TopicMissing):
+        list(DeadLetterReader(kafka_topic().settings, "nothing.dead"))
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        (),
+        (("dead-letter-reason", b"no_channel"),),
+        (("dead-letter-source", b"sds.frames:0:1"),),
+        (("dead-letter-reason", b"x"), ("dead-letter-source", b"\xff:0:1")),
+    ],
+)
+def test_a_record_without_reason_or_source_is_no_dead_letter(
+    headers: tuple[tuple[str, bytes], ...],
+) -> None:
+    """Nor is one whose source is none."""
+    assert read_letter(RawRecord(0, 0, 0, None, b"", headers)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ("sds.frames:2:1714", RecordSource("sds.frames", 2, 1714)),
+        ("sds.frames:2", None),
+        ("a:b:c", None),
+        ("a/b:1:2", None),
+        ("a:-1:2", None),
+        ("a:1:" + "9" * 30, None),
+    ],
+)
+def test_a_source_is_topic_partition_and_offset(
+    text: str, source: RecordSource | None
+) -> None:
+    """It is written as it is read."""
+    assert parse_source(text) == source
+    assert source is None or str(source) == text
+
+
+@kafka
+def test_a_record_that_is_not_there_is_none(kafka_topic: TopicMaker) -> None:
+    """Gone by retention, not yet written, in no partition, or no record at all."""
+    topic = kafka_topic()
+    name = topic.settings.topic
+    topic.write_times([1, 2])
+    topic.write_transaction([3])
+    topic.delete_before(1)
+    held = {
+        offset: read_source(
+            Client.CONFLUENT, topic.settings, RecordSource(name, 0, offset)
+        )
+        for offset in range(5)
+    }
+    assert {offset for offset, record in held.items() if record} == {1, 2}
+    assert (
+        read_source(Client.CONFLUENT, topic.settings, RecordSource(name, 1, 0)) is None
+    )

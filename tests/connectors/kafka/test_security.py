@@ -1,0 +1,340 @@
+"""TLS, users and certificates, on real Kafka that asks for them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from connectors.kafka.broker import EmbeddedBroker
+from connectors.kafka.clients import ssl_context
+from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.dead_letter import DeadLetterWriter
+from connectors.kafka.handshake import check_admission
+from connectors.kafka.heartbeat import heartbeats
+from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.producer import TopicRecord, write
+from connectors.kafka.settings import (
+    KafkaRefused,
+    KafkaSettings,
+    Mechanism,
+    Protocol,
+    SecurityUnusable,
+)
+from connectors.kafka.topics import ensure_frames_topic
+from sds_core.observer.dead_letter_view import DeadLetter
+from sds_core.simulation.comparison import compare
+from sds_core.wire import Reason
+from tests.support.kafka import KafkaTopic
+from tests.support.kafka_security import (
+    PASSWORD,
+    TELLTALE,
+    USER,
+    WRONG,
+    Authority,
+    SecuredBroker,
+    broker_with_certificates,
+    broker_with_users,
+)
+
+pytestmark = pytest.mark.kafka
+
+SCENARIO = """
+name = "short"
+description = "One room for a moment."
+duration_s = 30
+settle_s = 30
+participants = 4
+channels = [
+    { name = "room", count = 1, participants = 4, traffic = { mean_interval_s = 3 } },
+]
+[network]
+loss = 0.1
+[[taps]]
+name = "tap"
+"""
+SOON_S = 5.0
+"""Far below the settings' time, for a machine that is busy."""
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """Signs what both brokers and their clients show."""
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="module")
+def stranger(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """An authority that nobody trusts."""
+    return Authority(tmp_path_factory.mktemp("stranger"))
+
+
+@pytest.fixture(scope="module")
+def with_users(authority: Authority) -> Iterator[SecuredBroker]:
+    """A broker that asks for a user, by TLS."""
+    with broker_with_users(authority) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="module")
+def with_certificates(authority: Authority) -> Iterator[SecuredBroker]:
+    """A broker that asks for a certificate."""
+    with broker_with_certificates(authority) as broker:
+        yield broker
+
+
+@pytest.fixture(params=["certificate", *Mechanism])
+def secured(request: pytest.FixtureRequest) -> KafkaSettings:
+    """A way to be let in, to a topic that only this test uses."""
+    if request.param == "certificate":
+        settings = request.getfixturevalue("with_certificates").settings
+    else:
+        settings = request.getfixturevalue("with_users").but(mechanism=request.param)
+    return replace(settings, topic=f"frames.{request.param}")
+
+
+def test_every_way_to_kafka_is_secured(secured: KafkaSettings) -> None:
+    """Topics, writing, offsets, commits, both readers, dead letters, heartbeats."""
+    assert ensure_frames_topic(secured, 2) == 2
+    records = [TopicRecord(0, 1_000 + n, b"ch", b"frame", ()) for n in range(3)]
+    assert write(records, secured) == 3
+    with closing(TopicOffsets(secured)) as offsets:
+        assert offsets.latest([0]) == {0: 3}
+        assert offsets.first_at_or_after([0], 1_001)[0].offset == 1
+        offsets.commit("group", {0: 3})
+        for client in Client:
+            (read,) = fetch(client, secured, [OffsetRange(0, 0, 3)])
+            assert [record.value for record in read] == [b"frame"] * 3
+        dead = replace(secured, topic=f"{secured.topic}.dead")
+        with closing(DeadLetterWriter(secured, topic=dead.topic)) as writer:
+            writer.write([DeadLetter(0, 1, Reason.PROTOBUF_ERROR)])
+        ((letter,),) = fetch(Client.CONFLUENT, dead, [OffsetRange(0, 0, 1)])
+        assert letter.timestamp_ms == 1_001
+        with heartbeats(secured, interval_s=0.1):
+            KafkaTopic.wait_for(lambda: offsets.latest([1])[1] > 0)
+
+
+Refused = Callable[[SecuredBroker, SecuredBroker, Authority], KafkaSettings]
+
+REFUSED: dict[str, tuple[Refused, str, str]] = {
+    "wrong password": (
+        lambda users, _, __: users.but(password=WRONG),
+        "does not let 'alice' in by SCRAM-SHA-512",
+        "check --kafka-username, the password",
+    ),
+    "wrong password in plain": (
+        lambda users, _, __: users.but(password=WRONG, mechanism=Mechanism.PLAIN),
+        "does not let 'alice' in by PLAIN",
+        "check --kafka-username, the password",
+    ),
+    "unknown authority": (
+        lambda users, _, stranger: users.but(ca_file=str(stranger.ca_file)),
+        "certificate cannot be trusted",
+        "--kafka-ca-file",
+    ),
+    "no authority": (
+        lambda users, _, __: users.but(ca_file=None),
+        "certificate cannot be trusted",
+        "--kafka-ca-file",
+    ),
+    "other host name": (
+        lambda users, _, __: replace(
+            users.settings,
+            bootstrap=users.settings.bootstrap.replace("127.0.0.1", "localhost"),
+        ),
+        "Hostname mismatch",
+        "name it in --bootstrap as its certificate does",
+    ),
+    "plain to TLS": (
+        lambda users, _, __: users.but(protocol=Protocol.PLAINTEXT),
+        "speaks TLS",
+        "--kafka-protocol SSL or SASL_SSL",
+    ),
+    "no user": (
+        lambda users, _, __: users.but(protocol=Protocol.SSL),
+        "asks for a user",
+        "--kafka-protocol SASL_SSL",
+    ),
+    "a user too many": (
+        lambda users, certificates, _: certificates.but(
+            protocol=Protocol.SASL_SSL, username=USER, password=PASSWORD
+        ),
+        "asks for no user",
+        "--kafka-protocol SSL",
+    ),
+    "no certificate": (
+        lambda _, certificates, __: certificates.but(
+            certificate_file=None, key_file=None
+        ),
+        "ended the TLS handshake",
+        "--kafka-certificate-file",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refusal_is_told_at_once_with_a_remedy(
+    case: str,
+    with_users: SecuredBroker,
+    with_certificates: SecuredBroker,
+    stranger: Authority,
+) -> None:
+    """One line, without any secret, long before the settings' time."""
+    make, cause, remedy = REFUSED[case]
+    settings = make(with_users, with_certificates, stranger)
+    begun_s = time.monotonic()
+    with (
+        pytest.raises(KafkaRefused) as refused,
+        closing(TopicOffsets(settings)) as offsets,
+    ):
+        offsets.partitions()
+    assert time.monotonic() - begun_s < SOON_S
+    text = str(refused.value)
+    assert cause in text
+    assert remedy in text
+    assert settings.bootstrap in text
+    assert "\n" not in text
+    for shown in (text, repr(refused.value), repr(settings)):
+        assert TELLTALE not in shown
+
+
+@pytest.mark.parametrize("protocol", [Protocol.SSL, Protocol.SASL_SSL])
+def test_broker_without_tls_is_told_from_one_that_goes_down(
+    protocol: Protocol, with_users: SecuredBroker, kafka_broker: EmbeddedBroker
+) -> None:
+    """It only closes the connection: so it is asked once more, in plain."""
+    settings = with_users.but(protocol=protocol)
+    with pytest.raises(KafkaRefused, match="speaks no TLS"):
+        check_admission(replace(settings, bootstrap=kafka_broker.bootstrap))
+
+
+def test_one_broker_that_lets_us_in_is_enough(
+    with_users: SecuredBroker, with_certificates: SecuredBroker
+) -> None:
+    """A refusal counts only where none does, an address without anybody not at all."""
+    settings = with_users.settings
+    other = with_certificates.settings.bootstrap
+    both = replace(settings, bootstrap=f"127.0.0.1:1,{other},{settings.bootstrap}")
+    assert check_admission(both) is None
+    with pytest.raises(KafkaRefused):
+        check_admission(replace(settings, bootstrap=f"{other},127.0.0.1:1"))
+    nobody = check_admission(replace(settings, bootstrap="127.0.0.1:1"))
+    assert isinstance(nobody, ConnectionRefusedError)
+
+
+@pytest.mark.parametrize("client", Client)
+def test_password_that_is_wrong_by_now_ends_a_read_soon(
+    with_users: SecuredBroker, client: Client, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A reader that is refused does not try on, and its library says nothing."""
+    settings = with_users.but(password=WRONG)
+    begun_s = time.monotonic()
+    with pytest.raises(KafkaRefused, match="does not let 'alice' in"):
+        list(fetch(client, settings, [OffsetRange(0, 0, 1)]))
+    assert time.monotonic() - begun_s < 2 * SOON_S
+    assert capfd.readouterr() == ("", "")
+
+
+def test_key_without_its_password_is_refused_without_asking(
+    with_certificates: SecuredBroker,
+) -> None:
+    """OpenSSL would wait for whoever sits at the terminal."""
+    settings = with_certificates.but(key_password=None)
+    with pytest.raises(SecurityUnusable, match="SDS_MONITOR_KAFKA_KEY_PASSWORD"):
+        ssl_context(settings.security)
+
+
+def test_broker_keeps_its_secrets(with_users: SecuredBroker) -> None:
+    """What holds them is its user's alone, and neither `ps` nor its log shows them."""
+    holding = [p for p in with_users.data_dir.iterdir() if shows_secret(p)]
+    assert [path.name for path in holding] == ["server.properties"]
+    for name in ("server.properties", "keystore.pem"):
+        assert (with_users.data_dir / name).stat().st_mode & 0o077 == 0
+    assert TELLTALE not in " ".join(psutil.Process(with_users.pid).cmdline())
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_monitor_on_secured_kafka_finds_the_truth_and_shows_no_secret(
+    with_users: SecuredBroker, tmp_path: Path
+) -> None:
+    """Not in its output, report, checkpoint, or any command line while it runs."""
+    security = with_users.settings.security
+    config = tmp_path / "monitor.toml"
+    config.touch(0o600)
+    config.write_text(
+        f"bootstrap = {json.dumps(with_users.settings.bootstrap)}\n"
+        'topic = "simulated"\n'
+        f'kafka-protocol = "{security.protocol}"\n'
+        f"kafka-ca-file = {json.dumps(security.ca_file)}\n"
+        f'kafka-username = "{USER}"\n'
+        f"kafka-password = {json.dumps(PASSWORD)}\n"
+    )
+    (tmp_path / "short.toml").write_text(SCENARIO)
+    outputs = tmp_path / "outputs"
+    outputs.mkdir()
+    commands = (
+        (
+            *("simulate", "--scenario", str(tmp_path / "short.toml"), "--seed", "3"),
+            *("--speed", "0", "--truth", str(outputs / "truth.json")),
+        ),
+        (
+            *("run", "--until-caught-up", "--metrics-port", "0", "--heartbeat"),
+            *("--checkpoint", str(outputs / "checkpoint")),
+            *("--report", str(outputs / "report.json"), "--report-detail"),
+        ),
+    )
+    seen: set[str] = set()
+    for name, *flags in commands:
+        with (outputs / f"{name}.txt").open("w") as output:
+            process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "streaming.cli", name),
+                    *("--config", str(config), *flags),
+                ],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+            try:
+                seen |= command_lines_of(process)
+                assert process.wait() == 0, (outputs / f"{name}.txt").read_text()
+            finally:
+                process.kill()
+                process.wait()
+    truth = json.loads((outputs / "truth.json").read_text())
+    report = json.loads((outputs / "report.json").read_text())
+    assert [one for one in compare(truth, report) if not one.same] == []
+    assert report["totals"]["messages"] > 0
+    assert any("java" in line for line in seen)
+    assert [line for line in seen if TELLTALE in line] == []
+    written = [path for path in outputs.rglob("*") if path.is_file()]
+    assert any("offsets" in path.parts for path in written)
+    assert [path for path in written if shows_secret(path)] == []
+
+
+def shows_secret(path: Path) -> bool:
+    """Whether a file has a secret in it."""
+    return path.is_file() and TELLTALE.encode() in path.read_bytes()
+
+
+def command_lines_of(process: subprocess.Popen[bytes]) -> set[str]:
+    """All command lines of a process and what it starts, until it ends."""
+    seen: set[str] = set()
+    parent = psutil.Process(process.pid)
+    while process.poll() is None:
+        try:
+            for one in (parent, *parent.children(recursive=True)):
+                seen.add(" ".join(one.cmdline()))
+        except psutil.Error:
+            continue
+        finally:
+            time.sleep(0.1)
+    return seen
