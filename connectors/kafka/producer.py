@@ -13,7 +13,11 @@ from kafka.errors import KafkaError
 
 from connectors.kafka.clients import kafka_python_options
 from connectors.kafka.handshake import wait_until_listening
-from connectors.kafka.settings import KafkaSettings, KafkaUnreachable
+from connectors.kafka.settings import (
+    MAX_MESSAGE_BYTES,
+    KafkaSettings,
+    KafkaUnreachable,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,9 @@ def write(
     written = 0
     try:
         wait_until_listening(settings)
-        producer = KafkaProducer(**kafka_python_options(settings))
+        producer = KafkaProducer(
+            **kafka_python_options(settings), max_request_size=MAX_MESSAGE_BYTES
+        )
         with closing(producer):
             pace: _Pace | None = None
             for record in records:

@@ -17,7 +17,7 @@ from rich.text import Text
 from connectors.history.errors import DamagedHistory, NoHistory
 from sds_core.observer.incidents import IncidentKind, IncidentQuery, incident_object
 from streaming.cli import FINDING, UNREACHABLE
-from streaming.cli.output import shown_time
+from streaming.cli.output import plain, shown_time
 from streaming.cli.settings import Time, config_option, setting
 
 _API = "http://127.0.0.1:9108"
@@ -236,16 +236,16 @@ def _title(one: _Incident) -> str:
 def _facts(one: _Incident) -> dict[str, str]:
     """All else in words; what there is nothing to say of is left out."""
     facts = {
-        "message": _plain(one.message_id),
-        "channel": _plain(one.channel),
-        "sender": _plain(one.sender or ""),
+        "message": plain(one.message_id),
+        "channel": plain(one.channel),
+        "sender": plain(one.sender or ""),
         "lacked by": _lacking(one),
-        "named by": ", ".join(map(_plain, one.named_by)),
+        "named by": ", ".join(map(plain, one.named_by)),
         "since": shown_time(one.since),
         "found": shown_time(one.found),
-        "Waku hash": _plain(one.waku_hash or ""),
-        "retrieval hint": _plain(one.retrieval_hint or ""),
-        "why": _plain(one.why),
+        "Waku hash": plain(one.waku_hash or ""),
+        "retrieval hint": plain(one.retrieval_hint or ""),
+        "why": plain(one.why),
         "note": "every tap had a hole meanwhile: it may be of the taps' making"
         if one.tap_hole
         else "",
@@ -256,16 +256,7 @@ def _facts(one: _Incident) -> dict[str, str]:
 def _lacking(one: _Incident) -> str:
     if one.lacking:
         return ", ".join(
-            f"{_plain(who)} since {shown_time(since_ms)}"
+            f"{plain(who)} since {shown_time(since_ms)}"
             for who, since_ms in one.lacking.items()
         )
     return "nobody that a filter shows" if one.is_standing else ""
-
-
-def _plain(text: str) -> str:
-    """Text of strangers in one line.
-
-    Control characters and changes of text direction are written as escapes: they
-    could otherwise make the line read as something else.
-    """
-    return repr(text)[1:-1]

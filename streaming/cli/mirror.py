@@ -11,6 +11,8 @@ from pathlib import Path
 
 import click
 
+from connectors.files.importing import import_file
+from connectors.files.record_file import UnreadableFile
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import InvalidTopic
 from connectors.waku_rest.client import BadSettings, NodeSettings
@@ -31,8 +33,10 @@ from sds_core.waku import BadContentTopic, autosharded_topic
 from streaming.cli.kafka_options import kafka_options, topic_option
 from streaming.cli.output import wall_ms
 from streaming.cli.settings import config_option, secret_setting, setting
+from streaming.cli.signals import end_requested
 
 _DEFAULTS = MirrorSettings((), {})
+_PARTITIONS = 4
 
 
 @click.command(
@@ -46,20 +50,36 @@ _DEFAULTS = MirrorSettings((), {})
 @setting(
     "--partitions",
     type=click.IntRange(1, 1_000),
-    default=4,
-    help="Of the topic, if it is made.",
+    help=f"Of the topic, if it is made; {_PARTITIONS}, or as a file has it, if left "
+    "out.",
+)
+@setting(
+    "--from-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Write the records of a file instead: exported ones, or saved answers of a "
+    "node.",
+)
+@setting(
+    "--speed",
+    type=click.FloatRange(0),
+    default=0.0,
+    help="Of a file: seconds of record time per second; 0 for as fast as it can.",
+)
+@setting(
+    "--restamp",
+    is_flag=True,
+    help="Of a file: move all times by the same, so that the last is written at its "
+    "own.",
 )
 @setting(
     "--rest",
     multiple=True,
-    required=True,
     metavar="URL",
     help="REST API of a Waku node; several hear more than one.",
 )
 @setting(
     "--state",
     type=click.Path(file_okay=False, path_type=Path),
-    required=True,
     help="Directory of what waits for Kafka and of what is known; the mirror goes on "
     "from there when started again.",
 )
@@ -153,9 +173,12 @@ _DEFAULTS = MirrorSettings((), {})
 def command(
     kafka: KafkaSettings,
     topic: str,
-    partitions: int,
+    partitions: int | None,
+    from_file: Path | None,
+    speed: float,
+    restamp: bool,
     rest: tuple[str, ...],
-    state: Path,
+    state: Path | None,
     observer: str | None,
     pubsub_topics: tuple[str, ...],
     content_topics: tuple[str, ...],
@@ -174,12 +197,21 @@ def command(
     host: str,
     metrics_port: int,
 ) -> None:
-    """Copy SDS traffic from the REST API of Waku nodes into Kafka.
+    """Copy SDS traffic from the REST API of Waku nodes, or from a file, into Kafka.
 
     What a node relays is read as it passes, and its store for what was missed. Kill it
     at any moment: started again on the same --state it goes on, and what may have been
     lost shows as a hole of the tap. While Kafka is away, records wait on disk.
     """
+    if from_file is not None:
+        if rest or state is not None:
+            message = "--from-file needs neither --rest nor --state"
+            raise click.UsageError(message)
+        _import(from_file, kafka, partitions, speed, restamp)
+        return
+    if not rest or state is None:
+        message = "give --rest and --state, or --from-file"
+        raise click.UsageError(message)
     if listen == Listen.NONE and not store:
         message = "--listen none and --no-store leave nothing to be mirrored"
         raise click.UsageError(message)
@@ -209,7 +241,7 @@ def command(
             WebServer(create_mirror_app(figures), host, metrics_port) as server,
         ):
             click.echo(f"observer {spool.observer}   metrics {server.url}/metrics")
-            writer = FrameWriter(kafka, partitions, spool.observer)
+            writer = FrameWriter(kafka, partitions or _PARTITIONS, spool.observer)
             try:
                 mirror = Mirror(settings, spool, writer, figures, wall_ms)
                 asyncio.run(_until_signal(mirror))
@@ -232,6 +264,32 @@ def command(
     click.echo(
         f"{figures.written:,} frames written, {figures.spooled:,} still to write"
     )
+
+
+def _import(
+    path: Path,
+    kafka: KafkaSettings,
+    partitions: int | None,
+    speed: float,
+    restamp: bool,
+) -> None:
+    """Write the records of a file."""
+    try:
+        with end_requested() as ending:
+            count = import_file(
+                path,
+                kafka,
+                speed=speed,
+                stop=ending,
+                partitions=partitions,
+                restamp_to_ms=wall_ms() if restamp else None,
+            )
+    except (InvalidTopic, UnreadableFile) as error:
+        raise click.UsageError(str(error)) from error
+    if not count:
+        message = f"{path} holds no record"
+        raise click.UsageError(message)
+    click.echo(f"{count:,} records of {path} written to {kafka.topic}")
 
 
 def topics_of(

@@ -5,14 +5,12 @@ from __future__ import annotations
 import gc
 import math
 import time
-from collections.abc import Iterable, Iterator
-from datetime import datetime
 from pathlib import Path
 
 import click
 from msgspec.structs import replace
 
-from connectors.kafka.producer import TopicRecord, write
+from connectors.kafka.producer import write
 from connectors.kafka.settings import FRAMES_TOPIC, KafkaSettings
 from connectors.kafka.topics import InvalidTopic, ensure_frames_topic
 from connectors.simulator.records import simulated_records
@@ -25,11 +23,9 @@ from connectors.simulator.scenario_files import (
 from sds_core.simulation.scenario import LONGEST_S, Scenario
 from sds_core.simulation.truth import Truth
 from streaming.cli.kafka_options import kafka_options
-from streaming.cli.output import wall_ms, write_json
+from streaming.cli.output import told, wall_ms, write_json
 from streaming.cli.settings import config_option, setting
 from streaming.cli.signals import end_requested
-
-_SAY_EVERY_S = 10.0
 
 
 @click.command(
@@ -107,7 +103,7 @@ def command(
     )
     begun_s = time.monotonic()
     with end_requested() as ending:
-        written = write(_told(records), kafka, speed, ending)
+        written = write(told(records, "written"), kafka, speed, ending)
     click.echo(
         f"{written:,} records of scenario {what.name}, seed {seed}, "
         f"written to {topic} in {time.monotonic() - begun_s:.1f} s"
@@ -132,17 +128,6 @@ def read_scenario(name: str, duration_s: float | None = None) -> Scenario:
         message = f"--duration is {duration_s}: must be at most {LONGEST_S} s"
         raise click.UsageError(message)
     return replace(what, duration_s=duration_s)
-
-
-def _told(records: Iterable[TopicRecord]) -> Iterator[TopicRecord]:
-    """Say now and then how far the writing is."""
-    said_s = time.monotonic()
-    for number, record in enumerate(records):
-        if time.monotonic() - said_s >= _SAY_EVERY_S:
-            said_s = time.monotonic()
-            at = datetime.fromtimestamp(record.timestamp_ms / 1000).astimezone()
-            click.echo(f"{number:,} records written, up to {at:%H:%M:%S}")
-        yield record
 
 
 def start_of(scenario: Scenario, speed: float, now_ms: int) -> int:
