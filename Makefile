@@ -54,6 +54,12 @@ format: install ## Rewrite the code in the house's style
 accuracy: install ## Monitor beside the truth of all scenarios: docs/accuracy.md (SEEDS=12)
 	$(PYTHON) -m docs.make_accuracy $(if $(SEEDS),--seeds $(SEEDS))
 
+.PHONY: bench
+bench: install ## Frames per second of mirror and simulator, bytes of state
+	$(PYTHON) -m benchmarks.mirror
+	$(PYTHON) -m benchmarks.simulator --collect-seldom
+	$(PYTHON) -m benchmarks.state
+
 .PHONY: mutation
 mutation: install ## Does a test notice each small change of the participant? (long)
 	$(VENV)/bin/pip install --quiet --constraint constraints.txt --group mutation

@@ -92,4 +92,7 @@ def ssl_context(security: KafkaSecurity) -> ssl.SSLContext:
 
 
 def _reason(error: OSError) -> str:
-    return getattr(error, "reason", None) or error.strerror or "unknown reason"
+    if isinstance(error, ssl.SSLError):
+        # Without a reason it is one about PEM, which a wrong password makes too.
+        return error.reason or "not to be read as PEM"
+    return error.strerror or str(error)

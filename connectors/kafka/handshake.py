@@ -182,7 +182,7 @@ def _log_in(conversation: _Conversation, settings: KafkaSettings, host: str) -> 
 def _of_certificate(
     error: ssl.SSLCertVerificationError, address: str, host: str
 ) -> KafkaRefused:
-    cause = f"its certificate cannot be trusted: {error.verify_message}"
+    cause = f"its certificate cannot be trusted: {error.verify_message.rstrip('.')}"
     if error.verify_code in _OTHER_NAME:
         remedy = f"name it in --bootstrap as its certificate does, not {host}"
     else:

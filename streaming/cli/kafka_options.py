@@ -101,7 +101,7 @@ def _bootstrap_option(required: bool) -> Callable[[_Command], _Command]:
     )
 
 
-_FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
+_FILE = click.Path(path_type=Path)
 
 _OPTIONS = (
     setting(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -241,6 +242,27 @@ def test_password_that_is_wrong_by_now_ends_a_read_soon(
         list(fetch(client, settings, [OffsetRange(0, 0, 1)]))
     assert time.monotonic() - begun_s < 2 * SOON_S
     assert capfd.readouterr() == ("", "")
+
+
+def test_refused_command_is_one_line_and_code_3(with_users: SecuredBroker) -> None:
+    """As an operator meets it; the password comes from the environment."""
+    security = with_users.settings.security
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "streaming.cli", "simulate"),
+            *("--bootstrap", with_users.settings.bootstrap),
+            *("--kafka-protocol", "SASL_SSL", "--kafka-username", USER),
+            *("--kafka-ca-file", str(security.ca_file)),
+        ],
+        env=os.environ | {"SDS_MONITOR_KAFKA_PASSWORD": WRONG},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 3
+    assert done.stderr.startswith("sds-monitor: Kafka at")
+    assert done.stderr.count("\n") == 1
+    assert TELLTALE not in done.stdout + done.stderr
 
 
 def test_key_without_its_password_is_refused_without_asking(
