@@ -61,6 +61,12 @@ rootLogger.level=warn
 rootLogger.appenderRef.out.ref=out
 """
 
+_AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    # What nobody has made a rule for is allowed; the broker itself names no user.
+    "allow.everyone.if.no.acl.found": "true",
+    "super.users": "User:ANONYMOUS",
+}
 _LOGIN_MODULE = "org.apache.kafka.common.security"
 
 
@@ -118,6 +124,7 @@ def write_configuration(
         listeners += f",OWN://{HOST}:{ports.own}"
         protocols = f"CLIENTS:{security.protocol},OWN:PLAINTEXT"
         own_listener = "OWN"
+        secured |= _AUTHORIZER
         if security.users:
             secured |= _sasl(security)
         if security.certificate_file and security.key_file:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import ssl
 from typing import Any
 
-from connectors.kafka.settings import KafkaSecurity, KafkaSettings, SecurityUnusable
+from kafka.errors import AuthorizationError, KafkaError
+
+from connectors.kafka.settings import (
+    KafkaRefused,
+    KafkaSecurity,
+    KafkaSettings,
+    KafkaUnreachable,
+    SecurityUnusable,
+)
 
 
 def kafka_python_options(settings: KafkaSettings) -> dict[str, Any]:
@@ -56,6 +64,18 @@ def confluent_options(settings: KafkaSettings) -> dict[str, Any]:
             "sasl.password": security.password,
         }
     return {name: value for name, value in options.items() if value is not None}
+
+
+def failure(settings: KafkaSettings, error: KafkaError) -> KafkaUnreachable:
+    """What an error of kafka-python is to whoever asked for something."""
+    if not isinstance(error, AuthorizationError):
+        return KafkaUnreachable(settings.bootstrap, error)
+    user = settings.security.username or "whoever names no user"
+    return KafkaRefused(
+        settings.bootstrap,
+        f"{user} may not do this ({error})",
+        "give the user the right to, or use another",
+    )
 
 
 def ssl_context(security: KafkaSecurity) -> ssl.SSLContext:

@@ -15,7 +15,11 @@ from contextlib import closing
 from functools import cache
 from typing import Any, NamedTuple
 
-from connectors.kafka.clients import confluent_options, kafka_python_options
+from connectors.kafka.clients import (
+    confluent_options,
+    failure,
+    kafka_python_options,
+)
 from connectors.kafka.handshake import check_admission, wait_until_listening
 from connectors.kafka.record import RawRecord
 from connectors.kafka.settings import (
@@ -126,6 +130,7 @@ def _is_end_of_partition(
         RecordsLost, TopicMissing, KafkaUnreachable: It says something worse.
     """
     from confluent_kafka import KafkaError
+    from kafka.errors import TopicAuthorizationFailedError
 
     error = message.error()
     code = error.code()
@@ -139,6 +144,8 @@ def _is_end_of_partition(
         raise TopicMissing(settings.topic, settings.bootstrap)
     if error.retriable():
         return False
+    if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+        raise failure(settings, TopicAuthorizationFailedError(settings.topic))
     raise KafkaUnreachable(settings.bootstrap, error.str())
 
 
@@ -176,7 +183,7 @@ def _fetch_kafka_python(
     settings: KafkaSettings, ranges: Sequence[OffsetRange]
 ) -> Iterator[list[RawRecord]]:
     from kafka import KafkaConsumer, TopicPartition
-    from kafka.errors import KafkaError, OffsetOutOfRangeError
+    from kafka.errors import AuthorizationError, KafkaError, OffsetOutOfRangeError
 
     open_ranges = {TopicPartition(settings.topic, r.partition): r for r in ranges}
     wait_until_listening(settings)
@@ -193,7 +200,7 @@ def _fetch_kafka_python(
             max_poll_records=_POLL_RECORDS,
         )
     except KafkaError as error:
-        raise KafkaUnreachable(settings.bootstrap, error) from error
+        raise failure(settings, error) from error
     with closing(consumer):
         consumer.assign(list(open_ranges))
         for partition, wanted in open_ranges.items():
@@ -209,6 +216,8 @@ def _fetch_kafka_python(
                 raise RecordsLost(
                     settings.topic, wanted.partition, offset, wanted.end
                 ) from error
+            except AuthorizationError as error:
+                raise failure(settings, error) from error
             records = [
                 RawRecord(
                     partition.partition,

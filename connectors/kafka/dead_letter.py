@@ -9,7 +9,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 from kafka.producer.future import FutureRecordMetadata
 
-from connectors.kafka.clients import kafka_python_options
+from connectors.kafka.clients import failure, kafka_python_options
 from connectors.kafka.consumer import Client, OffsetRange, fetch
 from connectors.kafka.record import RawRecord
 from connectors.kafka.record_source import RecordSource
@@ -17,7 +17,6 @@ from connectors.kafka.settings import (
     DEAD_LETTER_TOPIC,
     MAX_MESSAGE_BYTES,
     KafkaSettings,
-    KafkaUnreachable,
     RecordsLost,
 )
 from connectors.kafka.topics import ensure_topic
@@ -76,7 +75,7 @@ class DeadLetterWriter:
             for future in sent:
                 future.get()
         except KafkaError as error:
-            raise KafkaUnreachable(self._settings.bootstrap, error) from error
+            raise failure(self._settings, error) from error
 
     def close(self) -> None:
         """Close the producer."""

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import OffsetSpec
 from kafka.errors import (
+    AuthorizationError,
     InvalidTopicError,
     KafkaError,
     NoError,
@@ -23,13 +24,14 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from connectors.kafka.clients import kafka_python_options
+from connectors.kafka.clients import failure, kafka_python_options
 from connectors.kafka.handshake import wait_until_listening as wait_until_listening
-from connectors.kafka.settings import KafkaSettings, KafkaUnreachable, TopicMissing
+from connectors.kafka.settings import KafkaSettings, TopicMissing
 
 _Result = TypeVar("_Result")
 
 _TOPIC_MISSING = (UnknownTopicOrPartitionError, InvalidTopicError)
+_FINAL = (*_TOPIC_MISSING, AuthorizationError)
 _NEWLY_MADE_S = 2.0
 """So long a broker may not know a partition yet that another one has named."""
 _REQUEST_TIMEOUT_MS = 30_000
@@ -145,7 +147,7 @@ class TopicOffsets:
             settings = self._settings
             raise TopicMissing(settings.topic, settings.bootstrap) from error
         except KafkaError as error:
-            raise KafkaUnreachable(self._settings.bootstrap, error) from error
+            raise failure(self._settings, error) from error
 
     def _asked(self, ask: Callable[[KafkaAdminClient], _Result]) -> _Result:
         if self._admin is None:
@@ -169,4 +171,4 @@ def _may_pass(state: RetryCallState) -> bool:
     error = state.outcome.exception() if state.outcome else None
     if isinstance(error, UnknownTopicOrPartitionError):
         return (state.seconds_since_start or 0) < _NEWLY_MADE_S
-    return isinstance(error, KafkaError) and not isinstance(error, _TOPIC_MISSING)
+    return isinstance(error, KafkaError) and not isinstance(error, _FINAL)

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from connectors.kafka.clients import kafka_python_options
+from connectors.kafka.clients import failure, kafka_python_options
 from connectors.kafka.handshake import wait_until_listening
 from connectors.kafka.settings import (
     MAX_MESSAGE_BYTES,
     KafkaSettings,
-    KafkaUnreachable,
 )
 
 
@@ -76,7 +75,7 @@ def write(
         KafkaUnreachable: No broker answered, or not to every record.
     """
     stop = stop or threading.Event()
-    failures: list[Exception] = []
+    failures: list[KafkaError] = []
     written = 0
     try:
         wait_until_listening(settings)
@@ -101,9 +100,9 @@ def write(
                 written += 1
             producer.flush()
     except KafkaError as error:
-        raise KafkaUnreachable(settings.bootstrap, error) from error
+        raise failure(settings, error) from error
     if failures:
-        raise KafkaUnreachable(settings.bootstrap, failures[0]) from failures[0]
+        raise failure(settings, failures[0]) from failures[0]
     return written
 
 

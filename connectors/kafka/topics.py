@@ -10,13 +10,12 @@ from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 from kafka.errors import InvalidTopicError, KafkaError, TopicAlreadyExistsError
 
-from connectors.kafka.clients import kafka_python_options
+from connectors.kafka.clients import failure, kafka_python_options
 from connectors.kafka.handshake import wait_until_listening
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import (
     MAX_MESSAGE_BYTES,
     KafkaSettings,
-    KafkaUnreachable,
 )
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -96,5 +95,5 @@ def ensure_topic(
     except InvalidTopicError as error:
         raise InvalidTopic(topic) from error
     except KafkaError as error:
-        raise KafkaUnreachable(settings.bootstrap, error) from error
+        raise failure(settings, error) from error
     return True

@@ -8,7 +8,7 @@ from typing import Any
 
 from sds_core.observer import blob
 from sds_core.observer.acknowledgements import DefiniteAcknowledgement
-from sds_core.observer.channel_view import ChannelView
+from sds_core.observer.channel_view import ChannelEvent, ChannelView
 from sds_core.observer.digest import (
     NO_HASH,
     NO_SEQ,
@@ -210,7 +210,7 @@ class Channel:
 
 
 def parted(
-    events: Iterable[DefiniteAcknowledgement | Incident],
+    events: Iterable[ChannelEvent],
 ) -> tuple[list[DefiniteAcknowledgement], Incidents]:
     """The acknowledgements among a view's events, and the incidents."""
     acknowledged: list[DefiniteAcknowledgement] = []
@@ -218,7 +218,7 @@ def parted(
     for event in events:
         if isinstance(event, Incident):
             incidents[event.key] = event
-        else:
+        elif isinstance(event, DefiniteAcknowledgement):
             acknowledged.append(event)
     return acknowledged, incidents
 

@@ -10,19 +10,29 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
+from kafka import KafkaAdminClient
+from kafka.admin import (
+    ACL,
+    ACLOperation,
+    ACLPermissionType,
+    ResourcePattern,
+    ResourceType,
+)
 
 from connectors.kafka.broker import EmbeddedBroker
-from connectors.kafka.clients import ssl_context
+from connectors.kafka.clients import kafka_python_options, ssl_context
 from connectors.kafka.consumer import Client, OffsetRange, fetch
 from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.handshake import check_admission
 from connectors.kafka.heartbeat import heartbeats
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.producer import TopicRecord, write
+from connectors.kafka.record import RawRecord
 from connectors.kafka.settings import (
     KafkaRefused,
     KafkaSettings,
@@ -205,6 +215,41 @@ def test_refusal_is_told_at_once_with_a_remedy(
     assert "\n" not in text
     for shown in (text, repr(refused.value), repr(settings)):
         assert TELLTALE not in shown
+
+
+def test_user_without_a_right_is_told_at_once(with_users: SecuredBroker) -> None:
+    """Nobody waits for a right: neither to look, nor to read, nor to write."""
+    settings = replace(with_users.settings, topic="not-for-alice")
+    ensure_frames_topic(settings, 1)
+    record = TopicRecord(0, 1_000, b"ch", b"frame", ())
+    write([record], settings)
+    attempts: list[Callable[[], object]] = [
+        TopicOffsets(settings).partitions,
+        *(partial(read_one, client, settings) for client in Client),
+        lambda: write([record], settings),
+    ]
+    with closing(KafkaAdminClient(**kafka_python_options(settings))) as admin:
+        admin.create_acls(
+            [
+                ACL(
+                    f"User:{USER}",
+                    "*",
+                    ACLOperation.ALL,
+                    ACLPermissionType.DENY,
+                    ResourcePattern(ResourceType.TOPIC, settings.topic),
+                )
+            ]
+        )
+    begun_s = time.monotonic()
+    for attempt in attempts:
+        with pytest.raises(KafkaRefused, match=r"alice may not do this .*not-for-alice"):
+            attempt()
+    assert time.monotonic() - begun_s < 2 * SOON_S
+
+
+def read_one(client: Client, settings: KafkaSettings) -> list[list[RawRecord]]:
+    """Read the first record of a topic."""
+    return list(fetch(client, settings, [OffsetRange(0, 0, 1)]))
 
 
 @pytest.mark.parametrize("protocol", [Protocol.SSL, Protocol.SASL_SSL])
