@@ -451,6 +451,12 @@ SNAPSHOT_METRICS: tuple[Metric[Snapshot], ...] = (
         lambda s: len(s.channels),
     ),
     _one(
+        "sds_monitor_history_pending",
+        Kind.GAUGE,
+        "Rows of the history that the Kafka topics or the Parquet files lack.",
+        lambda s: s.job.history_pending,
+    ),
+    _one(
         "sds_monitor_restarts_total",
         Kind.COUNTER,
         "Starts of the job on this checkpoint after the first.",

@@ -7,13 +7,17 @@ outbox.
 from __future__ import annotations
 
 import logging
+import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
+
+import msgspec
 
 from connectors.history.errors import DamagedHistory
 from connectors.history.layout import day_of
@@ -29,11 +33,12 @@ from connectors.history.schema import (
     minute_row,
 )
 from connectors.history.topics import INCIDENTS_TOPIC, MINUTES_TOPIC, HistoryTopics
-from connectors.kafka.settings import KafkaUnreachable
+from connectors.kafka.settings import SecurityUnusable
 from connectors.kafka.topics import InvalidTopic
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from streaming.incidents import IncidentStore
-from streaming.outbox import Destination, Outbox, Told
+from streaming.lock import locked
+from streaming.outbox import Destination, Outbox
 
 _AT_ONCE = 2_000
 """Rows in memory: a minute of a channel has about 2 kB."""
@@ -45,10 +50,53 @@ _PARQUET_EVERY_S = 60.0
 
 _TIDY_EVERY_S = 600.0
 
+_AGAIN_S = 30.0
+"""What failed may need a person: there is a line in the log each time."""
+
 KEPT_BESIDE_MS = 86_400_000
-"""Incidents older than this are looked up in the history alone."""
+"""Incidents older than this are looked up in the history alone. None changes so late:
+after the horizon of an hour nothing is looked for."""
+
+_FORESEEN = (
+    DamagedHistory,
+    InvalidTopic,
+    OSError,
+    SecurityUnusable,
+    sqlite3.Error,
+)
+"""Failures whose text says enough."""
 
 _log = logging.getLogger("sds-monitor")
+
+
+class HistoryInUse(RuntimeError):
+    """Another job writes to the history.
+
+    Attributes:
+        directory: Of the history.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        super().__init__(
+            f"another job writes to history {directory}: end it, or use another "
+            "--history"
+        )
+
+
+class HistoryUnwritable(OSError):
+    """The directory of the history cannot be made or written to.
+
+    Attributes:
+        directory: Of the history.
+    """
+
+    def __init__(self, directory: Path, reason: str) -> None:
+        self.directory = directory
+        super().__init__(
+            f"history {directory} cannot be written to ({reason}): use a directory of "
+            "your own as --history"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +142,28 @@ class HistoryExporter:
         self._incidents = incidents
         self._topics = topics
         self._clock_ms = clock_ms
-        self._parquet = ParquetHistory(settings.directory)
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
+        self._held = ExitStack()
 
     def __enter__(self) -> HistoryExporter:
-        """Begin."""
+        """Begin.
+
+        Raises:
+            HistoryInUse: Another job writes to the history.
+            HistoryUnwritable: Its directory cannot be written to.
+        """
+        directory = self._settings.directory
+        with ExitStack() as held:
+            try:
+                held.enter_context(locked(directory / "lock"))
+                self._parquet = ParquetHistory(directory)
+            except BlockingIOError:
+                raise HistoryInUse(directory) from None
+            except OSError as error:
+                reason = error.strerror or str(error)
+                raise HistoryUnwritable(directory, reason) from error
+            self._held = held.pop_all()
         self._thread.start()
         return self
 
@@ -112,56 +176,90 @@ class HistoryExporter:
         """Carry over what is left, and end."""
         self._ending.set()
         self._thread.join()
+        self._held.close()
 
     def _run(self) -> None:
-        written_s = tidied_s = time.monotonic()
+        waits, untidy = "the history waits", "the history cannot be put in order"
+        to_parquet = _Chore(self._to_parquet, _PARQUET_EVERY_S, waits)
+        to_topics = _Chore(self._to_topics, _LOOK_EVERY_S, waits)
+        tidy = _Chore(self._tidy, _TIDY_EVERY_S, untidy)
+        chores = [to_parquet, to_topics, tidy]
         while not self._ending.wait(_LOOK_EVERY_S):
-            self._carry(Destination.TOPICS)
-            now_s = time.monotonic()
-            if now_s - written_s >= _PARQUET_EVERY_S:
-                written_s = now_s
-                self._carry(Destination.PARQUET)
-            if now_s - tidied_s >= _TIDY_EVERY_S:
-                tidied_s = now_s
-                self._tidy()
-        self._carry(Destination.TOPICS)
-        self._carry(Destination.PARQUET)
+            for chore in chores:
+                if chore.due_s <= time.monotonic():
+                    chore.do()
+        # Who waits for the end is not to wait for a cluster that was away just now.
+        if to_topics.failed:
+            chores.remove(to_topics)
+        for chore in chores:
+            chore.do()
         if self._topics is not None:
             self._topics.close()
 
-    def _carry(self, destination: Destination) -> None:
-        """Carry all there is; what fails waits for the next time."""
-        write = {
-            Destination.TOPICS: self._to_topics,
-            Destination.PARQUET: self._to_parquet,
-        }[destination]
-        try:
-            while rows := self._outbox.pending(destination, _AT_ONCE):
-                write(rows)
-                self._outbox.delivered(destination, rows[-1].told)
-        except (KafkaUnreachable, InvalidTopic, OSError) as error:
-            _log.warning("the history waits: %s", error)
+    def _to_parquet(self) -> None:
+        clock_ms = self._clock_ms()
+        self._carry(Destination.PARQUET, self._write_files)
+        self._incidents.forget_before(clock_ms - KEPT_BESIDE_MS)
 
-    def _to_topics(self, told: Sequence[Told]) -> None:
+    def _to_topics(self) -> None:
+        self._carry(Destination.TOPICS, self._write_records)
+
+    def _carry(
+        self, destination: Destination, write: Callable[[list[Row], list[Row]], None]
+    ) -> None:
+        """Carry all there is."""
+        while told := self._outbox.pending(destination, _AT_ONCE):
+            write(
+                [incident_row(one) for one in told if isinstance(one, ToldIncident)],
+                [minute_row(one) for one in told if isinstance(one, ToldMinute)],
+            )
+            self._outbox.delivered(destination, told[-1].told)
+
+    def _write_files(self, incidents: list[Row], minutes: list[Row]) -> None:
+        self._parquet.write(INCIDENTS, incidents)
+        self._parquet.write(CHANNEL_MINUTES, minutes)
+
+    def _write_records(self, incidents: list[Row], minutes: list[Row]) -> None:
+        # Where no topics are wanted, the rows are not kept for them either.
         if self._topics is not None:
-            self._topics.write(*_rows(told))
-
-    def _to_parquet(self, told: Sequence[Told]) -> None:
-        incidents, minutes = _rows(told)
-        if incidents:
-            self._parquet.write(INCIDENTS, incidents)
-        if minutes:
-            self._parquet.write(CHANNEL_MINUTES, minutes)
+            self._topics.write(incidents, minutes)
 
     def _tidy(self) -> None:
-        clock_ms = self._clock_ms()
+        self._parquet.expire(day_of(self._clock_ms()) - timedelta(self._settings.days))
+        self._parquet.compact(time.time_ns() // 1_000_000)
+
+
+class _Chore:
+    """What is done again and again, and must not end the thread when it fails.
+
+    Args:
+        work: Does it.
+        every_s: Seconds between its end and when it is due again.
+        trouble: What it means if it fails.
+
+    Attributes:
+        due_s: When it is to be done next, by the monotonic clock.
+        failed: Whether it failed the last time.
+    """
+
+    def __init__(self, work: Callable[[], None], every_s: float, trouble: str) -> None:
+        self._work = work
+        self._every_s = every_s
+        self._trouble = trouble
+        self.due_s = time.monotonic()
+        self.failed = False
+
+    def do(self) -> None:
+        """Do it; what fails is left as it is for the next time."""
         try:
-            self._parquet.compact(time.time_ns() // 1_000_000)
-            self._parquet.expire(day_of(clock_ms) - timedelta(self._settings.days))
-            if not self._outbox.pending(Destination.PARQUET, 1):
-                self._incidents.forget_before(clock_ms - KEPT_BESIDE_MS)
-        except (DamagedHistory, OSError) as error:
-            _log.warning("the history cannot be put in order: %s", error)
+            self._work()
+        except Exception as error:  # whatever it is, the rows wait and the job goes on
+            unforeseen = not isinstance(error, _FORESEEN)
+            _log.warning("%s: %s", self._trouble, error, exc_info=unforeseen)
+            self.failed = True
+        else:
+            self.failed = False
+        self.due_s = time.monotonic() + (_AGAIN_S if self.failed else self._every_s)
 
 
 def find_incidents(
@@ -171,22 +269,26 @@ def find_incidents(
 
     Raises:
         connectors.history.errors.DamagedHistory: A file of it cannot be read.
+        connectors.history.errors.NoHistory: Its directory is gone.
     """
     latest = incidents.find(query)
-    if history is None or not incidents.has_forgotten:
+    before_ms = incidents.forgotten_before_ms
+    if history is None or before_ms is None:
         return latest
-    known = {(one.channel, one.incident.key) for one in latest}
+    if len(latest) == query.limit and all(
+        one.incident.found_ms >= before_ms for one in latest[-1:]
+    ):
+        return latest
+    # Of those that are here the history may have older tellings, to which other
+    # conditions apply.
+    here = incidents.find(IncidentQuery(query.channel, query.kind))
+    known = {(one.channel, one.incident.key) for one in latest + here}
+    limit = None if query.limit is None else query.limit + len(known)
+    asked = msgspec.structs.replace(query, limit=limit)
     found = latest + [
         one
-        for one in query_history(history.directory, query)
+        for one in query_history(history.directory, asked)
         if (one.channel, one.incident.key) not in known
     ]
     found.sort(key=lambda one: (-one.incident.found_ms, one.channel, one.incident.key))
     return found[: query.limit]
-
-
-def _rows(told: Sequence[Told]) -> tuple[list[Row], list[Row]]:
-    """Incidents and minutes."""
-    incidents = [incident_row(one) for one in told if isinstance(one, ToldIncident)]
-    minutes = [minute_row(one) for one in told if isinstance(one, ToldMinute)]
-    return incidents, minutes

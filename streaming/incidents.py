@@ -39,6 +39,15 @@ SELECT channel, incident, tap_hole FROM incidents
 WHERE (channel, kind, message_id) = (?, ?, ?)
 """
 
+# The history must have what is forgotten here.
+_FORGET = """
+DELETE FROM incidents WHERE found_ms < ? AND (channel, incident) NOT IN (
+    SELECT channel, finding FROM outbox WHERE told > coalesce(
+        (SELECT told FROM delivered WHERE destination = 'parquet'), 0
+    )
+)
+"""
+
 # A null is a condition that was not asked for; a negative limit is none.
 _FIND = """
 SELECT channel, incident, tap_hole FROM incidents
@@ -121,20 +130,18 @@ class IncidentStore:
         ]
 
     def forget_before(self, found_ms: int) -> None:
-        """Remove those found before a time, Unix ms."""
+        """Remove those found before a time, Unix ms, once the history has them."""
         with self._database.transaction() as connection:
-            gone = connection.execute(
-                "DELETE FROM incidents WHERE found_ms < ?", (found_ms,)
-            )
-            if gone.rowcount:
+            if connection.execute(_FORGET, (found_ms,)).rowcount:
                 connection.execute("DELETE FROM forgotten")
                 connection.execute("INSERT INTO forgotten VALUES (?)", (found_ms,))
 
     @property
-    def has_forgotten(self) -> bool:
-        """Whether some incidents are no longer here."""
+    def forgotten_before_ms(self) -> int | None:
+        """All that was found at this time, Unix ms, or later is here; None for all."""
         with self._database.transaction() as connection:
-            return connection.execute("SELECT 1 FROM forgotten").fetchone() is not None
+            row = connection.execute("SELECT before_ms FROM forgotten").fetchone()
+        return None if row is None else int(row[0])
 
 
 def _decoded(packed: bytes) -> Incident:

@@ -14,6 +14,7 @@ from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.record import is_future
 from sds_core.observer.totals import Histogram
 from streaming.board import Board
+from streaming.outbox import Outbox
 from streaming.position import Position
 
 COMMIT_GROUP = "sds-monitor"
@@ -23,7 +24,8 @@ COMMIT_GROUP = "sds-monitor"
 class Progress:
     """Follows one query; called now and then by whoever waits for it.
 
-    Offsets are committed to the consumer group, if one is given.
+    Offsets are committed to the consumer group, if one is given. What waits in the
+    outbox is counted, if there is one.
 
     Attributes:
         position: Where the newest batch ended; None before the first.
@@ -36,10 +38,12 @@ class Progress:
         offsets: TopicOffsets,
         group: str | None,
         position: Position | None = None,
+        outbox: Outbox | None = None,
     ) -> None:
         self._board = board
         self._offsets = offsets
         self._group = group
+        self._outbox = outbox
         self._durations = Histogram()
         self._last_seen: tuple[int, str] = (-1, "")
         self._committed: dict[int, int] = {}
@@ -65,6 +69,8 @@ class Progress:
             self._board.set_job(
                 batch_duration=self._durations.copy(), state_bytes=state_bytes
             )
+        if self._outbox is not None:
+            self._board.set_job(history_pending=len(self._outbox))
         self._measure(query.isActive)
 
     def _unseen(self, query: StreamingQuery) -> Sequence[dict[str, Any]]:

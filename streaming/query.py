@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import re
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -23,6 +22,7 @@ from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import (
     DEAD_LETTER_TOPIC,
+    KafkaRefused,
     KafkaUnreachable,
     TopicMissing,
 )
@@ -36,6 +36,7 @@ from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, make_fold
 from streaming.history import HistoryExporter, HistorySettings, find_incidents
 from streaming.incidents import IncidentStore
 from streaming.labels import LabelLedger
+from streaming.lock import locked
 from streaming.outbox import Outbox, open_findings
 from streaming.prime import read_position, read_totals
 from streaming.progress import COMMIT_GROUP, Progress
@@ -189,6 +190,8 @@ def running_job(spark: SparkSession, settings: JobSettings) -> Iterator[Job]:
         CheckpointUnwritable: Its directory cannot be written to.
         connectors.kafka.settings.KafkaUnreachable: No broker answered.
         connectors.kafka.settings.TopicMissing: The topic does not exist.
+        streaming.history.HistoryInUse: Another job writes to its history.
+        streaming.history.HistoryUnwritable: The history cannot be written to.
     """
     with _lock(settings), _offsets(settings) as offsets:
         # Asked first, so that a wrong address fails here with a plain error.
@@ -210,14 +213,22 @@ def running_job(spark: SparkSession, settings: JobSettings) -> Iterator[Job]:
         details = None
         if begun.report_detail:
             details = DetailStore(settings.own_files / "acknowledgements.sqlite")
-        sink = Sink(board, labels, tap_labels, dead_letters, incidents, outbox, details)
-        sink.show(read_totals(spark, settings.checkpoint))
-        query = _start(spark, settings, sink, with_details=details is not None)
-        progress = Progress(
-            board, offsets, settings.group, read_position(settings.checkpoint)
+        # What nobody is to have is not kept for anybody.
+        minutes = None if settings.history is None else outbox
+        sink = Sink(
+            board, labels, tap_labels, dead_letters, incidents, minutes, details
         )
-        board.set_job(running=True)
+        sink.show(read_totals(spark, settings.checkpoint))
         with _exporting(settings, outbox, incidents, board):
+            query = _start(spark, settings, sink, with_details=details is not None)
+            progress = Progress(
+                board,
+                offsets,
+                settings.group,
+                read_position(settings.checkpoint),
+                minutes,
+            )
+            board.set_job(running=True)
             try:
                 yield Job(settings, board, query, progress, incidents, details)
             finally:
@@ -278,17 +289,14 @@ def _start(
 
 @contextmanager
 def _lock(settings: JobSettings) -> Iterator[None]:
-    try:
-        settings.own_files.mkdir(parents=True, exist_ok=True)
-        file = (settings.own_files / "lock").open("w")
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise CheckpointUnwritable(settings.checkpoint, reason) from error
-    with file as lock:
+    with ExitStack() as held:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held.enter_context(locked(settings.own_files / "lock"))
         except BlockingIOError:
             raise CheckpointInUse(settings.checkpoint) from None
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise CheckpointUnwritable(settings.checkpoint, reason) from error
         yield
 
 
@@ -347,7 +355,11 @@ _OWN_ERROR = re.compile(
     r"^(?:connectors|sds_core|streaming)[\w.]*\.(?P<name>\w+): (?P<text>\S.*)$",
     re.MULTILINE,
 )
-_UNREACHABLE = {KafkaUnreachable.__name__, TopicMissing.__name__}
+_UNREACHABLE = {
+    KafkaRefused.__name__,
+    KafkaUnreachable.__name__,
+    TopicMissing.__name__,
+}
 
 
 def _failure_of(error: StreamingQueryException) -> JobFailed:

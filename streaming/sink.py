@@ -36,7 +36,7 @@ class Sink:
         tap_labels: Gets the taps.
         dead_letters: Gets the undecodable records; None where they only count.
         incidents: Gets every incident.
-        outbox: Gets every minute of every channel.
+        outbox: Gets every minute of every channel; None without a history.
         details: Gets definite acknowledgements; None without ``--report-detail``.
     """
 
@@ -47,7 +47,7 @@ class Sink:
         tap_labels: LabelLedger,
         dead_letters: DeadLetterWriter | None,
         incidents: IncidentStore,
-        outbox: Outbox,
+        outbox: Outbox | None,
         details: DetailStore | None,
     ) -> None:
         self._board = board
@@ -91,7 +91,8 @@ class Sink:
         if letters and self._dead_letters is not None:
             self._dead_letters.write(letters)
         self._incidents.put(incidents)
-        self._outbox.put_minutes(minutes)
+        if self._outbox is not None:
+            self._outbox.put_minutes(minutes)
         if self._details is not None:
             self._details.put(acknowledgements)
         self.show(totals)

@@ -10,11 +10,10 @@ from kafka.errors import KafkaError
 from kafka.producer.future import FutureRecordMetadata
 
 from connectors.history.schema import CHANNEL_MINUTES, INCIDENTS, HistoryTable, Row
-from connectors.kafka.clients import kafka_python_options
+from connectors.kafka.clients import failure, kafka_python_options
 from connectors.kafka.settings import (
     MAX_MESSAGE_BYTES,
     KafkaSettings,
-    KafkaUnreachable,
 )
 from connectors.kafka.topics import ensure_topic
 
@@ -73,7 +72,7 @@ class HistoryTopics:
                 future.get()
         except KafkaError as error:
             self.close()
-            raise KafkaUnreachable(self._settings.bootstrap, error) from error
+            raise failure(self._settings, error) from error
 
     def close(self) -> None:
         """Close the producer; what was not acknowledged is not waited for."""

@@ -12,7 +12,7 @@ from connectors.waku_rest.pacing import Ending, persist
 from connectors.waku_rest.spool import Headers, Incoming, Spool
 from sds_core.mirror.coverage import Coverage
 from sds_core.mirror.figures import Loss, MirrorFigures, Source
-from sds_core.mirror.selection import Selection, channel_of
+from sds_core.mirror.selection import Selection, Skip, channel_of
 from sds_core.waku import WakuMessage
 
 _GREATEST_TIMESTAMP_NS = 2**63 - 1
@@ -116,16 +116,19 @@ class Intake:
     def _take(
         self, messages: Sequence[tuple[str, WakuMessage]], source: Source
     ) -> None:
-        incoming, skipped = [], []
+        incoming, skipped, unwanted = [], [], []
         for pubsub_topic, message in messages:
             channel = channel_of(message.payload)
             skip = self._selection.skipped(message, channel)
             if skip is None:
                 incoming.append(incoming_of(pubsub_topic, message, channel, source))
-            else:
-                skipped.append(skip)
+                continue
+            skipped.append(skip)
+            # Stores are not asked for other topics.
+            if skip is not Skip.OTHER_TOPIC:
+                unwanted.append(message.hash_on(pubsub_topic))
         # Now, and not when they were read: the times of records do not fall then.
-        accepted = self._spool.accept(incoming, self._now_ms())
+        accepted = self._spool.accept(incoming, self._now_ms(), unwanted)
         for skip in skipped:
             self._figures.skipped[skip] += 1
         self._figures.accepted[source] += accepted

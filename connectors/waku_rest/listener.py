@@ -21,7 +21,8 @@ from sds_core.mirror.coverage import Coverage
 from sds_core.mirror.figures import Loss, NodeFigures, Source
 
 _RENEW_MS = 60_000
-"""Subscriptions are renewed so often: a filter node forgets one after five minutes."""
+"""Subscriptions to filters are renewed so often: a filter node forgets one after five
+minutes. Those to relay stay until the node restarts, which a renewal would hide."""
 
 _LONGEST_S = 2.0
 """Between two attempts at a node that is down: when it is up again and not subscribed,
@@ -87,18 +88,13 @@ class Listener:
 
     async def _round(self) -> int:
         """Read all that the node has cached; returns how many messages there were."""
-        await self._subscribe()
         try:
-            count = await self._read()
-        except NotSubscribed:
-            # It has restarted: each moment until it listens again is lost.
-            self._subscribed_ms = None
-            await self._lost(Loss.RESUBSCRIBED)
-            await self._subscribe()
-            count = await self._read()
+            count = await self._read_subscribed()
         except NodeUnreachable as error:
-            if error.may_have_arrived:
-                await self._lost(Loss.PAGE_CUT_OFF)
+            # A node that was away need not have forgotten the subscription when it is
+            # back: those to the shards it was set up with, it makes itself.
+            away = not error.may_have_arrived
+            await self._lost(Loss.UNREACHABLE if away else Loss.PAGE_CUT_OFF)
             raise
         except BadAnswer:
             await self._lost(Loss.PAGE_CUT_OFF)
@@ -109,7 +105,21 @@ class Listener:
             await self._lost(Loss.FULL_PAGE)
         self._coverage.heard(self._node.url, self._now_ms())
         self._figures.is_up = True
+        if not self._is_relay and self._is_old():
+            await self._subscribe()
         return count
+
+    async def _read_subscribed(self) -> int:
+        if self._subscribed_ms is None:
+            await self._subscribe()
+        try:
+            return await self._read()
+        except NotSubscribed:
+            # It has restarted: each moment until it listens again is lost.
+            self._subscribed_ms = None
+            await self._lost(Loss.RESUBSCRIBED)
+            await self._subscribe()
+            return await self._read()
 
     async def _read(self) -> int:
         """Read the cache, topic by topic; each page is stored before the next."""
@@ -124,11 +134,13 @@ class Listener:
                 await self._lost(Loss.PAGE_CUT_OFF)
         return count
 
+    def _is_old(self) -> bool:
+        """Whether the subscription is to be renewed, if only for a clock set back."""
+        since_ms = self._subscribed_ms
+        return since_ms is None or abs(self._now_ms() - since_ms) >= _RENEW_MS
+
     async def _subscribe(self) -> None:
         now_ms = self._now_ms()
-        since_ms = self._subscribed_ms
-        if since_ms is not None and now_ms - since_ms < _RENEW_MS:
-            return
         if self._is_relay:
             await self._node.subscribe_relay(list(self._topics))
         else:

@@ -94,11 +94,16 @@ class Mirror:
             ]
             self._figures.nodes |= {node.url: NodeFigures() for node in nodes}
             # Nodes are not asked at one moment: two turns.
-            coverage = Coverage(self._figures.nodes, 2 * self._interval_ms)
+            coverage = Coverage(
+                self._figures.nodes, 2 * self._interval_ms, self._spool.last_seq > 0
+            )
             intake = self._intake(coverage, ending)
-            if self._spool.was_killed:
+            was_killed = await intake.use(self._spool.begin)
+            # A store can be read again.
+            if was_killed and self._settings.listen is not Listen.NONE:
                 self._figures.losses[Loss.UNCLEAN_START] += 1
                 await intake.use(self._spool.skip_number)
+                _log.warning("the mirror was killed: messages were probably lost")
             all_read = Ending()
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._write(intake, all_read))
@@ -159,8 +164,10 @@ class Mirror:
             edges_ms = [self._now_ms()]
             if self._settings.store:
                 for node in self._figures.nodes:
-                    swept = await intake.use(self._spool.swept, node, edges_ms[0])
-                    edges_ms.append(swept.up_to_ms)
+                    swept = await intake.use(self._spool.swept, node)
+                    # A store that was never read holds up nothing: it may be none.
+                    if swept is not None and swept.up_to_ms > swept.from_ms:
+                        edges_ms.append(swept.up_to_ms)
             edge_ms = min(edges_ms) - LONGEST_REACH_MS - _SPARE_MS
             await intake.use(self._spool.forget_before, edge_ms)
             await ending.wait(_FORGET_EVERY_S)

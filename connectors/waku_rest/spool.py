@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import fcntl
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -21,7 +21,8 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS mirror (
     observer TEXT NOT NULL,
     last_seq INTEGER NOT NULL,
-    is_closed INTEGER NOT NULL
+    is_closed INTEGER NOT NULL,
+    forgotten_ms INTEGER NOT NULL
 );
 CREATE TABLE IF NOT EXISTS spool (
     id INTEGER PRIMARY KEY,
@@ -152,6 +153,10 @@ class Spool:
     Args:
         directory: Made if it is missing.
         observer: Tap id of a new directory; of a known one None, or the same.
+        new_observer: Tap id of a new directory if `observer` is None.
+
+    Attributes:
+        observer: Tap id.
 
     Raises:
         StateInUse: Another mirror runs on it.
@@ -162,33 +167,43 @@ class Spool:
     def __init__(
         self, directory: Path, observer: str | None, new_observer: str
     ) -> None:
-        self._lock = _locked(directory)
-        try:
-            self._database = sqlite3.connect(
-                directory / "mirror.sqlite", check_same_thread=False
+        with ExitStack() as opened:
+            opened.enter_context(_locked(directory))
+            try:
+                self._database = sqlite3.connect(
+                    directory / "mirror.sqlite", check_same_thread=False
+                )
+                opened.callback(self._database.close)
+                self._open(observer or new_observer)
+            except sqlite3.Error as error:
+                raise StateUnusable(directory, error) from error
+            if observer not in (None, self.observer):
+                raise OtherObserver(directory, self.observer, observer or "")
+            self._opened = opened.pop_all()
+
+    def _open(self, new_observer: str) -> None:
+        database = self._database
+        database.execute("PRAGMA journal_mode=WAL")
+        # A page stored is stored, also when the power fails.
+        database.execute("PRAGMA synchronous=FULL")
+        database.executescript(_SCHEMA)
+        with database:
+            database.execute(
+                "INSERT INTO mirror SELECT ?, 0, TRUE, 0 "
+                "WHERE NOT EXISTS (SELECT * FROM mirror)",
+                (new_observer,),
             )
-            self._database.execute("PRAGMA journal_mode=WAL")
-            # A page stored is stored, also when the power fails.
-            self._database.execute("PRAGMA synchronous=FULL")
-            self._database.executescript(_SCHEMA)
-            known = self._database.execute("SELECT * FROM mirror").fetchone()
-        except sqlite3.Error as error:
-            self._lock.close()
-            raise StateUnusable(directory, error) from error
-        if known is not None and observer not in (None, known[0]):
-            self._lock.close()
-            raise OtherObserver(directory, known[0], observer or "")
-        if known is None:
-            known = (observer or new_observer, 0, True)
-            with self._database as database:
-                database.execute("INSERT INTO mirror VALUES (?, ?, ?)", known)
-        self.observer: str = known[0]
-        self._last_seq: int = known[1]
-        self.was_killed = not known[2]
-        with self._database as database:
-            database.execute("UPDATE mirror SET is_closed = FALSE")
-        (self._bytes,) = self._database.execute(
-            "SELECT coalesce(sum(length(value) + length(headers) + ?), 0) FROM spool",
+        self.observer: str
+        self._last_seq: int
+        self._forgotten_ms: int
+        self.observer, self._last_seq, self._forgotten_ms = database.execute(
+            "SELECT observer, last_seq, forgotten_ms FROM mirror"
+        ).fetchone()
+        self._count: int
+        self._bytes: int
+        self._count, self._bytes = database.execute(
+            "SELECT count(*), coalesce(sum(length(value) + length(headers) + ?), 0) "
+            "FROM spool",
             (_ROW_BYTES,),
         ).fetchone()
 
@@ -200,14 +215,30 @@ class Spool:
     @property
     def size_bytes(self) -> int:
         """What waits for Kafka."""
-        return int(self._bytes)
+        return self._bytes
+
+    @property
+    def forgotten_ms(self) -> int:
+        """Accepted before this time, Unix ms, a hash may be unknown; 0 for never."""
+        return self._forgotten_ms
+
+    def begin(self) -> bool:
+        """Note that pages are read from now on, until the spool is closed in order.
+
+        Returns:
+            Whether a mirror noted so before and was killed.
+        """
+        with self._database as database:
+            (was_closed,) = database.execute("SELECT is_closed FROM mirror").fetchone()
+            database.execute("UPDATE mirror SET is_closed = FALSE")
+        return not was_closed
 
     def backlog(self) -> tuple[int, int | None]:
-        """How many records wait, and the time of the oldest, Unix ms."""
-        count, oldest_ms = self._database.execute(
-            "SELECT count(*), min(at_ms) FROM spool"
+        """How many records wait, and the time of the first, Unix ms."""
+        first = self._database.execute(
+            "SELECT at_ms FROM spool ORDER BY id LIMIT 1"
         ).fetchone()
-        return count, oldest_ms
+        return self._count, first[0] if first else None
 
     def skip_number(self) -> None:
         """Leave one number out, so that a probable loss shows as a hole."""
@@ -215,12 +246,18 @@ class Spool:
             self._set_last_seq(database, self._last_seq + 1)
         self._last_seq += 1
 
-    def accept(self, messages: Sequence[Incoming], at_ms: int) -> int:
+    def accept(
+        self,
+        messages: Sequence[Incoming],
+        at_ms: int,
+        unwanted: Collection[bytes] = (),
+    ) -> int:
         """Take messages that are not known yet; durable when this returns.
 
         Args:
             messages: In the order in which they are to be written.
             at_ms: When they were received, Unix ms.
+            unwanted: Hashes of others that are to be known and not to be written.
 
         Returns:
             How many were new.
@@ -230,7 +267,7 @@ class Spool:
         for message in messages:
             if message.message_hash not in known:
                 new.setdefault(message.message_hash, message)
-        if not new:
+        if not new and not unwanted:
             return 0
         rows = [
             (at_ms, seq, one.key, one.value, msgspec.msgpack.encode(one.headers))
@@ -244,10 +281,12 @@ class Spool:
                 rows,
             )
             database.executemany(
-                "INSERT INTO seen VALUES (?, ?)", [(key, at_ms) for key in new]
+                "INSERT OR IGNORE INTO seen VALUES (?, ?)",
+                [(key, at_ms) for key in (*new, *unwanted)],
             )
             self._set_last_seq(database, last_seq)
         self._last_seq = last_seq
+        self._count += len(rows)
         self._bytes += sum(len(row[3]) + len(row[4]) + _ROW_BYTES for row in rows)
         return len(rows)
 
@@ -259,10 +298,11 @@ class Spool:
                 "INSERT INTO spool (at_ms, seq, value, headers) VALUES (?, ?, ?, ?)",
                 (at_ms, self._last_seq, b"", headers),
             )
+        self._count += 1
         self._bytes += len(headers) + _ROW_BYTES
 
     def known(self, hashes: Iterable[bytes]) -> set[bytes]:
-        """Those of some hashes that were accepted before."""
+        """Those of some hashes that `accept` was given before."""
         wanted = list(hashes)
         found: set[bytes] = set()
         for first in range(0, len(wanted), _QUESTION):
@@ -301,22 +341,15 @@ class Spool:
                 "RETURNING length(value) + length(headers) + ?",
                 (records[-1].id, _ROW_BYTES),
             ).fetchall()
+        self._count -= len(freed)
         self._bytes -= sum(size for (size,) in freed)
 
-    def swept(self, node: str, begin_ms: int) -> Swept:
-        """How far a node's store was read; of an unknown node, up to a begin, Unix ms.
-
-        What is noted of an unknown node is that it begins there.
-        """
-        with self._database as database:
-            database.execute(
-                "INSERT INTO swept VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-                (node, begin_ms, begin_ms),
-            )
+    def swept(self, node: str) -> Swept | None:
+        """How far a node's store was read; None if nothing is noted."""
         row = self._database.execute(
             "SELECT from_ms, up_to_ms FROM swept WHERE node = ?", (node,)
         ).fetchone()
-        return Swept(*row)
+        return row and Swept(*row)
 
     def set_swept(self, node: str, swept: Swept) -> None:
         """Note how far a node's store was read."""
@@ -327,8 +360,13 @@ class Spool:
 
     def forget_before(self, at_ms: int) -> None:
         """Forget hashes that were accepted before a time, Unix ms."""
+        forgotten_ms = self._forgotten_ms
         with self._database as database:
-            database.execute("DELETE FROM seen WHERE at_ms < ?", (at_ms,))
+            gone = database.execute("DELETE FROM seen WHERE at_ms < ?", (at_ms,))
+            if gone.rowcount:
+                forgotten_ms = max(forgotten_ms, at_ms)
+                database.execute("UPDATE mirror SET forgotten_ms = ?", (forgotten_ms,))
+        self._forgotten_ms = forgotten_ms
 
     def close(self, in_order: bool = True) -> None:
         """Close the files.
@@ -336,10 +374,10 @@ class Spool:
         Args:
             in_order: Whether every page that was read has been stored.
         """
-        with self._database as database:
-            database.execute("UPDATE mirror SET is_closed = ?", (in_order,))
-        self._database.close()
-        self._lock.close()
+        with self._opened:
+            if in_order:
+                with self._database as database:
+                    database.execute("UPDATE mirror SET is_closed = TRUE")
 
     @staticmethod
     def _set_last_seq(database: sqlite3.Connection, last_seq: int) -> None:

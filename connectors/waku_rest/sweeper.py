@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TypeVar
 
 from connectors.waku_rest.answers import StorePage
@@ -19,6 +20,7 @@ from connectors.waku_rest.client import (
     MAX_HASHES,
     NodeClient,
     NodeError,
+    NodeRefused,
     StoreQuery,
 )
 from connectors.waku_rest.intake import Intake
@@ -39,6 +41,19 @@ _SLICE_MS = 600_000
 
 LONGEST_REACH_MS = 3_600_000
 """How long after it was sent a message that comes to a store is still found."""
+
+_AHEAD_MS = 60_000
+"""So much later than it was received a message may have been sent, by its sender's
+clock. Stores take live messages of up to 20 s ahead, by a clock of their own."""
+
+_BUSY = frozenset(
+    {
+        HTTPStatus.TOO_MANY_REQUESTS,
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        HTTPStatus.GATEWAY_TIMEOUT,
+    }
+)
+"""Refusals after which the same question may be answered."""
 
 _Item = TypeVar("_Item")
 
@@ -98,46 +113,67 @@ class Sweeper:
         self._ending = ending
         self._now_ms = now_ms
         self._is_alone = settings.listen is Listen.NONE
+        self._is_failing = False
 
     async def run(self) -> None:
         """Read until the end; what was missed while no mirror ran comes first."""
-        begin_ms = self._now_ms() - round(self._settings.backfill_s * 1000)
-        swept = await self._intake.use(self._spool.swept, self._node.url, begin_ms)
-        due_ms = dict.fromkeys(_REACHES, 0)
+        swept = await self._intake.use(self._spool.swept, self._node.url)
+        if swept is None:
+            begin_ms = self._now_ms() - round(self._settings.backfill_s * 1000)
+            swept = await self._noted(Swept(begin_ms, begin_ms))
+        read_ms = dict.fromkeys(_REACHES, 0)
         with suppress(NodeError):
             while not self._ending.is_set():
                 now_ms = self._now_ms()
-                due = [reach for reach in _REACHES if due_ms[reach] <= now_ms]
+                # A clock that was set back makes a reading due as well.
+                due = [
+                    reach
+                    for reach in _REACHES
+                    if abs(now_ms - read_ms[reach]) >= reach.every_ms
+                ]
                 back_ms = max(reach.back_ms for reach in due)
                 swept = await self._read_up_to_now(swept, back_ms)
-                due_ms |= {reach: now_ms + reach.every_ms for reach in due}
+                read_ms |= dict.fromkeys(due, now_ms)
                 await self._ending.wait(self._settings.store_interval_s)
 
     async def _read_up_to_now(self, swept: Swept, back_ms: int) -> Swept:
         settle_ms = 0 if self._is_alone else _SETTLE_MS
         end_ms = self._now_ms() - settle_ms
-        start_ms = max(swept.from_ms, swept.up_to_ms - back_ms)
-        while start_ms < end_ms and not self._ending.is_set():
+        # It is ahead where the clock was set back.
+        swept = swept._replace(up_to_ms=min(swept.up_to_ms, end_ms))
+        start_ms = max(
+            swept.from_ms,
+            swept.up_to_ms - back_ms,
+            # What is not known any more would be taken for new.
+            self._spool.forgotten_ms + _AHEAD_MS,
+        )
+        while start_ms < end_ms:
             slice_end_ms = min(end_ms, start_ms + _SLICE_MS)
-            await self._read(start_ms, slice_end_ms)
+            if not await self._read(start_ms, slice_end_ms):
+                break
             if slice_end_ms > swept.up_to_ms:
-                swept = swept._replace(up_to_ms=slice_end_ms)
-                await self._intake.use(self._spool.set_swept, self._node.url, swept)
+                swept = await self._noted(swept._replace(up_to_ms=slice_end_ms))
             start_ms = slice_end_ms
         self._figures.swept_ms = swept.up_to_ms
         return swept
 
-    async def _read(self, start_ms: int, end_ms: int) -> None:
-        """Read the messages that were sent from one time to another, Unix ms."""
+    async def _noted(self, swept: Swept) -> Swept:
+        await self._intake.use(self._spool.set_swept, self._node.url, swept)
+        return swept
+
+    async def _read(self, start_ms: int, end_ms: int) -> bool:
+        """Read the messages that were sent from one time to another, Unix ms.
+
+        Returns:
+            Whether all were read before the end of the mirror.
+        """
         for query in self._queries(start_ms, end_ms):
-
-            async def attempt(query: StoreQuery = query) -> None:
-                await self._follow(query)
-
-            await persist(attempt, NodeError, self._ending, self._failed)
-        self._figures.is_up = True
+            if not await self._follow(query):
+                return False
         if self._is_alone:
+            self._figures.is_up = True
             self._coverage.heard(self._node.url, self._now_ms())
+        return True
 
     def _queries(self, start_ms: int, end_ms: int) -> Iterator[StoreQuery]:
         for pubsub_topic, topics in self._settings.topics.items():
@@ -147,21 +183,38 @@ class Sweeper:
                     pubsub_topic, some, max(1, start_ms * _NS), end_ms * _NS
                 )
 
-    async def _follow(self, query: StoreQuery) -> None:
-        """Read all pages of a query."""
+    async def _follow(self, query: StoreQuery) -> bool:
+        """Read all pages of a query; returns whether that was before the end."""
         cursor: bytes | None = None
-        while True:
-            while self._intake.is_full and not self._ending.is_set():
-                await self._ending.wait(1.0)
-            page = self._counted(await self._node.store_hashes(query, cursor))
-            hashes = [stored.hash for stored in page.messages]
-            known = await self._intake.use(self._spool.known, hashes)
-            unknown = [one for one in hashes if one not in known]
-            for some in _parts(unknown, MAX_HASHES):
-                await self._fetch(query.pubsub_topic, some)
-            cursor = page.cursor
+
+        async def attempt() -> bytes | None:
+            nonlocal cursor
+            try:
+                return await self._read_page(query, cursor)
+            except NodeRefused as error:
+                if error.status not in _BUSY:
+                    # The store may have dropped the message that the page follows.
+                    cursor = None
+                raise
+
+        while not self._ending.is_set():
+            cursor = await persist(attempt, NodeError, self._ending, self._failed)
+            self._is_failing = False
             if cursor is None:
-                return
+                return True
+        return False
+
+    async def _read_page(self, query: StoreQuery, cursor: bytes | None) -> bytes | None:
+        """Read a page; returns the cursor to the next."""
+        while self._intake.is_full and not self._ending.is_set():
+            await self._ending.wait(1.0)
+        page = self._counted(await self._node.store_hashes(query, cursor))
+        hashes = [stored.hash for stored in page.messages]
+        known = await self._intake.use(self._spool.known, hashes)
+        unknown = [one for one in hashes if one not in known]
+        for some in _parts(unknown, MAX_HASHES):
+            await self._fetch(query.pubsub_topic, some)
+        return page.cursor
 
     async def _fetch(self, pubsub_topic: str | None, hashes: Sequence[bytes]) -> None:
         query = StoreQuery(hashes=hashes)
@@ -181,9 +234,12 @@ class Sweeper:
 
     def _failed(self, error: BaseException) -> None:
         self._figures.failures[Source.STORE] += 1
-        if self._figures.is_up:
+        if not self._is_failing:
             _log.warning("%s", error)
-        self._figures.is_up = False
+        self._is_failing = True
+        # Else those who listen tell whether the node is up, with a store or without.
+        if self._is_alone:
+            self._figures.is_up = False
 
 
 def _parts(items: Sequence[_Item], most: int) -> Iterator[Sequence[_Item]]:

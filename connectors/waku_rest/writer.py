@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
@@ -19,6 +20,9 @@ from connectors.kafka.settings import (
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.waku_rest.spool import Spooled
 
+_ATTEMPT_S = 30.0
+"""For one write: it is repeated anyway, and nothing can end while one waits."""
+
 _CLOSE_S = 1.0
 """For a producer that has failed: what it holds is written again by the next one."""
 
@@ -27,13 +31,14 @@ class FrameWriter:
     """Writes spooled records; connects when it first has to, and again after a failure.
 
     Args:
-        kafka: Cluster and topic of frames; `timeout_s` bounds one write.
+        kafka: Cluster and topic of frames; `timeout_s` bounds one write, and so do
+            30 s.
         partitions: Of the topic, if it is made.
         observer: Tap id.
     """
 
     def __init__(self, kafka: KafkaSettings, partitions: int, observer: str) -> None:
-        self._kafka = kafka
+        self._kafka = replace(kafka, timeout_s=min(kafka.timeout_s, _ATTEMPT_S))
         self._wanted_partitions = partitions
         self._observer = observer.encode()
         self._partitions = 0

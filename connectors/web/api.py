@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from connectors.history.errors import DamagedHistory
+from connectors.history.errors import DamagedHistory, NoHistory
 from connectors.web.status import (
     by_trouble,
     channel_text,
@@ -103,7 +103,7 @@ def routes(
         # One more than is shown tells whether there are more.
         try:
             found = find_incidents(msgspec.structs.replace(query, limit=limit + 1))
-        except DamagedHistory as error:
+        except (NoHistory, DamagedHistory) as error:
             return _error(500, str(error))
         return _json(
             {

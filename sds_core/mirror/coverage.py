@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+_LONG_AGO_MS = 0
+"""Before any node was heard, so that none covers it."""
+
 
 @dataclass
 class _Heard:
@@ -25,10 +28,15 @@ class Coverage:
         nodes: Their names.
         patience_ms: A node that answered so lately counts as heard up to now: the
             nodes are not asked at one moment.
+        goes_on: Whether the mirror ran before: what the nodes kept for it since may
+            have been lost too.
     """
 
-    def __init__(self, nodes: Iterable[str], patience_ms: int) -> None:
-        self._heard = {node: _Heard() for node in nodes}
+    def __init__(
+        self, nodes: Iterable[str], patience_ms: int, goes_on: bool = False
+    ) -> None:
+        until_ms = _LONG_AGO_MS if goes_on else None
+        self._heard = {node: _Heard(until_ms=until_ms) for node in nodes}
         self._patience_ms = patience_ms
 
     def heard(self, node: str, at_ms: int) -> None:
@@ -43,8 +51,8 @@ class Coverage:
 
         Returns:
             Whether that may have been lost for good: no other node was heard all that
-            time. Once only until the node answers again; and of a node that has not
-            answered yet, nothing is known to be lost.
+            time. Once only until the node answers again; and of a node that a new
+            mirror has not heard yet, nothing is known to be lost.
         """
         from_ms = self._heard[node].until_ms
         self._heard[node] = _Heard()

@@ -23,6 +23,8 @@ class Loss(enum.StrEnum):
     """A page was as long as the node's cache, which overflows silently."""
     RESUBSCRIBED = "resubscribed"
     """The node had forgotten the subscription, and its cache with it."""
+    UNREACHABLE = "unreachable"
+    """The node was away: it may have restarted, and have heard nothing meanwhile."""
     PAGE_CUT_OFF = "page_cut_off"
     """A page was cleared at the node and its answer did not arrive whole."""
     UNCLEAN_START = "unclean_start"

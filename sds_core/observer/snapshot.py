@@ -27,6 +27,7 @@ class JobFigures:
             None before the first batch.
         batch_duration: Durations of the batches since the process started.
         state_bytes: Memory of the state store.
+        history_pending: Rows of the history that some destination does not have.
         restarts: Starts on this checkpoint after the first.
         error: Why the query ended, in one line; empty while it is well.
         version: Version of the monitor.
@@ -39,6 +40,7 @@ class JobFigures:
     event_time_lag_seconds: float | None = None
     batch_duration: Histogram = field(default_factory=Histogram)
     state_bytes: int = 0
+    history_pending: int = 0
     restarts: int = 0
     error: str = ""
     version: str = ""

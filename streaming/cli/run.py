@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 from prometheus_client import CollectorRegistry
 
-from connectors.history.topics import INCIDENTS_TOPIC, MINUTES_TOPIC
+from connectors.history.errors import DamagedHistory, NoHistory
 from connectors.kafka.consumer import Client
 from connectors.kafka.heartbeat import heartbeats
 from connectors.kafka.settings import KafkaSettings
@@ -23,11 +23,12 @@ from sds_core.observer.blindness import judge_blindness
 from sds_core.observer.snapshot import Snapshot
 from streaming.admission import BatchLimits
 from streaming.cli import UNREACHABLE
+from streaming.cli.history_options import history_options
 from streaming.cli.kafka_options import kafka_options, topic_option
 from streaming.cli.output import wall_ms, write_json
 from streaming.cli.settings import Time, config_option, setting
 from streaming.cli.signals import end_requested
-from streaming.history import HistorySettings
+from streaming.history import HistoryInUse, HistorySettings, HistoryUnwritable
 from streaming.query import (
     LABEL_BUDGET,
     CheckpointInUse,
@@ -138,24 +139,7 @@ def reading_options(command: _Command) -> _Command:
     default=LABEL_BUDGET,
     help="Channels with a metric label of their own.",
 )
-@setting(
-    "--history",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Directory of the lasting history; in the checkpoint's if left out.",
-)
-@setting(
-    "--history-days",
-    type=click.IntRange(1, 36_500),
-    default=30,
-    help="How long the history is kept.",
-)
-@setting(
-    "--history-topics/--no-history-topics",
-    default=True,
-    help="Write the history to Kafka as well.",
-)
-@setting("--incidents-topic", default=INCIDENTS_TOPIC, help="Of the history in Kafka.")
-@setting("--minutes-topic", default=MINUTES_TOPIC, help="Of the history in Kafka.")
+@history_options
 @reading_options
 def command(
     kafka: KafkaSettings,
@@ -174,11 +158,7 @@ def command(
     max_batch_bytes: int,
     on_lost_records: str,
     label_budget: int,
-    history: Path | None,
-    history_days: int,
-    history_topics: bool,
-    incidents_topic: str,
-    minutes_topic: str,
+    history: HistorySettings,
     shuffle_partitions: int,
 ) -> None:
     """Read SDS traffic from Kafka and show how reliable each channel is.
@@ -200,13 +180,7 @@ def command(
         until_caught_up=until_caught_up,
         report_detail=report_detail,
         label_budget=label_budget,
-        history=HistorySettings(
-            (history or checkpoint / "history").absolute(),
-            history_days,
-            history_topics,
-            incidents_topic,
-            minutes_topic,
-        ),
+        history=history,
     )
     spark = make_session(SessionSettings(shuffle_partitions=shuffle_partitions))
     try:
@@ -223,10 +197,14 @@ def command(
         CheckpointInUse,
         CheckpointMismatch,
         CheckpointUnwritable,
+        HistoryInUse,
+        HistoryUnwritable,
         AddressUnusable,
         PortInUse,
     ) as error:
         raise click.UsageError(str(error)) from error
+    except (NoHistory, DamagedHistory) as error:
+        raise click.ClickException(str(error)) from error
     except JobFailed as error:
         raise as_click_error(error) from error
     finally:

@@ -293,6 +293,7 @@ def test_figures_of_the_job_stand_under_their_own_names() -> None:
             records_behind=3,
             event_time_lag_seconds=4.5,
             state_bytes=6,
+            history_pending=8,
             restarts=7,
             version="1.2",
         ),
@@ -300,7 +301,7 @@ def test_figures_of_the_job_stand_under_their_own_names() -> None:
     expected = {
         "records_total": 2, "records_behind": 3, "event_time_lag_seconds": 4.5,
         "state_bytes": 6, "restarts_total": 7, "state_channels": 3,
-        "dropped_label_channels": 1, "ok": 0,
+        "history_pending": 8, "dropped_label_channels": 1, "ok": 0,
     }  # fmt: skip
     for name, value in expected.items():
         assert samples(f"sds_monitor_{name}", snapshot) == {(): value}, name

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -219,32 +219,42 @@ def test_refusal_is_told_at_once_with_a_remedy(
 
 def test_user_without_a_right_is_told_at_once(with_users: SecuredBroker) -> None:
     """Nobody waits for a right: neither to look, nor to read, nor to write."""
-    settings = replace(with_users.settings, topic="not-for-alice")
-    ensure_frames_topic(settings, 1)
+    hidden = replace(with_users.settings, topic="hidden")
+    shown = replace(with_users.settings, topic="shown")
     record = TopicRecord(0, 1_000, b"ch", b"frame", ())
-    write([record], settings)
-    attempts: list[Callable[[], object]] = [
-        TopicOffsets(settings).partitions,
-        *(partial(read_one, client, settings) for client in Client),
-        lambda: write([record], settings),
-    ]
-    with closing(KafkaAdminClient(**kafka_python_options(settings))) as admin:
+    for settings in (hidden, shown):
+        ensure_frames_topic(settings, 1)
+        write([record], settings)
+    with closing(KafkaAdminClient(**kafka_python_options(shown))) as admin:
         admin.create_acls(
             [
-                ACL(
-                    f"User:{USER}",
-                    "*",
-                    ACLOperation.ALL,
-                    ACLPermissionType.DENY,
-                    ResourcePattern(ResourceType.TOPIC, settings.topic),
-                )
+                # Who may do something may do nothing else.
+                rule("somebody", ACLOperation.READ, hidden.topic),
+                rule(USER, ACLOperation.DESCRIBE, shown.topic),
             ]
         )
+    attempts: list[tuple[KafkaSettings, Callable[[], object]]] = [
+        (hidden, TopicOffsets(hidden).partitions),
+        *((shown, partial(read_one, client, shown)) for client in Client),
+        (shown, lambda: write([record], shown)),
+    ]
     begun_s = time.monotonic()
-    for attempt in attempts:
-        with pytest.raises(KafkaRefused, match=r"alice may not do this .*not-for-alice"):
+    for settings, attempt in attempts:
+        told = f"alice may not do this .*{settings.topic}"
+        with pytest.raises(KafkaRefused, match=told):
             attempt()
     assert time.monotonic() - begun_s < 2 * SOON_S
+
+
+def rule(user: str, operation: ACLOperation, topic: str) -> ACL:
+    """Let a user do one thing with a topic, and nobody another."""
+    return ACL(
+        f"User:{user}",
+        "*",
+        operation,
+        ACLPermissionType.ALLOW,
+        ResourcePattern(ResourceType.TOPIC, topic),
+    )
 
 
 def read_one(client: Client, settings: KafkaSettings) -> list[list[RawRecord]]:
@@ -333,7 +343,7 @@ def test_broker_keeps_its_secrets(with_users: SecuredBroker) -> None:
 def test_monitor_on_secured_kafka_finds_the_truth_and_shows_no_secret(
     with_users: SecuredBroker, tmp_path: Path
 ) -> None:
-    """Not in its output, report, checkpoint, or any command line while it runs."""
+    """Not in output, report and checkpoint, nor in files and `ps` while it runs."""
     security = with_users.settings.security
     config = tmp_path / "monitor.toml"
     config.touch(0o600)
@@ -347,7 +357,7 @@ def test_monitor_on_secured_kafka_finds_the_truth_and_shows_no_secret(
     )
     (tmp_path / "short.toml").write_text(SCENARIO)
     outputs = tmp_path / "outputs"
-    outputs.mkdir()
+    (outputs / "local").mkdir(parents=True)
     commands = (
         (
             *("simulate", "--scenario", str(tmp_path / "short.toml"), "--seed", "3"),
@@ -369,9 +379,10 @@ def test_monitor_on_secured_kafka_finds_the_truth_and_shows_no_secret(
                 ],
                 stdout=output,
                 stderr=subprocess.STDOUT,
+                env=os.environ | {"SPARK_LOCAL_DIRS": str(outputs / "local")},
             )
             try:
-                seen |= command_lines_of(process)
+                seen |= command_lines_of(process, outputs)
                 assert process.wait() == 0, (outputs / f"{name}.txt").read_text()
             finally:
                 process.kill()
@@ -382,26 +393,37 @@ def test_monitor_on_secured_kafka_finds_the_truth_and_shows_no_secret(
     assert report["totals"]["messages"] > 0
     assert any("java" in line for line in seen)
     assert [line for line in seen if TELLTALE in line] == []
-    written = [path for path in outputs.rglob("*") if path.is_file()]
+    written = files_in(outputs)
     assert any("offsets" in path.parts for path in written)
     assert [path for path in written if shows_secret(path)] == []
 
 
+def files_in(directory: Path) -> list[Path]:
+    """All that it holds, at any depth; directories may vanish meanwhile."""
+    return [
+        Path(parent, name) for parent, _, names in os.walk(directory) for name in names
+    ]
+
+
 def shows_secret(path: Path) -> bool:
-    """Whether a file has a secret in it."""
-    return path.is_file() and TELLTALE.encode() in path.read_bytes()
+    """Whether a file has a secret in it; one that is gone by now has none."""
+    try:
+        return path.is_file() and TELLTALE.encode() in path.read_bytes()
+    except OSError:
+        return False
 
 
-def command_lines_of(process: subprocess.Popen[bytes]) -> set[str]:
-    """All command lines of a process and what it starts, until it ends."""
+def command_lines_of(process: subprocess.Popen[bytes], directory: Path) -> set[str]:
+    """All command lines of a process and what it starts, until it ends.
+
+    Meanwhile no file in the directory may show a secret.
+    """
     seen: set[str] = set()
     parent = psutil.Process(process.pid)
     while process.poll() is None:
-        try:
+        with suppress(psutil.Error):
             for one in (parent, *parent.children(recursive=True)):
                 seen.add(" ".join(one.cmdline()))
-        except psutil.Error:
-            continue
-        finally:
-            time.sleep(0.1)
+        assert [path for path in files_in(directory) if shows_secret(path)] == []
+        time.sleep(0.1)
     return seen

@@ -1,0 +1,437 @@
+"""What leaves the job reaches its history, and is found there."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from connectors.history.errors import NoHistory
+from connectors.history.layout import day_directory, day_of, file_path, files
+from connectors.history.parquet import QUIET_MS
+from connectors.history.query import channel_minutes
+from connectors.history.query import find_incidents as query_history
+from connectors.history.schema import CHANNEL_MINUTES, INCIDENTS
+from connectors.history.topics import HistoryTopics
+from connectors.kafka.broker import EmbeddedBroker
+from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.settings import KafkaSettings
+from sds_core.observer.incidents import Incident, IncidentKind, IncidentQuery
+from sds_core.observer.minutes import ChannelMinute
+from sds_core.observer.totals import ChannelTotals
+from streaming.history import (
+    KEPT_BESIDE_MS,
+    HistoryExporter,
+    HistoryInUse,
+    HistorySettings,
+    HistoryUnwritable,
+    find_incidents,
+)
+from streaming.incidents import IncidentStore
+from streaming.outbox import Destination, Outbox, open_findings
+from tests.support.kafka import NOBODY, refused_sockets_stay_open
+from tests.support.properties import CAREFUL
+
+EVERYTHING = IncidentQuery()
+MINUTE_MS = 60_000
+DAY_MS = 86_400_000
+MONDAY_MS = 1_786_320_000_000
+"""2026-08-10 00:00 UTC."""
+HALF_DAY_MS = DAY_MS // 2
+
+
+def lost(
+    message_id: str, found_ms: int = MONDAY_MS, ended_ms: int | None = None
+) -> Incident:
+    """A lost message."""
+    return Incident(IncidentKind.LOST, message_id, "ana", 1, found_ms, ended_ms)
+
+
+def minutes(count: int, messages: int = 1) -> list[ChannelMinute]:
+    """Minutes of a channel, one after the other."""
+    return [
+        ChannelMinute(MONDAY_MS + n * MINUTE_MS, ChannelTotals(messages=messages + n))
+        for n in range(count)
+    ]
+
+
+class Checkpoint:
+    """What a job keeps of its findings, and where they go.
+
+    Args:
+        directory: Of the file beside the checkpoint.
+        history: Directory of the history.
+        first_told: See `Outbox`.
+    """
+
+    def __init__(self, directory: Path, history: Path, first_told: int = 1) -> None:
+        self.directory = directory
+        self.settings = HistorySettings(history, has_topics=False)
+        self._first_told = first_told
+        self.store: IncidentStore
+        self.outbox: Outbox
+        self.restart()
+
+    def restart(self) -> None:
+        """Open the file as the next process does."""
+        path = self.directory / "incidents.sqlite"
+        self.store, self.outbox = open_findings(path, self._first_told)
+
+    def exporter(
+        self, clock_ms: int = MONDAY_MS, topics: HistoryTopics | None = None
+    ) -> HistoryExporter:
+        """One that has not begun."""
+        return HistoryExporter(
+            self.settings, self.outbox, self.store, topics, lambda: clock_ms
+        )
+
+    def export(
+        self, clock_ms: int = MONDAY_MS, topics: HistoryTopics | None = None
+    ) -> None:
+        """Begin, and end at once."""
+        with self.exporter(clock_ms, topics):
+            pass
+
+    def pending(self, destination: Destination) -> int:
+        """How many rows a destination lacks."""
+        return len(self.outbox.pending(destination, 1_000_000))
+
+    def incidents(self, query: IncidentQuery = EVERYTHING) -> list[tuple[str, bool]]:
+        """Message ids of what is found, and whether they stand."""
+        return [
+            (one.incident.message_id, one.incident.ended_ms is None)
+            for one in find_incidents(self.store, self.settings, query)
+        ]
+
+    def minute_messages(self) -> list[int]:
+        """The count of messages at the end of each minute in the history."""
+        rows = channel_minutes(
+            self.settings.directory, "town", MONDAY_MS, MONDAY_MS + 30 * DAY_MS
+        )
+        return [row["messages"] for row in rows]
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Checkpoint:
+    """A new one with a new history."""
+    return Checkpoint(tmp_path / "monitor", tmp_path / "history")
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, "nothing came of it"
+        time.sleep(0.02)
+
+
+def test_the_end_of_the_block_carries_over_all_that_is_left(
+    checkpoint: Checkpoint,
+) -> None:
+    """More than what is in memory at once, too."""
+    told = minutes(2_100)
+    checkpoint.outbox.put_minutes({"town": told})
+    checkpoint.store.put({"town": [lost("m")]})
+    checkpoint.export()
+    assert len(checkpoint.outbox) == 0
+    assert checkpoint.minute_messages() == [one.totals.messages for one in told]
+    found = query_history(checkpoint.settings.directory, EVERYTHING)
+    assert found == checkpoint.store.find(EVERYTHING)
+
+
+def test_what_waits_from_before_leaves_soon_after_a_start(
+    checkpoint: Checkpoint,
+) -> None:
+    """Not only at the end, which a killed process does not see."""
+    checkpoint.outbox.put_minutes({"town": minutes(1)})
+    with checkpoint.exporter():
+        wait_until(lambda: len(checkpoint.outbox) == 0)
+        assert checkpoint.minute_messages() == [1]
+
+
+def test_rows_that_were_written_twice_count_once(checkpoint: Checkpoint) -> None:
+    """As after a crash between the writing of the rows and the note that they are."""
+    checkpoint.store.put({"town": [lost("m")]})
+    checkpoint.outbox.put_minutes({"town": minutes(3)})
+    before = shutil.copytree(checkpoint.directory, checkpoint.directory / "before")
+    checkpoint.export()
+    shutil.copy(before / "incidents.sqlite", checkpoint.directory)
+    checkpoint.restart()
+    checkpoint.store.put({"town": [lost("m", ended_ms=MONDAY_MS + 1)]})
+    checkpoint.export()
+    assert checkpoint.minute_messages() == [1, 2, 3]
+    found = query_history(checkpoint.settings.directory, EVERYTHING)
+    assert found == checkpoint.store.find(EVERYTHING)
+    assert len(files(day_directory(_table(checkpoint, "incidents"), _MONDAY))) == 2
+
+
+_MONDAY = day_of(MONDAY_MS)
+
+
+def _table(checkpoint: Checkpoint, name: str) -> Path:
+    return checkpoint.settings.directory / name
+
+
+def test_rows_wait_while_the_disk_takes_none(
+    checkpoint: Checkpoint, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing is lost, and the log says so."""
+    checkpoint.outbox.put_minutes({"town": minutes(2)})
+    checkpoint.store.put({"town": [lost("m")]})
+    in_the_way = _table(checkpoint, CHANNEL_MINUTES.name)
+    in_the_way.parent.mkdir()
+    in_the_way.write_text("")
+    checkpoint.export()
+    assert len(checkpoint.outbox) == checkpoint.pending(Destination.PARQUET) == 3
+    line = caplog.messages[0]
+    assert line.startswith("the history waits: ")
+    assert str(in_the_way) in line
+    in_the_way.unlink()
+    checkpoint.export()
+    assert len(checkpoint.outbox) == 0
+    assert checkpoint.minute_messages() == [1, 2]
+    assert checkpoint.incidents() == [("m", True)]
+
+
+def test_row_that_no_file_can_hold_holds_up_no_job(
+    checkpoint: Checkpoint, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What nobody has foreseen ends no thread either, and the log says where it was."""
+    long_ago = ChannelMinute(-(10**15), ChannelTotals())
+    checkpoint.outbox.put_minutes({"town": [long_ago]})
+    with checkpoint.exporter():
+        wait_until(lambda: bool(caplog.records))
+        checkpoint.store.put({"town": [lost("m")]})
+    assert checkpoint.pending(Destination.PARQUET) == 2
+    assert checkpoint.pending(Destination.TOPICS) == 0
+    assert caplog.records[0].exc_info
+
+
+def test_damaged_file_holds_up_no_row(
+    checkpoint: Checkpoint, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Only the files of its day stay as they are."""
+    day = day_directory(_table(checkpoint, INCIDENTS.name), _MONDAY)
+    day.mkdir(parents=True)
+    for number in range(2):
+        path = file_path(day, number)
+        path.write_text("no rows")
+        os.utime(path, (0, (time.time_ns() // 1_000_000 - 2 * QUIET_MS) / 1000))
+    checkpoint.outbox.put_minutes({"town": minutes(1)})
+    checkpoint.export()
+    assert checkpoint.minute_messages() == [1]
+    (line,) = caplog.messages
+    assert f"{file_path(day, 0)} cannot be read" in line
+    assert len(files(day)) == 2
+
+
+@refused_sockets_stay_open
+def test_rows_wait_for_kafka_and_nobody_waits_for_them(
+    checkpoint: Checkpoint, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Files are written meanwhile; at the end what failed is not tried again."""
+    checkpoint.outbox.put_minutes({"town": minutes(2)})
+    with checkpoint.exporter(topics=HistoryTopics(NOBODY)):
+        wait_until(lambda: bool(caplog.records))
+        checkpoint.store.put({"town": [lost("m")]})
+    assert checkpoint.minute_messages() == [1, 2]
+    assert checkpoint.pending(Destination.PARQUET) == 0
+    assert len(checkpoint.outbox) == checkpoint.pending(Destination.TOPICS) == 3
+    (line,) = caplog.messages
+    assert NOBODY.bootstrap in line
+
+
+@pytest.mark.kafka
+def test_topics_get_the_rows_that_waited_in_their_order(
+    checkpoint: Checkpoint, kafka_broker: EmbeddedBroker
+) -> None:
+    """The same as the files."""
+    told = [lost("a"), lost("b"), lost("a", ended_ms=MONDAY_MS + 1)]
+    for incident in told:
+        checkpoint.store.put({"town": [incident]})
+    checkpoint.outbox.put_minutes({"town": minutes(2)})
+    kafka = KafkaSettings(kafka_broker.bootstrap, "left.incidents", timeout_s=20.0)
+    checkpoint.export(topics=HistoryTopics(kafka, kafka.topic, "left.minutes"))
+    assert len(checkpoint.outbox) == 0
+    incidents = _values(kafka, 3)
+    assert [(one["message_id"], one["ended"]) for one in incidents] == [
+        ("a", None),
+        ("b", None),
+        ("a", MONDAY_MS + 1),
+    ]
+    assert [one["told"] for one in incidents] == [1, 2, 3]
+    rows = channel_minutes(
+        checkpoint.settings.directory, "town", MONDAY_MS, MONDAY_MS + DAY_MS
+    )
+    assert _values(replace(kafka, topic="left.minutes"), 2) == rows
+
+
+def _values(kafka: KafkaSettings, count: int) -> list[dict[str, object]]:
+    found = fetch(Client.CONFLUENT, kafka, [OffsetRange(0, 0, count)])
+    return [json.loads(record.value or b"") for records in found for record in records]
+
+
+def test_topics_that_are_wanted_later_get_what_is_told_from_then_on(
+    checkpoint: Checkpoint,
+) -> None:
+    """Where none are wanted, no row is kept for them."""
+    checkpoint.store.put({"town": [lost("m")]})
+    checkpoint.export()
+    assert checkpoint.pending(Destination.TOPICS) == 0
+
+
+def test_what_is_old_by_event_time_expires(checkpoint: Checkpoint) -> None:
+    """A day goes as a whole once all of it is too old."""
+    checkpoint.settings = replace(checkpoint.settings, days=1)
+    checkpoint.store.put({"town": [lost("old"), lost("new", MONDAY_MS + DAY_MS)]})
+    checkpoint.export(MONDAY_MS + 2 * DAY_MS - 1)
+    checkpoint.export(MONDAY_MS + 2 * DAY_MS - 1)
+    assert checkpoint.incidents() == [("new", True), ("old", True)]
+    checkpoint.export(MONDAY_MS + 2 * DAY_MS)
+    assert checkpoint.incidents() == [("new", True)]
+
+
+def test_incidents_older_than_a_day_are_found_in_the_history(
+    checkpoint: Checkpoint,
+) -> None:
+    """Beside the checkpoint they are no more."""
+    newer = lost("newer", MONDAY_MS + 1)
+    checkpoint.store.put({"town": [lost("old"), newer]})
+    checkpoint.export(MONDAY_MS + 1 + KEPT_BESIDE_MS)
+    (kept,) = checkpoint.store.find(EVERYTHING)
+    assert kept.incident == newer
+    assert checkpoint.incidents() == [("newer", True), ("old", True)]
+    assert checkpoint.incidents(IncidentQuery(limit=1)) == [("newer", True)]
+
+
+def test_incident_that_is_in_no_file_yet_is_kept_beside_the_checkpoint(
+    checkpoint: Checkpoint,
+) -> None:
+    """However old it is."""
+    checkpoint.store.put({"town": [lost("a"), lost("b")]})
+    checkpoint.export()
+    checkpoint.store.put({"town": [lost("b", ended_ms=MONDAY_MS + 1)]})
+    checkpoint.store.forget_before(MONDAY_MS + DAY_MS)
+    assert len(checkpoint.store.find(EVERYTHING)) == 1
+    assert checkpoint.incidents() == [("a", True), ("b", False)]
+
+
+def test_older_telling_in_the_history_does_not_count(checkpoint: Checkpoint) -> None:
+    """Whatever is asked for: what ended a moment ago stands no more."""
+    checkpoint.store.put({"town": [lost("a"), lost("b", MONDAY_MS + DAY_MS)]})
+    checkpoint.export(MONDAY_MS + DAY_MS + 1)
+    ended = lost("b", MONDAY_MS + DAY_MS, ended_ms=MONDAY_MS + DAY_MS + 2)
+    checkpoint.store.put({"town": [ended]})
+    assert checkpoint.incidents(IncidentQuery(standing=True)) == [("a", True)]
+    assert checkpoint.incidents(IncidentQuery(standing=True, limit=1)) == [("a", True)]
+
+
+def test_history_whose_directory_is_gone_is_named(checkpoint: Checkpoint) -> None:
+    """Nothing is found would be a lie."""
+    checkpoint.store.put({"town": [lost("a")]})
+    checkpoint.export(MONDAY_MS + 1 + KEPT_BESIDE_MS)
+    shutil.rmtree(checkpoint.settings.directory)
+    with pytest.raises(NoHistory):
+        checkpoint.incidents()
+
+
+_SCENES = st.lists(
+    st.tuples(
+        st.sampled_from(["tell", "end", "export"]),
+        st.sampled_from(["town", "to\x00wn"]),
+        st.sampled_from(IncidentKind),
+        st.sampled_from(["m", "é"]),
+        st.integers(0, 3),
+    ),
+    max_size=12,
+)
+_QUERIES = st.builds(
+    IncidentQuery,
+    st.none() | st.sampled_from(["town", "to\x00wn"]),
+    st.none() | st.sampled_from(IncidentKind),
+    st.none() | st.integers(0, 8).map(lambda n: MONDAY_MS + n * HALF_DAY_MS),
+    st.booleans(),
+    st.none() | st.integers(0, 5),
+)
+
+
+@given(_SCENES, st.lists(_QUERIES, min_size=4, max_size=4))
+@settings(CAREFUL, max_examples=40)
+def test_answers_are_those_of_a_store_that_forgets_nothing(
+    scenes: list[tuple[str, str, IncidentKind, str, int]],
+    queries: Iterable[IncidentQuery],
+) -> None:
+    """Incidents are found, end, and are found anew; some are exported by then."""
+    clock_ms = MONDAY_MS
+    with TemporaryDirectory() as place:
+        job = Checkpoint(Path(place) / "monitor", Path(place) / "history")
+        whole, _ = open_findings(Path(place) / "whole.sqlite", 1)
+        told: dict[tuple[str, IncidentKind, str], Incident] = {}
+        for what, channel, kind, message_id, half_days in scenes:
+            clock_ms += half_days * HALF_DAY_MS
+            if what == "export":
+                job.export(clock_ms)
+                continue
+            key = (channel, kind, message_id)
+            incident = Incident(kind, message_id, "ana", 1, clock_ms)
+            if what == "end" and key in told:
+                found_ms = told[key].found_ms
+                incident = Incident(kind, message_id, "ana", 1, found_ms, clock_ms)
+            told[key] = incident
+            for store in (job.store, whole):
+                store.put({channel: [incident]})
+        for query in queries:
+            found = find_incidents(job.store, job.settings, query)
+            assert found == whole.find(query)
+
+
+def test_job_on_a_new_checkpoint_goes_on_with_an_old_history(
+    checkpoint: Checkpoint, tmp_path: Path
+) -> None:
+    """What it tells later replaces what the job before it told."""
+    checkpoint.store.put({"town": [lost("a"), lost("b")]})
+    checkpoint.outbox.put_minutes({"town": minutes(2)})
+    checkpoint.export()
+    later = Checkpoint(tmp_path / "later", checkpoint.settings.directory, 1_000)
+    later.store.put({"town": [lost("b", ended_ms=MONDAY_MS + 1)]})
+    later.outbox.put_minutes({"town": minutes(3, messages=10)[1:]})
+    later.export()
+    found = query_history(checkpoint.settings.directory, EVERYTHING)
+    assert [one.incident.ended_ms for one in found] == [None, MONDAY_MS + 1]
+    assert later.minute_messages() == [1, 11, 12]
+
+
+def test_history_has_one_writer(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    """Two would take each other's file numbers; the second is told so."""
+    other = Checkpoint(tmp_path / "other", checkpoint.settings.directory)
+    with (
+        checkpoint.exporter(),
+        pytest.raises(HistoryInUse, match="another --history"),
+    ):
+        other.export()
+    other.export()
+
+
+def test_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    """Before the job begins, not while its rows pile up."""
+    (tmp_path / "file").write_text("")
+    checkpoint = Checkpoint(tmp_path / "monitor", tmp_path / "file" / "history")
+    with pytest.raises(HistoryUnwritable, match=r"file.history cannot be written to"):
+        checkpoint.export()
+
+
+@pytest.fixture(autouse=True)
+def warnings_are_seen(caplog: pytest.LogCaptureFixture) -> None:
+    """Of our own logger alone: that of a Kafka library has its own words."""
+    caplog.set_level(logging.CRITICAL)
+    caplog.set_level(logging.WARNING, logger="sds-monitor")
