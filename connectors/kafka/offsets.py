@@ -25,7 +25,7 @@ from tenacity import (
 )
 
 from connectors.kafka.clients import failure, kafka_python_options
-from connectors.kafka.handshake import wait_until_listening as wait_until_listening
+from connectors.kafka.handshake import wait_until_listening
 from connectors.kafka.settings import KafkaSettings, TopicMissing
 
 _Result = TypeVar("_Result")

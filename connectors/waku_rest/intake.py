@@ -106,6 +106,7 @@ class Intake:
         async def attempt() -> _Result:
             async with self._alone:
                 result = await asyncio.to_thread(function, *arguments, **options)
+                figures.spooled = self._spool.count
                 figures.spooled_bytes = self._spool.size_bytes
                 figures.last_seq = self._spool.last_seq
                 figures.is_paused = figures.spooled_bytes > self._limit_bytes

@@ -178,9 +178,7 @@ class Mirror:
         while True:
             intake.has_pending.clear()
             records = await intake.use(self._spool.pending, _WRITTEN_AT_ONCE)
-            figures.spooled, figures.oldest_spooled_ms = await intake.use(
-                self._spool.backlog
-            )
+            figures.oldest_spooled_ms = records[0].at_ms if records else None
             if records:
                 try:
                     await persist(

@@ -213,8 +213,13 @@ class Spool:
         return self._last_seq
 
     @property
+    def count(self) -> int:
+        """How many records wait for Kafka, heartbeats included."""
+        return self._count
+
+    @property
     def size_bytes(self) -> int:
-        """What waits for Kafka."""
+        """Their size."""
         return self._bytes
 
     @property
@@ -232,13 +237,6 @@ class Spool:
             (was_closed,) = database.execute("SELECT is_closed FROM mirror").fetchone()
             database.execute("UPDATE mirror SET is_closed = FALSE")
         return not was_closed
-
-    def backlog(self) -> tuple[int, int | None]:
-        """How many records wait, and the time of the first, Unix ms."""
-        first = self._database.execute(
-            "SELECT at_ms FROM spool ORDER BY id LIMIT 1"
-        ).fetchone()
-        return self._count, first[0] if first else None
 
     def skip_number(self) -> None:
         """Leave one number out, so that a probable loss shows as a hole."""

@@ -42,6 +42,9 @@ _SLICE_MS = 600_000
 LONGEST_REACH_MS = 3_600_000
 """How long after it was sent a message that comes to a store is still found."""
 
+_LONGEST_S = 30.0
+"""Between two attempts at a store that does not answer: it keeps what it has."""
+
 _AHEAD_MS = 60_000
 """So much later than it was received a message may have been sent, by its sender's
 clock. Stores take live messages of up to 20 s ahead, by a clock of their own."""
@@ -198,7 +201,9 @@ class Sweeper:
                 raise
 
         while not self._ending.is_set():
-            cursor = await persist(attempt, NodeError, self._ending, self._failed)
+            cursor = await persist(
+                attempt, NodeError, self._ending, self._failed, _LONGEST_S
+            )
             self._is_failing = False
             if cursor is None:
                 return True

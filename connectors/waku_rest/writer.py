@@ -9,13 +9,12 @@ from dataclasses import replace
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from connectors.kafka.clients import kafka_python_options
-from connectors.kafka.offsets import wait_until_listening
+from connectors.kafka.clients import failure, kafka_python_options
+from connectors.kafka.handshake import wait_until_listening
 from connectors.kafka.producer import TopicRecord
 from connectors.kafka.settings import (
     MAX_MESSAGE_BYTES,
     KafkaSettings,
-    KafkaUnreachable,
 )
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.waku_rest.spool import Spooled
@@ -73,7 +72,7 @@ class FrameWriter:
                 future.get(timeout=0.1)
         except KafkaError as error:
             self.close()
-            raise KafkaUnreachable(self._kafka.bootstrap, error) from error
+            raise failure(self._kafka, error) from error
 
     def close(self) -> None:
         """Close the connection; the next write opens another."""
@@ -98,7 +97,7 @@ class FrameWriter:
                     delivery_timeout_ms=2 * timeout_ms,
                 )
             except KafkaError as error:
-                raise KafkaUnreachable(self._kafka.bootstrap, error) from error
+                raise failure(self._kafka, error) from error
         return self._producer
 
     def _records(self, spooled: Spooled) -> Iterator[TopicRecord]:

@@ -13,6 +13,7 @@ import click
 
 from connectors.files.importing import import_file
 from connectors.files.record_file import UnreadableFile
+from connectors.kafka.handshake import check_admission
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import InvalidTopic
 from connectors.waku_rest.client import BadSettings, NodeSettings
@@ -236,6 +237,8 @@ def command(
             raise click.UsageError(message)
         figures = MirrorFigures()
         new_observer = f"mirror-{secrets.token_hex(4)}"
+        # That it is away now is no reason not to listen; a wrong password is one.
+        check_admission(kafka)
         with (
             open_spool(state.absolute(), observer, new_observer) as spool,
             WebServer(create_mirror_app(figures), host, metrics_port) as server,

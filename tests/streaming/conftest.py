@@ -16,6 +16,7 @@ from connectors.kafka.consumer import Client
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import KEEP_FOR_EVER, ensure_topic
 from streaming.admission import BatchLimits
+from streaming.history import HistorySettings
 from streaming.query import Job, JobSettings, running_job
 from streaming.session import SessionSettings, make_session
 from streaming.source import SourceSettings
@@ -100,6 +101,7 @@ def job_settings(
     until_caught_up: bool = True,
     report_detail: bool = False,
     label_budget: int = 200,
+    history: HistorySettings | None = None,
 ) -> JobSettings:
     """Settings of a job with short triggers."""
     return JobSettings(
@@ -117,6 +119,7 @@ def job_settings(
         label_budget=label_budget,
         dead_letter_topic=f"{kafka.topic}.dead-letter",
         group=f"{kafka.topic}-monitor",
+        history=history,
     )
 
 

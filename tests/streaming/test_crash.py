@@ -18,6 +18,7 @@ from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording
+from tests.support.history import Kept, in_files, in_topics
 from tests.support.identities import assert_identities
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
@@ -43,6 +44,8 @@ def start(kafka: KafkaSettings, directory: Path) -> subprocess.Popen[bytes]:
         "--checkpoint": str(directory / "checkpoint"),
         "--report": str(directory / "report.json"),
         "--max-batch-records": "200",
+        "--incidents-topic": topics_of(directory)[0],
+        "--minutes-topic": topics_of(directory)[1],
     }
     arguments = [word for option in options.items() for word in option]
     return subprocess.Popen(
@@ -50,6 +53,18 @@ def start(kafka: KafkaSettings, directory: Path) -> subprocess.Popen[bytes]:
         start_new_session=True,
         stdout=subprocess.DEVNULL,
     )
+
+
+def topics_of(directory: Path) -> tuple[str, str]:
+    """Names of the topics of a history of its own."""
+    return f"{directory.name}.incidents", f"{directory.name}.minutes"
+
+
+def history_of(kafka: KafkaSettings, directory: Path) -> Kept:
+    """What the files and the topics hold, which is the same."""
+    kept = in_files(directory / "checkpoint" / "history")
+    assert kept == in_topics(kafka, *topics_of(directory))
+    return kept
 
 
 def finish(kafka: KafkaSettings, directory: Path) -> dict[str, Any]:
@@ -94,7 +109,7 @@ def newest(directory: Path) -> int:
 def test_killed_three_times_it_reports_as_if_nothing_had_happened(
     recorded: KafkaSettings, tmp_path: Path
 ) -> None:
-    """The interrupted batch is read again; no figure is lost or counted twice."""
+    """The interrupted batch is read again; nothing is lost or counted twice."""
     (tmp_path / "undisturbed").mkdir()
     undisturbed = finish(recorded, tmp_path / "undisturbed")
     batch = 0
@@ -103,3 +118,7 @@ def test_killed_three_times_it_reports_as_if_nothing_had_happened(
         batch = 1 + kill_in_batch(process, tmp_path / "checkpoint", batch)
     assert finish(recorded, tmp_path) == undisturbed
     assert undisturbed["totals"]["messages"] == 282
+    history = history_of(recorded, tmp_path / "undisturbed")
+    assert history_of(recorded, tmp_path) == history
+    assert history.incidents
+    assert history.minutes

@@ -9,12 +9,15 @@ import shutil
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
 
 from connectors.history.errors import NoHistory
 from connectors.history.layout import day_directory, day_of, file_path, files
@@ -26,8 +29,11 @@ from connectors.history.topics import HistoryTopics
 from connectors.kafka.broker import EmbeddedBroker
 from connectors.kafka.consumer import Client, OffsetRange, fetch
 from connectors.kafka.settings import KafkaSettings
+from connectors.web.app import create_app
+from connectors.web.server import WebServer
 from sds_core.observer.incidents import Incident, IncidentKind, IncidentQuery
 from sds_core.observer.minutes import ChannelMinute
+from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.totals import ChannelTotals
 from streaming.history import (
     KEPT_BESIDE_MS,
@@ -337,12 +343,18 @@ def test_older_telling_in_the_history_does_not_count(checkpoint: Checkpoint) -> 
 
 
 def test_history_whose_directory_is_gone_is_named(checkpoint: Checkpoint) -> None:
-    """Nothing is found would be a lie."""
+    """Nothing was found, would be a lie; by the API too."""
     checkpoint.store.put({"town": [lost("a")]})
     checkpoint.export(MONDAY_MS + 1 + KEPT_BESIDE_MS)
     shutil.rmtree(checkpoint.settings.directory)
     with pytest.raises(NoHistory):
         checkpoint.incidents()
+    find = partial(find_incidents, checkpoint.store, checkpoint.settings)
+    app = create_app(Snapshot, find, CollectorRegistry())
+    with WebServer(app, "127.0.0.1", 0) as server:
+        answer = httpx.get(f"{server.url}/api/v1/incidents")
+    assert answer.status_code == 500
+    assert str(checkpoint.settings.directory) in answer.json()["error"]
 
 
 _SCENES = st.lists(

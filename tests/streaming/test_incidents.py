@@ -36,6 +36,7 @@ from streaming.cli.output import wall_ms
 from streaming.cli.run import served
 from streaming.cli.simulate import start_of
 from streaming.details import DetailStore
+from streaming.history import HistorySettings
 from streaming.incidents import IncidentStore
 from streaming.keys import KeyKind, make_key
 from streaming.labels import LabelLedger
@@ -305,7 +306,9 @@ def test_each_lost_or_undelivered_message_of_a_run_is_listed_and_really_is(
     kafka = topic(partitions=0)
     truth = _play(kafka, scenario, seed)
     path = tmp_path / "report.json"
-    with live(kafka, until_caught_up=True, report_detail=True) as job:
+    history = HistorySettings(tmp_path / "history", has_topics=False)
+    options = {"until_caught_up": True, "report_detail": True, "history": history}
+    with live(kafka, **options) as job:
         wait_for_end(job)
         report = job.report(0)
         path.write_text(json.dumps(report))
@@ -314,6 +317,8 @@ def test_each_lost_or_undelivered_message_of_a_run_is_listed_and_really_is(
     assert_identities(report)
     read = CliRunner().invoke(command, ["--report", str(path), "--json"])
     assert (read.exit_code, read.stdout) == (asked.exit_code, asked.stdout)
+    kept = CliRunner().invoke(command, ["--history", str(history.directory), "--json"])
+    assert (kept.exit_code, kept.stdout) == (asked.exit_code, asked.stdout)
     assert read.exit_code == 1
     listed = [json.loads(line) for line in read.stdout.splitlines()]
     assert {_worded(one) for one in listed} == kinds

@@ -13,6 +13,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewPartitions
 from pyspark.sql import SparkSession
 
+from connectors.history.schema import CHANNEL_MINUTES, Row, ToldMinute, minute_row
 from connectors.kafka.consumer import Client
 from connectors.kafka.producer import TopicRecord, partitions_of, write
 from connectors.kafka.settings import KafkaSettings, RecordsLost
@@ -21,6 +22,7 @@ from connectors.recording.recording import load_recording, load_truth
 from sds_core.simulation.comparison import compare
 from sds_core.wire import Dialect, Frame, HistoryEntry, encode
 from streaming.cli.run import served, wall_ms
+from streaming.history import HistorySettings
 from streaming.query import (
     CheckpointInUse,
     CheckpointMismatch,
@@ -29,6 +31,7 @@ from streaming.query import (
     running_job,
 )
 from tests.streaming.conftest import job_settings, wait_for_end, wait_until
+from tests.support.history import in_files, in_topics
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -98,21 +101,66 @@ def recorded(topic: Topic, recording: list[TopicRecord]) -> KafkaSettings:
 
 @pytest.mark.slow
 def test_the_report_equals_the_truth_however_it_is_read(
-    recorded: KafkaSettings, drain: Drain
+    recorded: KafkaSettings, drain: Drain, tmp_path: Path
 ) -> None:
-    """Both clients, one batch or many, give the truth and the same report."""
-    whole = drain(recorded, "whole", report_detail=True)
+    """Both clients, one batch or many, give the truth, one report and one history."""
+    topics = (f"{recorded.topic}.incidents", f"{recorded.topic}.minutes")
+    history = HistorySettings(tmp_path / "history", 30, True, *topics)
+    whole = drain(recorded, "whole", report_detail=True, history=history)
     assert [one for one in compare(load_truth(), whole) if not one.same] == []
     truth = load_truth()["channels"]
     for channel, report in whole["channels"].items():
         found = sorted(map(tuple, report["ack_latencies"]))
         assert found == sorted(map(tuple, truth[channel]["ack_latencies"]))
-    many = drain(recorded, "many", report_detail=True, rows=173)
+    other_history = HistorySettings(tmp_path / "other-history", has_topics=False)
+    many = drain(recorded, "many", report_detail=True, rows=173, history=other_history)
     other = drain(
         recorded, "other", report_detail=True, rows=600, client=Client.KAFKA_PYTHON
     )
     assert json.dumps(many, sort_keys=True) == json.dumps(whole, sort_keys=True)
     assert json.dumps(other, sort_keys=True) == json.dumps(whole, sort_keys=True)
+    kept = in_files(history.directory)
+    assert kept == in_files(other_history.directory) == in_topics(recorded, *topics)
+    incidents = {
+        (one["channel"], one["kind"], one["message_id"]): one
+        for one in whole["incidents"]
+    }
+    assert kept.incidents == incidents
+    assert incidents
+
+
+def test_last_minute_of_a_channel_has_the_figures_of_the_report(
+    recorded: KafkaSettings,
+    recording: list[TopicRecord],
+    live: Live,
+    tmp_path: Path,
+) -> None:
+    """Once all that happens by itself has happened, though the disk was away."""
+    later_ms = recording[-1].timestamp_ms + 2 * 3_600_000
+    produce(recorded, *(heartbeat(later_ms, n) for n in range(4)))
+    history = HistorySettings(tmp_path / "history", has_topics=False)
+    in_the_way = history.directory / CHANNEL_MINUTES.name
+    in_the_way.parent.mkdir()
+    in_the_way.write_text("")
+    with live(recorded, until_caught_up=True, history=history) as job:
+        wait_for_end(job)
+        waited = job.board.snapshot.job.history_pending
+        channels = job.board.snapshot.channels
+        in_the_way.unlink()
+    minutes = in_files(history.directory).minutes
+    assert 0 < len(minutes) <= waited
+    last = {channel: row for (channel, _), row in sorted(minutes.items())}
+    assert last == {
+        channel: without_number(ToldMinute(0, channel, last[channel]["minute"], totals))
+        for channel, totals in channels.items()
+    }
+
+
+def without_number(minute: ToldMinute) -> Row:
+    """Its row as far as the number of its telling does not matter."""
+    row = minute_row(minute)
+    del row["told"]
+    return row
 
 
 def test_a_drained_checkpoint_goes_on_and_counts_nothing_twice(

@@ -1,0 +1,159 @@
+"""How much room the history takes, for each channel and day.
+
+    python -m benchmarks.history --help
+
+Simulated traffic goes through the views of some channels in batches of a minute. What
+leaves them goes to the history as the job brings it there: to the topics of an
+embedded broker, and to a file each minute, which are put together in the end.
+
+What to doubt: the more of a channel's figures change, the more room they take, and
+incidents of a quiet network are few.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import msgspec
+
+from connectors.history.parquet import ParquetHistory
+from connectors.history.schema import (
+    CHANNEL_MINUTES,
+    INCIDENTS,
+    ToldIncident,
+    ToldMinute,
+    incident_row,
+    minute_row,
+)
+from connectors.history.topics import INCIDENTS_TOPIC, MINUTES_TOPIC, HistoryTopics
+from connectors.kafka.broker import EmbeddedBroker
+from connectors.kafka.record import RawRecord
+from connectors.kafka.settings import KafkaSettings
+from connectors.simulator.records import simulated_records
+from sds_core.observer.channel_view import ChannelView
+from sds_core.observer.digest import ChannelDigest
+from sds_core.observer.incidents import ChannelIncident, Incident
+from sds_core.observer.minutes import ChannelMinute
+from sds_core.simulation.scenario import Scenario
+from sds_core.simulation.truth import Truth
+from streaming.chunk import Chunk
+from streaming.keys import KeyKind, split_key
+
+_START_MS = 1_760_054_400_000
+"""The beginning of a day."""
+_MINUTE_MS = 60_000
+_DAY_S = 86_400
+_TIDY_EVERY = 10
+"""Minutes."""
+
+
+def simulated(channels: int, messages_a_day: int, hours: float) -> Iterator[RawRecord]:
+    """Records of some channels with 20 participants each."""
+    scenario = Scenario.from_mapping(
+        {
+            "name": "history",
+            "description": "size of the history",
+            "duration_s": hours * 3600,
+            "participants": 20,
+            "channels": [
+                {
+                    "name": f"channel-{number:03d}",
+                    "participants": 20,
+                    "traffic": {"mean_interval_s": _DAY_S / messages_a_day},
+                }
+                for number in range(channels)
+            ],
+            "network": {"loss": 0.01},
+            "taps": [{"name": "tap"}],
+        }
+    )
+    records = simulated_records(scenario, 1, _START_MS, 1, Truth("history", 1))
+    for offset, record in enumerate(records):
+        yield RawRecord(
+            0, offset, record.timestamp_ms, record.key, record.value, record.headers
+        )
+
+
+def batches(records: Iterator[RawRecord]) -> Iterator[tuple[int, Chunk]]:
+    """A chunk for each minute, and its end."""
+    chunk, end_ms = Chunk(0, 0, 1 << 62), _START_MS + _MINUTE_MS
+    for record in records:
+        if record.timestamp_ms >= end_ms:
+            yield end_ms, chunk
+            end_ms += _MINUTE_MS
+        chunk.add(record)
+    yield end_ms, chunk
+
+
+@click.command(help=__doc__)
+@click.option("--channels", default=5)
+@click.option("--messages-a-day", default=10_000, help="In each channel.")
+@click.option("--hours", default=24.0, help="Virtual hours.")
+def main(channels: int, messages_a_day: int, hours: float) -> None:
+    """Feed some views, carry what leaves them, and print its size."""
+    with (
+        tempfile.TemporaryDirectory(prefix="sds-monitor-bench-") as place,
+        EmbeddedBroker(Path(place) / "kafka") as broker,
+    ):
+        topics = HistoryTopics(KafkaSettings(broker.bootstrap))
+        history = ParquetHistory(Path(place) / "history")
+        views: dict[str, ChannelView] = defaultdict(ChannelView)
+        told = waiting = 0
+        for number, (end_ms, chunk) in enumerate(
+            batches(simulated(channels, messages_a_day, hours))
+        ):
+            incidents, minutes = [], []
+            for channel, event in _leaving(views, chunk, end_ms):
+                told += 1
+                waiting += len(msgspec.msgpack.encode(event))
+                if isinstance(event, Incident):
+                    found = ChannelIncident(channel, event, tap_hole=False)
+                    incidents.append(incident_row(ToldIncident(told, found)))
+                else:
+                    figures = ToldMinute(told, channel, event.minute_ms, event.totals)
+                    minutes.append(minute_row(figures))
+            topics.write(incidents, minutes)
+            history.write(INCIDENTS, incidents)
+            history.write(CHANNEL_MINUTES, minutes)
+            if number % _TIDY_EVERY == 0:
+                history.compact(now_ms=0)
+        topics.close()
+        running = _bytes(Path(place), "history/*/*/*.parquet")
+        history.compact(now_ms=1 << 62)
+        complete = _bytes(Path(place), "history/*/*/*.parquet")
+        days = channels * hours / 24
+        click.echo(f"{channels} channels, {hours:g} h; for each channel and day")
+        click.echo(f"  files: {complete / days:,.0f} B", nl=False)
+        click.echo(f" ({running / days:,.0f} B while the day is not complete)")
+        click.echo(f"  while a destination is away: {waiting / days:,.0f} B")
+        for topic in (INCIDENTS_TOPIC, MINUTES_TOPIC):
+            size = _bytes(Path(place), f"kafka/**/{topic}-*/*.log")
+            click.echo(f"  topic {topic}: {size / days:,.0f} B")
+
+
+def _leaving(
+    views: dict[str, ChannelView], chunk: Chunk, end_ms: int
+) -> Iterator[tuple[str, Incident | ChannelMinute]]:
+    """What leaves each view for the history."""
+    digests: dict[str, list[ChannelDigest]] = {channel: [] for channel in views}
+    for row in chunk.take_rows():
+        kind, name = split_key(row.key)
+        if kind is KeyKind.CHANNEL:
+            digest = msgspec.msgpack.decode(row.digest, type=ChannelDigest)
+            digests.setdefault(name, []).append(digest)
+    for channel, some in digests.items():
+        for event in views[channel].apply(some, end_ms):
+            if isinstance(event, Incident | ChannelMinute):
+                yield channel, event
+
+
+def _bytes(place: Path, pattern: str) -> int:
+    return sum(path.stat().st_size for path in place.glob(pattern))
+
+
+if __name__ == "__main__":
+    main()

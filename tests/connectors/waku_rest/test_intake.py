@@ -1,0 +1,85 @@
+"""From messages to the spool, on a disk that is full as well."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable
+
+import pytest
+
+from connectors.waku_rest.intake import incoming_of
+from sds_core.mirror.figures import Source
+from sds_core.waku import WakuMessage
+from tests.connectors.waku_rest.rig import SHARD, Rig, Running, message, until
+
+RigMaker = Callable[..., Rig]
+
+
+def fill_the_disk(rig: Rig) -> None:
+    """Let the spool's file grow no more."""
+    database = rig.spool._database  # noqa: SLF001 - there is no smaller disk
+    (used,) = database.execute("PRAGMA page_count").fetchone()
+    database.execute(f"PRAGMA max_page_count = {used}")
+
+
+def clear_the_disk(rig: Rig) -> None:
+    """Let it grow again."""
+    rig.spool._database.execute("PRAGMA max_page_count = 100000")  # noqa: SLF001
+
+
+def large(number: int) -> WakuMessage:
+    """A message that does not fit into what the file has left."""
+    return WakuMessage(message(number).payload + bytes(100_000), "/t", number)
+
+
+def test_a_full_disk_loses_no_page(
+    make_rig: RigMaker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is tried again until there is room; what to do is said."""
+    rig = make_rig(topics={SHARD: ("/t",)})
+
+    async def script(running: Running) -> None:
+        intake = running.intake
+        await intake.take([(SHARD, large(1))], Source.RELAY)
+        fill_the_disk(rig)
+        page = [(SHARD, large(number)) for number in range(2, 6)]
+        taking = asyncio.create_task(intake.take(page, Source.RELAY))
+        await until(lambda: caplog.records)
+        assert not taking.done()
+        clear_the_disk(rig)
+        await taking
+
+    rig.take(script)
+    assert rig.seqs == [1, 2, 3, 4, 5]
+    assert rig.figures.accepted[Source.RELAY] == 5
+    assert {one.levelno for one in caplog.records} == {logging.ERROR}
+    assert "free some room on its disk" in caplog.text
+
+
+def test_a_disk_that_stays_full_ends_the_mirror_with_an_error(
+    make_rig: RigMaker,
+) -> None:
+    """It could not be told apart from one that ended in order otherwise."""
+    rig = make_rig(topics={SHARD: ("/t",)})
+
+    async def script(running: Running) -> None:
+        fill_the_disk(rig)
+        running.ending.set()
+        with pytest.raises(sqlite3.OperationalError, match="full"):
+            await running.intake.take([(SHARD, large(1))], Source.RELAY)
+
+    rig.take(script)
+    clear_the_disk(rig)
+    assert rig.frames == []
+    assert rig.figures.last_seq == 0
+
+
+@pytest.mark.parametrize("timestamp_ns", [0, -1])
+def test_a_time_that_no_record_may_have_is_left_out(timestamp_ns: int) -> None:
+    """Such a header would make a dead letter of a good frame."""
+    bad = WakuMessage(b"payload", "/t", timestamp_ns)
+    names = [name for name, _ in incoming_of(SHARD, bad, None, "relay").headers]
+    assert "waku-timestamp" not in names
+    assert names[:2] == ["source", "waku-hash"]

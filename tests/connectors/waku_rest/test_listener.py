@@ -1,0 +1,475 @@
+"""Listening to nodes over real HTTP: what is spooled, and what shows as a hole."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from itertools import count
+
+import msgspec
+import pytest
+
+from connectors.waku_rest.client import NodeClient, NodeSettings, open_client
+from connectors.waku_rest.settings import Listen
+from connectors.waku_rest.spool import Spooled
+from sds_core.mirror.figures import Loss, Source
+from sds_core.waku import RELIABLE_CHANNEL_META, WakuMessage
+from tests.connectors.waku_rest.rig import (
+    SHARD,
+    TOPIC,
+    Clock,
+    Rig,
+    Running,
+    calls,
+    message,
+    offer,
+    until,
+)
+from tests.support.waku_node import ConformanceNode, Endpoint, Fault
+
+RigMaker = Callable[..., Rig]
+Script = Callable[[Running], Awaitable[None]]
+
+CACHE = 10
+UNAVAILABLE = Fault(status=503)
+
+
+@pytest.fixture
+def node() -> Iterator[ConformanceNode]:
+    """A node that is up."""
+    with ConformanceNode(relay_capacity=CACHE) as made:
+        yield made
+
+
+def heard(rig: Rig, node: ConformanceNode) -> Callable[[], bool]:
+    """Whether a node has answered since this was asked for, twice at least."""
+    before = rig.node(node).pages[Source.RELAY]
+    return lambda: rig.node(node).pages[Source.RELAY] >= before + 2
+
+
+async def offer_unread(rig: Rig, node: ConformanceNode, *numbers: int) -> None:
+    """Bring messages to a node while its cache is not read."""
+    node.spoil(Endpoint.RELAY, UNAVAILABLE)
+    failures = rig.node(node).failures[Source.RELAY]
+    await until(lambda: rig.node(node).failures[Source.RELAY] > failures)
+    offer(node, *map(message, numbers))
+    node.heal()
+
+
+def test_what_a_node_relays_is_spooled_as_the_contract_says(
+    node: ConformanceNode, make_rig: RigMaker
+) -> None:
+    """Key, value, time and headers; ephemeral messages too; numbers from 1."""
+    rig = make_rig(node)
+    first = message(1)
+    bare = WakuMessage(first.payload + b"\x00", "/t", 0, meta=RELIABLE_CHANNEL_META)
+    whispered = message(3, ephemeral=True)
+
+    async def script(running: Running) -> None:
+        for one in (first, bare, whispered):
+            await until(heard(rig, node))
+            offer(node, one)
+        await until(lambda: rig.accepted == 3)
+
+    rig.listen(script)
+    frames = rig.frames
+    assert rig.seqs == [1, 2, 3]
+    assert [one.key for one in frames] == [b"town", None, b"town"]
+    assert [one.value for one in frames] == [
+        one.payload for one in (first, bare, whispered)
+    ]
+    times = [one.at_ms for one in frames]
+    assert times == sorted(times)
+    headers = [dict(one.headers) for one in frames]
+    assert headers[0] == {
+        "source": b"relay",
+        "waku-hash": b"0x" + first.hash_on(SHARD).hex().encode(),
+        "pubsub-topic": SHARD.encode(),
+        "content-topic": TOPIC.encode(),
+        "ephemeral": b"false",
+        "waku-timestamp": str(first.timestamp_ns).encode(),
+    }
+    assert headers[1]["meta"] == RELIABLE_CHANNEL_META
+    assert "waku-timestamp" not in headers[1]
+    assert headers[2]["ephemeral"] == b"true"
+    assert rig.losses == {}
+    assert rig.node(node).is_up
+
+
+def test_what_several_nodes_relay_is_taken_once(
+    node: ConformanceNode, make_rig: RigMaker
+) -> None:
+    """By its hash; the further copies are counted."""
+    with ConformanceNode() as other:
+        rig = make_rig(node, other)
+
+        async def script(running: Running) -> None:
+            await until(heard(rig, node))
+            await until(heard(rig, other))
+            for one in (message(1), message(2)):
+                offer(node, one)
+                offer(other, one)
+            await until(lambda: rig.figures.duplicates[Source.RELAY] == 2)
+
+        rig.listen(script)
+    assert rig.seqs == [1, 2]
+    assert rig.figures.accepted[Source.RELAY] == 2
+
+
+def test_a_page_with_bad_reordered_and_repeated_messages_is_used(
+    node: ConformanceNode, make_rig: RigMaker
+) -> None:
+    """What cannot be read is counted and takes nothing else with it."""
+    rig = make_rig(node)
+    fault = Fault(extra=[b'{"payload": 1}', b"7"], duplicated=True, reordered=True)
+
+    async def script(running: Running) -> None:
+        await until(heard(rig, node))
+        await offer_unread(rig, node, 1, 2)
+        node.inject(Endpoint.RELAY, fault)
+        await until(lambda: rig.accepted == 2)
+
+    rig.listen(script)
+    assert sorted(rig.hashes) == sorted(one.hash for one in node.offers)
+    assert rig.node(node).undecodable == 2
+    assert rig.losses == {}
+
+
+def restart(rig: Rig, node: ConformanceNode) -> Script:
+    """The node is started anew, and hears a message before and after."""
+
+    async def script(running: Running) -> None:
+        await until(heard(rig, node))
+        offer(node, message(1))
+        await until(lambda: rig.accepted == 1)
+        # Not read in the moment in which it has forgotten all and still answers.
+        node.spoil(Endpoint.RELAY, UNAVAILABLE)
+        await asyncio.to_thread(node.restart)
+        node.heal()
+        await until(heard(rig, node))
+        offer(node, message(2))
+        await until(lambda: rig.accepted == 2)
+
+    return script
+
+
+def test_a_restart_of_the_node_skips_one_number(
+    node: ConformanceNode, make_rig: RigMaker
+) -> None:
+    """Its cache is gone, and it has to be asked to listen again."""
+    rig = make_rig(node)
+    rig.listen(restart(rig, node))
+    assert rig.seqs == [1, 3]
+    assert sum(rig.losses.values()) == 1
+    assert calls(node, Endpoint.SUBSCRIBE_RELAY) == 2
+
+
+def test_a_restart_skips_none_if_another_node_listened(
+    node: ConformanceNode, make_rig: RigMaker
+) -> None:
+    """It was there all the time."""
+    with ConformanceNode() as other:
+        rig = make_rig(node, other)
+
+        async def script(running: Running) -> None:
+            await until(heard(rig, other))
+            await restart(rig, node)(running)
+
+        rig.listen(script)
+    assert rig.seqs == [1, 2]
+    assert rig.losses == {}
+
+
+def test_a_node_that_was_away_skips_one_number_however_it_comes_back(
+    node: ConformanceNode, make_rig: RigMaker
+) -> None:
+    """One set up with its shards subscribes to them itself: nothing else tells."""
+    rig = make_rig(node)
+
+    async def subscribe_itself() -> None:
+        async with open_client(NodeSettings(node.url)) as http:
+            await NodeClient(node.url, http).subscribe_relay([SHARD])
+
+    async def script(running: Running) -> None:
+        await until(heard(rig, node))
+        await asyncio.to_thread(node.stop)
+        await until(lambda: rig.figures.last_seq == 1)
+        assert not rig.node(node).is_up
+        node.start()
+        await subscribe_itself()
+        await until(heard(rig, node))
+        offer(node, message(1))
+        await until(lambda: rig.accepted == 1)
+
+    rig.listen(script)
+    assert rig.seqs == [2]
+    assert sum(rig.losses.values()) == 1
+
+
+def test_a_full_page_skips_one_number(
+    node: ConformanceNode, make_rig: RigMaker
+) -> None:
+    """Each time; the cache overflows silently, and nothing tells by how much."""
+    rig, numbers = make_rig(node, cache_messages=CACHE), count()
+
+    async def fill(messages: int) -> None:
+        expected = rig.accepted + min(messages, CACHE)
+        await offer_unread(rig, node, *(next(numbers) for _ in range(messages)))
+        await until(lambda: rig.accepted == expected)
+
+    async def script(running: Running) -> None:
+        await until(heard(rig, node))
+        await fill(CACHE - 1)
+        await fill(CACHE + 5)
+        await until(heard(rig, node))
+        await fill(CACHE)
+        await until(lambda: rig.node(node).full_pages == 2)
+        await until(heard(rig, node))
+
+    rig.listen(script)
+    first_end, second_end = 2 * CACHE - 1, 3 * CACHE
+    assert rig.seqs == [
+        *range(1, first_end + 1),
+        *range(first_end + 2, second_end + 1),
+    ]
+    assert rig.figures.last_seq == second_end + 1
+    assert rig.losses == {Loss.FULL_PAGE: 2}
+
+
+def test_pages_of_all_topics_fill_one_cache(make_rig: RigMaker) -> None:
+    """None of them is full by itself."""
+    other_shard = "/waku/2/rs/1/1"
+    with ConformanceNode(relay_capacity=CACHE) as node:
+        topics = {SHARD: (), other_shard: ()}
+        rig = make_rig(node, topics=topics, cache_messages=CACHE)
+
+        async def script(running: Running) -> None:
+            await until(heard(rig, node))
+            await offer_unread(rig, node, *range(CACHE // 2))
+            for number in range(CACHE, 2 * CACHE):
+                node.offer(message(number), pubsub_topic=other_shard)
+            await until(lambda: rig.figures.losses[Loss.FULL_PAGE])
+
+        rig.listen(script)
+    assert rig.accepted >= CACHE
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_a_first_page_that_is_full_is_a_loss_to_a_mirror_that_goes_on(
+    goes_on: bool, node: ConformanceNode, make_rig: RigMaker
+) -> None:
+    """It overflowed while no mirror ran; a new one has lost nothing."""
+    rig = make_rig(node, cache_messages=CACHE)
+
+    async def hear_one(running: Running) -> None:
+        await until(heard(rig, node))
+        if goes_on:
+            offer(node, message(100))
+            await until(lambda: rig.accepted == 1)
+
+    async def hear_all(running: Running) -> None:
+        await until(lambda: rig.accepted == CACHE)
+        await until(heard(rig, node))
+
+    rig.listen(hear_one)
+    offer(node, *map(message, range(CACHE + 3)))
+    rig = make_rig(node, cache_messages=CACHE)
+    rig.listen(hear_all)
+    assert rig.node(node).full_pages == 1
+    assert rig.losses == ({Loss.FULL_PAGE: 1} if goes_on else {})
+
+
+@pytest.mark.parametrize(
+    ("fault", "found"),
+    [
+        (Fault(cut=True), 2),
+        (Fault(body=b"nonsense"), 0),
+        (Fault(delay_s=0.8), 0),
+    ],
+    ids=["cut", "nonsense", "late"],
+)
+def test_a_page_that_does_not_arrive_skips_one_number(
+    fault: Fault, found: int, node: ConformanceNode, make_rig: RigMaker
+) -> None:
+    """Once, however often it is tried; what did arrive is kept."""
+    rig = make_rig(node, timeout_s=0.3, store=False)
+
+    async def script(running: Running) -> None:
+        await until(heard(rig, node))
+        await offer_unread(rig, node, 1, 2, 3, 4)
+        asked = calls(node, Endpoint.RELAY)
+        node.spoil(Endpoint.RELAY, fault)
+        await until(lambda: sum(rig.losses.values()))
+        await until(lambda: calls(node, Endpoint.RELAY) > asked)
+        node.heal()
+        await until(heard(rig, node))
+        await offer_unread(rig, node, 5)
+        await until(lambda: rig.accepted == found + 1)
+
+    rig.listen(script)
+    assert rig.losses[Loss.PAGE_CUT_OFF] >= 1
+    numbers = rig.seqs
+    # An empty page that is cut holds nothing, but nobody can know.
+    assert numbers[-1] == found + 1 + sum(rig.losses.values())
+    assert numbers[:found] == list(range(1, found + 1))
+
+
+def test_a_node_that_keeps_failing_is_one_loss(
+    node: ConformanceNode, make_rig: RigMaker
+) -> None:
+    """Until it answers again: the hole is the same."""
+    rig = make_rig(node)
+
+    async def script(running: Running) -> None:
+        await until(heard(rig, node))
+        node.spoil(Endpoint.RELAY, Fault(body=b"nonsense"))
+        failures = rig.node(node).failures[Source.RELAY]
+        await until(lambda: rig.node(node).failures[Source.RELAY] >= failures + 3)
+        assert not rig.node(node).is_up
+        node.heal()
+        await until(heard(rig, node))
+
+    rig.listen(script)
+    assert rig.losses == {Loss.PAGE_CUT_OFF: 1}
+    assert rig.figures.last_seq == 1
+
+
+def test_a_refusal_loses_nothing(node: ConformanceNode, make_rig: RigMaker) -> None:
+    """The cache is as it was, and read when the node says that it may be asked."""
+    rig = make_rig(node)
+
+    async def script(running: Running) -> None:
+        await until(heard(rig, node))
+        node.inject(Endpoint.RELAY, Fault(status=429, retry_after="1"))
+        node.inject(Endpoint.RELAY, Fault(status=500))
+        await until(lambda: rig.node(node).failures[Source.RELAY] == 2)
+        offer(node, message(1))
+        await until(lambda: rig.accepted == 1)
+
+    rig.listen(script)
+    assert (rig.seqs, rig.losses) == ([1], {})
+    asked = [call for call in node.calls if call.endpoint is Endpoint.RELAY]
+    (refused,) = [n for n, call in enumerate(asked) if call.status == 429]
+    assert asked[refused + 1].at_ns - asked[refused].at_ns >= 1_000_000_000
+
+
+def test_a_full_spool_stops_the_reading_until_there_is_room(
+    node: ConformanceNode, make_rig: RigMaker
+) -> None:
+    """What the node's cache loses meanwhile shows as a hole."""
+    rig = make_rig(node, limit_bytes=1, cache_messages=CACHE)
+
+    async def script(running: Running) -> None:
+        intake, pages = running.intake, rig.node(node).pages
+        await until(heard(rig, node))
+        await offer_unread(rig, node, 1, 2)
+        await until(lambda: intake.is_full)
+        # The turn that is under way may still read an empty page.
+        await until(lambda: node.relay_backlog == 0)
+        read = pages[Source.RELAY]
+        offer(node, *map(message, range(10, 10 + CACHE + 5)))
+        written = await intake.use(rig.spool.pending, 10)
+        await asyncio.sleep(0.1)
+        assert pages[Source.RELAY] <= read + 1
+        assert node.relay_backlog == CACHE
+        await intake.use(rig.spool.written, written)
+        await until(lambda: rig.accepted == CACHE + 2)
+
+    rig.listen(script)
+    assert rig.seqs == list(range(3, CACHE + 3))
+    assert rig.losses == {Loss.FULL_PAGE: 1}
+
+
+def test_a_page_that_is_being_read_at_the_end_is_stored(
+    node: ConformanceNode, make_rig: RigMaker
+) -> None:
+    """The node has forgotten it already."""
+    rig = make_rig(node)
+
+    async def script(running: Running) -> None:
+        await until(heard(rig, node))
+        await offer_unread(rig, node, 1, 2)
+        node.inject(Endpoint.RELAY, Fault(delay_s=0.3))
+        await until(lambda: node.relay_backlog == 0)
+
+    rig.listen(script)
+    assert sorted(rig.hashes) == sorted(one.hash for one in node.offers)
+
+
+def test_a_relay_subscription_is_not_renewed_and_a_filters_is(
+    make_rig: RigMaker,
+) -> None:
+    """Filter nodes forget; and renewing with the relay would hide a restart."""
+    clock = Clock()
+    with ConformanceNode(now_ns=clock.now_ns) as node:
+        for listen, asked in (
+            (Listen.RELAY, Endpoint.SUBSCRIBE_RELAY),
+            (Listen.FILTER, Endpoint.SUBSCRIBE_FILTER),
+        ):
+            topics = {SHARD: (TOPIC,)}
+            rig = make_rig(node, now_ms=clock, topics=topics, listen=listen)
+            pages = rig.node(node).pages
+            source = Source(listen.value)
+
+            async def script(running: Running) -> None:
+                for step_ms in (60_000, 60_000, -300_000):
+                    read = pages[source]  # noqa: B023 - run at once
+                    await until(lambda: pages[source] > read + 2)  # noqa: B023
+                    clock.now_ms += step_ms
+                    read = pages[source]  # noqa: B023
+                    await until(lambda: pages[source] > read + 2)  # noqa: B023
+
+            rig.listen(script)
+            expected = 1 if listen is Listen.RELAY else 4
+            assert calls(node, asked) == expected
+
+
+def test_filters_are_read_topic_by_topic(
+    node: ConformanceNode, make_rig: RigMaker
+) -> None:
+    """With `source` = `filter`; a restart is seen there too."""
+    other = "/app/1/village/proto"
+    rig = make_rig(node, topics={SHARD: (TOPIC, other)}, listen=Listen.FILTER)
+
+    def answered() -> Callable[[], bool]:
+        pages = rig.node(node).pages
+        before = pages[Source.FILTER]
+        return lambda: pages[Source.FILTER] > before + 4
+
+    async def script(running: Running) -> None:
+        await until(answered())
+        offer(node, message(1), message(2, topic=other), message(3, topic="/app/1/x/y"))
+        await until(lambda: rig.accepted == 2)
+        node.spoil(Endpoint.FILTER, UNAVAILABLE)
+        await asyncio.to_thread(node.restart)
+        node.heal()
+        await until(answered())
+        offer(node, message(4))
+        await until(lambda: rig.accepted == 3)
+
+    rig.listen(script)
+    assert rig.seqs == [1, 2, 4]
+    assert [source(one) for one in rig.frames] == [b"filter"] * 3
+    assert sum(rig.losses.values()) == 1
+
+
+def test_other_content_topics_of_a_shard_are_left_out(
+    node: ConformanceNode, make_rig: RigMaker
+) -> None:
+    """What is on those asked for is taken whatever it is."""
+    rig = make_rig(node, topics={SHARD: (TOPIC,)})
+    strange = msgspec.structs.replace(message(2), payload=b"no frame")
+
+    async def script(running: Running) -> None:
+        await until(heard(rig, node))
+        offer(node, message(1, topic="/app/1/other/proto"), strange)
+        await until(lambda: rig.accepted == 1)
+        await until(lambda: sum(rig.figures.skipped.values()) == 1)
+
+    rig.listen(script)
+    assert [(one.key, one.value) for one in rig.frames] == [(None, b"no frame")]
+
+
+def source(frame: Spooled) -> bytes:
+    """Header `source` of a frame."""
+    return dict(frame.headers)["source"]

@@ -1,0 +1,246 @@
+"""What a mirror keeps on disk, whenever it is killed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from connectors.waku_rest.spool import (
+    Incoming,
+    OtherObserver,
+    Spool,
+    StateInUse,
+    StateUnusable,
+    Swept,
+    open_spool,
+)
+
+NODE = "http://node"
+
+
+def incoming(number: int, size: int = 10) -> Incoming:
+    """A message whose hash is its number."""
+    value = b"%d:" % number + bytes(size)
+    return Incoming(_hash(number), b"town", value, (("source", b"relay"),))
+
+
+def _hash(number: int) -> bytes:
+    return number.to_bytes(32, "big")
+
+
+@contextmanager
+def opened(directory: Path) -> Iterator[Spool]:
+    """A spool that is read into, closed in order."""
+    with open_spool(directory, None, "tap") as spool:
+        spool.begin()
+        yield spool
+
+
+def seqs(spool: Spool) -> list[int]:
+    """Numbers of the frames that wait, in the order of writing."""
+    return [one.seq for one in spool.pending(10_000) if not one.is_heartbeat]
+
+
+def test_numbers_have_no_holes_over_clean_starts(tmp_path: Path) -> None:
+    """Nor does a mirror that was closed in order pass for one that was killed."""
+    for start in range(3):
+        with open_spool(tmp_path, None, "tap") as spool:
+            assert not spool.begin()
+            assert spool.accept([incoming(2 * start), incoming(2 * start + 1)], 5) == 2
+    with opened(tmp_path) as spool:
+        assert seqs(spool) == [1, 2, 3, 4, 5, 6]
+        assert spool.last_seq == 6
+        assert spool.observer == "tap"
+
+
+def test_nothing_is_taken_twice(tmp_path: Path) -> None:
+    """Neither within a page, nor later, nor after a start."""
+    with opened(tmp_path) as spool:
+        assert spool.accept([incoming(1), incoming(2), incoming(1)], 5) == 2
+        spool.written(spool.pending(10))
+        assert spool.accept([incoming(2), incoming(3)], 6) == 1
+    with opened(tmp_path) as spool:
+        assert spool.accept([incoming(1), incoming(2), incoming(3)], 7) == 0
+        assert seqs(spool) == [3]
+        assert spool.known(map(_hash, range(2_000))) == {_hash(n) for n in (1, 2, 3)}
+
+
+def test_what_is_unwanted_is_known_and_has_no_number(tmp_path: Path) -> None:
+    """So that a store need not be asked for it again."""
+    with opened(tmp_path) as spool:
+        assert spool.accept([], 5, [_hash(1)]) == 0
+        assert spool.accept([incoming(2)], 5, [_hash(1), _hash(3)]) == 1
+        assert spool.known(map(_hash, range(9))) == {_hash(1), _hash(2), _hash(3)}
+        assert seqs(spool) == [1]
+
+
+def state_of(spool: Spool) -> tuple[object, ...]:
+    """All that a spool knows."""
+    return (
+        spool.last_seq,
+        spool.size_bytes,
+        spool.count,
+        spool.forgotten_ms,
+        spool.pending(100),
+        spool.known(map(_hash, range(100))),
+        spool.swept(NODE),
+    )
+
+
+def test_a_kill_after_any_step_loses_nothing_of_it(tmp_path: Path) -> None:
+    """The directory as it then lies on disk holds it; numbers go on, but for one."""
+    steps: list[Callable[[Spool], object]] = [
+        lambda spool: spool.accept([incoming(1), incoming(2)], 1_000),
+        lambda spool: spool.beat(1_001),
+        lambda spool: spool.set_swept(NODE, Swept(1, 500)),
+        lambda spool: spool.written(spool.pending(1)),
+        lambda spool: spool.skip_number(),
+        lambda spool: spool.accept([incoming(3), incoming(2)], 1_002, [_hash(9)]),
+        lambda spool: spool.set_swept(NODE, Swept(1, 900)),
+        lambda spool: spool.forget_before(1_001),
+        lambda spool: spool.written(spool.pending(100)),
+        lambda spool: spool.accept([incoming(4)], 1_003),
+    ]
+    with opened(tmp_path / "state") as spool:
+        for number, step in enumerate(steps):
+            step(spool)
+            copy = tmp_path / f"killed-{number}"
+            shutil.copytree(tmp_path / "state", copy)
+            with open_spool(copy, None, "other") as again:
+                assert state_of(again) == state_of(spool)
+                assert again.observer == "tap"
+                assert again.begin()
+                again.skip_number()
+                again.accept([incoming(50)], 2_000)
+                assert again.pending(100)[-1].seq == spool.last_seq + 2
+            with open_spool(copy, None, "other") as closed:
+                assert not closed.begin()
+
+
+def start_and_fail(directory: Path, *, reads: bool) -> bool | None:
+    """Have an error end a mirror; returns whether it found that one was killed."""
+    was_killed = None
+    with suppress(KeyError), open_spool(directory, None, "tap") as spool:
+        was_killed = spool.begin() if reads else None
+        raise KeyError
+    return was_killed
+
+
+def test_a_kill_is_seen_until_it_was_dealt_with(tmp_path: Path) -> None:
+    """Also if the next mirror fails before it reads anything, or is killed too."""
+    assert start_and_fail(tmp_path, reads=True) is False
+    start_and_fail(tmp_path, reads=False)
+    assert start_and_fail(tmp_path, reads=True)
+    with open_spool(tmp_path, None, "tap") as spool:
+        assert spool.begin()
+    with open_spool(tmp_path, None, "tap") as spool:
+        assert not spool.begin()
+
+
+def test_a_mirror_that_never_read_was_not_killed(tmp_path: Path) -> None:
+    """It may have failed for a port that was in use."""
+    start_and_fail(tmp_path, reads=False)
+    with open_spool(tmp_path, None, "tap") as spool:
+        assert not spool.begin()
+
+
+def test_heartbeats_keep_their_place_and_have_the_last_number(tmp_path: Path) -> None:
+    """They must not overtake the frames that they tell of."""
+    with opened(tmp_path) as spool:
+        spool.beat(1)
+        spool.accept([incoming(1), incoming(2)], 2)
+        spool.beat(3)
+        spool.skip_number()
+        spool.beat(4)
+        spool.accept([incoming(3)], 5)
+        found = [(one.seq, one.is_heartbeat) for one in spool.pending(10)]
+    assert found == [
+        (0, True),
+        (1, False),
+        (2, False),
+        (2, True),
+        (3, True),
+        (4, False),
+    ]
+
+
+def test_what_waits_is_counted(tmp_path: Path) -> None:
+    """As it is added up anew after a start, and nothing once all is written."""
+    with opened(tmp_path) as spool:
+        assert (spool.size_bytes, spool.count) == (0, 0)
+        spool.accept([incoming(1, size=1_000), incoming(2)], 7)
+        spool.beat(8)
+        size = spool.size_bytes
+        assert size > 1_000
+        assert spool.count == 3
+    with opened(tmp_path) as spool:
+        assert (spool.size_bytes, spool.count) == (size, 3)
+        spool.written(spool.pending(2))
+        assert spool.count == 1
+        spool.written(spool.pending(10))
+        assert (spool.size_bytes, spool.count) == (0, 0)
+        assert spool.pending(10) == []
+
+
+def test_forgetting_is_noted_once_something_was_forgotten(tmp_path: Path) -> None:
+    """From then on nothing of before may be taken for new."""
+    with opened(tmp_path) as spool:
+        spool.forget_before(500)
+        assert spool.forgotten_ms == 0
+        spool.accept([incoming(1)], 1_000)
+        spool.accept([incoming(2)], 2_000)
+        spool.forget_before(1_001)
+        assert spool.known([_hash(1), _hash(2)]) == {_hash(2)}
+        spool.forget_before(1_500)
+    with opened(tmp_path) as spool:
+        assert spool.forgotten_ms == 1_001
+
+
+def test_a_disk_that_is_full_changes_nothing(tmp_path: Path) -> None:
+    """The same page is taken when there is room again, with the next numbers."""
+    with opened(tmp_path) as spool:
+        spool.accept([incoming(1)], 1)
+        database = spool._database  # noqa: SLF001 - to limit the disk
+        (used,) = database.execute("PRAGMA page_count").fetchone()
+        database.execute(f"PRAGMA max_page_count = {used}")
+        page = [incoming(number, size=50_000) for number in range(2, 5)]
+        before = state_of(spool)
+        with pytest.raises(Exception, match="full"):
+            spool.accept(page, 2)
+        assert state_of(spool) == before
+        database.execute("PRAGMA max_page_count = 100000")
+        assert spool.accept(page, 3) == 3
+        assert seqs(spool) == [1, 2, 3, 4]
+
+
+def test_two_mirrors_on_one_state_are_refused(tmp_path: Path) -> None:
+    """The second one says what to do, and may have it when the first has ended."""
+    with opened(tmp_path), pytest.raises(StateInUse, match="use another --state"):
+        Spool(tmp_path, None, "tap")
+    with opened(tmp_path):
+        pass
+
+
+def test_another_observer_is_refused(tmp_path: Path) -> None:
+    """Numbers of two taps would be mixed; the lock is given back."""
+    with open_spool(tmp_path, "mine", "new") as spool:
+        assert spool.observer == "mine"
+    with pytest.raises(OtherObserver, match="belongs to observer mine, not yours"):
+        Spool(tmp_path, "yours", "new")
+    with open_spool(tmp_path, "mine", "new"):
+        pass
+
+
+def test_a_state_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
+    """A file in the place of the directory, or another file in that of the database."""
+    (tmp_path / "file").touch()
+    with pytest.raises(StateUnusable, match=r"file cannot be used \(File exists\)"):
+        Spool(tmp_path / "file", None, "tap")
+    (tmp_path / "mirror.sqlite").write_bytes(b"no database" * 100)
+    for _ in range(2):
+        with pytest.raises(StateUnusable, match="not a database"):
+            Spool(tmp_path, None, "tap")

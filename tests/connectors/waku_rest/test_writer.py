@@ -1,0 +1,99 @@
+"""From the spool to real Kafka: in order, as the contract says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from connectors.kafka.record import RawRecord
+from connectors.kafka.settings import KafkaSettings, KafkaUnreachable
+from connectors.waku_rest.spool import Spooled
+from connectors.waku_rest.writer import FrameWriter
+from tests.connectors.waku_rest.topic import header, is_frame, records, seqs
+from tests.support.kafka import NOBODY, TopicMaker, refused_sockets_stay_open
+
+pytestmark = pytest.mark.kafka
+
+
+@contextmanager
+def writing(kafka: KafkaSettings, partitions: int = 3) -> Iterator[FrameWriter]:
+    """A writer, closed in the end."""
+    writer = FrameWriter(kafka, partitions, "tap")
+    try:
+        yield writer
+    finally:
+        writer.close()
+
+
+def frame(seq: int, channel: bytes | None) -> Spooled:
+    """A frame that waits."""
+    headers = (("source", b"relay"), ("meta", b"\xff\x00"))
+    return Spooled(seq, 1_000 + seq, seq, channel, b"frame %d" % seq, headers)
+
+
+def heartbeat(seq: int, at_ms: int) -> Spooled:
+    """A heartbeat that waits."""
+    return Spooled(0, at_ms, seq, None, b"", ())
+
+
+def test_records_are_as_the_contract_says(kafka_topic: TopicMaker) -> None:
+    """A channel keeps to its partition and order; heartbeats stand in all of them."""
+    kafka = kafka_topic(3).settings
+    channels = [b"town", b"village", None, b"hamlet", b"\xff"]
+    frames = [frame(n, channels[n % len(channels)]) for n in range(1, 41)]
+    with writing(kafka) as writer:
+        writer.write([*frames[:20], heartbeat(20, 1_020), *frames[20:]])
+        writer.write([heartbeat(40, 1_050)])
+    found = records(kafka)
+    assert seqs(found) == list(range(1, 41))
+    by_key: dict[bytes | None, list[RawRecord]] = {}
+    for record in filter(is_frame, found):
+        by_key.setdefault(record.key or None, []).append(record)
+    for key, some in by_key.items():
+        if key is not None:
+            assert len({one.partition for one in some}) == 1
+            assert [one.timestamp_ms for one in some] == [
+                one.at_ms for one in frames if one.key == key
+            ]
+    (first,) = (one for one in found if one.value == b"frame 6")
+    assert first.timestamp_ms == 1_006
+    assert list(first.headers) == [
+        ("observer", b"tap"),
+        ("seq", b"6"),
+        ("source", b"relay"),
+        ("meta", b"\xff\x00"),
+    ]
+    for partition in range(3):
+        some = [one for one in found if one.partition == partition]
+        beats = [one for one in some if not is_frame(one)]
+        assert [header(one, "seq") for one in beats] == ["20", "40"]
+        assert [one.timestamp_ms for one in beats] == [1_020, 1_050]
+        assert {header(one, "observer") for one in beats} == {"tap"}
+        before = some[: some.index(beats[0])]
+        assert all(int(header(one, "seq")) <= 20 for one in before)
+        assert some[-1] == beats[1]
+
+
+def test_a_topic_that_is_missing_is_made(kafka_topic: TopicMaker) -> None:
+    """With as many partitions as asked for; one that is there stays as it is."""
+    there = kafka_topic(1).settings
+    missing = replace(there, topic=f"{there.topic}.new")
+    for kafka, partitions in ((missing, 5), (there, 1)):
+        with writing(kafka, partitions=5) as writer:
+            writer.write([heartbeat(0, 1_000)])
+        assert len({one.partition for one in records(kafka)}) == partitions
+
+
+@refused_sockets_stay_open
+def test_kafka_that_is_away_is_told_and_found_again(kafka_topic: TopicMaker) -> None:
+    """The same writer goes on once it is there."""
+    kafka = kafka_topic(1).settings
+    with writing(NOBODY) as writer:
+        with pytest.raises(KafkaUnreachable, match="cannot be reached"):
+            writer.write([frame(1, b"town")])
+        writer._kafka = kafka  # noqa: SLF001 - as if it had come up at that address
+        writer.write([frame(1, b"town")])
+    assert seqs(records(kafka)) == [1]

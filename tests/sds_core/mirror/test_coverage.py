@@ -1,0 +1,149 @@
+"""What one node lost, another may have heard."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sds_core.mirror.coverage import Coverage
+
+NODES = ("a", "b", "c")
+PATIENCE_MS = 3
+
+Event = tuple[int, str, bool]
+"""Time, node, and whether it was heard; else it broke."""
+
+Span = tuple[int, int]
+"""From one time to another."""
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Event]:
+    """Nodes that are heard and break, one after another; in the end all break."""
+    steps = draw(
+        st.lists(
+            st.tuples(st.integers(1, 4), st.sampled_from(NODES), st.booleans()),
+            max_size=30,
+        )
+    )
+    now_ms, events = 100, []
+    for step_ms, node, is_heard in [*steps, *((1, node, False) for node in NODES)]:
+        now_ms += step_ms
+        events.append((now_ms, node, is_heard))
+    return events
+
+
+def heard_spans(events: list[Event], node: str) -> list[Span]:
+    """Where a node was heard without a break; an open one comes last."""
+    spans: list[Span] = []
+    is_open = False
+    for at_ms, name, is_heard in events:
+        if name != node:
+            continue
+        if is_heard and is_open:
+            spans[-1] = (spans[-1][0], at_ms)
+        elif is_heard:
+            spans.append((at_ms, at_ms))
+        is_open = is_heard
+    return spans if is_open else [*spans, (-1, -1)]
+
+
+def reported(events: list[Event]) -> Iterator[tuple[int, Event, bool]]:
+    """Each break: its place, and whether the coverage tells of a loss."""
+    coverage = Coverage(NODES, PATIENCE_MS)
+    for place, event in enumerate(events):
+        at_ms, node, is_heard = event
+        if is_heard:
+            coverage.heard(node, at_ms)
+        else:
+            yield place, event, coverage.broke(node, at_ms)
+
+
+@given(histories())
+def test_a_break_is_a_loss_unless_another_node_was_heard_all_that_time(
+    events: list[Event],
+) -> None:
+    """As all spans of all nodes tell when each is looked up from the beginning."""
+    for place, (at_ms, node, _), is_lost in reported(events):
+        before = events[:place]
+        own = heard_spans(before, node)[-1:]
+        if not own or own[0][0] < 0:
+            assert not is_lost
+            continue
+        from_ms = own[0][1]
+        others = [heard_spans(before, name)[-1:] for name in NODES if name != node]
+        assert is_lost != any(
+            0 <= since_ms <= from_ms and at_ms - PATIENCE_MS <= until_ms
+            for ((since_ms, until_ms),) in filter(None, others)
+        )
+
+
+@given(histories())
+def test_no_moment_that_nobody_heard_stays_unreported(events: list[Event]) -> None:
+    """When each node has broken in the end, whatever the order and the patience."""
+    covered: set[int] = set()
+    first_ms = min((at_ms for at_ms, _, is_heard in events if is_heard), default=None)
+    for node in NODES:
+        for since_ms, until_ms in heard_spans(events, node):
+            covered.update(range(since_ms, until_ms))
+    told: set[int] = set()
+    last_ms: dict[str, int] = {}
+    losses = {place for place, _, is_lost in reported(events) if is_lost}
+    in_hole: set[str] = set()
+    for place, (at_ms, node, is_heard) in enumerate(events):
+        if place in losses:
+            in_hole.add(node)
+        if node in in_hole:
+            # It reaches to the node's next answer.
+            told.update(range(last_ms[node], at_ms))
+        if is_heard:
+            last_ms[node] = at_ms
+            in_hole.discard(node)
+    if first_ms is not None:
+        assert set(range(first_ms, max(last_ms.values()))) <= covered | told
+
+
+def test_a_loss_is_told_once_until_the_node_answers_again() -> None:
+    """However often it fails meanwhile."""
+    coverage = Coverage(["a"], 0)
+    coverage.heard("a", 10)
+    assert [coverage.broke("a", 20), coverage.broke("a", 30)] == [True, False]
+    coverage.heard("a", 40)
+    assert coverage.broke("a", 50)
+
+
+def test_what_a_new_mirror_never_heard_is_no_loss() -> None:
+    """Of one that ran before it may be: nobody knows of what passed since."""
+    assert not Coverage(["a"], 0).broke("a", 10)
+    going_on = Coverage(["a", "b"], 1_000, goes_on=True)
+    going_on.heard("b", 5)
+    assert going_on.broke("a", 10)
+    assert not going_on.broke("a", 20)
+
+
+def test_a_mirror_listens_while_any_node_has_answered_lately() -> None:
+    """And not before the first answer, though it ran before."""
+    coverage = Coverage(["a", "b"], 0, goes_on=True)
+    assert not coverage.is_listening(5)
+    coverage.heard("b", 10)
+    assert coverage.is_listening(10)
+    assert not coverage.is_listening(11)
+    coverage.broke("b", 10)
+    assert not coverage.is_listening(10)
+
+
+def test_every_node_is_followed_by_itself() -> None:
+    """A node that came later covers nothing of before."""
+    heard: defaultdict[str, list[bool]] = defaultdict(list)
+    coverage = Coverage(NODES, 0)
+    coverage.heard("a", 10)
+    coverage.heard("b", 11)
+    heard["a"].append(coverage.broke("a", 11))
+    coverage.heard("c", 11)
+    coverage.heard("b", 20)
+    coverage.heard("c", 20)
+    heard["b"].append(coverage.broke("b", 20))
+    assert heard == {"a": [True], "b": [False]}
