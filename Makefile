@@ -55,10 +55,11 @@ accuracy: install ## Monitor beside the truth of all scenarios: docs/accuracy.md
 	$(PYTHON) -m docs.make_accuracy $(if $(SEEDS),--seeds $(SEEDS))
 
 .PHONY: bench
-bench: install ## Frames per second of mirror and simulator, bytes of state
+bench: install ## Frames per second, bytes of state and of history
 	$(PYTHON) -m benchmarks.mirror
 	$(PYTHON) -m benchmarks.simulator --collect-seldom
 	$(PYTHON) -m benchmarks.state
+	$(PYTHON) -m benchmarks.history
 
 .PHONY: mutation
 mutation: install ## Does a test notice each small change of the participant? (long)

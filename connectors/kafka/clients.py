@@ -73,7 +73,7 @@ def failure(settings: KafkaSettings, error: KafkaError) -> KafkaUnreachable:
     user = settings.security.username or "whoever names no user"
     return KafkaRefused(
         settings.bootstrap,
-        f"{user} may not do this ({error})",
+        f"{user} may not do this ({error!s:.160})",
         "give the user the right to, or use another",
     )
 

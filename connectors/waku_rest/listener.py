@@ -69,6 +69,7 @@ class Listener:
         self._ending = ending
         self._now_ms = now_ms
         self._subscribed_ms: int | None = None
+        self._is_failing = False
 
     async def run(self) -> None:
         """Listen until the end."""
@@ -105,6 +106,7 @@ class Listener:
             await self._lost(Loss.FULL_PAGE)
         self._coverage.heard(self._node.url, self._now_ms())
         self._figures.is_up = True
+        self._is_failing = False
         if not self._is_relay and self._is_old():
             await self._subscribe()
         return count
@@ -162,6 +164,7 @@ class Listener:
 
     def _failed(self, error: BaseException) -> None:
         self._figures.failures[self._source] += 1
-        if self._figures.is_up:
+        if not self._is_failing:
             _log.warning("%s", error)
+        self._is_failing = True
         self._figures.is_up = False

@@ -353,6 +353,22 @@ def test_a_refusal_loses_nothing(node: ConformanceNode, make_rig: RigMaker) -> N
     assert asked[refused + 1].at_ns - asked[refused].at_ns >= 1_000_000_000
 
 
+def test_a_node_that_never_answered_is_told_once(
+    node: ConformanceNode, make_rig: RigMaker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever mistyped its address learns of it, and loses nothing."""
+    rig = make_rig(node)
+    node.stop()
+
+    async def script(running: Running) -> None:
+        await until(lambda: rig.node(node).failures[Source.RELAY] >= 3)
+
+    rig.listen(script)
+    (said,) = [one.message for one in caplog.records if one.name == "sds-monitor"]
+    assert said.startswith(f"node {node.url}: POST /relay/v1/subscriptions got no")
+    assert rig.losses == {}
+
+
 def test_a_full_spool_stops_the_reading_until_there_is_room(
     node: ConformanceNode, make_rig: RigMaker
 ) -> None:

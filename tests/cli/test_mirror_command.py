@@ -1,0 +1,142 @@
+"""``sds-monitor mirror``: what is refused before anything is read, and settings."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from connectors.waku_rest.spool import open_spool
+from sds_core.waku import BadContentTopic
+from streaming.cli.mirror import command, topics_of
+
+TOPIC = "/app/1/town/proto"
+SHARD = "/waku/2/rs/1/0"
+NODE = ("--rest", "http://127.0.0.1:1")
+KAFKA = ("--bootstrap", "127.0.0.1:1")
+GIVEN = (*NODE, *KAFKA, "--pubsub-topic", SHARD)
+
+
+def mirror(
+    state: Path, *arguments: str, environment: Mapping[str, str] | None = None
+) -> Result:
+    """Run the command on a state of its own."""
+    words = ["--state", str(state), "--metrics-port", "0", *arguments]
+    return CliRunner().invoke(command, words, env=environment)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((*KAFKA, "--pubsub-topic", SHARD), "--rest"),
+        ((*NODE, "--pubsub-topic", SHARD), "--bootstrap"),
+        ((*NODE, *KAFKA), "by --content-topic or --pubsub-topic"),
+        ((*NODE, *KAFKA, "--content-topic", "town"), "give /application/version"),
+        ((*GIVEN, "--listen", "none", "--no-store"), "leave nothing to be mirrored"),
+        ((*GIVEN, "--listen", "filter"), "--listen filter needs --content-topic"),
+        ((*GIVEN, "--listen", "radio"), "radio"),
+        ((*GIVEN, "--rest", "localhost:8645"), "such as http://127.0.0.1:8645"),
+        ((*GIVEN, "--rest", "http://me:pw1@node"), "give them as authorization"),
+        ((*GIVEN, "--rest-ca-file", __file__), "certificates cannot be read from"),
+        ((*GIVEN, "--rest-ca-file", "nowhere.pem"), "nowhere.pem"),
+        ((*GIVEN, "--poll-interval", "0"), "0.01"),
+        ((*GIVEN, "--cache-messages", "1"), "x>=2"),
+        ((*GIVEN, "--rest-authorization", "pw1"), "SDS_MONITOR_REST_AUTHORIZATION"),
+        ((*GIVEN, "--host", "192.0.2.1"), "cannot listen on 192.0.2.1"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_in_one_line(
+    tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    """With what to do, as wrong use, and no secret is repeated."""
+    result = mirror(tmp_path / "state", *arguments)
+    assert result.exit_code == 2
+    assert said in result.output
+    assert "pw1" not in result.output
+    (line,) = (one for one in result.stderr.splitlines() if one.startswith("Error: "))
+    assert result.stderr.endswith(f"{line}\n")
+
+
+def test_an_authorization_of_several_lines_is_refused_unseen(tmp_path: Path) -> None:
+    """It could not stand in a header."""
+    variable = {"SDS_MONITOR_REST_AUTHORIZATION": "Bearer pw1\nHost: x"}
+    result = mirror(tmp_path / "state", *GIVEN, environment=variable)
+    assert result.exit_code == 2
+    assert "one line of printable ASCII" in result.output
+    assert "pw1" not in result.output
+
+
+def test_the_state_of_another_mirror_is_refused(tmp_path: Path) -> None:
+    """One that runs, one of another observer, and what is none."""
+    with open_spool(tmp_path, "mine", ""):
+        assert "another mirror runs on" in mirror(tmp_path, *GIVEN).output
+    result = mirror(tmp_path, *GIVEN, "--observer", "yours")
+    assert result.exit_code == 2
+    assert "belongs to observer mine, not yours" in result.output
+    file = tmp_path / "file"
+    file.touch()
+    result = mirror(file / "state", *GIVEN)
+    assert result.exit_code == 2
+    assert "use a directory of your own" in result.output
+
+
+def test_a_port_in_use_does_not_pass_for_a_kill(tmp_path: Path) -> None:
+    """Nothing was read: the numbers have no hole at the next start."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        result = mirror(tmp_path, *GIVEN, "--metrics-port", port)
+    assert result.exit_code == 2
+    assert f"port {port} is in use: choose another" in result.output
+    with open_spool(tmp_path, None, "") as spool:
+        assert not spool.begin()
+
+
+def test_settings_can_come_from_a_file(tmp_path: Path) -> None:
+    """Lists where a flag may be repeated; what is wrong in them is named."""
+    config = tmp_path / "monitor.toml"
+    config.write_text(
+        'bootstrap = "127.0.0.1:1"\n'
+        "[mirror]\n"
+        'rest = ["http://127.0.0.1:1", "nowhere"]\n'
+        f'content-topic = ["{TOPIC}"]\n'
+        f'state = "{tmp_path / "state"}"\n'
+        "store = false\n"
+    )
+    result = CliRunner().invoke(command, ["--config", str(config)])
+    assert result.exit_code == 2
+    assert "'nowhere' is no URL of a node" in result.output
+    config.write_text('[mirror]\nrest = [["http://127.0.0.1:1"]]\n')
+    result = CliRunner().invoke(command, ["--config", str(config)])
+    assert result.exit_code == 2
+    assert "which is no list of single values" in result.output
+
+
+def test_content_topics_find_their_shards() -> None:
+    """By autosharding, unless a shard is named; each once."""
+    other = "/other/2/town/proto"
+    found = topics_of((), (TOPIC, other, TOPIC, "/app/1/village/proto"), 1, 8)
+    assert sorted(topic for some in found.values() for topic in some) == sorted(
+        [TOPIC, other, "/app/1/village/proto"]
+    )
+    (of_app,) = (some for some in found.values() if TOPIC in some)
+    assert "/app/1/village/proto" in of_app
+    assert set(found) <= {f"/waku/2/rs/1/{shard}" for shard in range(8)}
+    assert topics_of((SHARD,), (TOPIC,), 1, 8) == {SHARD: (TOPIC,)}
+    assert topics_of((SHARD, SHARD), (), 1, 8) == {SHARD: ()}
+    assert topics_of((), (TOPIC,), 16, 1) == {"/waku/2/rs/16/0": (TOPIC,)}
+    with pytest.raises(BadContentTopic):
+        topics_of((), ("town",), 1, 8)
+    with pytest.raises(click.UsageError):
+        topics_of((), (), 1, 8)
+
+
+def test_it_starts_without_spark() -> None:
+    """A mirror may run where no Java is."""
+    code = "import sys, streaming.cli.mirror\nsys.exit('pyspark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
