@@ -54,7 +54,9 @@ class Stage:
         for entry in simulate(self.scenario, self.seed, start_ms):
             match entry:
                 case Sighting():
-                    time.sleep(max(0.0, entry.at_ms / 1000 - time.time()))
+                    time.sleep(
+                        max(0.0, (entry.at_ms * 1_000_000 - time.time_ns()) / 1e9)
+                    )
                     message = waku_message(entry.transmission)
                     self.node.offer(message, pubsub_topic=PUBSUB_TOPIC)
                 case Heartbeat():

@@ -223,18 +223,19 @@ class ConformanceNode:
 
     def stop(self) -> None:
         """Go down: caches and subscriptions are gone, the store is kept."""
+        if self._door is not None:
+            self._door.close()
+            self._door = None
+        if self._server is not None:
+            # First, so that nobody can ask a node that has forgotten all.
+            self._server.stop()
         with self._lock:
-            server, self._server = self._server, None
+            self._server = None
             for endpoint, cache in self._caches():
                 for one in cache.take():
                     self._drop(endpoint, one.hash, Cause.RESTART)
             self._relay_topics.clear()
             self._filter_topics.clear()
-        if self._door is not None:
-            self._door.close()
-            self._door = None
-        if server is not None:
-            server.stop()
 
     def restart(self, down_s: float = 0.0) -> None:
         """Go down for so many seconds; connections are refused meanwhile."""
