@@ -10,7 +10,7 @@ from kafka.errors import KafkaError
 from kafka.producer.future import FutureRecordMetadata
 
 from connectors.history.schema import CHANNEL_MINUTES, INCIDENTS, HistoryTable, Row
-from connectors.kafka.clients import failure, kafka_python_options
+from connectors.kafka.clients import abandon, failure, kafka_python_options
 from connectors.kafka.settings import (
     MAX_MESSAGE_BYTES,
     KafkaSettings,
@@ -77,7 +77,7 @@ class HistoryTopics:
     def close(self) -> None:
         """Close the producer; what was not acknowledged is not waited for."""
         if self._producer is not None:
-            self._producer.close(timeout=0)
+            abandon(self._producer)
             self._producer = None
 
     def _connected(self) -> KafkaProducer:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ssl
+from contextlib import suppress
 from typing import Any
 
+from kafka import KafkaProducer
 from kafka.errors import AuthorizationError, KafkaError
 
 from connectors.kafka.settings import (
@@ -14,6 +16,9 @@ from connectors.kafka.settings import (
     KafkaUnreachable,
     SecurityUnusable,
 )
+
+_ABANDON_S = 5.0
+"""For the thread of a producer to see that it is to end."""
 
 
 def kafka_python_options(settings: KafkaSettings) -> dict[str, Any]:
@@ -76,6 +81,21 @@ def failure(settings: KafkaSettings, error: KafkaError) -> KafkaUnreachable:
         f"{user} may not do this ({error!s:.160})",
         "give the user the right to, or use another",
     )
+
+
+def abandon(producer: KafkaProducer) -> None:
+    """Stop a producer at once; what it still holds is given up.
+
+    `KafkaProducer.close` waits for all of that first, and raises where it does not
+    go: a producer that has lost its broker would then go on by itself, and write what
+    meanwhile another has written.
+    """
+    # No public method ends it otherwise.
+    sender = producer._sender  # noqa: SLF001 - as above
+    sender.force_close()
+    sender.join(_ABANDON_S)
+    with suppress(KafkaError):
+        producer.close(timeout=0)
 
 
 def ssl_context(security: KafkaSecurity) -> ssl.SSLContext:

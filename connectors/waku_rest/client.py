@@ -49,8 +49,11 @@ a request's head."""
 MAX_PAGE_SIZE = 100
 """Of the store, whatever is asked for."""
 
-_CONNECTIONS = httpx.Limits(max_connections=8, max_keepalive_connections=8)
-"""To one node. It answers from one thread: more would only wait there."""
+_CONNECTIONS = httpx.Limits(
+    max_connections=8, max_keepalive_connections=8, keepalive_expiry=2.0
+)
+"""To one node. It answers from one thread: more would only wait there. An idle one is
+given up before any server would close it: at the same moment a page might be lost."""
 
 _QUOTED_CHARACTERS = 200
 

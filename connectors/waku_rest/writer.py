@@ -9,7 +9,7 @@ from dataclasses import replace
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from connectors.kafka.clients import failure, kafka_python_options
+from connectors.kafka.clients import abandon, failure, kafka_python_options
 from connectors.kafka.handshake import wait_until_listening
 from connectors.kafka.producer import TopicRecord
 from connectors.kafka.settings import (
@@ -21,9 +21,6 @@ from connectors.waku_rest.spool import Spooled
 
 _ATTEMPT_S = 30.0
 """For one write: it is repeated anyway, and nothing can end while one waits."""
-
-_CLOSE_S = 1.0
-"""For a producer that has failed: what it holds is written again by the next one."""
 
 
 class FrameWriter:
@@ -77,7 +74,7 @@ class FrameWriter:
     def close(self) -> None:
         """Close the connection; the next write opens another."""
         if self._producer is not None:
-            self._producer.close(_CLOSE_S)
+            abandon(self._producer)
             self._producer = None
 
     def _connected(self) -> KafkaProducer:
