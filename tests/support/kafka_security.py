@@ -1,4 +1,4 @@
-"""Secured Kafka for tests: certificates of a minute, brokers that ask for them."""
+"""Secured Kafka for tests: brokers that ask who one is."""
 
 from __future__ import annotations
 
@@ -8,17 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import trustme
-from cryptography.hazmat.primitives.serialization import (
-    BestAvailableEncryption,
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
-)
-
 from connectors.kafka.broker import BrokerSecurity, EmbeddedBroker
 from connectors.kafka.settings import KafkaSecurity, KafkaSettings, Protocol
+from tests.support.tls import Authority
 
 USER = "alice"
 TELLTALE = "Hu5h-7719"
@@ -28,59 +20,6 @@ PASSWORD = f'pa"ss\\wörd=,§;{TELLTALE}'
 KEY_PASSWORD = f"key-{TELLTALE}"
 WRONG = f"other-{TELLTALE}"
 TIMEOUT_S = 30.0
-
-
-@dataclass(frozen=True)
-class Identity:
-    """A certificate and its key.
-
-    Attributes:
-        certificate_file: PEM, with those between it and the authority.
-        key_file: PEM, PKCS #8.
-    """
-
-    certificate_file: Path
-    key_file: Path
-
-
-class Authority:
-    """A certificate authority of a test's own.
-
-    Attributes:
-        ca_file: Its certificate, PEM.
-    """
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self._ca = trustme.CA()
-        self.ca_file = directory / "ca.pem"
-        self._ca.cert_pem.write_to_path(str(self.ca_file))
-
-    def issue(self, host: str, password: str | None = None) -> Identity:
-        """Make a certificate for a host name or address.
-
-        Args:
-            host: Whom it is for.
-            password: Of the key; None to leave it open.
-        """
-        issued = self._ca.issue_cert(host)
-        identity = Identity(
-            self._directory / f"{host}.pem", self._directory / f"{host}.key"
-        )
-        identity.certificate_file.write_bytes(
-            b"".join(one.bytes() for one in issued.cert_chain_pems)
-        )
-        key = load_pem_private_key(issued.private_key_pem.bytes(), None)
-        identity.key_file.write_bytes(
-            key.private_bytes(
-                Encoding.PEM,
-                PrivateFormat.PKCS8,
-                BestAvailableEncryption(password.encode())
-                if password
-                else NoEncryption(),
-            )
-        )
-        return identity
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,9 @@
-"""TLS for tests: a certificate of one's own, and a door with it before a plain port."""
+"""TLS for tests: certificates of a minute, and a door before a plain port."""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-import subprocess
 import threading
 from collections.abc import Coroutine
 from contextlib import suppress
@@ -12,33 +11,67 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import trustme
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
 
 @dataclass(frozen=True)
-class Certificate:
-    """A certificate for 127.0.0.1 and localhost that is its own authority.
+class Identity:
+    """A certificate and its key.
 
     Attributes:
-        certificate, key: PEM files.
+        certificate_file: PEM, with those between it and the authority.
+        key_file: PEM, PKCS #8.
     """
 
-    certificate: Path
-    key: Path
+    certificate_file: Path
+    key_file: Path
 
 
-def make_certificate(directory: Path) -> Certificate:
-    """Make one, valid for a day, with the `openssl` of this machine."""
-    made = Certificate(directory / "certificate.pem", directory / "key.pem")
-    subprocess.run(
-        [
-            "openssl", "req", "-x509", "-nodes", "-days", "1", "-subj", "/CN=localhost",
-            "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-            "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost",
-            "-out", str(made.certificate), "-keyout", str(made.key),
-        ],
-        check=True,
-        capture_output=True,
-    )  # fmt: skip
-    return made
+class Authority:
+    """A certificate authority of a test's own.
+
+    Attributes:
+        ca_file: Its certificate, PEM.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._ca = trustme.CA()
+        self.ca_file = directory / "ca.pem"
+        self._ca.cert_pem.write_to_path(str(self.ca_file))
+
+    def issue(self, host: str, password: str | None = None) -> Identity:
+        """Make a certificate for a host name or address.
+
+        Args:
+            host: Whom it is for.
+            password: Of the key; None to leave it open.
+        """
+        issued = self._ca.issue_cert(host)
+        identity = Identity(
+            self._directory / f"{host}.pem", self._directory / f"{host}.key"
+        )
+        identity.certificate_file.write_bytes(
+            b"".join(one.bytes() for one in issued.cert_chain_pems)
+        )
+        key = load_pem_private_key(issued.private_key_pem.bytes(), None)
+        identity.key_file.write_bytes(
+            key.private_bytes(
+                Encoding.PEM,
+                PrivateFormat.PKCS8,
+                BestAvailableEncryption(password.encode())
+                if password
+                else NoEncryption(),
+            )
+        )
+        return identity
 
 
 class TlsDoor:
@@ -53,13 +86,13 @@ class TlsDoor:
         port: Where it listens.
     """
 
-    def __init__(self, certificate: Certificate, port: int, behind: int) -> None:
+    def __init__(self, certificate: Identity, port: int, behind: int) -> None:
         self._behind = behind
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="tls-door")
         self._thread.start()
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(certificate.certificate, certificate.key)
+        context.load_cert_chain(certificate.certificate_file, certificate.key_file)
         self._server: asyncio.Server = self._do(
             asyncio.start_server(self._pass_on, "127.0.0.1", port, ssl=context)
         )

@@ -36,7 +36,7 @@ from starlette.types import Receive, Scope, Send
 
 from connectors.web.server import WebServer
 from sds_core.waku import WakuMessage
-from tests.support.tls import Certificate, TlsDoor
+from tests.support.tls import Identity, TlsDoor
 
 FILTER_CAPACITY = 50
 MAX_DRIFT_NS = 20_000_000_000
@@ -172,7 +172,7 @@ class ConformanceNode:
         *,
         relay_capacity: int = 50,
         authorization: str = "",
-        certificate: Certificate | None = None,
+        certificate: Identity | None = None,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self._authorization = authorization

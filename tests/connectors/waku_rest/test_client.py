@@ -26,7 +26,7 @@ from connectors.waku_rest.client import (
     open_client,
 )
 from sds_core.waku import RELIABLE_CHANNEL_META, WakuMessage
-from tests.support.tls import make_certificate
+from tests.support.tls import Authority
 from tests.support.waku_node import ConformanceNode, Endpoint, Fault
 
 SHARD = "/waku/2/rs/1/3"
@@ -517,14 +517,14 @@ def test_authorization_is_sent_and_never_shown() -> None:
 
 def test_certificate_must_be_trusted(tmp_path: Path) -> None:
     """A node with a certificate of its own is reached by its file only."""
-    made = make_certificate(tmp_path)
-    with ConformanceNode(certificate=made) as node:
+    authority = Authority(tmp_path)
+    with ConformanceNode(certificate=authority.issue("127.0.0.1")) as node:
         assert node.url.startswith("https://")
         with pytest.raises(NodeUnreachable, match=r"(?i)certificate") as caught:
             take(node)
         assert not caught.value.may_have_arrived
         with pytest.raises(NotSubscribed):
-            take(node, ca_file=made.certificate)
+            take(node, ca_file=authority.ca_file)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ from tests.connectors.waku_rest.rig import (
 )
 from tests.connectors.waku_rest.topic import header, is_frame, records, seqs
 from tests.support.kafka import NOBODY, TopicMaker, refused_sockets_stay_open
-from tests.support.tls import make_certificate
+from tests.support.tls import Authority
 from tests.support.waku_node import ConformanceNode, Endpoint, Fault
 
 pytestmark = pytest.mark.kafka
@@ -354,14 +354,15 @@ def test_secrets_are_used_and_shown_nowhere(
 ) -> None:
     """Over TLS; content topics find their shard; a node that refuses is named."""
     kafka = kafka_topic(1).settings
-    certificate = make_certificate(tmp_path)
+    authority = Authority(tmp_path)
+    certificate = authority.issue("127.0.0.1")
     shard = autosharded_topic(TOPIC, 1, 8)
     with (
         ConformanceNode(authorization=SECRET, certificate=certificate) as node,
         ConformanceNode(authorization="another") as other,
     ):
         where = ["--rest", node.url, "--rest", other.url, "--content-topic", TOPIC]
-        trust = ["--rest-ca-file", str(certificate.certificate)]
+        trust = ["--rest-ca-file", str(authority.ca_file)]
         secret = {"SDS_MONITOR_REST_AUTHORIZATION": SECRET}
         running = started(tmp_path / "state", kafka, *where, *trust, **secret)
         with running as (process, log):
