@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import socket
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ import pytest
 from sds_core.waku import WakuMessage
 from sds_core.wire import encode
 from tests.support.frames import FrameFactory
+from tests.support.kafka import free_port
 from tests.support.waku_node import ConformanceNode, Endpoint
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
@@ -37,13 +37,6 @@ def commands() -> list[list[str]]:
     return [
         shlex.split(block) for block in re.findall(r"```sh\n(.*?)```", section, re.S)
     ]
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def wait_for(condition: Callable[[], Any]) -> Any:

@@ -18,6 +18,9 @@ _Result = TypeVar("_Result")
 
 _LONGEST_S = 30.0
 
+_MOST_ASKED_S = 300.0
+"""A node that asks for more is asked again all the same: it may have been mended."""
+
 
 class Ending:
     """Tells everything that runs when the mirror is to end."""
@@ -59,7 +62,7 @@ async def persist(
 
     def wait(state: RetryCallState) -> float:
         asked_s = getattr(_error_of(state), "retry_after_s", None)
-        return max(exponential(state), asked_s or 0.0)
+        return max(exponential(state), min(asked_s or 0.0, _MOST_ASKED_S))
 
     def note(state: RetryCallState) -> None:
         failed(_error_of(state))

@@ -219,7 +219,7 @@ def command(
     try:
         nodes = tuple(
             NodeSettings(url, rest_timeout, rest_authorization or "", rest_ca_file)
-            for url in dict.fromkeys(rest)
+            for url in dict.fromkeys(url.rstrip("/") for url in rest)
         )
         settings = MirrorSettings(
             nodes,

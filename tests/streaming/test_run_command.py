@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic, ensure_topic
 from connectors.recording.recording import load_recording
 from tests.support.identities import assert_identities
+from tests.support.kafka import free_port
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
 
@@ -60,13 +60,6 @@ def page_of(process: subprocess.Popen[str]) -> str:
         if line.startswith("status page "):
             return line.split()[2]
     pytest.fail("it ended without serving a page")
-
-
-def a_free_port() -> int:
-    """A port that a broker can come back to."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
@@ -117,7 +110,7 @@ def test_kafka_that_goes_away_for_good_ends_it_with_code_3(tmp_path: Path) -> No
 def test_a_broker_that_restarts_is_waited_for(tmp_path: Path) -> None:
     """The job goes on where it was."""
     records = load_recording()
-    with EmbeddedBroker(tmp_path / "kafka", port=a_free_port()) as broker:
+    with EmbeddedBroker(tmp_path / "kafka", port=free_port()) as broker:
         kafka = KafkaSettings(broker.bootstrap, "frames")
         ensure_frames_topic(kafka, partitions_of(records))
         write(records[:900], kafka)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import itertools
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -188,6 +189,13 @@ def kafka_topic(kafka_broker: EmbeddedBroker) -> TopicMaker:
         return make_topic(kafka_broker, partitions, configuration, timeout_s)
 
     return make
+
+
+def free_port() -> int:
+    """A port that a broker can have, and have again after a restart."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def refused_sockets_stay_open(test: Callable[P, None]) -> Callable[P, None]:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay
 
+from connectors.kafka.broker import EmbeddedBroker
 from connectors.kafka.record import RawRecord
 from connectors.kafka.settings import KafkaSettings, KafkaUnreachable
 from connectors.waku_rest.spool import Spooled
 from connectors.waku_rest.writer import FrameWriter
 from tests.connectors.waku_rest.topic import header, is_frame, records, seqs
-from tests.support.kafka import NOBODY, TopicMaker, refused_sockets_stay_open
+from tests.support.kafka import (
+    NOBODY,
+    TIMEOUT_S,
+    TopicMaker,
+    free_port,
+    refused_sockets_stay_open,
+)
 
 pytestmark = pytest.mark.kafka
 
@@ -97,3 +107,29 @@ def test_kafka_that_is_away_is_told_and_found_again(kafka_topic: TopicMaker) -> 
         writer._kafka = kafka  # noqa: SLF001 - as if it had come up at that address
         writer.write([frame(1, b"town")])
     assert seqs(records(kafka)) == [1]
+
+
+@refused_sockets_stay_open
+def test_a_broker_that_ends_while_records_wait_is_lived_through(tmp_path: Path) -> None:
+    """What was not acknowledged is given up, and written again by the same writer."""
+    with EmbeddedBroker(tmp_path, port=free_port()) as broker:
+        kafka = KafkaSettings(broker.bootstrap, timeout_s=2.0)
+        large = [
+            frame(seq, b"town")._replace(value=bytes(100_000)) for seq in range(1, 200)
+        ]
+        with writing(kafka) as writer:
+            writer.write(large[:1])
+            broker.stop()
+            with pytest.raises(KafkaUnreachable):
+                writer.write(large)
+            assert not [
+                one for one in threading.enumerate() if "producer" in one.name.lower()
+            ]
+            broker.start()
+            write_again = Retrying(
+                retry=retry_if_exception_type(KafkaUnreachable),
+                stop=stop_after_delay(TIMEOUT_S),
+            )
+            write_again(writer.write, large)
+        found = records(kafka)
+    assert sorted(set(seqs(found))) == list(range(1, 200))
