@@ -35,9 +35,9 @@ from connectors.history.schema import (
 from connectors.history.topics import INCIDENTS_TOPIC, MINUTES_TOPIC, HistoryTopics
 from connectors.kafka.settings import SecurityUnusable
 from connectors.kafka.topics import InvalidTopic
+from connectors.lock import locked
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from streaming.incidents import IncidentStore
-from streaming.lock import locked
 from streaming.outbox import Destination, Outbox
 
 _AT_ONCE = 2_000

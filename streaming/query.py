@@ -26,6 +26,7 @@ from connectors.kafka.settings import (
     KafkaUnreachable,
     TopicMissing,
 )
+from connectors.lock import locked
 from sds_core.observer.blindness import judge_blindness
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.report import build_report
@@ -36,7 +37,6 @@ from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, make_fold
 from streaming.history import HistoryExporter, HistorySettings, find_incidents
 from streaming.incidents import IncidentStore
 from streaming.labels import LabelLedger
-from streaming.lock import locked
 from streaming.outbox import Outbox, open_findings
 from streaming.prime import read_position, read_totals
 from streaming.progress import COMMIT_GROUP, Progress

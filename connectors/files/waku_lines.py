@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from connectors.kafka.record import RawRecord
+from connectors.kafka.waku_headers import waku_headers
 from connectors.waku_rest.answers import (
     UNREADABLE,
     Undecodable,
@@ -130,21 +131,10 @@ def _record(
             "sender's time nothing can be told of it"
         )
         raise NotWaku(detail)
-    headers = [
-        ("source", b"replay"),
-        ("waku-timestamp", str(message.timestamp_ns).encode()),
-        ("content-topic", message.content_topic.encode()),
-        ("ephemeral", b"true" if message.ephemeral else b"false"),
-    ]
-    if message_hash is not None:
-        headers.append(("waku-hash", message_hash.encode()))
-    if pubsub_topic is not None:
-        headers.append(("pubsub-topic", pubsub_topic.encode()))
-    if message.meta:
-        headers.append(("meta", message.meta))
+    headers = waku_headers(message, "replay", pubsub_topic, message_hash)
     try:
         key = decode(message.payload).channel_id.encode()
     except UndecodableFrame:
         key = None
     time_ms = message.timestamp_ns // _NS_PER_MS
-    return RawRecord(0, _NOWHERE, time_ms, key, message.payload, tuple(headers))
+    return RawRecord(0, _NOWHERE, time_ms, key, message.payload, headers)

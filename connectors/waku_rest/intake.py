@@ -8,14 +8,14 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import ParamSpec, TypeVar
 
+from connectors.kafka.waku_headers import waku_headers
 from connectors.waku_rest.pacing import Ending, persist
-from connectors.waku_rest.spool import Headers, Incoming, Spool
+from connectors.waku_rest.spool import Incoming, Spool
 from sds_core.mirror.coverage import Coverage
 from sds_core.mirror.figures import Loss, MirrorFigures, Source
 from sds_core.mirror.selection import Selection, Skip, channel_of
 from sds_core.waku import WakuMessage
 
-_GREATEST_TIMESTAMP_NS = 2**63 - 1
 _log = logging.getLogger("sds-monitor")
 
 _P = ParamSpec("_P")
@@ -148,17 +148,7 @@ def incoming_of(
         source: Header `source`.
     """
     message_hash = message.hash_on(pubsub_topic)
-    headers: Headers = (
-        ("source", source.encode()),
-        ("waku-hash", b"0x" + message_hash.hex().encode()),
-        ("pubsub-topic", pubsub_topic.encode()),
-        ("content-topic", message.content_topic.encode()),
-        ("ephemeral", b"true" if message.ephemeral else b"false"),
-    )
-    if 0 < message.timestamp_ns <= _GREATEST_TIMESTAMP_NS:
-        headers += (("waku-timestamp", str(message.timestamp_ns).encode()),)
-    if message.meta:
-        headers += (("meta", message.meta),)
+    headers = waku_headers(message, source, pubsub_topic, f"0x{message_hash.hex()}")
     key = None if channel is None else channel.encode()
     return Incoming(message_hash, key, message.payload, headers)
 

@@ -8,14 +8,16 @@ it writes to Kafka twice has the same `seq` both times.
 
 from __future__ import annotations
 
-import fcntl
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 import msgspec
+
+from connectors.kafka.waku_headers import Headers
+from connectors.lock import locked
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS mirror (
@@ -49,8 +51,6 @@ _ROW_BYTES = 64
 
 _QUESTION = 500
 """Hashes asked for at once: SQLite takes no longer list of parameters everywhere."""
-
-Headers = tuple[tuple[str, bytes], ...]
 
 
 class Incoming(NamedTuple):
@@ -168,7 +168,12 @@ class Spool:
         self, directory: Path, observer: str | None, new_observer: str
     ) -> None:
         with ExitStack() as opened:
-            opened.enter_context(_locked(directory))
+            try:
+                opened.enter_context(locked(directory / "lock"))
+            except BlockingIOError:
+                raise StateInUse(directory) from None
+            except OSError as error:
+                raise StateUnusable(directory, error.strerror) from error
             try:
                 self._database = sqlite3.connect(
                     directory / "mirror.sqlite", check_same_thread=False
@@ -394,17 +399,3 @@ def open_spool(
         spool.close(in_order=False)
         raise
     spool.close()
-
-
-def _locked(directory: Path) -> IO[str]:
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        file = (directory / "lock").open("w")
-    except OSError as error:
-        raise StateUnusable(directory, error.strerror) from error
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
-        raise StateInUse(directory) from None
-    return file

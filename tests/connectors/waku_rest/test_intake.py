@@ -82,4 +82,4 @@ def test_a_time_that_no_record_may_have_is_left_out(timestamp_ns: int) -> None:
     bad = WakuMessage(b"payload", "/t", timestamp_ns)
     names = [name for name, _ in incoming_of(SHARD, bad, None, "relay").headers]
     assert "waku-timestamp" not in names
-    assert names[:2] == ["source", "waku-hash"]
+    assert {"source", "waku-hash"} <= set(names)
