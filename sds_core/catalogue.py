@@ -558,6 +558,12 @@ MIRROR_METRICS: tuple[Metric[MirrorFigures], ...] = (
         lambda m: m.written,
     ),
     _one(
+        "sds_mirror_refused_total",
+        Kind.COUNTER,
+        "Records that Kafka will never take, and that are given up.",
+        lambda m: m.refused,
+    ),
+    _one(
         "sds_mirror_kafka_failures_total",
         Kind.COUNTER,
         "Writes that Kafka did not acknowledge, and that are repeated.",

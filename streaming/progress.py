@@ -12,6 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.record import is_future
+from connectors.kafka.settings import KafkaRefused, KafkaUnreachable
 from sds_core.observer.totals import Histogram
 from streaming.board import Board
 from streaming.outbox import Outbox
@@ -25,7 +26,16 @@ class Progress:
     """Follows one query; called now and then by whoever waits for it.
 
     Offsets are committed to the consumer group, if one is given. What waits in the
-    outbox is counted, if there is one.
+    outbox is counted, if there is one. While no broker answers, what the offsets would
+    tell stays as it was: the query itself ends if that lasts.
+
+    Args:
+        board: Gets the figures.
+        offsets: Of the topic. Nothing can end while they are waited for, so let their
+            settings be impatient.
+        group: Consumer group; None for no commits.
+        position: Where the checkpoint's newest batch ended; None if there is none.
+        outbox: What waits for the history; None without one.
 
     Attributes:
         position: Where the newest batch ended; None before the first.
@@ -54,7 +64,8 @@ class Progress:
         """Take over all batches since the last call, and measure the lag.
 
         Raises:
-            connectors.kafka.settings.KafkaUnreachable: No broker answered.
+            connectors.kafka.settings.KafkaRefused: A broker will not have us.
+            connectors.kafka.settings.TopicMissing: The topic is gone.
         """
         for progress in self._unseen(query):
             self._durations.observe(progress["durationMs"].get("triggerExecution", 0))
@@ -71,7 +82,9 @@ class Progress:
             )
         if self._outbox is not None:
             self._board.set_job(history_pending=len(self._outbox))
-        self._measure(query.isActive)
+        self._board.set_job(running=query.isActive)
+        if self.position is not None:
+            self._show(self.position)
 
     def _unseen(self, query: StreamingQuery) -> Sequence[dict[str, Any]]:
         found = [json.loads(progress.json) for progress in query.recentProgress]
@@ -81,11 +94,18 @@ class Progress:
         # Spark also reports triggers that found nothing to do.
         return [p for p in fresh if "addBatch" in p["durationMs"]]
 
-    def _measure(self, running: bool) -> None:
-        position = self.position
-        if position is None:
-            self._board.set_job(running=running)
-            return
+    def _show(self, position: Position) -> None:
+        self._board.set_clock(position.clock_ms)
+        self._board.set_job(records=position.records, records_lost=position.skipped)
+        try:
+            self._measure(position)
+        except KafkaRefused:
+            raise
+        except KafkaUnreachable:
+            # The query waits for Kafka as well, and says so when it gives up.
+            pass
+
+    def _measure(self, position: Position) -> None:
         partitions = list(position.partitions)
         ends = self._offsets.latest(partitions)
         newest = self._offsets.newest(partitions)
@@ -96,11 +116,7 @@ class Progress:
         times = [at.timestamp_ms for at in newest.values()]
         newest_ms = max((ms for ms in times if not is_future(ms, now_ms)), default=0)
         lag_s = max(0, newest_ms - position.clock_ms) / 1000
-        self._board.set_clock(position.clock_ms)
         self._board.set_job(
-            running=running,
-            records=position.records,
-            records_lost=position.skipped,
             records_behind=sum(behind.values()),
             # Before the first record there is no clock to be behind.
             event_time_lag_seconds=lag_s if position.clock_ms else None,

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import (
     DEAD_LETTER_TOPIC,
     KafkaRefused,
+    KafkaSettings,
     KafkaUnreachable,
     TopicMissing,
 )
@@ -47,6 +48,16 @@ QUERY_NAME = "sds-monitor"
 LABEL_BUDGET = 200
 TAP_LABEL_BUDGET = 50
 """Taps that have a metric label of their own (observer model, section 8)."""
+
+_GLANCE_S = 5.0
+"""How long Kafka is waited for each second, to tell how far behind the job is: as long
+as that the job cannot be ended."""
+
+_HISTORY_ATTEMPT_S = 10.0
+"""For one write to the history's topics: it is repeated anyway, and the end waits."""
+
+_STOP_S = 10.0
+"""For Spark to end what it is doing; what it has not committed is done again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +204,10 @@ def running_job(spark: SparkSession, settings: JobSettings) -> Iterator[Job]:
         streaming.history.HistoryInUse: Another job writes to its history.
         streaming.history.HistoryUnwritable: The history cannot be written to.
     """
-    with _lock(settings), _offsets(settings) as offsets:
+    with _lock(settings), _offsets(settings.source.kafka, _GLANCE_S) as offsets:
         # Asked first, so that a wrong address fails here with a plain error.
-        offsets.partitions()
+        with _offsets(settings.source.kafka) as first:
+            first.partitions()
         begun = _note_start(settings)
         board = Board()
         board.set_job(restarts=begun.starts - 1, version=version("sds-monitor"))
@@ -248,7 +260,7 @@ def _exporting(
     topics = None
     if history.has_topics:
         topics = HistoryTopics(
-            settings.source.kafka,
+            _within(settings.source.kafka, _HISTORY_ATTEMPT_S),
             history.incidents_topic,
             history.minutes_topic,
             retention_ms=history.days * 86_400_000,
@@ -301,12 +313,19 @@ def _lock(settings: JobSettings) -> Iterator[None]:
 
 
 @contextmanager
-def _offsets(settings: JobSettings) -> Iterator[TopicOffsets]:
-    offsets = TopicOffsets(settings.source.kafka)
+def _offsets(
+    kafka: KafkaSettings, most_s: float = float("inf")
+) -> Iterator[TopicOffsets]:
+    offsets = TopicOffsets(_within(kafka, most_s))
     try:
         yield offsets
     finally:
         offsets.close()
+
+
+def _within(kafka: KafkaSettings, most_s: float) -> KafkaSettings:
+    """The same cluster, waited for no longer than so many seconds."""
+    return replace(kafka, timeout_s=min(kafka.timeout_s, most_s))
 
 
 class Begun(msgspec.Struct):

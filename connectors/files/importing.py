@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from connectors.files.record_file import read_records
+from connectors.files.record_file import UnreadableFile, read_records
 from connectors.kafka.producer import TopicRecord, write
 from connectors.kafka.rewrite import kept_partition, topic_record
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
+
+MAX_PARTITIONS = 1_000
+"""Of a topic that is made for a file."""
+
+_AHEAD_MS = 3_600_000
+"""What is further ahead of its clock no broker takes, unless message.timestamp.after.max.ms
+of the topic says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +79,43 @@ def import_file(
             the last record is written at its own time; None keeps them.
 
     Raises:
-        UnreadableFile: A line holds no record; nothing was written.
+        UnreadableFile: A line holds no record, a record lies too far in the future, or
+            in a partition that no topic is made for; nothing was written.
         InvalidTopic: Kafka takes no topic of this name.
         KafkaUnreachable: No broker answered, or not to every record.
     """
     survey = survey_file(path)
     if not survey.records:
         return 0
+    if partitions is None and survey.partitions > MAX_PARTITIONS:
+        detail = (
+            f"a record lies in partition {survey.partitions - 1}, and a topic is made "
+            f"with at most {MAX_PARTITIONS:,}: give --partitions"
+        )
+        raise UnreadableFile(path, 0, detail)
+    shift_ms = 0
+    if restamp_to_ms is not None:
+        shift_ms = _shift_ms(survey, speed, restamp_to_ms)
+    else:
+        _check_times(path, survey, speed, time.time_ns() // 1_000_000)
     count = ensure_frames_topic(settings, partitions or survey.partitions)
-    shift_ms = 0 if restamp_to_ms is None else _shift_ms(survey, speed, restamp_to_ms)
     return write(_records(path, count, shift_ms), settings, speed, stop)
+
+
+def _check_times(path: Path, survey: Survey, speed: float, now_ms: int) -> None:
+    """Refuse what the broker would refuse in the middle of it.
+
+    Raises:
+        UnreadableFile: A record would be written too long before its time.
+    """
+    ahead_ms = -_shift_ms(survey, speed, now_ms)
+    if ahead_ms > _AHEAD_MS:
+        detail = (
+            f"timestamp_ms {survey.last_ms} is {ahead_ms / 1000:,.0f} s ahead of this "
+            f"machine's clock, and Kafka takes {_AHEAD_MS // 1000:,} s: move the times "
+            "by --restamp, or set the clock"
+        )
+        raise UnreadableFile(path, 0, detail)
 
 
 def _shift_ms(survey: Survey, speed: float, now_ms: int) -> int:

@@ -6,7 +6,7 @@ the store, and a page of relay or filter.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
@@ -14,7 +14,7 @@ from connectors.kafka.record import RawRecord
 from connectors.kafka.waku_headers import waku_headers
 from connectors.waku_rest.answers import (
     UNREADABLE,
-    Undecodable,
+    Undecodables,
     read_page,
     read_store_answer,
 )
@@ -115,8 +115,8 @@ def _of_store(text: bytes) -> Iterator[RawRecord]:
         yield _record(stored.message, stored.pubsub_topic, message_hash)
 
 
-def _refuse_any(undecodable: Sequence[Undecodable]) -> None:
-    for bad in undecodable:
+def _refuse_any(undecodable: Undecodables) -> None:
+    for bad in undecodable.first:
         detail = f"a Waku message cannot be read: {bad.reason}"
         raise NotWaku(detail)
 

@@ -6,18 +6,22 @@ from pathlib import Path
 
 
 class NoHistory(LookupError):
-    """There is no such directory.
+    """The directory is not there, or no monitor has written a history to it.
 
     Attributes:
         path: Where it was looked for.
+        other: Where one is that may be meant; None if none was seen.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, other: Path | None = None) -> None:
         self.path = path
-        super().__init__(
-            f"there is no history in {path}: it is the directory that the monitor "
-            "writes its history to"
+        self.other = other
+        remedy = (
+            "it is the directory that the monitor writes its history to"
+            if other is None
+            else f"there is one in {other}"
         )
+        super().__init__(f"there is no history in {path}: {remedy}")
 
 
 class DamagedHistory(ValueError):

@@ -23,6 +23,7 @@ from connectors.history.parquet import check, dataset_of
 from connectors.history.schema import (
     CHANNEL_MINUTES,
     INCIDENTS,
+    TABLES,
     HistoryTable,
     Row,
     channel_incident,
@@ -68,7 +69,7 @@ def find_incidents(directory: Path, query: IncidentQuery) -> list[ChannelInciden
     """Incidents as they were told last, found last first.
 
     Raises:
-        NoHistory: There is no such directory.
+        NoHistory: The directory holds none.
         DamagedHistory: A file cannot be read.
     """
 
@@ -86,7 +87,7 @@ def channel_minutes(
     """A channel's rows of the minutes that began in [since_ms, until_ms), in order.
 
     Raises:
-        NoHistory: There is no such directory.
+        NoHistory: The directory holds none.
         DamagedHistory: A file cannot be read.
     """
 
@@ -114,8 +115,9 @@ def _ask(
     sql: str,
     values: Mapping[str, Any],
 ) -> list[Row]:
-    if not directory.is_dir():
-        raise NoHistory(directory)
+    if not _is_history(directory):
+        inner = directory / "history"
+        raise NoHistory(directory, inner if _is_history(inner) else None)
     while True:
         listed = _listed(directory / table.name)
         try:
@@ -125,6 +127,13 @@ def _ask(
             if _listed(directory / table.name) == listed:
                 check(_all(choice(listed)))
                 raise
+
+
+def _is_history(directory: Path) -> bool:
+    """Whether a monitor writes there, or has; before the first row it has a lock."""
+    return (directory / "lock").is_file() or any(
+        (directory / table.name).is_dir() for table in TABLES
+    )
 
 
 def _listed(table: Path) -> _Days:

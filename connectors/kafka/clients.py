@@ -3,22 +3,64 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any
 
 from kafka import KafkaProducer
-from kafka.errors import AuthorizationError, KafkaError
+from kafka.errors import (
+    AuthorizationError,
+    CorruptRecordError,
+    InvalidRecordError,
+    InvalidTimestampError,
+    KafkaError,
+    MessageSizeTooLargeError,
+    RecordListTooLargeError,
+)
 
 from connectors.kafka.settings import (
+    MAX_MESSAGE_BYTES,
     KafkaRefused,
     KafkaSecurity,
     KafkaSettings,
     KafkaUnreachable,
+    RecordRefused,
     SecurityUnusable,
 )
 
 _ABANDON_S = 5.0
 """For the thread of a producer to see that it is to end."""
+
+_REFUSALS: Mapping[type[KafkaError], tuple[str, str]] = MappingProxyType(
+    {
+        MessageSizeTooLargeError: (
+            "which is too large",
+            "see max.message.bytes of the topic; more than "
+            f"{MAX_MESSAGE_BYTES:,} bytes are never written",
+        ),
+        RecordListTooLargeError: (
+            "which is larger than a segment",
+            "see segment.bytes of the topic",
+        ),
+        InvalidTimestampError: (
+            "whose time is too far from the broker's clock",
+            "see message.timestamp.before.max.ms and message.timestamp.after.max.ms "
+            "of the topic, and the clock of whoever stamped the record",
+        ),
+        InvalidRecordError: (
+            "which does not pass its checks",
+            "see message.timestamp.before.max.ms, message.timestamp.after.max.ms and "
+            "cleanup.policy of the topic: with compact it takes no record without a "
+            "key",
+        ),
+        CorruptRecordError: (
+            "which is corrupt",
+            "see max.message.bytes and cleanup.policy of the topic, and the network",
+        ),
+    }
+)
+"""Why a record is not taken, and what to look at."""
 
 
 def kafka_python_options(settings: KafkaSettings) -> dict[str, Any]:
@@ -73,14 +115,18 @@ def confluent_options(settings: KafkaSettings) -> dict[str, Any]:
 
 def failure(settings: KafkaSettings, error: KafkaError) -> KafkaUnreachable:
     """What an error of kafka-python is to whoever asked for something."""
-    if not isinstance(error, AuthorizationError):
-        return KafkaUnreachable(settings.bootstrap, error)
-    user = settings.security.username or "whoever names no user"
-    return KafkaRefused(
-        settings.bootstrap,
-        f"{user} may not do this ({error!s:.160})",
-        "give the user the right to, or use another",
-    )
+    if isinstance(error, AuthorizationError):
+        user = settings.security.username or "whoever names no user"
+        return KafkaRefused(
+            settings.bootstrap,
+            f"{user} may not do this ({error!s:.160})",
+            "give the user the right to, or use another",
+        )
+    for refusal, (cause, remedy) in _REFUSALS.items():
+        if isinstance(error, refusal):
+            why = f"{cause} ({error!s:.160})"
+            return RecordRefused(settings.bootstrap, why, remedy)
+    return KafkaUnreachable(settings.bootstrap, error)
 
 
 def abandon(producer: KafkaProducer) -> None:

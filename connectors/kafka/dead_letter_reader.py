@@ -12,7 +12,11 @@ from connectors.kafka.dead_letter import REASON_HEADER, SIZE_HEADER, SOURCE_HEAD
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.record import RawRecord
 from connectors.kafka.record_source import RecordSource, parse_source
-from connectors.kafka.settings import DEAD_LETTER_TOPIC, KafkaSettings
+from connectors.kafka.settings import (
+    DEAD_LETTER_TOPIC,
+    KafkaSettings,
+    TopicMissing,
+)
 
 _OWN_HEADERS = frozenset({REASON_HEADER, SOURCE_HEADER, SIZE_HEADER})
 
@@ -89,7 +93,7 @@ class DeadLetterReader:
             RecordsLost: Some went to retention before they were read.
         """
         with closing(TopicOffsets(self._settings)) as offsets:
-            partitions = offsets.partitions()
+            partitions = self._partitions(offsets)
             starts = offsets.earliest(partitions)
             ends = offsets.latest(partitions)
         self.strangers = 0
@@ -103,3 +107,13 @@ class DeadLetterReader:
                 elif letter.source not in seen:
                     seen.add(letter.source)
                     yield letter
+
+    def _partitions(self, offsets: TopicOffsets) -> list[int]:
+        try:
+            return offsets.partitions()
+        except TopicMissing as error:
+            raise TopicMissing(
+                error.topic,
+                self._settings.bootstrap,
+                "check --dead-letter-topic; it is made with the first dead letter",
+            ) from error

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
+from kafka.partitioner.default import murmur2
 
 from connectors.kafka.clients import failure, kafka_python_options
 from connectors.kafka.handshake import wait_until_listening
@@ -41,6 +42,14 @@ class TopicRecord:
 def partitions_of(records: Iterable[TopicRecord]) -> int:
     """How many partitions the topic of some records needs."""
     return 1 + max(record.partition for record in records)
+
+
+def partition_of(key: bytes, partitions: int) -> int:
+    """The partition that a producer of Kafka gives a key unless told otherwise.
+
+    So that all frames of a channel lie in one, whoever else writes to the topic.
+    """
+    return int(murmur2(key) & 0x7FFFFFFF) % partitions
 
 
 def opening_of(records: Sequence[TopicRecord]) -> int:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import zlib
-
-from connectors.kafka.producer import TopicRecord
+from connectors.kafka.producer import TopicRecord, partition_of
 from connectors.kafka.record import RawRecord
 
 
@@ -26,7 +24,7 @@ def topic_record(record: RawRecord, partition: int) -> TopicRecord:
 def kept_partition(record: RawRecord, partitions: int) -> int:
     """The record's own partition if a topic has as many, else another, in [0, n).
 
-    Then the key decides, as everywhere here, so that the frames of a channel stay
+    Then the key decides, as for any producer, so that the frames of a channel stay
     together; heartbeats, without a key, are spread as they were.
 
     Args:
@@ -37,4 +35,4 @@ def kept_partition(record: RawRecord, partitions: int) -> int:
         return record.partition
     if record.key is None:
         return record.partition % partitions
-    return zlib.crc32(record.key) % partitions
+    return partition_of(record.key, partitions)

@@ -108,6 +108,19 @@ class KafkaRefused(KafkaUnreachable):
         self.args = (f"Kafka at {bootstrap} cannot be used, {cause}: {remedy}",)
 
 
+class RecordRefused(KafkaUnreachable):
+    """A record is not taken, however often it is sent; its neighbours may be.
+
+    Attributes:
+        cause: Why.
+    """
+
+    def __init__(self, bootstrap: str, cause: str, remedy: str) -> None:
+        super().__init__(bootstrap, cause)
+        self.cause = cause
+        self.args = (f"Kafka at {bootstrap} refuses a record, {cause}: {remedy}",)
+
+
 class SecurityUnusable(ValueError):
     """A file of `KafkaSecurity` is not what it must be."""
 
@@ -119,12 +132,14 @@ class TopicMissing(LookupError):
         topic: Its name.
     """
 
-    def __init__(self, topic: str, bootstrap: str) -> None:
+    def __init__(
+        self,
+        topic: str,
+        bootstrap: str,
+        remedy: str = "check --topic, or start the tap that creates it",
+    ) -> None:
         self.topic = topic
-        super().__init__(
-            f"topic {topic} does not exist on {bootstrap}: check --topic, or start "
-            "the tap that creates it"
-        )
+        super().__init__(f"topic {topic} does not exist on {bootstrap}: {remedy}")
 
 
 class RecordsLost(LookupError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import closing
 from types import MappingProxyType
@@ -33,6 +34,19 @@ class InvalidTopic(ValueError):
             "at most 249"
         )
         self.topic = topic
+
+
+_NAME = re.compile("[A-Za-z0-9._-]{1,249}")
+
+
+def check_topic(topic: str) -> None:
+    """Refuse a name without asking a broker.
+
+    Raises:
+        InvalidTopic: Kafka takes no topic of this name.
+    """
+    if not _NAME.fullmatch(topic) or topic in (".", ".."):
+        raise InvalidTopic(topic)
 
 
 def ensure_frames_topic(settings: KafkaSettings, partitions: int) -> int:

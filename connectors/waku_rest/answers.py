@@ -1,6 +1,7 @@
 """What a node's REST API answers, from its JSON (logos-delivery, rest_api).
 
-A message that cannot be read does not take the others of its page with it.
+A message that cannot be read does not take the others of its page with it, and however
+many there are, only the first are kept.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from binascii import Error as BinasciiError
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import msgspec
@@ -19,6 +21,12 @@ UNREADABLE = (ValueError, RecursionError)
 """What reading a stranger's JSON raises: `msgspec.DecodeError` and `UnicodeDecodeError`
 are the first, too deep nesting is the second."""
 
+MAX_ELEMENTS = 100_000
+"""Of one list: a cache holds some thousands at most, and a page of a store 100."""
+
+_KEPT = 10
+_KEPT_BYTES = 200
+
 _HASH_BYTES = 32
 _HEX_HASH = re.compile("0x[0-9a-fA-F]{64}")
 
@@ -28,12 +36,31 @@ class Undecodable:
     """One message of a page that cannot be read.
 
     Attributes:
-        raw: Its JSON as the node gave it.
+        raw: Its JSON as the node gave it, 200 bytes at most.
         reason: What is wrong with it.
     """
 
     raw: bytes
     reason: str
+
+
+@dataclass(slots=True)
+class Undecodables:
+    """The messages of a page that cannot be read.
+
+    Attributes:
+        count: How many.
+        first: The first 10 of them.
+    """
+
+    count: int = 0
+    first: list[Undecodable] = field(default_factory=list)
+
+    def add(self, raw: bytes, error: Exception) -> None:
+        """Count one more."""
+        self.count += 1
+        if len(self.first) < _KEPT:
+            self.first.append(Undecodable(raw[:_KEPT_BYTES], str(error)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +74,7 @@ class Page:
     """
 
     messages: list[WakuMessage]
-    undecodable: list[Undecodable]
+    undecodable: Undecodables
     broken_off: str = ""
 
 
@@ -81,7 +108,7 @@ class StorePage:
     messages: list[StoredMessage]
     cursor: bytes | None
     bad: int
-    undecodable: list[Undecodable]
+    undecodable: Undecodables
 
 
 def read_page(body: bytes) -> Page:
@@ -90,20 +117,20 @@ def read_page(body: bytes) -> Page:
     Raises:
         ValueError: It is none, or breaks off within its first message.
     """
+    messages: list[WakuMessage] = []
+    undecodable = Undecodables()
+    broken_off = ""
     try:
-        elements, broken_off = [bytes(raw) for raw in _LIST.decode(body)], ""
-    except UNREADABLE as error:
-        elements, is_closed = _split(body)
-        broken_off = "" if is_closed else str(error)
-        if not elements:
-            raise ValueError(str(error)) from error
-    page = Page([], [], broken_off)
-    for raw in elements:
-        try:
-            page.messages.append(_MESSAGE.decode(raw).message())
-        except UNREADABLE as error:
-            page.undecodable.append(Undecodable(raw, str(error)))
-    return page
+        for raw in _elements(body):
+            try:
+                messages.append(_MESSAGE.decode(raw).message())
+            except UNREADABLE as error:
+                undecodable.add(raw, error)
+    except ValueError as error:
+        if not (messages or undecodable.count):
+            raise
+        broken_off = str(error)
+    return Page(messages, undecodable, broken_off)
 
 
 class StoreAnswer(msgspec.Struct, rename="camel"):
@@ -112,14 +139,14 @@ class StoreAnswer(msgspec.Struct, rename="camel"):
     Attributes:
         status_code: As of HTTP; 200 is fine.
         status_desc: The same in words.
-        messages: The JSON of each.
+        messages: The JSON of their list.
         pagination_cursor: Hash of the last message in the order of the query; None
             or empty on the last page.
     """
 
     status_code: int
     status_desc: str = ""
-    messages: list[msgspec.Raw] = []
+    messages: msgspec.Raw = msgspec.Raw(b"[]")
     pagination_cursor: str | None = None
 
     def page(self, asked_topic: str | None) -> StorePage:
@@ -130,17 +157,17 @@ class StoreAnswer(msgspec.Struct, rename="camel"):
                 not repeat where only hashes are given.
 
         Raises:
-            ValueError: The cursor is no hash.
+            ValueError: The cursor is no hash, or the messages are no list.
         """
         cursor = _hash_of(self.pagination_cursor) if self.pagination_cursor else None
         messages: list[StoredMessage] = []
-        undecodable: list[Undecodable] = []
+        undecodable = Undecodables()
         bad = 0
-        for raw in self.messages:
+        for raw in _elements(bytes(self.messages)):
             try:
-                stored, is_bad = _stored_message(bytes(raw), asked_topic)
+                stored, is_bad = _stored_message(raw, asked_topic)
             except UNREADABLE as error:
-                undecodable.append(Undecodable(bytes(raw), str(error)))
+                undecodable.add(raw, error)
             else:
                 messages.append(stored)
                 bad += is_bad
@@ -200,33 +227,46 @@ _MESSAGE = msgspec.json.Decoder(_Message)
 _STORED = msgspec.json.Decoder(_Stored)
 _STORE_ANSWER = msgspec.json.Decoder(StoreAnswer)
 _FILTER_ANSWER = msgspec.json.Decoder(_FilterAnswer)
-_LIST = msgspec.json.Decoder(list[msgspec.Raw])
 
+_LIST_BEGIN = re.compile(rb"\s*\[")
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{},]', re.DOTALL)
 """A string, which may break off, or what separates."""
 
 
-def _split(body: bytes) -> tuple[list[bytes], bool]:
-    """Split a damaged list into elements that were whole, and whether it was closed."""
-    found: list[bytes] = []
-    if not body.lstrip().startswith(b"["):
-        return found, False
-    depth = begin = 0
+def _elements(body: bytes) -> Iterator[bytes]:
+    """The elements of a JSON list one by one, none of which need be JSON.
+
+    Raises:
+        ValueError: It is no list, is too long, or breaks off: after all of the elements
+            that are whole.
+    """
+    if not _LIST_BEGIN.match(body):
+        message = f"it is no list but {body[:_KEPT_BYTES]!r:.80}"
+        raise ValueError(message)
+    count = depth = begin = 0
     for token in _TOKEN.finditer(body):
-        if token[0] in (b"[", b"{"):
+        mark = body[token.start()]
+        if mark in b"[{":
             depth += 1
             if depth == 1:
                 begin = token.end()
             continue
-        if depth == 1 and token[0] in (b",", b"]"):
+        if depth == 1 and mark in b",]":
             if element := body[begin : token.start()].strip():
-                found.append(element)
+                count += 1
+                if count > MAX_ELEMENTS:
+                    message = f"the list has more than {MAX_ELEMENTS} elements"
+                    raise ValueError(message)
+                yield element
             begin = token.end()
-        if token[0] in (b"]", b"}"):
+        if mark in b"]}":
             depth -= 1
+            if depth == 0 and mark in b"]":
+                return
             if depth == 0:
-                return found, token[0] == b"]"
-    return found, False
+                break
+    message = "the list is not closed"
+    raise ValueError(message)
 
 
 def _stored_message(raw: bytes, asked_topic: str | None) -> tuple[StoredMessage, bool]:

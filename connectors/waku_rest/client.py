@@ -3,6 +3,7 @@
     NodeError                  attributes node, request, retry_after_s
     ├── NodeUnreachable        no answer, or not all of it
     ├── NodeRefused            HTTP status 400 or more, or such a status of the store
+    │   ├── NodeBusy           one after which the same question may be answered
     │   └── NotSubscribed      a read of a topic that the node does not know (any more)
     └── BadAnswer              an answer that is none of this API
 
@@ -12,16 +13,18 @@ given to the caller, whatever is wrong with the rest. Nothing is tried again her
 
 from __future__ import annotations
 
+import asyncio
+import asyncio
 import re
 import ssl
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import httpx
@@ -35,9 +38,12 @@ from connectors.waku_rest.answers import (
     read_subscription_status,
 )
 
-MAX_ANSWER_BYTES = 256 * 1024 * 1024
-"""Of one answer. A relay cache of 1,000 messages of the largest size (150 KiB, in
-base64) is below it; of a longer answer the rest is not read."""
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+"""Of one answer; of a longer one the rest is not read. It is a relay cache of 300
+messages of the largest size (150 KiB, in base64), or of 10,000 with 4 KiB each."""
+
+_LARGE_BYTES = 1024 * 1024
+"""Reading more than this would keep what else runs in the event loop waiting."""
 
 MAX_CONTENT_TOPICS = 10
 """Of one store query: with more, the store refuses every page but the first."""
@@ -57,6 +63,13 @@ given up before any server would close it: at the same moment a page might be lo
 
 _QUOTED_CHARACTERS = 200
 
+_BUSY = frozenset({429, 503, 504})
+"""Statuses of HTTP and of the store that may pass by themselves."""
+
+_TOTAL_TIMEOUTS = 6
+"""So many times the timeout of one step may a whole answer take: a node that drips
+would otherwise hold up the end of the mirror for ever."""
+
 _ADVICE = {
     401: "check the authorization",
     403: "check the authorization",
@@ -64,6 +77,10 @@ _ADVICE = {
     412: "the node knows no store: give it one, or ask a store node",
     429: "ask less often",
 }
+
+
+_Argument = TypeVar("_Argument")
+_Result = TypeVar("_Result")
 
 
 class NodeError(Exception):
@@ -128,6 +145,10 @@ class NodeRefused(NodeError):
         )
         self.status = status
         self.detail = detail
+
+
+class NodeBusy(NodeRefused):
+    """The node has no time for this now: 429, 503 or 504."""
 
 
 class NotSubscribed(NodeRefused):
@@ -343,17 +364,12 @@ class NodeClient:
         parameters = _store_parameters(query, cursor, include_data)
         answer = await self._ask("GET", "/store/v3/messages", params=parameters)
         with self._reading(answer):
-            told = read_store_answer(answer.body)
+            told = await answer.made(read_store_answer, answer.body)
         if told.status_code != httpx.codes.OK:
-            raise NodeRefused(
-                self.url,
-                answer.request,
-                told.status_code,
-                _one_line(told.status_desc),
-                answer.retry_after_s,
-            )
+            detail = _one_line(told.status_desc)
+            raise self._refused(answer, told.status_code, detail)
         with self._reading(answer):
-            page = told.page(query.pubsub_topic)
+            page = await answer.made(told.page, query.pubsub_topic)
         if page.cursor is not None and page.cursor == cursor:
             # Whoever follows it would never come to an end.
             raise BadAnswer(self.url, answer.request, "the cursor does not move")
@@ -373,7 +389,7 @@ class NodeClient:
                 )
             raise self._refusal(answer)
         try:
-            page = read_page(answer.body)
+            page = await answer.made(read_page, answer.body)
         except ValueError as error:
             if answer.broken_off:
                 raise self._unreachable(answer) from error
@@ -395,14 +411,19 @@ class NodeClient:
         body = bytearray()
         broken_off = ""
         response: httpx.Response | None = None
+        step_s = self._http.timeout.read
+        total_s = None if step_s is None else _TOTAL_TIMEOUTS * step_s
         try:
-            async with self._http.stream(method, self.url + path, **rest) as response:
+            async with (
+                asyncio.timeout(total_s),
+                self._http.stream(method, self.url + path, **rest) as response,
+            ):
                 async for chunk in response.aiter_bytes():
                     body += chunk
                     if len(body) > MAX_ANSWER_BYTES:
                         broken_off = f"it has more than {MAX_ANSWER_BYTES} bytes"
                         break
-        except httpx.RequestError as error:
+        except (httpx.RequestError, TimeoutError) as error:
             broken_off = str(error) or type(error).__name__
             if response is None:
                 raise NodeUnreachable(
@@ -430,13 +451,11 @@ class NodeClient:
             raise BadAnswer(self.url, answer.request, str(error)) from error
 
     def _refusal(self, answer: _Answer) -> NodeRefused:
-        return NodeRefused(
-            self.url,
-            answer.request,
-            answer.status,
-            answer.detail,
-            answer.retry_after_s,
-        )
+        return self._refused(answer, answer.status, answer.detail)
+
+    def _refused(self, answer: _Answer, status: int, detail: str) -> NodeRefused:
+        kind = NodeBusy if status in _BUSY else NodeRefused
+        return kind(self.url, answer.request, status, detail, answer.retry_after_s)
 
     def _unreachable(self, answer: _Answer) -> NodeUnreachable:
         return NodeUnreachable(
@@ -455,6 +474,14 @@ class _Answer:
     body: bytes
     broken_off: str
 
+    async def made(
+        self, make: Callable[[_Argument], _Result], argument: _Argument
+    ) -> _Result:
+        """Make something of the body, in a thread of its own if that takes long."""
+        if len(self.body) > _LARGE_BYTES:
+            return await asyncio.to_thread(make, argument)
+        return make(argument)
+
     @property
     def detail(self) -> str:
         return _one_line(self.body[: 4 * _QUOTED_CHARACTERS].decode(errors="replace"))
@@ -469,7 +496,7 @@ class _Answer:
             # The node's own clock tells how far away its date is.
             until = parsedate_to_datetime(text)
             wait = until - parsedate_to_datetime(self.headers.get("Date", ""))
-        except (TypeError, ValueError):
+        except (OverflowError, TypeError, ValueError):
             return None
         return max(wait, timedelta()).total_seconds()
 

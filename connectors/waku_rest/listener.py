@@ -11,6 +11,7 @@ from connectors.waku_rest.client import (
     BadAnswer,
     NodeClient,
     NodeError,
+    NodeRefused,
     NodeUnreachable,
     NotSubscribed,
 )
@@ -27,6 +28,10 @@ minutes. Those to relay stay until the node restarts, which a renewal would hide
 _LONGEST_S = 2.0
 """Between two attempts at a node that is down: when it is up again and not subscribed,
 it hears nothing."""
+
+_AFTER_CLEARING = frozenset({500, 502, 504})
+"""Refusals that may come when the node has cleared the page: a proxy before it did not
+wait for the answer, or could not read it."""
 
 _FILTER_CACHE = 50
 """Messages in a node's filter cache, which no setting of the node changes."""
@@ -100,6 +105,10 @@ class Listener:
         except BadAnswer:
             await self._lost(Loss.PAGE_CUT_OFF)
             raise
+        except NodeRefused as error:
+            if error.status in _AFTER_CLEARING and error.request.startswith("GET"):
+                await self._lost(Loss.PAGE_CUT_OFF)
+            raise
         # One cache for all topics: the round as a whole tells whether it was full.
         if count >= self._cache:
             self._figures.full_pages += 1
@@ -127,8 +136,8 @@ class Listener:
         """Read the cache, topic by topic; each page is stored before the next."""
         count = 0
         async for pubsub_topic, page in self._pages():
-            count += len(page.messages) + len(page.undecodable)
-            self._figures.undecodable += len(page.undecodable)
+            count += len(page.messages) + page.undecodable.count
+            self._figures.undecodable += page.undecodable.count
             self._figures.pages[self._source] += 1
             found = [(pubsub_topic, message) for message in page.messages]
             await self._intake.take(found, self._source)

@@ -12,18 +12,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 
 from connectors.kafka.heartbeat import INTERVAL_S
-from connectors.kafka.settings import KafkaUnreachable
+from connectors.kafka.settings import KafkaUnreachable, RecordRefused
 from connectors.waku_rest.client import NodeClient, open_client
 from connectors.waku_rest.intake import Intake
 from connectors.waku_rest.listener import Listener
 from connectors.waku_rest.pacing import Ending, persist
 from connectors.waku_rest.settings import Listen, MirrorSettings
-from connectors.waku_rest.spool import Spool
+from connectors.waku_rest.spool import Spool, Spooled
 from connectors.waku_rest.sweeper import LONGEST_REACH_MS, Sweeper
 from connectors.waku_rest.writer import FrameWriter
 from sds_core.mirror.coverage import Coverage
@@ -181,7 +181,7 @@ class Mirror:
             figures.oldest_spooled_ms = records[0].at_ms if records else None
             if records:
                 try:
-                    await persist(
+                    refused = await persist(
                         partial(asyncio.to_thread, self._writer.write, records),
                         KafkaUnreachable,
                         all_read,
@@ -194,11 +194,23 @@ class Mirror:
                     )
                     return
                 await intake.use(self._spool.written, records)
-                figures.written += sum(not one.is_heartbeat for one in records)
+                self._count(records, refused)
             elif all_read.is_set():
                 return
             else:
                 await intake.has_pending.wait()
+
+    def _count(
+        self, records: Sequence[Spooled], refused: Mapping[Spooled, RecordRefused]
+    ) -> None:
+        """Count what was written; the numbers of the others show as holes."""
+        figures = self._figures
+        figures.refused += len(refused)
+        figures.written += sum(
+            not (one.is_heartbeat or one in refused) for one in records
+        )
+        for one, why in refused.items():
+            _log.warning("seq %d is not written: %s", one.seq, why)
 
     def _not_written(self, error: BaseException) -> None:
         self._figures.kafka_failures += 1

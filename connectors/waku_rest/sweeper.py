@@ -11,16 +11,18 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from http import HTTPStatus
+from functools import partial
 from typing import TypeVar
 
 from connectors.waku_rest.answers import StorePage
 from connectors.waku_rest.client import (
     MAX_CONTENT_TOPICS,
     MAX_HASHES,
+    BadAnswer,
+    NodeBusy,
     NodeClient,
     NodeError,
-    NodeRefused,
+    NodeUnreachable,
     StoreQuery,
 )
 from connectors.waku_rest.intake import Intake
@@ -48,15 +50,6 @@ _LONGEST_S = 30.0
 _AHEAD_MS = 60_000
 """So much later than it was received a message may have been sent, by its sender's
 clock. Stores take live messages of up to 20 s ahead, by a clock of their own."""
-
-_BUSY = frozenset(
-    {
-        HTTPStatus.TOO_MANY_REQUESTS,
-        HTTPStatus.SERVICE_UNAVAILABLE,
-        HTTPStatus.GATEWAY_TIMEOUT,
-    }
-)
-"""Refusals after which the same question may be answered."""
 
 _Item = TypeVar("_Item")
 
@@ -171,7 +164,15 @@ class Sweeper:
             Whether all were read before the end of the mirror.
         """
         for query in self._queries(start_ms, end_ms):
-            if not await self._follow(query):
+            # From the start: the store may have dropped what a page would follow.
+            await persist(
+                partial(self._follow, query),
+                NodeError,
+                self._ending,
+                self._failed,
+                _LONGEST_S,
+            )
+            if self._ending.is_set():
                 return False
         if self._is_alone:
             self._figures.is_up = True
@@ -186,28 +187,27 @@ class Sweeper:
                     pubsub_topic, some, max(1, start_ms * _NS), end_ms * _NS
                 )
 
-    async def _follow(self, query: StoreQuery) -> bool:
-        """Read all pages of a query; returns whether that was before the end."""
+    async def _follow(self, query: StoreQuery) -> None:
+        """Read all pages of a query, or those before the end of the mirror."""
         cursor: bytes | None = None
-
-        async def attempt() -> bytes | None:
-            nonlocal cursor
-            try:
-                return await self._read_page(query, cursor)
-            except NodeRefused as error:
-                if error.status not in _BUSY:
-                    # The store may have dropped the message that the page follows.
-                    cursor = None
-                raise
-
+        cursors: set[bytes] = set()
         while not self._ending.is_set():
             cursor = await persist(
-                attempt, NodeError, self._ending, self._failed, _LONGEST_S
+                partial(self._read_page, query, cursor),
+                (NodeBusy, NodeUnreachable),
+                self._ending,
+                self._failed,
+                _LONGEST_S,
             )
-            self._is_failing = False
             if cursor is None:
-                return True
-        return False
+                self._is_failing = False
+                return
+            if cursor in cursors:
+                # Whoever follows it would never come to an end.
+                raise BadAnswer(
+                    self._node.url, "a reading of the store", "its cursors go in a ring"
+                )
+            cursors.add(cursor)
 
     async def _read_page(self, query: StoreQuery, cursor: bytes | None) -> bytes | None:
         """Read a page; returns the cursor to the next."""
@@ -234,7 +234,7 @@ class Sweeper:
 
     def _counted(self, page: StorePage) -> StorePage:
         self._figures.pages[Source.STORE] += 1
-        self._figures.undecodable += len(page.undecodable)
+        self._figures.undecodable += page.undecodable.count
         return page
 
     def _failed(self, error: BaseException) -> None:

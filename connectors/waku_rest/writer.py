@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
+from kafka.producer.future import FutureRecordMetadata
 
 from connectors.kafka.clients import abandon, failure, kafka_python_options
 from connectors.kafka.handshake import wait_until_listening
-from connectors.kafka.producer import TopicRecord
+from connectors.kafka.producer import TopicRecord, partition_of
 from connectors.kafka.settings import (
     MAX_MESSAGE_BYTES,
     KafkaSettings,
+    RecordRefused,
 )
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.waku_rest.spool import Spooled
@@ -40,36 +41,69 @@ class FrameWriter:
         self._partitions = 0
         self._producer: KafkaProducer | None = None
 
-    def write(self, records: Sequence[Spooled]) -> None:
-        """Write records; all are acknowledged when this returns.
+    def write(self, records: Sequence[Spooled]) -> dict[Spooled, RecordRefused]:
+        """Write records; all that Kafka takes are acknowledged when this returns.
 
         After an error some may have been: written again, they have the same `seq`.
+
+        Returns:
+            Those that it will never take, and why.
 
         Raises:
             connectors.kafka.topics.InvalidTopic: Kafka takes no topic of this name.
             KafkaUnreachable: Not all were acknowledged in time.
         """
+        refused: dict[Spooled, RecordRefused] = {}
+        # Batches are refused for one of their records, and the producer then refuses
+        # all that follows: each by itself shows which it is.
+        for spooled in sorted(self._write(records)):
+            refused |= self._write([spooled])
+        return refused
+
+    def _write(self, records: Sequence[Spooled]) -> dict[Spooled, RecordRefused]:
         producer = self._connected()
+        refused: dict[Spooled, RecordRefused] = {}
+        sent: list[tuple[Spooled, FutureRecordMetadata]] = []
         try:
-            sent = [
-                producer.send(
-                    self._kafka.topic,
-                    key=record.key,
-                    value=record.value,
-                    headers=list(record.headers),
-                    timestamp_ms=record.timestamp_ms,
-                    partition=record.partition,
-                )
-                for spooled in records
-                for record in self._records(spooled)
-            ]
+            for spooled in records:
+                for record in self._records(spooled):
+                    try:
+                        sent.append((spooled, self._send(producer, record)))
+                    except KafkaError as error:
+                        refused[spooled] = self._refusal(error)
             producer.flush(self._kafka.timeout_s)
-            for future in sent:
-                # Done, or as late as all the others.
-                future.get(timeout=0.1)
+            for spooled, future in sent:
+                try:
+                    # Done, or as late as all the others.
+                    future.get(timeout=0.1)
+                except KafkaError as error:
+                    refused[spooled] = self._refusal(error)
         except KafkaError as error:
             self.close()
             raise failure(self._kafka, error) from error
+        if refused:
+            # It takes nothing any more, since its numbering has a gap.
+            self.close()
+        return refused
+
+    def _send(
+        self, producer: KafkaProducer, record: TopicRecord
+    ) -> FutureRecordMetadata:
+        return producer.send(
+            self._kafka.topic,
+            key=record.key,
+            value=record.value,
+            headers=list(record.headers),
+            timestamp_ms=record.timestamp_ms,
+            partition=record.partition,
+        )
+
+    def _refusal(self, error: KafkaError) -> RecordRefused:
+        """What an error says of its record alone; one that says more is raised."""
+        refusal = failure(self._kafka, error)
+        if not isinstance(refusal, RecordRefused):
+            raise error
+        return refusal
 
     def close(self) -> None:
         """Close the connection; the next write opens another."""
@@ -106,9 +140,13 @@ class FrameWriter:
                 yield TopicRecord(partition, spooled.at_ms, None, b"", headers)
             return
         # Without a channel nothing is known that it would have to be in order with.
-        partition_key = spooled.value if spooled.key is None else spooled.key
+        partition = (
+            spooled.seq % self._partitions
+            if spooled.key is None
+            else partition_of(spooled.key, self._partitions)
+        )
         yield TopicRecord(
-            zlib.crc32(partition_key) % self._partitions,
+            partition,
             spooled.at_ms,
             spooled.key,
             spooled.value,

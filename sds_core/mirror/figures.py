@@ -66,6 +66,7 @@ class MirrorFigures:
         skipped: Messages that were not meant.
         losses: Times that messages were probably lost.
         written: Frames that Kafka has acknowledged.
+        refused: Records that Kafka will never take; they are given up.
         kafka_failures: Writes that Kafka did not acknowledge; they are repeated.
         spooled: Records that wait for Kafka, heartbeats included.
         spooled_bytes: Their size.
@@ -84,6 +85,7 @@ class MirrorFigures:
     skipped: dict[Skip, int] = field(default_factory=lambda: dict.fromkeys(Skip, 0))
     losses: dict[Loss, int] = field(default_factory=lambda: dict.fromkeys(Loss, 0))
     written: int = 0
+    refused: int = 0
     kafka_failures: int = 0
     spooled: int = 0
     spooled_bytes: int = 0

@@ -171,12 +171,8 @@ def list_command(
             ):
                 counts[letter.reason] += 1
                 newest.append(_listed(letter))
-    except TopicMissing:
-        click.echo(
-            f"there is no topic {dead_letter_topic} on {kafka.bootstrap}: it is made "
-            "with the first dead letter",
-            err=True,
-        )
+    except TopicMissing as error:
+        click.echo(str(error), err=True)
     if reader.strangers:
         click.echo(
             f"{counted(reader.strangers, 'record')} of {dead_letter_topic} without "

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import click
 import httpx
 import msgspec
+from click.core import ParameterSource
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -22,6 +23,11 @@ from streaming.cli.settings import Time, config_option, setting
 
 _API = "http://127.0.0.1:9108"
 _TIMEOUT_S = 30.0
+_NEAREST_FIRST = (
+    ParameterSource.COMMANDLINE,
+    ParameterSource.ENVIRONMENT,
+    ParameterSource.DEFAULT_MAP,
+)
 _EARLIEST_MS = int(datetime(1, 1, 1, tzinfo=UTC).timestamp()) * 1000
 _LATEST_MS = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp()) * 1000
 _STYLES = {
@@ -75,26 +81,41 @@ def command(
     Each with who lacks it and since when, its Waku hash and retrieval hint, and why
     the monitor says so; found last first. Exit code 1 if there are any.
     """
-    if sum(source is not None for source in (report, api, history)) > 1:
+    given = _nearest(report=report, api=api, history=history)
+    if len(given) > 1:
         message = "give one of --report, --api and --history"
         raise click.UsageError(message)
-    if report is not None:
+    if "report" in given:
         found = [
             one
-            for one in _read_report(report)
+            for one in _read_report(given["report"])
             if channel in (None, one.channel)
             and (one.is_standing or not standing)
             and (since is None or one.is_standing or one.found >= since)
         ]
-    elif history is not None:
+    elif "history" in given:
         query = IncidentQuery(channel, since_ms=since, standing=standing)
-        found = _read_history(history, query)
+        found = _read_history(given["history"], query)
     else:
         parameters = {"channel": channel, "since": since, "standing": standing or None}
-        found = _ask(api or _API, parameters)
+        found = _ask(given.get("api", _API), parameters)
     _show(found, as_json)
     if found:
         raise click.exceptions.Exit(FINDING)
+
+
+def _nearest(**places: Any) -> dict[str, Any]:
+    """Those that are given by flag; else those by environment; else those by file."""
+    context = click.get_current_context()
+    for source in _NEAREST_FIRST:
+        given = {
+            name: value
+            for name, value in places.items()
+            if context.get_parameter_source(name) is source
+        }
+        if given:
+            return given
+    return {}
 
 
 _Time = Annotated[int, msgspec.Meta(ge=_EARLIEST_MS, le=_LATEST_MS)]

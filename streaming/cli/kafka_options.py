@@ -19,6 +19,7 @@ from connectors.kafka.settings import (
     Protocol,
     SecurityUnusable,
 )
+from connectors.kafka.topics import InvalidTopic, check_topic
 from streaming.cli.settings import secret_setting, setting
 
 _HOST_AND_PORT = re.compile(r"\S+:\d{1,5}")
@@ -77,7 +78,19 @@ def kafka_options(
     return add
 
 
-topic_option = setting("--topic", default=FRAMES_TOPIC, help="Topic of frames.")
+def _checked_topic(
+    context: click.Context, parameter: click.Parameter, value: str
+) -> str:
+    try:
+        check_topic(value)
+    except InvalidTopic as error:
+        raise click.BadParameter(str(error), param=parameter) from error
+    return value
+
+
+topic_option = setting(
+    "--topic", default=FRAMES_TOPIC, callback=_checked_topic, help="Topic of frames."
+)
 
 
 def _checked_bootstrap(

@@ -7,6 +7,7 @@ import secrets
 import signal
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -14,7 +15,7 @@ import click
 from connectors.files.importing import import_file
 from connectors.files.record_file import UnreadableFile
 from connectors.kafka.handshake import check_admission
-from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.settings import KafkaSettings, KafkaUnreachable
 from connectors.kafka.topics import InvalidTopic
 from connectors.waku_rest.client import BadSettings, NodeSettings
 from connectors.waku_rest.mirror import Mirror
@@ -38,6 +39,8 @@ from streaming.cli.signals import end_requested
 
 _DEFAULTS = MirrorSettings((), {})
 _PARTITIONS = 4
+_GREETING_S = 1.0
+"""For each broker, before nodes are listened to."""
 
 
 @click.command(
@@ -232,13 +235,25 @@ def command(
             backfill,
             spool_bytes,
         )
+        if store and any("," in topic for topic in content_topics):
+            message = (
+                "a store cannot be asked for a content topic with a comma: use "
+                "--no-store, or leave it out"
+            )
+            raise click.UsageError(message)
         if settings.listen is Listen.FILTER and not all(settings.topics.values()):
             message = "--listen filter needs --content-topic"
             raise click.UsageError(message)
         figures = MirrorFigures()
         new_observer = f"mirror-{secrets.token_hex(4)}"
         # That it is away now is no reason not to listen; a wrong password is one.
-        check_admission(kafka)
+        away = check_admission(replace(kafka, timeout_s=_GREETING_S))
+        if away is not None:
+            click.echo(
+                f"{KafkaUnreachable(kafka.bootstrap, away)}; mirroring all the "
+                "same, records wait in --state",
+                err=True,
+            )
         with (
             open_spool(state.absolute(), observer, new_observer) as spool,
             WebServer(create_mirror_app(figures), host, metrics_port) as server,
@@ -307,6 +322,10 @@ def topics_of(
         BadContentTopic: The shard of a content topic cannot be told.
         click.UsageError: Nothing was named.
     """
+    for topic in pubsub_topics:
+        if not topic.startswith("/"):
+            message = f"{topic!r} is no pubsub topic: they begin with a slash"
+            raise click.UsageError(message)
     if pubsub_topics:
         return dict.fromkeys(pubsub_topics, tuple(dict.fromkeys(content_topics)))
     if not content_topics:

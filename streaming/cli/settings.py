@@ -2,14 +2,15 @@
 
 Each flag ``--some-name`` can also be given as ``SDS_MONITOR_SOME_NAME`` or, with
 ``--config FILE``, as ``some-name = …`` in a TOML file: at its top for all commands,
-in a table named for a command for that one.
+in ``[some-command]`` for that one. What stands in ``[group]`` is for all commands of a
+group, in ``[group.command]`` for one of them; the nearest table wins.
 """
 
 from __future__ import annotations
 
 import shlex
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -85,29 +86,65 @@ def _read_config(
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         message = f"{path} cannot be read as TOML: {error}"
         raise click.BadParameter(message, param=parameter) from None
-    command = context.command
-    options = {
+    options = _options(context.command)
+    values = _values(path, given, context, parameter)
+    if any(isinstance(options.get(name), _Secret) for name in values):
+        _warn_if_others_can_read(path)
+    context.default_map = {
+        str(option.name): _given(path, name, option, values[name], parameter)
+        for name, option in options.items()
+        if name in values
+    }
+
+
+def _options(command: click.Command) -> dict[str, click.Option]:
+    """The flags of a command, without their dashes."""
+    return {
         p.opts[0].removeprefix("--"): p
         for p in command.params
         if isinstance(p, click.Option) and p.name
     }
-    shared = {k: v for k, v in given.items() if not isinstance(v, dict)}
-    own = given.get(command.name or "", {})
-    unknown = sorted(own.keys() - options.keys())
-    if unknown:
-        message = (
-            f"{path} sets {unknown[0]} for {command.name}, which it does not know: "
-            f"it knows {', '.join(sorted(options))}"
-        )
-        raise click.BadParameter(message, param=parameter)
-    secrets = {name for name in options if isinstance(options[name], _Secret)}
-    if secrets.intersection(shared | own):
-        _warn_if_others_can_read(path)
-    context.default_map = {
-        str(options[name].name): _given(path, name, options[name], value, parameter)
-        for name, value in (shared | own).items()
-        if name in options
-    }
+
+
+def _values(
+    path: Path,
+    given: Mapping[str, Any],
+    context: click.Context,
+    parameter: click.Parameter,
+) -> dict[str, Any]:
+    """What a file gives to a command, by the tables on the way to it.
+
+    Raises:
+        click.BadParameter: There is a name that its table does not know.
+    """
+    way = [context]
+    while (outer := way[0].parent) is not None:
+        way.insert(0, outer)
+    if len(way) > 1:
+        # The program itself is no table: what is for all stands at the top.
+        del way[0]
+    values = {name: one for name, one in given.items() if not isinstance(one, dict)}
+    table: Any = given
+    told = ""
+    for inner in way:
+        name = inner.info_name or ""
+        told = f"{told} {name}".lstrip()
+        table = table.get(name, {})
+        if not isinstance(table, dict):
+            message = f"{path} sets {told} to {table!r}: it is a table, [{name}]"
+            raise click.BadParameter(message, param=parameter)
+        command = inner.command
+        commands = command.commands if isinstance(command, click.Group) else {}
+        known = {o for one in (command, *commands.values()) for o in _options(one)}
+        unknown = sorted(table.keys() - known - commands.keys())
+        if unknown:
+            message = (
+                f"{path} sets {unknown[0]} for {told}, which it does not know: "
+                f"it knows {', '.join(sorted(known | commands.keys()))}"
+            )
+            raise click.BadParameter(message, param=parameter)
+        values |= {n: one for n, one in table.items() if n not in commands}
+    return values
 
 
 def _given(

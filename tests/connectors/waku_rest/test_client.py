@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 import pytest
 
-from connectors.waku_rest.answers import Page, StorePage
+from connectors.waku_rest.answers import Page, StorePage, Undecodables
 from connectors.waku_rest.client import (
     BadAnswer,
     BadSettings,
@@ -107,8 +107,8 @@ def test_relay_page_is_what_was_offered_and_is_gone_then(node: ConformanceNode) 
     subscribe(node)
     for one in (full, bare):
         node.offer(one, pubsub_topic=SHARD)
-    assert take(node) == Page([full, bare], [])
-    assert take(node) == Page([], [])
+    assert take(node) == Page([full, bare], Undecodables())
+    assert take(node) == Page([], Undecodables())
 
 
 def test_node_that_restarted_says_that_it_is_not_subscribed() -> None:
@@ -120,7 +120,7 @@ def test_node_that_restarted_says_that_it_is_not_subscribed() -> None:
             take(node)
         assert (caught.value.topic, caught.value.status) == (SHARD, 404)
         subscribe(node)
-        assert take(node) == Page([], [])
+        assert take(node) == Page([], Undecodables())
 
 
 def test_pubsub_topic_that_is_none_is_refused(node: ConformanceNode) -> None:
@@ -156,8 +156,9 @@ def test_bad_message_in_a_page_does_not_take_the_others_with_it(
     page = take(node)
     assert page.messages == offered
     assert page.broken_off == ""
-    (undecodable,) = page.undecodable
-    assert undecodable.raw == bad
+    assert page.undecodable.count == 1
+    (undecodable,) = page.undecodable.first
+    assert undecodable.raw == bad[:200]
     assert reason in undecodable.reason
 
 
@@ -176,7 +177,7 @@ def test_absent_fields_and_null_are_the_same(node: ConformanceNode) -> None:
             ]
         ),
     )
-    assert take(node) == Page([WakuMessage(b"\1", "t")] * 2, [])
+    assert take(node) == Page([WakuMessage(b"\1", "t")] * 2, Undecodables())
 
 
 def test_page_that_breaks_off_gives_what_came(node: ConformanceNode) -> None:
@@ -186,9 +187,9 @@ def test_page_that_breaks_off_gives_what_came(node: ConformanceNode) -> None:
     node.inject(Endpoint.RELAY, Fault(cut=True))
     page = take(node)
     assert page.messages == offered[:2]
-    assert page.undecodable == []
+    assert page.undecodable.count == 0
     assert "closed" in page.broken_off
-    assert take(node) == Page([], [])
+    assert take(node) == Page([], Undecodables())
 
 
 def test_page_that_breaks_off_at_once_may_be_lost(node: ConformanceNode) -> None:
@@ -245,7 +246,7 @@ def test_filter_gives_the_messages_of_a_content_topic(node: ConformanceNode) -> 
     offered = offer(node, 2)
     node.offer(message(9, "/app/1/other/proto"), pubsub_topic=SHARD)
     page = ask(node, lambda client: client.filter_messages(TOPIC))
-    assert page == Page(offered, [])
+    assert page == Page(offered, Undecodables())
 
 
 def test_filter_that_forgot_says_so(node: ConformanceNode) -> None:
@@ -355,7 +356,7 @@ def test_unreadable_message_of_a_store_does_not_hide_the_others(
         offered[1],
     ]
     assert page.bad == 1
-    assert [one.raw for one in page.undecodable] == bad
+    assert [one.raw for one in page.undecodable.first] == bad
 
 
 def test_status_inside_a_store_answer_is_an_error(node: ConformanceNode) -> None:
@@ -420,7 +421,14 @@ def test_query_that_the_api_has_no_room_for_is_refused(
 
 @pytest.mark.parametrize(
     ("retry_after", "expected"),
-    [("12", 12.0), (None, None), ("soon", None), ("-5", None), ("9" * 40, None)],
+    [
+        ("12", 12.0),
+        (None, None),
+        ("soon", None),
+        ("-5", None),
+        ("9" * 40, None),
+        ("Mon, 01 Jan 2024 00:00:00 +99999999999999", None),
+    ],
 )
 def test_refusal_says_when_to_come_back(
     node: ConformanceNode, retry_after: str | None, expected: float | None
@@ -477,7 +485,7 @@ def test_node_that_does_not_answer_in_time_is_unreachable(
     with pytest.raises(NodeUnreachable, match="ReadTimeout") as caught:
         take(node, timeout_s=0.5)
     assert caught.value.may_have_arrived
-    assert take(node) == Page([], [])
+    assert take(node) == Page([], Undecodables())
 
 
 def test_server_that_speaks_no_http_is_unreachable() -> None:
@@ -556,3 +564,24 @@ def test_message_keeps_its_hash_through_json(node: ConformanceNode) -> None:
     twin = msgspec.structs.replace(odd, timestamp_ns=-(2**63))
     told = {node.offer(one, pubsub_topic=SHARD) for one in (odd, twin)}
     assert {one.hash_on(SHARD) for one in take(node).messages} == told
+
+
+def test_a_node_that_drips_is_not_waited_for_without_end() -> None:
+    """Each byte comes in time; six times that for all of them is the most."""
+
+    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n[")
+        while not writer.is_closing():
+            writer.write(b" ")
+            await asyncio.sleep(0.02)
+
+    async def ask() -> None:
+        server = await asyncio.start_server(drip, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        settings = NodeSettings(f"http://127.0.0.1:{port}", timeout_s=0.2)
+        async with server, open_client(settings) as http:
+            await NodeClient(settings.url, http).relay_messages("/waku/2/rs/1/0")
+
+    with pytest.raises(NodeUnreachable) as caught:
+        asyncio.run(asyncio.wait_for(ask(), 60))
+    assert caught.value.may_have_arrived

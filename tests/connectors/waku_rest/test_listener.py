@@ -341,7 +341,7 @@ def test_a_refusal_loses_nothing(node: ConformanceNode, make_rig: RigMaker) -> N
     async def script(running: Running) -> None:
         await until(heard(rig, node))
         node.inject(Endpoint.RELAY, Fault(status=429, retry_after="1"))
-        node.inject(Endpoint.RELAY, Fault(status=500))
+        node.inject(Endpoint.RELAY, Fault(status=503))
         await until(lambda: rig.node(node).failures[Source.RELAY] == 2)
         offer(node, message(1))
         await until(lambda: rig.accepted == 1)
@@ -351,6 +351,24 @@ def test_a_refusal_loses_nothing(node: ConformanceNode, make_rig: RigMaker) -> N
     asked = [call for call in node.calls if call.endpoint is Endpoint.RELAY]
     (refused,) = [n for n, call in enumerate(asked) if call.status == 429]
     assert asked[refused + 1].at_ns - asked[refused].at_ns >= 1_000_000_000
+
+
+@pytest.mark.parametrize("status", [500, 502, 504])
+def test_an_answer_that_a_proxy_lost_is_a_loss(
+    status: int, node: ConformanceNode, make_rig: RigMaker
+) -> None:
+    """The node behind it may have cleared the page."""
+    rig = make_rig(node)
+
+    async def script(running: Running) -> None:
+        await until(heard(rig, node))
+        node.inject(Endpoint.RELAY, Fault(status=status))
+        await until(lambda: rig.node(node).failures[Source.RELAY] == 1)
+        await until(heard(rig, node))
+
+    rig.listen(script)
+    assert rig.losses == {Loss.PAGE_CUT_OFF: 1}
+    assert rig.figures.last_seq == 1
 
 
 def test_a_node_that_never_answered_is_told_once(

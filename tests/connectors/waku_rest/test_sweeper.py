@@ -267,6 +267,20 @@ def test_a_store_that_lost_its_place_is_read_anew(
     assert len(good) == 4 + 5
 
 
+def test_cursors_that_go_in_a_ring_are_not_followed_for_ever(
+    make_rig: RigMaker, node: ConformanceNode, clock: Clock
+) -> None:
+    """The query begins anew, as after every other failure."""
+    hashes = store(node, message(1, clock.now_ms - MINUTE))
+    rig = make_rig(node, now_ms=clock, backfill_s=600.0)
+    for cursor in ("11", "22", "11"):
+        page = f'{{"statusCode":200,"paginationCursor":"0x{cursor * 32}"}}'
+        node.inject(Endpoint.STORE, Fault(body=page.encode()))
+    rig.sweep(reading(rig, node, clock))
+    assert rig.hashes == hashes
+    assert rig.node(node).failures[Source.STORE] == 1
+
+
 def test_a_clock_that_is_set_back_stops_nothing(
     rig: Rig, node: ConformanceNode, clock: Clock
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -133,3 +134,21 @@ def test_a_broker_that_ends_while_records_wait_is_lived_through(tmp_path: Path) 
             write_again(writer.write, large)
         found = records(kafka)
     assert sorted(set(seqs(found))) == list(range(1, 200))
+
+
+def test_what_kafka_never_takes_holds_up_nothing(kafka_topic: TopicMaker) -> None:
+    """It is given back with the reason; its neighbours are written."""
+    kafka = kafka_topic(2, {"max.message.bytes": "1000000"}).settings
+    now_ms = time.time_ns() // 1_000_000
+    waiting = [
+        frame(seq, b"channel-%d" % (seq % 3))._replace(at_ms=now_ms)
+        for seq in range(1, 21)
+    ]
+    waiting[2] = waiting[2]._replace(value=bytes(1_500_000))
+    waiting[9] = waiting[9]._replace(at_ms=now_ms + 2 * 3_600_000)
+    waiting[14] = waiting[14]._replace(value=bytes(40_000_000))
+    with writing(kafka) as writer:
+        refused = writer.write(waiting)
+        assert writer.write([frame(21, b"town")]) == {}
+    assert {one.seq for one in refused} == {3, 10, 15}
+    assert set(seqs(records(kafka))) == set(range(1, 22)) - {3, 10, 15}
