@@ -20,7 +20,7 @@ from types import TracebackType
 import msgspec
 
 from connectors.history.errors import DamagedHistory
-from connectors.history.layout import day_of
+from connectors.history.layout import LOCK, day_of
 from connectors.history.parquet import ParquetHistory
 from connectors.history.query import find_incidents as query_history
 from connectors.history.schema import (
@@ -56,6 +56,9 @@ _AGAIN_S = 30.0
 KEPT_BESIDE_MS = 86_400_000
 """Incidents older than this are looked up in the history alone. None changes so late:
 after the horizon of an hour nothing is looked for."""
+
+_END_S = 10.0
+"""For what is left at the end; the rest is carried over at the next start."""
 
 _FORESEEN = (
     DamagedHistory,
@@ -143,6 +146,7 @@ class HistoryExporter:
         self._topics = topics
         self._clock_ms = clock_ms
         self._ending = threading.Event()
+        self._end_s = float("inf")
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
         self._held = ExitStack()
 
@@ -156,7 +160,7 @@ class HistoryExporter:
         directory = self._settings.directory
         with ExitStack() as held:
             try:
-                held.enter_context(locked(directory / "lock"))
+                held.enter_context(locked(directory / LOCK))
                 self._parquet = ParquetHistory(directory)
             except BlockingIOError:
                 raise HistoryInUse(directory) from None
@@ -173,7 +177,8 @@ class HistoryExporter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Carry over what is left, and end."""
+        """Carry over what is left, as far as that is soon done, and end."""
+        self._end_s = time.monotonic() + _END_S
         self._ending.set()
         self._thread.join()
         self._held.close()
@@ -207,13 +212,15 @@ class HistoryExporter:
     def _carry(
         self, destination: Destination, write: Callable[[list[Row], list[Row]], None]
     ) -> None:
-        """Carry all there is."""
+        """Carry all there is, or as much as there is time for."""
         while told := self._outbox.pending(destination, _AT_ONCE):
             write(
                 [incident_row(one) for one in told if isinstance(one, ToldIncident)],
                 [minute_row(one) for one in told if isinstance(one, ToldMinute)],
             )
             self._outbox.delivered(destination, told[-1].told)
+            if time.monotonic() >= self._end_s:
+                return
 
     def _write_files(self, incidents: list[Row], minutes: list[Row]) -> None:
         self._parquet.write(INCIDENTS, incidents)

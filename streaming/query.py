@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -43,6 +45,8 @@ from streaming.prime import read_position, read_totals
 from streaming.progress import COMMIT_GROUP, Progress
 from streaming.sink import Sink
 from streaming.source import FORMAT, SdsFramesSource, SourceSettings
+
+_log = logging.getLogger("sds-monitor")
 
 QUERY_NAME = "sds-monitor"
 LABEL_BUDGET = 200
@@ -244,7 +248,7 @@ def running_job(spark: SparkSession, settings: JobSettings) -> Iterator[Job]:
             try:
                 yield Job(settings, board, query, progress, incidents, details)
             finally:
-                query.stop()
+                _stop(spark, query)
                 if dead_letters is not None:
                     dead_letters.close()
                 board.set_job(running=False)
@@ -297,6 +301,17 @@ def _start(
     if settings.until_caught_up:
         return writer.trigger(availableNow=True).start()
     return writer.trigger(processingTime=f"{settings.trigger_s:g} seconds").start()
+
+
+def _stop(spark: SparkSession, query: StreamingQuery) -> None:
+    """End a query; a batch that waits for Kafka is given up after a while."""
+    spark.conf.set("spark.sql.streaming.stopTimeout", f"{_STOP_S:.0f}s")
+    try:
+        query.stop()
+    except Py4JJavaError as error:
+        if "java.util.concurrent.TimeoutException" not in str(error):
+            raise
+        _log.warning("the last batch did not end: it is done again at the next start")
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from streaming.cli import WRONG_USE, group
 ROOT = Path(__file__).parents[1]
 PROMETHEUS = ROOT / "dashboards/provisioning/prometheus.yml"
 DOCKERFILE = ROOT / "deploy/Dockerfile"
-UNIT = ROOT / "deploy/sds-monitor.service"
+UNITS = sorted((ROOT / "deploy").glob("*.service"))
 
 _PINNED = re.compile(r".+:v?\d+\.\d+(\.\d+)?(-[\w.-]+)?")
 
@@ -177,14 +177,22 @@ def test_prometheus_accepts_its_configuration() -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_unit_calls_the_monitor_by_flags_that_exist() -> None:
-    """The command line of the systemd unit parses; wrong use is not restarted."""
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+def test_unit_calls_the_command_by_flags_that_exist(path: Path) -> None:
+    """The command line of a systemd unit parses; wrong use is not restarted."""
     unit = configparser.ConfigParser(interpolation=None, strict=False)
     unit.optionxform = str  # type: ignore[assignment,method-assign]
-    unit.read(UNIT)
+    unit.read(path)
     service = unit["Service"]
     program, *arguments = shlex.split(service["ExecStart"])
     assert Path(program).name == "sds-monitor"
-    state = Path("/var/lib") / service["StateDirectory"]
-    assert parsed(arguments)["checkpoint"].is_relative_to(state)
+    parameters = parsed(arguments)
+    kept = parameters["checkpoint" if arguments[0] == "run" else "state"]
+    assert kept.is_relative_to(Path("/var/lib") / service["StateDirectory"])
     assert service["RestartPreventExitStatus"] == str(WRONG_USE)
+
+
+def test_both_long_running_commands_have_a_unit() -> None:
+    """The monitor, and the mirror that feeds it."""
+    names = {path.stem for path in UNITS}
+    assert names == {"sds-monitor", "sds-monitor-mirror"}

@@ -18,8 +18,7 @@ MAX_PARTITIONS = 1_000
 """Of a topic that is made for a file."""
 
 _AHEAD_MS = 3_600_000
-"""What is further ahead of its clock no broker takes, unless message.timestamp.after.max.ms
-of the topic says otherwise."""
+"""Kafka's own default of message.timestamp.after.max.ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +110,9 @@ def _check_times(path: Path, survey: Survey, speed: float, now_ms: int) -> None:
     ahead_ms = -_shift_ms(survey, speed, now_ms)
     if ahead_ms > _AHEAD_MS:
         detail = (
-            f"timestamp_ms {survey.last_ms} is {ahead_ms / 1000:,.0f} s ahead of this "
-            f"machine's clock, and Kafka takes {_AHEAD_MS // 1000:,} s: move the times "
-            "by --restamp, or set the clock"
+            f"with timestamps up to {survey.last_ms} records would be written "
+            f"{ahead_ms // 1000:,} s before their time, and Kafka takes "
+            f"{_AHEAD_MS // 1000:,} s: move all times by --restamp, or set the clock"
         )
         raise UnreadableFile(path, 0, detail)
 

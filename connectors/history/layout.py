@@ -13,6 +13,9 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import TypeVar
 
+LOCK = "lock"
+"""Of the one process that writes."""
+
 _DAY = re.compile(r"day=(\d{4}-\d{2}-\d{2})")
 _FILE = re.compile(r"\d{10}\.parquet")
 _EPOCH = date(1970, 1, 1)

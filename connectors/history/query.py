@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from connectors.history.errors import NoHistory
-from connectors.history.layout import days, files, settled, span_of
+from connectors.history.layout import LOCK, days, files, settled, span_of
 from connectors.history.parquet import check, dataset_of
 from connectors.history.schema import (
     CHANNEL_MINUTES,
@@ -131,7 +131,7 @@ def _ask(
 
 def _is_history(directory: Path) -> bool:
     """Whether a monitor writes there, or has; before the first row it has a lock."""
-    return (directory / "lock").is_file() or any(
+    return (directory / LOCK).is_file() or any(
         (directory / table.name).is_dir() for table in TABLES
     )
 

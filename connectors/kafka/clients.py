@@ -62,6 +62,10 @@ _REFUSALS: Mapping[type[KafkaError], tuple[str, str]] = MappingProxyType(
 )
 """Why a record is not taken, and what to look at."""
 
+_OF_A_BATCH = "it was part of a batch"
+"""In the error of a record that was not taken for another's sake, which has no class
+of its own."""
+
 
 def kafka_python_options(settings: KafkaSettings) -> dict[str, Any]:
     """Arguments of every class of kafka-python that connects.
@@ -124,8 +128,14 @@ def failure(settings: KafkaSettings, error: KafkaError) -> KafkaUnreachable:
         )
     for refusal, (cause, remedy) in _REFUSALS.items():
         if isinstance(error, refusal):
-            why = f"{cause} ({error!s:.160})"
+            why = f"{cause} ({error!s:.240})"
             return RecordRefused(settings.bootstrap, why, remedy)
+    if _OF_A_BATCH in str(error):
+        return RecordRefused(
+            settings.bootstrap,
+            "which came in one batch with another that it does not take",
+            "write it by itself",
+        )
     return KafkaUnreachable(settings.bootstrap, error)
 
 

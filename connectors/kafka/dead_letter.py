@@ -9,7 +9,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 from kafka.producer.future import FutureRecordMetadata
 
-from connectors.kafka.clients import failure, kafka_python_options
+from connectors.kafka.clients import abandon, failure, kafka_python_options
 from connectors.kafka.consumer import Client, OffsetRange, fetch
 from connectors.kafka.record import RawRecord
 from connectors.kafka.record_source import RecordSource
@@ -78,9 +78,9 @@ class DeadLetterWriter:
             raise failure(self._settings, error) from error
 
     def close(self) -> None:
-        """Close the producer."""
+        """Close the producer; what was not acknowledged is not waited for."""
         if self._producer is not None:
-            self._producer.close()
+            abandon(self._producer)
             self._producer = None
 
     def _connected(self) -> KafkaProducer:

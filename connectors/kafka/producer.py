@@ -111,7 +111,9 @@ def write(
     except KafkaError as error:
         raise failure(settings, error) from error
     if failures:
-        raise failure(settings, failures[0]) from failures[0]
+        # One that only says that a neighbour was refused has no class of its own.
+        telling = min(failures, key=lambda error: type(error) is KafkaError)
+        raise failure(settings, telling) from telling
     return written
 
 

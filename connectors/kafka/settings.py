@@ -109,7 +109,7 @@ class KafkaRefused(KafkaUnreachable):
 
 
 class RecordRefused(KafkaUnreachable):
-    """A record is not taken, however often it is sent; its neighbours may be.
+    """A record is not taken, or not in such company; it does not help to wait.
 
     Attributes:
         cause: Why.

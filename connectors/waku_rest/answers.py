@@ -261,11 +261,11 @@ def _elements(body: bytes) -> Iterator[bytes]:
             begin = token.end()
         if mark in b"]}":
             depth -= 1
-            if depth == 0 and mark in b"]":
-                return
             if depth == 0:
+                if mark in b"]" and not body[token.end() :].strip():
+                    return
                 break
-    message = "the list is not closed"
+    message = "the list is not closed, or not the whole answer"
     raise ValueError(message)
 
 

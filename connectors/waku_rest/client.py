@@ -14,7 +14,6 @@ given to the caller, whatever is wrong with the rest. Nothing is tried again her
 from __future__ import annotations
 
 import asyncio
-import asyncio
 import re
 import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence

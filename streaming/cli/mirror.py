@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from connectors.files.importing import import_file
+from connectors.files.importing import MAX_PARTITIONS, import_file
 from connectors.files.record_file import UnreadableFile
 from connectors.kafka.handshake import check_admission
 from connectors.kafka.settings import KafkaSettings, KafkaUnreachable
@@ -53,7 +53,7 @@ _GREETING_S = 1.0
 @topic_option
 @setting(
     "--partitions",
-    type=click.IntRange(1, 1_000),
+    type=click.IntRange(1, MAX_PARTITIONS),
     help=f"Of the topic, if it is made; {_PARTITIONS}, or as a file has it, if left "
     "out.",
 )

@@ -131,7 +131,7 @@ def _values(
         told = f"{told} {name}".lstrip()
         table = table.get(name, {})
         if not isinstance(table, dict):
-            message = f"{path} sets {told} to {table!r}: it is a table, [{name}]"
+            message = f"{path} sets {told} to {table!r}: it is to be a table"
             raise click.BadParameter(message, param=parameter)
         command = inner.command
         commands = command.commands if isinstance(command, click.Group) else {}

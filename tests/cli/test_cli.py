@@ -73,6 +73,49 @@ def test_a_file_with_a_setting_the_command_does_not_know_is_refused(
     assert "number" in result.output
 
 
+@pytest.fixture
+def program() -> click.Group:
+    """A program with a command of a name that one of a group has too."""
+    inner = click.Group("inner", commands=[show, click.Command("other")])
+    return click.Group("program", commands=[inner, show])
+
+
+def test_a_command_of_a_group_has_its_own_table_and_that_of_the_group(
+    config: Path, program: click.Group
+) -> None:
+    """The nearest wins; a table goes by the whole path of a command."""
+    config.write_text(
+        'some-name = "top"\n[show]\nnumber = 1\n'
+        '[inner]\nsome-name = "group"\nnumber = 2\n[inner.show]\nnumber = 3\n'
+    )
+    run = CliRunner().invoke
+    found = run(program, ["inner", "show", "--config", str(config)])
+    assert found.output == "group 3\n"
+    found = run(program, ["show", "--config", str(config)])
+    assert found.output == "top 1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[inner]\nnumbr = 3\n", "sets numbr for inner, "),
+        ("[inner.show]\nnumbr = 3\n", "sets numbr for inner show, "),
+        ("[inner.shw]\nnumber = 3\n", "sets shw for inner, "),
+        ("inner = 3\n", "sets inner to 3: "),
+        ("[inner]\nshow = 3\n", "sets inner show to 3: "),
+    ],
+)
+def test_what_the_table_of_a_group_does_not_know_is_refused(
+    config: Path, program: click.Group, text: str, said: str
+) -> None:
+    """By its name, where it stands."""
+    config.write_text(text)
+    words = ["inner", "show", "--config", str(config)]
+    result = CliRunner().invoke(program, words)
+    assert result.exit_code == 2
+    assert said in result.output
+
+
 def test_a_file_with_a_list_for_a_value_is_refused(config: Path) -> None:
     """No setting takes several values that way."""
     config.write_text('some-name = ["a"]\n')

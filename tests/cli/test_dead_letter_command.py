@@ -19,7 +19,9 @@ from connectors.kafka.record import RawRecord
 from sds_core.observer.channel_view import ChannelView
 from sds_core.observer.dead_letter_view import DeadLetter
 from sds_core.wire import Dialect, Frame, Reason, decode, encode
+from streaming.cli import group
 from streaming.cli.dead_letter import ADVICE, command
+from tests.cli.test_cli import sds_monitor
 from tests.support.channel import digest_of
 from tests.support.frames import MINUTE, START_MS, Record
 from tests.support.kafka import KafkaTopic, TopicMaker
@@ -162,8 +164,26 @@ def test_without_the_topic_there_are_none(kafka_topic: TopicMaker) -> None:
     """It is made with the first one; a mistyped name is told by its name."""
     result = Letters(kafka_topic(), "nothing.dead").run("list")
     assert result.exit_code == 0
-    assert "there is no topic nothing.dead" in result.output
+    assert "topic nothing.dead does not exist" in result.output
     assert "no dead letters" in result.output
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("words", [("replay", "--all"), ("show", "sds.frames:0:1")])
+def test_without_the_topic_nothing_is_shown_or_sent_back(
+    kafka_topic: TopicMaker, words: tuple[str, ...]
+) -> None:
+    """The flag that may be wrong is named; no tap makes this topic."""
+    settings = kafka_topic().settings
+    name, *rest = words
+    done = sds_monitor(
+        *("dead-letter", name, "--bootstrap", settings.bootstrap),
+        *("--dead-letter-topic", "nothing.dead", *rest),
+    )
+    assert done.returncode == 3
+    assert "check --dead-letter-topic" in done.stderr
+    assert "--topic" not in done.stderr.replace("--dead-letter-topic", "")
+    assert len(done.stderr.splitlines()) == 1
 
 
 def shown(letters: Letters, offset: int, code: int) -> dict[str, Any]:
@@ -242,6 +262,22 @@ def test_a_dry_run_writes_nothing(letters: Letters) -> None:
         f"{letters.source(1)} would go to {target}",
         "1 record would be written, 0 refused",
     ]
+    assert letters.written(after=5) == []
+
+
+@pytest.mark.kafka
+def test_a_dry_run_of_the_file_writes_nothing(letters: Letters, tmp_path: Path) -> None:
+    """As by flag; what the file says of another command does not count."""
+    config = tmp_path / "monitor.toml"
+    config.write_text(
+        f'bootstrap = "{letters.topic.settings.bootstrap}"\n'
+        '[replay]\nfrom = "2026-01-01"\n'
+        f'[dead-letter]\ndead-letter-topic = "{letters.name}"\nlimit = 3\n'
+        "[dead-letter.replay]\ndry-run = true\n"
+    )
+    words = ["dead-letter", "replay", "--config", str(config), letters.source(3)]
+    result = CliRunner().invoke(group, words)
+    assert f"{letters.source(3)} would go to" in result.output
     assert letters.written(after=5) == []
 
 

@@ -350,6 +350,33 @@ def test_wrong_use_is_said_in_one_line(flags: list[str], said: str) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_place_on_the_command_line_wins_over_others(
+    report: MakeReport, history: Path, tmp_path: Path
+) -> None:
+    """Then the environment over the file; two of one kind are refused."""
+    config = tmp_path / "monitor.toml"
+    config.write_text('[incidents]\napi = "http://127.0.0.1:1"\n')
+    elsewhere = {
+        "SDS_MONITOR_HISTORY": str(tmp_path / "nowhere"),
+        "SDS_MONITOR_CONFIG": str(config),
+    }
+    found = invoke("--report", str(report(ALL)), "--json", **elsewhere)
+    assert len(ids(found)) == len(ALL)
+    elsewhere["SDS_MONITOR_HISTORY"] = str(history)
+    assert len(ids(invoke("--json", **elsewhere))) == len(ALL)
+    elsewhere["SDS_MONITOR_REPORT"] = str(report(ALL))
+    found = invoke("--json", **elsewhere)
+    assert found.exit_code == 2
+    assert "give one of --report, --api and --history" in found.stderr
+
+
+def test_checkpoint_is_no_history(history: Path) -> None:
+    """Rather than no incidents, it says where the history is."""
+    found = invoke("--history", str(history.parent))
+    assert found.exit_code == 2
+    assert f"there is one in {history}" in found.stderr
+
+
 def test_monitor_that_does_not_answer_is_exit_code_3() -> None:
     """Nobody listens on port 1."""
     done = sds_monitor("incidents", "--api", "http://127.0.0.1:1")

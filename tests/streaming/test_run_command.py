@@ -107,6 +107,28 @@ def test_kafka_that_goes_away_for_good_ends_it_with_code_3(tmp_path: Path) -> No
     assert last.startswith(f"sds-monitor: Kafka at {kafka.bootstrap} cannot be reached")
 
 
+def test_it_ends_in_time_although_kafka_is_away(tmp_path: Path) -> None:
+    """SIGTERM then ends it with code 0 and a report of what was read."""
+    records = load_recording()
+    with EmbeddedBroker() as broker:
+        kafka = KafkaSettings(broker.bootstrap, "frames")
+        ensure_frames_topic(kafka, partitions_of(records))
+        write(records, kafka)
+        # Kafka is waited for for two minutes, as without any flag.
+        with started(kafka, tmp_path) as process:
+            url = page_of(process)
+            wait_for(
+                lambda: httpx.get(f"{url}api/v1/channels").json()["channel_count"] == 5
+            )
+            broker.stop()
+            # It waits in the middle of something: there is a second between two looks.
+            time.sleep(3)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["totals"]["messages"] == 282
+
+
 def test_a_broker_that_restarts_is_waited_for(tmp_path: Path) -> None:
     """The job goes on where it was."""
     records = load_recording()

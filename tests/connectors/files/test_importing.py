@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,9 +13,10 @@ from connectors.files.importing import Survey, import_file, survey_file
 from connectors.files.record_file import UnreadableFile, write_records
 from connectors.kafka.consumer import Client, OffsetRange, fetch
 from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.producer import partition_of
 from connectors.kafka.record import RawRecord
 from connectors.kafka.settings import TopicMissing
-from tests.support.kafka import KafkaTopic, TopicMaker
+from tests.support.kafka import NOBODY, KafkaTopic, TopicMaker
 
 HEARTBEAT = (("observer", b"tap"), ("kind", b"heartbeat"), ("seq", b"9"))
 RECORDS = [
@@ -53,6 +56,53 @@ def test_a_survey_tells_what_a_file_holds(file: Path, tmp_path: Path) -> None:
     assert survey_file(empty) == Survey()
 
 
+def test_a_record_of_a_later_hour_is_refused_before_anything_is_written(
+    tmp_path: Path,
+) -> None:
+    """Kafka would refuse it when the others are there; nobody is asked before."""
+    path = tmp_path / "ahead.jsonl"
+    ahead_ms = time.time_ns() // 1_000_000 + 7_200_000
+    write_records([*RECORDS, RECORDS[0]._replace(timestamp_ms=ahead_ms)], path)
+    with pytest.raises(UnreadableFile, match=rf"{ahead_ms}.* 7,\d+ s .*--restamp"):
+        import_file(path, NOBODY)
+
+
+@pytest.mark.kafka
+def test_a_record_that_is_written_at_its_own_time_may_be_of_a_later_hour(
+    tmp_path: Path, kafka_topic: TopicMaker
+) -> None:
+    """At the speed of life the clock comes along; one that is moved is of now."""
+    now_ms = time.time_ns() // 1_000_000
+    path = tmp_path / "ahead.jsonl"
+    later = RECORDS[0]._replace(timestamp_ms=now_ms + 7_200_000)
+    write_records([RECORDS[0]._replace(timestamp_ms=now_ms), later], path)
+    stopped = threading.Event()
+    stopped.set()
+    settings = kafka_topic().settings
+    assert import_file(path, settings, speed=1.0, stop=stopped) == 0
+    assert import_file(path, settings, restamp_to_ms=now_ms) == 2
+
+
+def test_a_partition_that_no_topic_is_made_for_is_refused(tmp_path: Path) -> None:
+    """With what to do, before a broker is asked."""
+    path = tmp_path / "far.jsonl"
+    write_records([RECORDS[0]._replace(partition=12_000)], path)
+    with pytest.raises(UnreadableFile, match=r"partition 12000.*--partitions"):
+        import_file(path, NOBODY)
+
+
+@pytest.mark.kafka
+def test_a_partition_out_of_reach_is_none_where_their_number_is_given(
+    tmp_path: Path, kafka_topic: TopicMaker
+) -> None:
+    """The key decides then."""
+    path = tmp_path / "far.jsonl"
+    write_records([RECORDS[0]._replace(partition=12_000)], path)
+    topic = kafka_topic(partitions=2)
+    assert import_file(path, topic.settings, partitions=2) == 1
+    assert [r.partition for r in held(topic)] == [partition_of(b"town", 2)]
+
+
 @pytest.mark.kafka
 def test_records_keep_all_they_have(file: Path, kafka_topic: TopicMaker) -> None:
     """Also their partition where there are as many; what is absent becomes empty."""
@@ -84,7 +134,7 @@ def test_with_fewer_partitions_a_channel_stays_together(
     found = held(topic)
     village = [r for r in found if r.key == b"village"]
     assert [r.timestamp_ms for r in village] == [2_000, 2_600]
-    assert len({r.partition for r in village}) == 1
+    assert {r.partition for r in village} == {partition_of(b"village", 2)}
     assert len(found) == len(RECORDS)
 
 

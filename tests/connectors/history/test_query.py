@@ -91,6 +91,7 @@ def test_history_finds_what_the_store_beside_the_checkpoint_finds(
             store.put({one.channel: [one.incident]})
         directory = Path(place) / "history"
         history = ParquetHistory(directory, file_limit=1)
+        (directory / "lock").touch()
         rows = incident_rows(*told)
         compactions = dict(cuts)
         for begin, end in pairwise([0, *sorted(compactions), len(rows)]):
@@ -130,7 +131,8 @@ def test_minutes_of_a_channel_come_in_order(
 def test_history_without_rows_holds_nothing(
     directory: Path, history: ParquetHistory
 ) -> None:
-    """The monitor has just begun."""
+    """The monitor has just begun, and holds its lock."""
+    (directory / "lock").touch()
     assert find_incidents(directory, EVERYTHING) == []
     assert channel_minutes(directory, "town", 0, 1) == []
 
@@ -142,6 +144,24 @@ def test_no_history_is_told_from_an_empty_one(tmp_path: Path) -> None:
         find_incidents(path, EVERYTHING)
     with pytest.raises(NoHistory):
         channel_minutes(path, "town", 0, 1)
+
+
+def test_directory_around_a_history_is_none(
+    directory: Path, history: ParquetHistory
+) -> None:
+    """A checkpoint has its history inside; the one that may be meant is named."""
+    history.write(CHANNEL_MINUTES, [minute(MONDAY_MS)])
+    checkpoint = directory.with_name("checkpoint")
+    checkpoint.mkdir()
+    with pytest.raises(NoHistory) as caught:
+        find_incidents(checkpoint, EVERYTHING)
+    assert caught.value.other is None
+    inner = directory.rename(checkpoint / "history")
+    with pytest.raises(NoHistory, match="there is no history in") as caught:
+        find_incidents(checkpoint, EVERYTHING)
+    assert (caught.value.path, caught.value.other) == (checkpoint, inner)
+    assert str(caught.value).endswith(f"there is one in {inner}")
+    assert find_incidents(inner, EVERYTHING) == []
 
 
 @pytest.mark.parametrize("damage", ["short", "other bytes", "text", "gone"])

@@ -69,8 +69,8 @@ def test_what_a_crash_left_twice_comes_once_and_strangers_are_counted(
 
 @kafka
 def test_without_a_dead_letter_there_is_no_topic(kafka_topic: TopicMaker) -> None:
-    """Whoever asks must know."""
-    with pytest.raises(TopicMissing):
+    """Whoever asks must know, and which flag to look at."""
+    with pytest.raises(TopicMissing, match=r"nothing\.dead .*--dead-letter-topic"):
         list(DeadLetterReader(kafka_topic().settings, "nothing.dead"))
 
 
