@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from connectors.kafka.clients import kafka_python_options
+from connectors.kafka.clients import abandon, kafka_python_options
 from connectors.kafka.settings import KafkaSettings
 
 OBSERVER = "sds-monitor"
@@ -36,16 +36,20 @@ def heartbeats(
         yield
     finally:
         stop.set()
-        thread.join()
+        # While Kafka is away it may be long about a heartbeat; the process need not be.
+        thread.join(INTERVAL_S)
 
 
 def _beat(settings: KafkaSettings, interval_s: float, stop: threading.Event) -> None:
     while not stop.is_set():
         try:
-            with closing(_producer(settings)) as producer:
+            producer = _producer(settings)
+            try:
                 while not stop.is_set():
-                    _write(producer, settings.topic)
+                    _write(producer, settings.topic, interval_s)
                     stop.wait(interval_s)
+            finally:
+                abandon(producer)
         except KafkaError:
             # The job itself says when Kafka is away; this begins again.
             stop.wait(interval_s)
@@ -55,7 +59,7 @@ def _producer(settings: KafkaSettings) -> KafkaProducer:
     return KafkaProducer(**kafka_python_options(settings))
 
 
-def _write(producer: KafkaProducer, topic: str) -> None:
+def _write(producer: KafkaProducer, topic: str, timeout_s: float) -> None:
     now_ms = time.time_ns() // 1_000_000
     for partition in producer.partitions_for(topic) or ():
         producer.send(
@@ -65,4 +69,4 @@ def _write(producer: KafkaProducer, topic: str) -> None:
             partition=partition,
             timestamp_ms=now_ms,
         )
-    producer.flush()
+    producer.flush(timeout_s)

@@ -571,9 +571,12 @@ def test_a_node_that_drips_is_not_waited_for_without_end() -> None:
 
     async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n[")
-        while not writer.is_closing():
-            writer.write(b" ")
-            await asyncio.sleep(0.02)
+        try:
+            while not reader.at_eof():
+                writer.write(b" ")
+                await asyncio.sleep(0.02)
+        finally:
+            writer.close()
 
     async def ask() -> None:
         server = await asyncio.start_server(drip, "127.0.0.1", 0)
