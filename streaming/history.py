@@ -58,7 +58,8 @@ KEPT_BESIDE_MS = 86_400_000
 after the horizon of an hour nothing is looked for."""
 
 _END_S = 10.0
-"""For what is left at the end; the rest is carried over at the next start."""
+"""For what is left at an end that somebody waits for; the rest is carried over at the
+next start."""
 
 _FORESEEN = (
     DamagedHistory,
@@ -177,11 +178,14 @@ class HistoryExporter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Carry over what is left, as far as that is soon done, and end."""
-        self._end_s = time.monotonic() + _END_S
+        """Carry over what is left, and end."""
         self._ending.set()
         self._thread.join()
         self._held.close()
+
+    def hurry(self) -> None:
+        """Carry over no more, from now on, than is soon done."""
+        self._end_s = time.monotonic() + _END_S
 
     def _run(self) -> None:
         waits, untidy = "the history waits", "the history cannot be put in order"

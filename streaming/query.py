@@ -235,7 +235,7 @@ def running_job(spark: SparkSession, settings: JobSettings) -> Iterator[Job]:
             board, labels, tap_labels, dead_letters, incidents, minutes, details
         )
         sink.show(read_totals(spark, settings.checkpoint))
-        with _exporting(settings, outbox, incidents, board):
+        with _exporting(settings, outbox, incidents, board) as exporter:
             query = _start(spark, settings, sink, with_details=details is not None)
             progress = Progress(
                 board,
@@ -248,6 +248,9 @@ def running_job(spark: SparkSession, settings: JobSettings) -> Iterator[Job]:
             try:
                 yield Job(settings, board, query, progress, incidents, details)
             finally:
+                if exporter is not None and query.isActive:
+                    # It ends because somebody asked for it.
+                    exporter.hurry()
                 _stop(spark, query)
                 if dead_letters is not None:
                     dead_letters.close()
@@ -256,7 +259,7 @@ def running_job(spark: SparkSession, settings: JobSettings) -> Iterator[Job]:
 
 def _exporting(
     settings: JobSettings, outbox: Outbox, incidents: IncidentStore, board: Board
-) -> AbstractContextManager[object]:
+) -> AbstractContextManager[HistoryExporter | None]:
     """Carries findings into the history while the block runs, if there is one."""
     history = settings.history
     if history is None:
