@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
 from sds_core.observer.snapshot import Snapshot
@@ -601,3 +601,12 @@ MIRROR_METRICS: tuple[Metric[MirrorFigures], ...] = (
     ),
 )
 """Of a mirror, at its own `/metrics`."""
+
+ALL_METRICS: tuple[Metric[Any], ...] = (
+    *CHANNEL_METRICS,
+    *TAP_METRICS,
+    *SNAPSHOT_METRICS,
+    *MIRROR_METRICS,
+    *NODE_METRICS,
+)
+"""Of every program."""

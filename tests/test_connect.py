@@ -8,7 +8,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from sds_core.waku import WakuMessage
 from sds_core.wire import encode
 from tests.support.frames import FrameFactory
 from tests.support.kafka import free_port
+from tests.support.waiting import wait_for
 from tests.support.waku_node import ConformanceNode, Endpoint
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
@@ -27,7 +28,6 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
 PAGE = Path(__file__).parents[1] / "docs/connect.md"
 SHARD = "/waku/2/rs/1/0"
 CACHE = 1_000
-DEADLINE_S = 120
 
 
 def commands() -> list[list[str]]:
@@ -37,15 +37,6 @@ def commands() -> list[list[str]]:
     return [
         shlex.split(block) for block in re.findall(r"```sh\n(.*?)```", section, re.S)
     ]
-
-
-def wait_for(condition: Callable[[], Any]) -> Any:
-    """Wait until something holds; returns what it gave."""
-    deadline = time.monotonic() + DEADLINE_S
-    while not (found := condition()):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    return found
 
 
 @contextmanager

@@ -25,14 +25,7 @@ from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.record import MAX_AHEAD_MS, RawRecord
 from connectors.kafka.settings import MAX_MESSAGE_BYTES, KafkaSettings
 from docs import make_metrics
-from sds_core.catalogue import (
-    CHANNEL_METRICS,
-    MIRROR_METRICS,
-    NODE_METRICS,
-    SNAPSHOT_METRICS,
-    TAP_METRICS,
-    Kind,
-)
+from sds_core.catalogue import ALL_METRICS, CHANNEL_METRICS, TAP_METRICS, Kind
 from sds_core.observer.dead_letter_view import DeadLetterDigest
 from sds_core.observer.digest import ChannelDigest, frames_of
 from sds_core.observer.incidents import (
@@ -118,13 +111,7 @@ def test_links_within_the_repository_resolve(page: Path) -> None:
 def test_metrics_named_are_in_the_catalogue(page: Path) -> None:
     """No page names a metric that is not exported."""
     known = {"sds_core", "sds_monitor"}
-    for metric in (
-        *CHANNEL_METRICS,
-        *TAP_METRICS,
-        *SNAPSHOT_METRICS,
-        *MIRROR_METRICS,
-        *NODE_METRICS,
-    ):
+    for metric in ALL_METRICS:
         suffixes = {
             Kind.HISTOGRAM: ("", "_bucket", "_sum", "_count"),
             Kind.INFO: ("_info",),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -57,10 +56,11 @@ def import_file(
     path: Path,
     settings: KafkaSettings,
     *,
+    now_ms: int,
     speed: float = 0.0,
     stop: threading.Event | None = None,
     partitions: int | None = None,
-    restamp_to_ms: int | None = None,
+    restamp: bool = False,
 ) -> int:
     """Write a file's records to the topic of frames; returns how many.
 
@@ -71,11 +71,12 @@ def import_file(
     Args:
         path: The file.
         settings: Cluster and topic; the topic is made if it is missing.
+        now_ms: Wall time, Unix ms.
         speed: Seconds of record time per second; 0 writes as fast as can be.
         stop: Set to end early.
         partitions: Of the topic, if it is made; as many as the file tells of if None.
-        restamp_to_ms: Wall time now, Unix ms, to move all times by the same, so that
-            the last record is written at its own time; None keeps them.
+        restamp: Move all times by the same, so that the last record is written at
+            its own time.
 
     Raises:
         UnreadableFile: A line holds no record, a record lies too far in the future, or
@@ -93,10 +94,10 @@ def import_file(
         )
         raise UnreadableFile(path, 0, detail)
     shift_ms = 0
-    if restamp_to_ms is not None:
-        shift_ms = _shift_ms(survey, speed, restamp_to_ms)
+    if restamp:
+        shift_ms = _shift_ms(survey, speed, now_ms)
     else:
-        _check_times(path, survey, speed, time.time_ns() // 1_000_000)
+        _check_times(path, survey, speed, now_ms)
     count = ensure_frames_topic(settings, partitions or survey.partitions)
     return write(_records(path, count, shift_ms), settings, speed, stop)
 

@@ -297,10 +297,11 @@ def _import(
             count = import_file(
                 path,
                 kafka,
+                now_ms=wall_ms(),
                 speed=speed,
                 stop=ending,
                 partitions=partitions,
-                restamp_to_ms=wall_ms() if restamp else None,
+                restamp=restamp,
             )
     except (InvalidTopic, UnreadableFile) as error:
         raise click.UsageError(str(error)) from error

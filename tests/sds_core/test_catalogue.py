@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from sds_core.catalogue import (
+    ALL_METRICS,
     CHANNEL_METRICS,
     MIRROR_METRICS,
     NODE_METRICS,
-    SNAPSHOT_METRICS,
     TAP_METRICS,
     Kind,
     Metric,
@@ -29,14 +29,6 @@ from sds_core.observer.totals import (
 )
 from sds_core.wire import Reason
 from tests.sds_core.observer.test_totals import numbered_totals
-
-ALL: tuple[Metric[Any], ...] = (
-    *CHANNEL_METRICS,
-    *TAP_METRICS,
-    *SNAPSHOT_METRICS,
-    *MIRROR_METRICS,
-    *NODE_METRICS,
-)
 
 
 def source_of(metric: Metric[Any]) -> Any:
@@ -58,7 +50,7 @@ def source_of(metric: Metric[Any]) -> Any:
 
 def samples(name: str, source: Any) -> dict[tuple[str, ...], Any]:
     """The samples of one metric."""
-    (metric,) = [metric for metric in ALL if metric.name == name]
+    (metric,) = [metric for metric in ALL_METRICS if metric.name == name]
     found = list(metric.samples(source))
     assert len({labels for labels, _ in found}) == len(found)
     return dict(found)
@@ -66,11 +58,11 @@ def samples(name: str, source: Any) -> dict[tuple[str, ...], Any]:
 
 def test_every_name_occurs_once() -> None:
     """One line of the table each."""
-    names = [metric.name for metric in ALL]
+    names = [metric.name for metric in ALL_METRICS]
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("metric", ALL, ids=lambda m: m.name)
+@pytest.mark.parametrize("metric", ALL_METRICS, ids=lambda m: m.name)
 def test_name_and_help_follow_the_conventions(metric: Metric[Any]) -> None:
     """Suffix by type, base units, one sentence of help, no ids as labels."""
     assert re.fullmatch(r"sds_[a-z_]+[a-z]", metric.name)
@@ -86,7 +78,7 @@ def test_name_and_help_follow_the_conventions(metric: Metric[Any]) -> None:
     assert set(metric.labels) <= allowed
 
 
-@pytest.mark.parametrize("metric", ALL, ids=lambda m: m.name)
+@pytest.mark.parametrize("metric", ALL_METRICS, ids=lambda m: m.name)
 def test_samples_have_the_labels_and_the_type_of_their_metric(
     metric: Metric[Any],
 ) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from connectors.kafka.consumer import Client, OffsetRange, fetch
-from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.record import RawRecord
 from connectors.kafka.settings import KafkaSettings
 from sds_core.simulation.log import Entry, Heartbeat, Sighting, Transmission
@@ -18,6 +16,7 @@ from sds_core.simulation.simulator import simulate
 from sds_core.simulation.truth import Truth
 from sds_core.simulation.waku import META, PUBSUB_TOPIC, content_topic
 from sds_core.waku import WakuMessage
+from tests.support.kafka import records
 from tests.support.waku_node import ConformanceNode
 
 
@@ -135,22 +134,9 @@ def tap_records(kafka: KafkaSettings) -> list[TapRecord]:
     A heartbeat counts once, though each partition has it.
     """
     found: dict[TapRecord, None] = {}
-    for record in _records(kafka):
+    for record in records(kafka):
         found.setdefault(TapRecord.of(record))
     return sorted(found, key=lambda record: record.at_ms)
-
-
-def _records(kafka: KafkaSettings) -> Iterator[RawRecord]:
-    offsets = TopicOffsets(kafka)
-    try:
-        partitions = offsets.partitions()
-        ends = offsets.latest(partitions)
-    finally:
-        offsets.close()
-    for partition in partitions:
-        ranges = [OffsetRange(partition, 0, ends[partition])]
-        for records in fetch(Client.CONFLUENT, kafka, ranges):
-            yield from records
 
 
 def missing_numbers(records: Iterable[TapRecord]) -> list[int]:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from sds_core.simulation.waku import PUBSUB_TOPIC
 from sds_core.waku import WakuMessage
 from tests.soak.stage import Stage, TapRecord, missing_numbers, tap_records
 from tests.support.kafka import free_port
+from tests.support.waiting import wait_for
 from tests.support.waku_node import Cause, ConformanceNode, Endpoint
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
@@ -78,14 +79,6 @@ def started(command: str, log: Path, **options: object) -> Iterator[Process]:
     finally:
         process.kill()
         process.wait()
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 120) -> None:
-    """Wait until something holds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about in time"
-        time.sleep(0.2)
 
 
 def url_in(log: Path) -> str:

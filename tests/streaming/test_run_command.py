@@ -21,6 +21,7 @@ from connectors.kafka.topics import ensure_frames_topic, ensure_topic
 from connectors.recording.recording import load_recording
 from tests.support.identities import assert_identities
 from tests.support.kafka import free_port
+from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
 
@@ -60,14 +61,6 @@ def page_of(process: subprocess.Popen[str]) -> str:
         if line.startswith("status page "):
             return line.split()[2]
     pytest.fail("it ended without serving a page")
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
-    """Wait until something holds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "nothing came of it"
-        time.sleep(0.2)
 
 
 def test_it_serves_while_it_runs_and_reports_when_it_is_ended(

@@ -20,6 +20,7 @@ from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import NewPartitions
 
 from connectors.kafka.broker import EmbeddedBroker
+from connectors.kafka.consumer import Client, OffsetRange, fetch
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.record import RawRecord
 from connectors.kafka.settings import MAX_MESSAGE_BYTES, KafkaSettings
@@ -189,6 +190,23 @@ def kafka_topic(kafka_broker: EmbeddedBroker) -> TopicMaker:
         return make_topic(kafka_broker, partitions, configuration, timeout_s)
 
     return make
+
+
+def records(kafka: KafkaSettings) -> list[RawRecord]:
+    """All records of a topic, partition by partition in order."""
+    offsets = TopicOffsets(kafka)
+    try:
+        partitions = offsets.partitions()
+        ends = offsets.latest(partitions)
+    finally:
+        offsets.close()
+    found: list[RawRecord] = []
+    for partition in partitions:
+        for some in fetch(
+            Client.CONFLUENT, kafka, [OffsetRange(partition, 0, ends[partition])]
+        ):
+            found += some
+    return found
 
 
 def free_port() -> int:

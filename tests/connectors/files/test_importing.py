@@ -19,6 +19,8 @@ from connectors.kafka.settings import TopicMissing
 from tests.support.kafka import NOBODY, KafkaTopic, TopicMaker
 
 HEARTBEAT = (("observer", b"tap"), ("kind", b"heartbeat"), ("seq", b"9"))
+NOW_MS = time.time_ns() // 1_000_000
+
 RECORDS = [
     RawRecord(0, 5, 1_000, b"town", b"\x00\xff", (("seq", b"1"), ("meta", b"\xff"))),
     RawRecord(3, 6, 2_000, b"village", b"a", (("seq", b"2"), ("seq", b"3"))),
@@ -64,7 +66,7 @@ def test_a_record_of_a_later_hour_is_refused_before_anything_is_written(
     ahead_ms = time.time_ns() // 1_000_000 + 7_200_000
     write_records([*RECORDS, RECORDS[0]._replace(timestamp_ms=ahead_ms)], path)
     with pytest.raises(UnreadableFile, match=rf"{ahead_ms}.* 7,\d+ s .*--restamp"):
-        import_file(path, NOBODY)
+        import_file(path, NOBODY, now_ms=NOW_MS)
 
 
 @pytest.mark.kafka
@@ -79,8 +81,8 @@ def test_a_record_that_is_written_at_its_own_time_may_be_of_a_later_hour(
     stopped = threading.Event()
     stopped.set()
     settings = kafka_topic().settings
-    assert import_file(path, settings, speed=1.0, stop=stopped) == 0
-    assert import_file(path, settings, restamp_to_ms=now_ms) == 2
+    assert import_file(path, settings, speed=1.0, stop=stopped, now_ms=NOW_MS) == 0
+    assert import_file(path, settings, now_ms=now_ms, restamp=True) == 2
 
 
 def test_a_partition_that_no_topic_is_made_for_is_refused(tmp_path: Path) -> None:
@@ -88,7 +90,7 @@ def test_a_partition_that_no_topic_is_made_for_is_refused(tmp_path: Path) -> Non
     path = tmp_path / "far.jsonl"
     write_records([RECORDS[0]._replace(partition=12_000)], path)
     with pytest.raises(UnreadableFile, match=r"partition 12000.*--partitions"):
-        import_file(path, NOBODY)
+        import_file(path, NOBODY, now_ms=NOW_MS)
 
 
 @pytest.mark.kafka
@@ -99,7 +101,7 @@ def test_a_partition_out_of_reach_is_none_where_their_number_is_given(
     path = tmp_path / "far.jsonl"
     write_records([RECORDS[0]._replace(partition=12_000)], path)
     topic = kafka_topic(partitions=2)
-    assert import_file(path, topic.settings, partitions=2) == 1
+    assert import_file(path, topic.settings, partitions=2, now_ms=NOW_MS) == 1
     assert [r.partition for r in held(topic)] == [partition_of(b"town", 2)]
 
 
@@ -107,7 +109,7 @@ def test_a_partition_out_of_reach_is_none_where_their_number_is_given(
 def test_records_keep_all_they_have(file: Path, kafka_topic: TopicMaker) -> None:
     """Also their partition where there are as many; what is absent becomes empty."""
     topic = kafka_topic(partitions=6)
-    assert import_file(file, topic.settings) == len(RECORDS)
+    assert import_file(file, topic.settings, now_ms=NOW_MS) == len(RECORDS)
     found = [
         (r.partition, r.timestamp_ms, r.key, r.value, tuple(r.headers))
         for r in held(topic)
@@ -130,7 +132,7 @@ def test_with_fewer_partitions_a_channel_stays_together(
 ) -> None:
     """The key decides as for any producer; no record is left out."""
     topic = kafka_topic(partitions=2)
-    assert import_file(file, topic.settings) == len(RECORDS)
+    assert import_file(file, topic.settings, now_ms=NOW_MS) == len(RECORDS)
     found = held(topic)
     village = [r for r in found if r.key == b"village"]
     assert [r.timestamp_ms for r in village] == [2_000, 2_600]
@@ -147,7 +149,7 @@ def test_restamped_records_end_when_their_writing_does(
 ) -> None:
     """All are moved by the same, and none into the future."""
     topic = kafka_topic(partitions=6)
-    import_file(file, topic.settings, speed=speed, restamp_to_ms=now_ms)
+    import_file(file, topic.settings, speed=speed, now_ms=now_ms, restamp=True)
     times = sorted(r.timestamp_ms for r in held(topic))
     assert times == [first_ms + r.timestamp_ms - 1_000 for r in RECORDS]
 
@@ -163,7 +165,7 @@ def test_a_bad_line_is_found_before_anything_is_written(
     there = kafka_topic().settings
     settings = replace(there, topic=f"{there.topic}.new")
     with pytest.raises(UnreadableFile, match="line 6"):
-        import_file(path, settings)
+        import_file(path, settings, now_ms=NOW_MS)
     offsets = TopicOffsets(settings)
     try:
         with pytest.raises(TopicMissing):

@@ -38,8 +38,8 @@ from tests.connectors.waku_rest.rig import (
     until,
     wall_ms,
 )
-from tests.connectors.waku_rest.topic import header, is_frame, records, seqs
-from tests.support.kafka import NOBODY, TopicMaker, refused_sockets_stay_open
+from tests.connectors.waku_rest.topic import header, is_frame, seqs
+from tests.support.kafka import NOBODY, TopicMaker, records, refused_sockets_stay_open
 from tests.support.tls import Authority
 from tests.support.waku_node import ConformanceNode, Endpoint, Fault
 

@@ -17,12 +17,13 @@ from connectors.kafka.record import RawRecord
 from connectors.kafka.settings import KafkaSettings, KafkaUnreachable
 from connectors.waku_rest.spool import Spooled
 from connectors.waku_rest.writer import FrameWriter
-from tests.connectors.waku_rest.topic import header, is_frame, records, seqs
+from tests.connectors.waku_rest.topic import header, is_frame, seqs
 from tests.support.kafka import (
     NOBODY,
     TIMEOUT_S,
     TopicMaker,
     free_port,
+    records,
     refused_sockets_stay_open,
 )
 
