@@ -12,7 +12,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	@python3 -c 'import sys; sys.exit("sds-monitor needs Python 3.11 or newer, python3 is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	python3 -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --upgrade 'pip>=25.1'
-	$(VENV)/bin/pip install --quiet --constraint constraints.txt --group dev --editable .
+	$(VENV)/bin/pip install --quiet --constraint constraints.txt --group dev --editable '.[dashboards]'
 	touch $@
 
 .PHONY: install
@@ -50,6 +50,15 @@ format: install ## Rewrite the code in the house's style
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 
+.PHONY: dashboards
+dashboards: install ## Dashboards, rules and the list of alerts, made anew
+	$(PYTHON) -m dashboards.build
+	$(PYTHON) -m docs.make_alerts
+
+.PHONY: screenshots
+screenshots: install ## Pictures of the status page, from a demo of its own
+	$(PYTHON) -m docs.make_screenshots
+
 .PHONY: accuracy
 accuracy: install ## Monitor beside the truth of all scenarios: docs/accuracy.md (SEEDS=12)
 	$(PYTHON) -m docs.make_accuracy $(if $(SEEDS),--seeds $(SEEDS))
@@ -75,5 +84,5 @@ recording: ## Make the shipped recording again (needs Node 20 and xz)
 
 .PHONY: constraints
 constraints: install ## Pin every dependency at its newest allowed version
-	$(VENV)/bin/pip install --quiet --upgrade --upgrade-strategy eager --group dev --group mutation --editable .
+	$(VENV)/bin/pip install --quiet --upgrade --upgrade-strategy eager --group dev --group mutation --editable '.[dashboards]'
 	$(VENV)/bin/pip freeze --exclude-editable > constraints.txt

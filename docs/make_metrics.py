@@ -10,12 +10,14 @@ from sds_core.catalogue import (
     CHANNEL_METRICS,
     MIRROR_METRICS,
     NODE_METRICS,
+    SETTINGS_METRICS,
     SNAPSHOT_METRICS,
     TAP_METRICS,
     Kind,
     Metric,
 )
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
+from sds_core.observer.channel_table import ChannelSettings
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.totals import BUCKETS_MS, ChannelTotals, TapTotals
 
@@ -41,6 +43,13 @@ _SECTIONS: tuple[tuple[str, str, str, Iterable[Metric[Any]], Any], ...] = (
         "channel",
         CHANNEL_METRICS,
         ChannelTotals(),
+    ),
+    (
+        "What the operator says of channels",
+        "By the [channel table](channels.md); channel `other` has the defaults.",
+        "channel",
+        SETTINGS_METRICS,
+        ChannelSettings(),
     ),
     (
         "Taps",

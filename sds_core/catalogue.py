@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
+from sds_core.observer.channel_table import ChannelSettings
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.totals import ChannelTotals, Histogram, TapTotals, Verdict
 from sds_core.wire.errors import Reason
@@ -359,6 +360,33 @@ CHANNEL_METRICS: tuple[Metric[ChannelTotals], ...] = (
 )
 """Labelled `channel`."""
 
+SETTINGS_METRICS: tuple[Metric[ChannelSettings], ...] = (
+    _many(
+        "sds_channel",
+        Kind.INFO,
+        "What people call the channel; its id if nobody has named it.",
+        ("name",),
+        lambda c: [((c.name,), 1)],
+    ),
+    _many(
+        "sds_channel_objective_ratio",
+        Kind.GAUGE,
+        "Shares of deliveries and of messages in time that the channel is to reach.",
+        ("objective",),
+        lambda c: [
+            (("delivery",), c.delivery_objective),
+            (("acknowledgement",), c.acknowledgement_objective),
+        ],
+    ),
+    _one(
+        "sds_channel_muted_until_timestamp_seconds",
+        Kind.GAUGE,
+        "Wall time up to which nobody is to be told of the channel's troubles.",
+        lambda c: _seconds(c.mute_until_ms),
+    ),
+)
+"""What the operator says of channels, labelled `channel`."""
+
 TAP_METRICS: tuple[Metric[TapTotals], ...] = (
     _one(
         "sds_tap_last_seen_timestamp_seconds",
@@ -405,7 +433,8 @@ SNAPSHOT_METRICS: tuple[Metric[Snapshot], ...] = (
     _one(
         "sds_monitor_ok",
         Kind.GAUGE,
-        "1 while no channel is failing or blind and the monitor is not behind.",
+        "1 while no channel that is not muted is failing or blind, and the monitor is "
+        "not behind.",
         lambda s: int(s.ok),
     ),
     _one(
@@ -604,6 +633,7 @@ MIRROR_METRICS: tuple[Metric[MirrorFigures], ...] = (
 
 ALL_METRICS: tuple[Metric[Any], ...] = (
     *CHANNEL_METRICS,
+    *SETTINGS_METRICS,
     *TAP_METRICS,
     *SNAPSHOT_METRICS,
     *MIRROR_METRICS,

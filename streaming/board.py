@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sds_core.observer import blob
+from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.totals import ChannelTotals, DeadLetterTotals, TapTotals
 from streaming.keys import KeyKind, split_key
@@ -76,6 +77,11 @@ class Board:
         """Set the admission time of the newest batch."""
         with self._lock:
             self._snapshot = replace(self._snapshot, clock_ms=clock_ms)
+
+    def set_table(self, table: ChannelTable) -> None:
+        """Set what the operator says of channels."""
+        with self._lock:
+            self._snapshot = replace(self._snapshot, table=table)
 
     def set_job(self, **figures: Any) -> JobFigures:
         """Set some of the job's own figures."""

@@ -22,6 +22,7 @@ import msgspec
 from connectors.history.errors import DamagedHistory
 from connectors.history.layout import LOCK, day_of
 from connectors.history.parquet import ParquetHistory
+from connectors.history.query import channel_minutes as query_minutes
 from connectors.history.query import find_incidents as query_history
 from connectors.history.schema import (
     CHANNEL_MINUTES,
@@ -303,3 +304,39 @@ def find_incidents(
     ]
     found.sort(key=lambda one: (-one.incident.found_ms, one.channel, one.incident.key))
     return found[: query.limit]
+
+
+def find_minutes(
+    outbox: Outbox,
+    history: HistorySettings | None,
+    channel: str,
+    since_ms: int,
+    until_ms: int,
+) -> list[Row]:
+    """A channel's minutes, those that are on their way into the history too.
+
+    Args:
+        outbox: Of the job.
+        history: Its settings; None gives nothing.
+        channel: Channel id.
+        since_ms: When the first of them began at the earliest, Unix ms.
+        until_ms: Before which the last of them began.
+
+    Raises:
+        connectors.history.errors.DamagedHistory: A file of it cannot be read.
+        connectors.history.errors.NoHistory: Its directory is gone.
+    """
+    if history is None:
+        return []
+    # Asked first: what leaves it meanwhile is then found in the files as well.
+    waiting = [
+        minute_row(one)
+        for one in outbox.waiting_minutes(Destination.PARQUET, channel)
+        if since_ms <= one.minute_ms < until_ms
+    ]
+    rows: dict[int, Row] = {}
+    for row in query_minutes(history.directory, channel, since_ms, until_ms) + waiting:
+        known = rows.get(row["minute"])
+        if known is None or known["told"] <= row["told"]:
+            rows[row["minute"]] = row
+    return [rows[minute] for minute in sorted(rows)]

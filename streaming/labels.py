@@ -1,20 +1,25 @@
 """Which channels, and which taps, have a metric label of their own.
 
 A name gets one when it is first seen, while the budget lasts, and keeps it for the
-life of the checkpoint; later names stay in ``other``. So none moves into or out of
-``other``, or changes places with another after a restart.
+life of the checkpoint; later names stay in ``other``. So none moves into ``other``, or
+changes places with another after a restart, and none moves out of it unless a job is
+started with a larger budget or other wishes.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from streaming.files import write_atomically
 
 LONGEST = 200
 """Characters of a label: a scrape repeats it in some hundred series."""
+
+ALLOWED = 200
+"""Labels beyond the budget for names that an operator wants to have one: a pattern may
+match more of them than he thinks of."""
 
 
 class LabelLedger:
@@ -37,16 +42,26 @@ class LabelLedger:
         """Names with a label, in the order in which they got it."""
         return tuple(self._labels)
 
-    def admit(self, names: Iterable[str]) -> None:
-        """Give a label to each new name while the budget lasts.
+    def admit(
+        self,
+        names: Iterable[str],
+        wish: Callable[[str], bool | None] = lambda name: None,
+    ) -> None:
+        """Give a label to each new name that may have one.
 
         None to one longer than `LONGEST`: strangers choose them.
+
+        Args:
+            names: All there are now, or some.
+            wish: Whether a name is to have a label whatever the budget, and before
+                the others; or none at all; or, if None, one while the budget lasts.
         """
         before = len(self._labels)
-        for name in names:
-            if len(self._labels) >= self._budget:
-                break
-            if len(name) <= LONGEST:
-                self._labels.setdefault(name)
+        room = {True: self._budget + ALLOWED, None: self._budget, False: 0}
+        new = [n for n in names if n not in self._labels and len(n) <= LONGEST]
+        wishes = {name: wish(name) for name in new}
+        for name in sorted(new, key=lambda name: wishes[name] is not True):
+            if len(self._labels) < room[wishes[name]]:
+                self._labels[name] = None
         if len(self._labels) > before:
             write_atomically(self._path, json.dumps(list(self._labels)))

@@ -96,6 +96,19 @@ class Outbox:
             ).fetchall()
         return [_told(*row) for row in rows]
 
+    def waiting_minutes(
+        self, destination: Destination, channel: str
+    ) -> list[ToldMinute]:
+        """The minutes of one channel that a destination does not have, in order."""
+        with self._database.transaction() as connection:
+            rows = connection.execute(
+                "SELECT told, channel, finding, tap_hole FROM outbox WHERE told > "
+                "coalesce((SELECT told FROM delivered WHERE destination = ?), 0) "
+                "AND channel = ? ORDER BY told",
+                (destination, channel),
+            ).fetchall()
+        return [one for row in rows if isinstance(one := _told(*row), ToldMinute)]
+
     def delivered(self, destination: Destination, told: int) -> None:
         """A destination has all rows up to this one."""
         with self._database.transaction() as connection:

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.state import GroupStateTimeout
 
+from connectors.history.schema import Row
 from connectors.history.topics import HistoryTopics
 from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.offsets import TopicOffsets
@@ -31,13 +32,19 @@ from connectors.kafka.settings import (
 )
 from connectors.lock import locked
 from sds_core.observer.blindness import judge_blindness
+from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.report import build_report
 from streaming.board import Board
 from streaming.details import DetailStore
 from streaming.files import write_atomically
 from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, make_fold
-from streaming.history import HistoryExporter, HistorySettings, find_incidents
+from streaming.history import (
+    HistoryExporter,
+    HistorySettings,
+    find_incidents,
+    find_minutes,
+)
 from streaming.incidents import IncidentStore
 from streaming.labels import LabelLedger
 from streaming.outbox import Outbox, open_findings
@@ -80,6 +87,7 @@ class JobSettings:
         group: Consumer group to which offsets are committed; None for no commits.
         history: Where incidents and minutes of channels last; None to keep only the
             incidents, beside the checkpoint.
+        channel_table: What the operator says of channels, at the start.
     """
 
     source: SourceSettings
@@ -91,6 +99,7 @@ class JobSettings:
     dead_letter_topic: str | None = DEAD_LETTER_TOPIC
     group: str | None = COMMIT_GROUP
     history: HistorySettings | None = None
+    channel_table: ChannelTable = field(default_factory=ChannelTable)
 
     @property
     def own_files(self) -> Path:
@@ -156,6 +165,7 @@ class Job:
         query: Spark's.
         progress: Of the query.
         incidents: Of the checkpoint; with a history the latest alone.
+        outbox: What is on its way into the history.
         details: Definite acknowledgements; None if the checkpoint keeps none.
     """
 
@@ -164,6 +174,7 @@ class Job:
     query: StreamingQuery
     progress: Progress
     incidents: IncidentStore
+    outbox: Outbox
     details: DetailStore | None = field(default=None)
 
     def wait(self, seconds: float) -> bool:
@@ -185,6 +196,20 @@ class Job:
         """Incidents since the checkpoint was begun; see `history.find_incidents`."""
         return find_incidents(self.incidents, self.settings.history, query)
 
+    def find_minutes(self, channel: str, since_ms: int, until_ms: int) -> list[Row]:
+        """A channel's minutes; see `history.find_minutes`."""
+        return find_minutes(
+            self.outbox, self.settings.history, channel, since_ms, until_ms
+        )
+
+    def set_channel_table(self, table: ChannelTable) -> None:
+        """Take over what the operator says of channels now.
+
+        Names, objectives and silence change at once; labels are given when a channel
+        is first seen, and stay.
+        """
+        self.board.set_table(table)
+
     def report(self, generated_at_ms: int) -> dict[str, Any]:
         """The report as of now; see `build_report`."""
         details = incidents = None
@@ -196,8 +221,15 @@ class Job:
 
 
 @contextmanager
-def running_job(spark: SparkSession, settings: JobSettings) -> Iterator[Job]:
+def running_job(
+    spark: SparkSession, settings: JobSettings, board: Board | None = None
+) -> Iterator[Job]:
     """Start a job, and stop it at the end of the block.
+
+    Args:
+        spark: Runs it.
+        settings: Of the job.
+        board: Where its figures are to hang; None for a new one.
 
     Raises:
         CheckpointInUse: Another job runs on the checkpoint.
@@ -213,7 +245,8 @@ def running_job(spark: SparkSession, settings: JobSettings) -> Iterator[Job]:
         with _offsets(settings.source.kafka) as first:
             first.partitions()
         begun = _note_start(settings)
-        board = Board()
+        board = Board() if board is None else board
+        board.set_table(settings.channel_table)
         board.set_job(restarts=begun.starts - 1, version=version("sds-monitor"))
         labels = LabelLedger(settings.own_files / "labels.json", settings.label_budget)
         tap_labels = LabelLedger(settings.own_files / "taps.json", TAP_LABEL_BUDGET)
@@ -246,7 +279,7 @@ def running_job(spark: SparkSession, settings: JobSettings) -> Iterator[Job]:
             )
             board.set_job(running=True)
             try:
-                yield Job(settings, board, query, progress, incidents, details)
+                yield Job(settings, board, query, progress, incidents, outbox, details)
             finally:
                 if exporter is not None and query.isActive:
                     # It ends because somebody asked for it.

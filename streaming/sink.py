@@ -100,12 +100,15 @@ class Sink:
 
     def show(self, packed: dict[str, bytes]) -> None:
         """Put packed totals, by key, on the board."""
-        for ledger, wanted in (
-            (self._labels, KeyKind.CHANNEL),
-            (self._tap_labels, KeyKind.TAP),
-        ):
-            names = map(split_key, packed)
-            ledger.admit(sorted(name for kind, name in names if kind is wanted))
+        known, table = self._board.snapshot.channels, self._board.snapshot.table
+        names: dict[KeyKind, list[str]] = {kind: [] for kind in KeyKind}
+        for kind, name in map(split_key, packed):
+            names[kind].append(name)
+        # One that is in `other` stays there while the process lives, whatever becomes
+        # of the table: no counter that is exported may fall.
+        new = sorted(set(names[KeyKind.CHANNEL]) - known.keys())
+        self._labels.admit(new, lambda channel: table.of(channel).label)
+        self._tap_labels.admit(sorted(names[KeyKind.TAP]))
         self._board.set_totals(packed, self._labels.labels, self._tap_labels.labels)
 
     def _mark_incidents(self, clock_ms: int) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import TypeVar
 
+from msgspec.structs import replace
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -24,6 +25,7 @@ from sds_core.catalogue import (
     CHANNEL_METRICS,
     MIRROR_METRICS,
     NODE_METRICS,
+    SETTINGS_METRICS,
     SNAPSHOT_METRICS,
     TAP_METRICS,
     Kind,
@@ -31,6 +33,7 @@ from sds_core.catalogue import (
     Value,
 )
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
+from sds_core.observer.channel_table import DEFAULT_SETTINGS, ChannelSettings
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.totals import (
     BUCKETS_MS,
@@ -88,6 +91,8 @@ class SnapshotCollector(Collector):
         for metric in CHANNEL_METRICS:
             sources = own if metric.name in _NOT_OF_OTHER else own + other
             yield _family(metric, ("channel",), sources)
+        settings = _settings(snapshot, [label for (label,), _ in own + other])
+        yield from _families(SETTINGS_METRICS, ("channel",), settings)
         yield from _families(TAP_METRICS, ("observer",), _taps(snapshot))
         yield from _families(SNAPSHOT_METRICS, (), [((), snapshot)])
 
@@ -118,6 +123,17 @@ def _channels(
     """The channels with a label of their own, then the rest as one, if any."""
     own, rest = _split(snapshot.channels, snapshot.labels)
     return own, [((OTHER,), sum_totals(rest))] if rest else []
+
+
+def _settings(snapshot: Snapshot, labels: Iterable[str]) -> Labelled[ChannelSettings]:
+    """What holds for each channel with a label; one without a name is called by it."""
+    found = {label: snapshot.table.of(label) for label in labels}
+    # Several channels at once: nothing of one of them holds for all.
+    if OTHER in found:
+        found[OTHER] = DEFAULT_SETTINGS
+    return [
+        ((label,), replace(one, name=one.name or label)) for label, one in found.items()
+    ]
 
 
 def _taps(snapshot: Snapshot) -> Labelled[TapTotals]:

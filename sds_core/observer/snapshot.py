@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.totals import ChannelTotals, Histogram, TapTotals, Verdict
 
 BEHIND_SECONDS = 60
@@ -62,6 +63,8 @@ class Snapshot:
             keep it, also those that are not in `taps` any more.
         undecodable: Dead letters by reason.
         job: The job itself.
+        table: What the operator says of channels.
+        muted: Those of whose troubles nobody is to be told now.
     """
 
     primed: bool = False
@@ -74,6 +77,8 @@ class Snapshot:
     tap_labels: tuple[str, ...] = ()
     undecodable: Mapping[str, int] = field(default_factory=lambda: _NOTHING)
     job: JobFigures = field(default_factory=JobFigures)
+    table: ChannelTable = field(default_factory=ChannelTable)
+    muted: frozenset[str] = frozenset()
 
     @property
     def behind(self) -> bool:
@@ -83,11 +88,23 @@ class Snapshot:
 
     @property
     def ok(self) -> bool:
-        """The one number: nothing failing, nothing blind, running, not behind."""
+        """The one number: nothing failing, nothing blind, running, not behind.
+
+        Muted channels are left aside.
+        """
         troubled = {Verdict.FAILING, Verdict.BLIND}
         return (
             self.primed
             and self.job.running
             and not self.behind
-            and not any(t.verdict in troubled for t in self.channels.values())
+            and not any(
+                totals.verdict in troubled
+                for channel, totals in self.channels.items()
+                if channel not in self.muted
+            )
         )
+
+    def with_table(self, table: ChannelTable, wall_ms: int) -> Snapshot:
+        """The snapshot with what the operator says of channels at a wall time."""
+        muted = frozenset(c for c in self.channels if table.of(c).is_muted(wall_ms))
+        return replace(self, table=table, muted=muted)

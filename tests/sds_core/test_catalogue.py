@@ -14,11 +14,13 @@ from sds_core.catalogue import (
     CHANNEL_METRICS,
     MIRROR_METRICS,
     NODE_METRICS,
+    SETTINGS_METRICS,
     TAP_METRICS,
     Kind,
     Metric,
 )
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
+from sds_core.observer.channel_table import ChannelSettings
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.totals import (
     BloomGauge,
@@ -38,6 +40,8 @@ def source_of(metric: Metric[Any]) -> Any:
     totals.bloom_worst = BloomGauge(75_000, 150_000, 10, one_percent_ms=2_500)
     if metric in CHANNEL_METRICS:
         return totals
+    if metric in SETTINGS_METRICS:
+        return ChannelSettings(name="Chat", mute_until_ms=1_500)
     if metric in TAP_METRICS:
         return TapTotals(5_000, 3, 4)
     if metric in MIRROR_METRICS:
@@ -74,6 +78,7 @@ def test_name_and_help_follow_the_conventions(metric: Metric[Any]) -> None:
     allowed = {
         "kind", "dialect", "cause", "evidence", "outcome", "redundant", "verdict",
         "reason", "version", "source", "part", "direction", "step", "conformant",
+        "name", "objective",
     }  # fmt: skip
     assert set(metric.labels) <= allowed
 
@@ -249,6 +254,18 @@ def test_gauges_of_the_fullest_filter_are_absent_without_one() -> None:
         still: [{(): 2**-10}, {(): still.ids}, {}],
         full: [{(): 1.0}, {(): math.inf}, {(): 1.5}],
     }
+
+
+def test_settings_of_a_channel_stand_under_their_own_names() -> None:
+    """One that is not muted has no series that says until when."""
+    settings = ChannelSettings("Chat", 0.75, 0.5, mute_until_ms=1_500)
+    muted = "sds_channel_muted_until_timestamp_seconds"
+    assert samples("sds_channel", settings) == {("Chat",): 1}
+    assert samples("sds_channel_objective_ratio", settings) == {
+        ("delivery",): 0.75, ("acknowledgement",): 0.5,
+    }  # fmt: skip
+    assert samples(muted, settings) == {(): 1.5}
+    assert samples(muted, ChannelSettings()) == {}
 
 
 def test_tap_is_seen_in_seconds() -> None:

@@ -31,6 +31,7 @@ from connectors.kafka.consumer import Client, OffsetRange, fetch
 from connectors.kafka.settings import KafkaSettings
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
+from connectors.web.sources import Sources
 from sds_core.observer.incidents import Incident, IncidentKind, IncidentQuery
 from sds_core.observer.minutes import ChannelMinute
 from sds_core.observer.snapshot import Snapshot
@@ -42,6 +43,7 @@ from streaming.history import (
     HistorySettings,
     HistoryUnwritable,
     find_incidents,
+    find_minutes,
 )
 from streaming.incidents import IncidentStore
 from streaming.outbox import Destination, Outbox, open_findings
@@ -153,6 +155,29 @@ def test_the_end_of_the_block_carries_over_all_that_is_left(
     assert checkpoint.minute_messages() == [one.totals.messages for one in told]
     found = query_history(checkpoint.settings.directory, EVERYTHING)
     assert found == checkpoint.store.find(EVERYTHING)
+
+
+def test_minutes_are_found_in_files_and_while_they_wait(
+    checkpoint: Checkpoint,
+) -> None:
+    """Each once, as it was told last, and only those that were asked for."""
+
+    def found(since: int, until: int) -> list[int]:
+        rows = find_minutes(
+            checkpoint.outbox,
+            checkpoint.settings,
+            "town",
+            MONDAY_MS + since * MINUTE_MS,
+            MONDAY_MS + until * MINUTE_MS,
+        )
+        return [row["messages"] for row in rows]
+
+    checkpoint.outbox.put_minutes({"town": minutes(3)})
+    checkpoint.export()
+    checkpoint.outbox.put_minutes({"town": minutes(5, 10)[2:], "village": minutes(9)})
+    assert found(0, 9) == [1, 2, 12, 13, 14]
+    assert found(1, 4) == [2, 12, 13]
+    assert find_minutes(checkpoint.outbox, None, "town", 0, 1 << 62) == []
 
 
 def test_what_waits_from_before_leaves_soon_after_a_start(
@@ -350,7 +375,8 @@ def test_history_whose_directory_is_gone_is_named(checkpoint: Checkpoint) -> Non
     with pytest.raises(NoHistory):
         checkpoint.incidents()
     find = partial(find_incidents, checkpoint.store, checkpoint.settings)
-    app = create_app(Snapshot, find, CollectorRegistry())
+    sources = Sources(Snapshot, find, lambda *asked: [], checkpoint.directory)
+    app = create_app(sources, CollectorRegistry())
     with WebServer(app, "127.0.0.1", 0) as server:
         answer = httpx.get(f"{server.url}/api/v1/incidents")
     assert answer.status_code == 500

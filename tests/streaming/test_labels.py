@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from streaming.labels import LONGEST, LabelLedger
+from streaming.labels import ALLOWED, LONGEST, LabelLedger
 
 
 def test_labels_are_given_while_the_budget_lasts(tmp_path: Path) -> None:
@@ -47,3 +47,24 @@ def test_order_of_first_sight_survives_a_restart(tmp_path: Path) -> None:
     again = LabelLedger(path, budget=3)
     again.admit(["east", "north", "south"])
     assert again.labels == ("west", "east", "north")
+
+
+def test_a_wish_counts_whatever_the_budget_and_comes_first(tmp_path: Path) -> None:
+    """So a budget of nothing and a few wishes give just those; a refusal, none."""
+    wishes = {"b": True, "d": False}
+    ledger = LabelLedger(tmp_path / "labels.json", budget=1)
+    ledger.admit(["a", "b"], wishes.get)
+    assert ledger.labels == ("b",)
+    ledger = LabelLedger(tmp_path / "none.json", budget=0)
+    ledger.admit(["a", "b", "c", "d"], wishes.get)
+    assert ledger.labels == ("b",)
+    ledger = LabelLedger(tmp_path / "many.json", budget=9)
+    ledger.admit(["d", "e"], wishes.get)
+    assert ledger.labels == ("e",)
+
+
+def test_a_pattern_that_strangers_match_gives_not_every_label(tmp_path: Path) -> None:
+    """A wish is bounded as well."""
+    ledger = LabelLedger(tmp_path / "labels.json", budget=1)
+    ledger.admit((f"room-{n}" for n in range(2 * ALLOWED)), lambda name: True)
+    assert len(ledger.labels) == 1 + ALLOWED

@@ -21,9 +21,15 @@ from connectors.prometheus import collector
 from connectors.prometheus.collector import SnapshotCollector
 from sds_core.catalogue import (
     CHANNEL_METRICS,
+    SETTINGS_METRICS,
     SNAPSHOT_METRICS,
     TAP_METRICS,
     Kind,
+)
+from sds_core.observer.channel_table import (
+    ChannelEntry,
+    ChannelTable,
+    Objectives,
 )
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.totals import (
@@ -128,7 +134,12 @@ def test_text_is_exactly_the_snapshot_in_every_kind(
         "sds_tap_missing_records_total",
         "sds_monitor_build",
     }
-    for table in ("CHANNEL_METRICS", "TAP_METRICS", "SNAPSHOT_METRICS"):
+    for table in (
+        "CHANNEL_METRICS",
+        "SETTINGS_METRICS",
+        "TAP_METRICS",
+        "SNAPSHOT_METRICS",
+    ):
         kept = tuple(m for m in getattr(collector, table) if m.name in shown)
         monkeypatch.setattr(collector, table, kept)
     exported = snapshot(["chat"])
@@ -186,8 +197,38 @@ def test_metric_names_are_those_of_the_catalogue() -> None:
     typed = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
     assert typed == [
         metric.name + ("_info" if metric.kind is Kind.INFO else "")
-        for metric in (*CHANNEL_METRICS, *TAP_METRICS, *SNAPSHOT_METRICS)
+        for metric in (
+            *CHANNEL_METRICS,
+            *SETTINGS_METRICS,
+            *TAP_METRICS,
+            *SNAPSHOT_METRICS,
+        )
     ]
+
+
+def test_channels_have_the_names_and_objectives_of_the_table() -> None:
+    """One without a name is called by its id, and ``other`` has only defaults."""
+    table = ChannelTable(
+        [
+            ChannelEntry("a", "Anteroom", Objectives(0.9), mute_until_ms=2_500),
+            ChannelEntry("*", objectives=Objectives(acknowledgement=0.5)),
+        ]
+    )
+    families = families_of(snapshot(labelled=2).with_table(table, wall_ms=0))
+    names = [sample.labels for sample in families["sds_channel"].samples]
+    assert names == [
+        {"channel": "a", "name": "Anteroom"},
+        {"channel": "b", "name": "b"},
+        {"channel": "other", "name": "other"},
+    ]
+    objectives = families["sds_channel_objective_ratio"].samples
+    assert [(*sample.labels.values(), sample.value) for sample in objectives] == [
+        ("a", "delivery", 0.9), ("a", "acknowledgement", 0.5),
+        ("b", "delivery", 0.99), ("b", "acknowledgement", 0.5),
+        ("other", "delivery", 0.99), ("other", "acknowledgement", 0.95),
+    ]  # fmt: skip
+    (muted,) = families["sds_channel_muted_until_timestamp_seconds"].samples
+    assert (muted.labels, muted.value) == ({"channel": "a"}, 2.5)
 
 
 def test_every_label_set_is_there_from_the_start() -> None:

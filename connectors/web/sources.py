@@ -1,0 +1,32 @@
+"""Where the pages and the API get what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.resources.abc import Traversable
+
+from connectors.history.schema import Row
+from sds_core.observer.incidents import ChannelIncident, IncidentQuery
+from sds_core.observer.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What is asked, and how.
+
+    Attributes:
+        current: Gives the newest snapshot; called in the thread of the server. Until
+            the job has started it is one that is not primed.
+        find_incidents: Gives incidents, found last first; called in threads of the
+            server's own. Raises `NoHistory` and `DamagedHistory`.
+        find_minutes: From a channel's id and a begin and end, Unix ms of event time,
+            to the rows of `connectors.history.schema.CHANNEL_MINUTES` that began in
+            [begin, end), in order; called and raises as `find_incidents`.
+        runbooks: Directory of `<Alert>.md`.
+    """
+
+    current: Callable[[], Snapshot]
+    find_incidents: Callable[[IncidentQuery], Sequence[ChannelIncident]]
+    find_minutes: Callable[[str, int, int], Sequence[Row]]
+    runbooks: Traversable

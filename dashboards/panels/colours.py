@@ -1,0 +1,82 @@
+"""One colour for one thing on all dashboards."""
+
+from __future__ import annotations
+
+from grafana_foundation_sdk.models import dashboard as models
+
+from dashboards.panels.queries import TROUBLE
+from sds_core.observer.totals import Verdict
+
+GOOD, WARNING, BAD, UNKNOWN = "green", "yellow", "red", "purple"
+NEUTRAL = "#8e8e8e"
+
+Steps = tuple[tuple[float | None, str], ...]
+"""From which value on which colour holds; the first begins at None, the lowest."""
+
+PLAIN: Steps = ((None, "text"),)
+"""For figures that are neither good nor bad."""
+
+ANY_IS_BAD: Steps = ((None, GOOD), (1, BAD))
+ANY_IS_SUSPECT: Steps = ((None, GOOD), (1, WARNING))
+
+VERDICTS = {
+    Verdict.FAILING: ("Failing", BAD),
+    Verdict.BLIND: ("Blind", UNKNOWN),
+    Verdict.DEGRADED: ("Degraded", WARNING),
+    Verdict.WARMING_UP: ("Warming up", "blue"),
+    Verdict.QUIET: ("Quiet", NEUTRAL),
+    Verdict.OK: ("OK", GOOD),
+}
+"""Words and colour of each verdict, most troubled first."""
+
+SERIES = {
+    **{text: colour for text, colour in VERDICTS.values()},
+    "lost": BAD,
+    "unacknowledged": "orange",
+    "expired": BAD,
+    "early": BAD,
+    "unexplained": "orange",
+    "redundant": WARNING,
+    "recovered": WARNING,
+    "recovered_late": WARNING,
+    "tap_gap": UNKNOWN,
+    "retracted": "blue",
+    "unwitnessed": NEUTRAL,
+    "first_pass": GOOD,
+    "in time": GOOD,
+    "answered": GOOD,
+    "repaired": GOOD,
+    "late": "light-green",
+    "objective": NEUTRAL,
+    "limit": BAD,
+}
+"""Colour of a series by its legend; others take the palette's."""
+
+
+def at_least(objective: float, warning: float) -> Steps:
+    """Good from an objective on, suspect below it, bad below a lower bound."""
+    return ((None, BAD), (warning, WARNING), (objective, GOOD))
+
+
+def up_to(limit: float) -> Steps:
+    """Good below a limit, bad from it on."""
+    return ((None, GOOD), (limit, BAD))
+
+
+def verdict_mappings() -> list[models.ValueMapping]:
+    """From the numbers of `TROUBLE` to the verdicts' words and colours."""
+    return texts({rank: VERDICTS[verdict] for verdict, rank in TROUBLE.items()})
+
+
+def texts(words: dict[int, tuple[str, str]]) -> list[models.ValueMapping]:
+    """From numbers to words, each with its colour."""
+    return [
+        models.ValueMap(
+            options={
+                str(value): models.ValueMappingResult(
+                    text=text, color=colour, index=index
+                )
+                for index, (value, (text, colour)) in enumerate(words.items())
+            }
+        )
+    ]

@@ -1,0 +1,157 @@
+"""PromQL of the panels: what is selected, summed and divided.
+
+Numerator and denominator are summed before they are divided, and quantiles are taken
+of summed buckets, so that no figure is an average of averages.
+"""
+
+from __future__ import annotations
+
+from sds_core.observer.totals import Verdict
+
+JOB = 'job="$job"'
+"""Scope: everything of one monitor."""
+
+CHANNEL = f'{JOB}, channel="$channel"'
+"""Scope: one channel of one monitor."""
+
+CHANNELS = f'{JOB}, channel=~"$channel"'
+"""Scope: the chosen channels of one monitor."""
+
+RATE_WINDOW = "$__rate_interval"
+"""Grafana's: at least four scrapes, and no shorter than a step of the graph."""
+
+RANGE = "$__range"
+"""The whole range of the dashboard."""
+
+TROUBLE = {
+    Verdict.FAILING: 5,
+    Verdict.BLIND: 4,
+    Verdict.DEGRADED: 3,
+    Verdict.WARMING_UP: 2,
+    Verdict.QUIET: 1,
+    Verdict.OK: 0,
+}
+"""Verdicts as one number, the greater the worse: the order of the status page."""
+
+
+def select(metric: str, scope: str, **labels: str) -> str:
+    """The series of a metric within a scope that have these labels."""
+    matchers = [scope] if scope else []
+    matchers += [f'{name}="{value}"' for name, value in labels.items()]
+    return f"{metric}{{{', '.join(matchers)}}}"
+
+
+def total(series: str, *by: str) -> str:
+    """The sum of a vector, by labels."""
+    return _aggregated("sum", series, by)
+
+
+def greatest(series: str, *by: str) -> str:
+    """The maximum of a vector, by labels."""
+    return _aggregated("max", series, by)
+
+
+def rate(series: str, *by: str, window: str = RATE_WINDOW) -> str:
+    """Counters per second, summed, by labels."""
+    return total(f"rate({series}[{window}])", *by)
+
+
+def increase(series: str, *by: str, window: str = RATE_WINDOW) -> str:
+    """What counters grew by, summed, by labels."""
+    return total(f"increase({series}[{window}])", *by)
+
+
+def or_zero(expression: str) -> str:
+    """A sum without labels, 0 where no series is."""
+    return f"{expression} or vector(0)"
+
+
+def share(part: str, whole: str) -> str:
+    """A ratio of sums; nothing, rather than NaN, where the whole is 0."""
+    return f"({part}) / (({whole}) > 0)"
+
+
+def quantile(q: float, histogram: str, scope: str, **labels: str) -> str:
+    """A quantile of a histogram in seconds, of summed buckets.
+
+    Args:
+        q: 0 to 1.
+        histogram: The metric's name, without ``_bucket``.
+        scope, labels: As for `select`.
+    """
+    buckets = rate(select(f"{histogram}_bucket", scope, **labels), "le")
+    return f"histogram_quantile({q}, {buckets})"
+
+
+def bucket_counts(histogram: str, scope: str, **labels: str) -> str:
+    """What each bucket of a histogram grew by, for a heatmap."""
+    return increase(select(f"{histogram}_bucket", scope, **labels), "le")
+
+
+def named(per_channel: str, scope: str) -> str:
+    """A vector by `channel` alone, with the display name as a further label."""
+    names = greatest(select("sds_channel_info", scope), "channel", "name")
+    return f"({per_channel}) * on (channel) group_left (name) {names}"
+
+
+def worst(per_channel: str, scope: str, count: int = 10) -> str:
+    """The channels with the greatest values, with their display names."""
+    return named(f"topk({count}, {per_channel})", scope)
+
+
+def delivered(scope: str, *by: str, window: str = RATE_WINDOW) -> str:
+    """Eventual delivery ratio: (ended - lost + retracted) / ended."""
+    ended = rate(select("sds_deliveries_total", scope), *by, window=window)
+    lost = rate(
+        select("sds_deliveries_total", scope, outcome="lost"), *by, window=window
+    )
+    retracted = rate(
+        select("sds_delivery_losses_retracted_total", scope), *by, window=window
+    )
+    return share(f"{ended} - {lost} + {retracted}", ended)
+
+
+def acknowledged(scope: str, *by: str, window: str = RATE_WINDOW) -> str:
+    """Share of messages acknowledged in time, of those that others could have."""
+    in_time = rate(
+        select("sds_messages_acknowledged_in_time_total", scope), *by, window=window
+    )
+    missed = rate(
+        select("sds_messages_unacknowledged_total", scope), *by, window=window
+    )
+    return share(in_time, f"{in_time} + {missed}")
+
+
+def lost_messages(scope: str, *by: str, window: str) -> str:
+    """Dependencies that were found lost in a window, less those that came after all.
+
+    Not below 0: a retraction may belong to a loss before the window.
+    """
+    lost = increase(
+        select("sds_dependency_gaps_closed_total", scope, outcome="lost"),
+        *by,
+        window=window,
+    )
+    retracted = increase(
+        select("sds_dependency_losses_retracted_total", scope), *by, window=window
+    )
+    return f"clamp_min({lost} - {retracted}, 0)"
+
+
+def trouble(scope: str) -> str:
+    """Each channel's verdict as a number, by `TROUBLE`."""
+    terms = " or ".join(
+        f"{rank} * {select('sds_channel_verdict', scope, verdict=verdict.value)}"
+        for verdict, rank in TROUBLE.items()
+    )
+    return greatest(terms, "channel")
+
+
+def objective(name: str, scope: str, *by: str) -> str:
+    """A channel's objective, `delivery` or `acknowledgement`."""
+    return greatest(select("sds_channel_objective_ratio", scope, objective=name), *by)
+
+
+def _aggregated(operator: str, series: str, by: tuple[str, ...]) -> str:
+    grouping = f" by ({', '.join(by)}) " if by else ""
+    return f"{operator}{grouping}({series})"

@@ -1,0 +1,72 @@
+"""What an operator says of channels, and which of his words count."""
+
+from __future__ import annotations
+
+import pytest
+
+from sds_core.observer.channel_table import (
+    DEFAULT_SETTINGS,
+    ChannelEntry,
+    ChannelSettings,
+    ChannelTable,
+    Objectives,
+)
+from sds_core.observer.snapshot import JobFigures, Snapshot
+from sds_core.observer.totals import ChannelTotals, Verdict
+
+
+def test_a_channel_of_which_nothing_is_said_has_the_defaults() -> None:
+    """Whether the table is empty or speaks of others."""
+    assert ChannelTable().of("a") == DEFAULT_SETTINGS
+    assert ChannelTable([ChannelEntry("b", "B")]).of("a") == DEFAULT_SETTINGS
+
+
+def test_the_first_entry_that_says_something_counts_setting_by_setting() -> None:
+    """So a last ``*`` gives defaults of one's own."""
+    table = ChannelTable(
+        [
+            ChannelEntry("room-*", objectives=Objectives(delivery=0.9), label=False),
+            ChannelEntry("*", "Any", Objectives(0.5, 0.6), True, 7),
+        ]
+    )
+    assert table.of("room-1") == ChannelSettings("Any", 0.9, 0.6, False, 7)
+    assert table.of("hall") == ChannelSettings("Any", 0.5, 0.6, True, 7)
+
+
+def test_an_id_comes_before_every_pattern() -> None:
+    """Wherever it stands."""
+    table = ChannelTable([ChannelEntry("*", "Any"), ChannelEntry("a", "A")])
+    assert table.of("a").name == "A"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "channel", "matches"),
+    [
+        ("a?", "ab", True),
+        ("a?", "AB", False),
+        ("a[0-9]", "a7", True),
+        ("a[[]b]", "a[b]", True),
+        ("room", "room-1", False),
+        ("*", "two\nlines", True),
+    ],
+)
+def test_patterns_match_whole_ids_and_mind_case(
+    pattern: str, channel: str, matches: bool
+) -> None:
+    """On every platform."""
+    table = ChannelTable([ChannelEntry(pattern, "found")])
+    assert bool(table.of(channel).name) is matches
+
+
+def test_muted_channels_are_left_aside_until_their_time() -> None:
+    """The one number is then of the others alone."""
+    snapshot = Snapshot(
+        primed=True,
+        channels={"a": ChannelTotals(verdict=Verdict.FAILING), "b": ChannelTotals()},
+        job=JobFigures(running=True),
+    )
+    table = ChannelTable([ChannelEntry("a", mute_until_ms=1_000)])
+    assert not snapshot.ok
+    before, at = (snapshot.with_table(table, wall_ms) for wall_ms in (999, 1_000))
+    assert (before.muted, before.ok) == ({"a"}, True)
+    assert (at.muted, at.ok) == (set(), False)

@@ -1,0 +1,83 @@
+"""A real Prometheus for tests, and questions to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import yaml
+
+from tests.support.kafka import free_port
+from tests.support.server_program import running
+
+Labels = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Prometheus:
+    """One that runs.
+
+    Attributes:
+        url: Where, without a slash at the end.
+    """
+
+    url: str
+
+    def query(self, expression: str) -> list[tuple[Labels, float]]:
+        """Evaluate an expression now: the labels and value of each series.
+
+        Raises:
+            ValueError: It is none; says what is wrong with it.
+        """
+        result = self._get("query", query=expression)["result"]
+        return [(one["metric"], float(one["value"][1])) for one in result]
+
+    def is_scraping(self) -> bool:
+        """Whether the latest scrape of each target was good."""
+        targets = self._get("targets")["activeTargets"]
+        return bool(targets) and all(one["health"] == "up" for one in targets)
+
+    def _get(self, path: str, **parameters: str) -> Any:
+        answer = httpx.get(f"{self.url}/api/v1/{path}", params=parameters).json()
+        if answer["status"] != "success":
+            raise ValueError(answer["error"])
+        return answer["data"]
+
+
+@contextmanager
+def running_prometheus(
+    directory: Path,
+    configuration: Mapping[str, Any],
+    rules: Mapping[str, Mapping[str, Any]],
+    lookback_s: float,
+) -> Iterator[Prometheus]:
+    """A Prometheus on this machine until the block ends.
+
+    Args:
+        directory: For its files; made.
+        configuration: As in `prometheus.yml`; its rule files are those given here.
+        rules: Files of rules by name.
+        lookback_s: For how long after its last sample a series is seen; Prometheus'
+            own is 300.
+    """
+    directory.mkdir()
+    for name, content in rules.items():
+        (directory / f"{name}.rules.yml").write_text(yaml.safe_dump(dict(content)))
+    configuration = dict(configuration) | {"rule_files": ["*.rules.yml"]}
+    file = directory / "prometheus.yml"
+    file.write_text(yaml.safe_dump(configuration))
+    address = f"127.0.0.1:{free_port()}"
+    command = [
+        "prometheus",
+        f"--config.file={file}",
+        f"--storage.tsdb.path={directory / 'data'}",
+        f"--web.listen-address={address}",
+        f"--query.lookback-delta={lookback_s:g}s",
+    ]
+    url = f"http://{address}"
+    with running(command, f"{url}/-/ready", directory / "log"):
+        yield Prometheus(url)
