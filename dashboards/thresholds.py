@@ -68,11 +68,11 @@ EXPIRED_SHARE = 0.5
 LEAST_EXPIRED = 10
 """Repair episodes in `REPAIR_WINDOW`: share that expired, and least number."""
 
-REDUNDANT_SHARE = 0.75
+REDUNDANT_SHARE = 0.6
 LEAST_REDUNDANT = 50
 """Responses in `REPAIR_WINDOW`: share that was redundant, and least number.
 
-Well below this lie the 37 to 45 % that are usual (docs/figures.md, section 7).
+Below this lie the 37 to 45 % that are usual (docs/figures.md, section 7).
 """
 
 SATURATED_RATIO = DEFAULTS.saturated_rate
@@ -94,7 +94,11 @@ MONITOR_DOWN_FOR = timedelta(minutes=5)
 MONITOR_SEEN_WITHIN = timedelta(days=1)
 """A monitor that was there so lately is missed."""
 
+BATCH_WINDOW = timedelta(minutes=5)
+"""Heartbeats alone make a batch every few seconds."""
+
 MONITOR_STOPPED_FOR = timedelta(minutes=10)
+"""Longer than a start takes, with what the checkpoint holds."""
 
 BEHIND_SECONDS = 300
 """Event-time lag of an alert: what a large batch or a restart takes is no trouble."""

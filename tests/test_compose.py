@@ -1,151 +1,245 @@
-"""The deployment files fit together, as far as text can show.
+"""docker-compose.yml fits the image, the programs and the Compose specification.
 
-No engine runs them here. We found no package on PyPI with the JSON schema of the
-Compose specification, so what that asks for is not checked here; `compose-spec` 0.2.1,
-a parser of it on PyPI, took docker-compose.yml when it was written.
+No engine runs it here.
 """
 
 from __future__ import annotations
 
-import configparser
 import itertools
 import re
-import shlex
 import shutil
 import subprocess
+import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
-import click
+import jsonschema
 import pytest
-import yaml
 
+from connectors.files.channel_table import read_entries
 from connectors.kafka.broker_jars import KAFKA_VERSION
 from connectors.kafka.settings import FRAMES_TOPIC, MAX_MESSAGE_BYTES
-from streaming.cli import WRONG_USE, group
+from connectors.simulator.scenario_files import load_scenario
+from dashboards.links import Links
+from tests.support.compose_schema import compose_schema
+from tests.support.deployment import (
+    ROOT,
+    compose,
+    here,
+    mounts,
+    parameters,
+    service,
+    version,
+    volume_targets,
+)
 
-ROOT = Path(__file__).parents[1]
-PROMETHEUS = ROOT / "dashboards/provisioning/prometheus.yml"
 DOCKERFILE = ROOT / "deploy/Dockerfile"
-UNITS = sorted((ROOT / "deploy").glob("*.service"))
+SERVICES = tuple(compose()["services"])
+OURS = ("monitor", "mirror", "simulator")
 
 _PINNED = re.compile(r".+:v?\d+\.\d+(\.\d+)?(-[\w.-]+)?")
-
-
-@pytest.fixture(scope="module")
-def services() -> dict[str, Any]:
-    """The services of docker-compose.yml."""
-    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
-    assert isinstance(compose["services"], dict)
-    return compose["services"]
-
-
-def parsed(arguments: list[str]) -> dict[str, Any]:
-    """The parameters of an sds-monitor command line, nothing run.
-
-    Raises:
-        click.ClickException: There is no such command or flag.
-    """
-    name, *rest = arguments
-    context = click.Context(group, info_name="sds-monitor")
-    command = group.get_command(context, name)
-    assert command is not None, name
-    return command.make_context(name, rest, parent=context).params
 
 
 @pytest.fixture(autouse=True)
 def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Variables of the machine that runs the tests change no command line."""
-    for name in ("HOST", "METRICS_PORT", "TOPIC", "CONFIG", "START", "CLIENT"):
+    for name in ("HOST", "METRICS_PORT", "TOPIC", "CONFIG", "START", "SCENARIO"):
         monkeypatch.delenv(f"SDS_MONITOR_{name}", raising=False)
 
 
-def test_images_are_pinned(services: dict[str, Any]) -> None:
+@pytest.fixture(scope="module")
+def validator(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Of the Compose specification."""
+    schema = compose_schema(tmp_path_factory.mktemp("go"))
+    return jsonschema.Draft202012Validator(schema)
+
+
+def test_compose_file_is_as_the_specification_asks(validator: Any) -> None:
+    """Nothing is misspelt, and everything has the type that it should have."""
+    assert [error.message for error in validator.iter_errors(compose())] == []
+
+
+def test_schema_tells_a_misspelt_key(validator: Any) -> None:
+    """The check above would find one, at any depth."""
+    wrong = {"services": {"kafka": {"healthcheck": {"interval_s": "10s"}}}}
+    errors = [error.message for error in validator.iter_errors(wrong)]
+    assert any("'interval_s'" in error for error in errors)
+
+
+def test_images_are_pinned() -> None:
     """No image is ``latest``, and none comes from a registry that is given up."""
     (base,) = re.findall(r"^FROM (\S+)", DOCKERFILE.read_text(), re.MULTILINE)
-    images = [base, *(service["image"] for service in services.values())]
+    images = [base, *(service(name)["image"] for name in SERVICES)]
     assert [image for image in images if not _PINNED.fullmatch(image)] == []
     assert not any("bitnami" in image for image in images)
 
 
-def test_broker_has_the_version_of_the_embedded_one(services: dict[str, Any]) -> None:
+def test_broker_has_the_version_of_the_embedded_one() -> None:
     """What the tests run is what the example runs."""
-    assert services["kafka"]["image"] == f"apache/kafka:{KAFKA_VERSION}"
-    assert services["topic"]["image"] == services["kafka"]["image"]
+    assert service("kafka")["image"] == f"apache/kafka:{KAFKA_VERSION}"
+    assert service("topic")["image"] == service("kafka")["image"]
 
 
-def test_mounted_and_built_files_exist(services: dict[str, Any]) -> None:
-    """Every path of this repository that the file names is there."""
-    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
-    for service in services.values():
-        for volume in service.get("volumes", ()):
-            source = volume.split(":")[0]
-            if source.startswith("."):
-                assert (ROOT / source).is_file(), source
-            else:
-                assert source in compose["volumes"]
-    build = services["monitor"]["build"]
+def test_what_is_mounted_is_there() -> None:
+    """Files and directories, which no container can write, and declared volumes."""
+    for name in SERVICES:
+        for mount in mounts(name):
+            assert mount.source.exists(), mount.source
+            assert mount.is_read_only, mount.source
+            if mount.source.is_dir():
+                assert any(mount.source.iterdir()), mount.source
+    used = {volume for name in SERVICES for volume in volume_targets(name)}
+    assert used == compose()["volumes"].keys()
+
+
+def test_dependencies_are_of_services_that_exist() -> None:
+    """Who waits for health waits for a service that reports it."""
+    for name in SERVICES:
+        for needed, wanted in service(name).get("depends_on", {}).items():
+            if wanted["condition"] == "service_healthy":
+                assert "healthcheck" in service(needed)
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_long_running_service_comes_back_and_tells_its_health(name: str) -> None:
+    """Only the topic is made once; the simulator serves nothing that can be asked."""
+    described = service(name)
+    if name == "topic":
+        assert described["restart"] == "no"
+        return
+    assert described["restart"] == "unless-stopped"
+    health = described["healthcheck"]
+    assert health.get("disable") or health["test"][0] == "CMD"
+    assert health.get("disable", False) is (name == "simulator")
+
+
+def test_everything_is_published_on_loopback_only() -> None:
+    """Neither the pages nor Kafka ask who is there; no two want one port."""
+    ports = [port for name in SERVICES for port in service(name).get("ports", ())]
+    outside = []
+    for port in ports:
+        host, published, inside = port.split(":")
+        assert host == "127.0.0.1"
+        # Links from one page to another are the same on both sides.
+        assert published == inside
+        outside.append(published)
+    assert len(set(outside)) == len(outside)
+
+
+def test_profiles_are_what_needs_a_choice() -> None:
+    """Without one there is the product, and neither invented traffic nor a node."""
+    profiles = {name: service(name).get("profiles", []) for name in SERVICES}
+    chosen = {name: of for name, of in profiles.items() if of}
+    assert chosen == {"simulator": ["simulator"], "mirror": ["mirror"]}
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_our_services_run_the_image_of_this_version(name: str) -> None:
+    """One image, which is built from this repository."""
+    assert service(name)["image"] == f"sds-monitor:{version()}"
+    build = service(name)["build"]
     assert (ROOT / build["context"] / build["dockerfile"]) == DOCKERFILE
 
 
-def test_files_that_the_image_copies_exist_and_are_not_ignored() -> None:
-    """The image can be built from a fresh clone."""
-    copies = re.findall(r"^COPY (.+) \S+$", DOCKERFILE.read_text(), re.MULTILINE)
-    sources = {source for line in copies for source in line.split()}
-    assert all((ROOT / source).exists() for source in sources)
-    ignore = DOCKERFILE.with_name("Dockerfile.dockerignore").read_text()
-    kept = set(re.findall(r"^!(\S+)", ignore, re.MULTILINE))
-    assert kept == sources
+@pytest.mark.parametrize(
+    ("name", "kept"), [("monitor", "checkpoint"), ("mirror", "state")]
+)
+def test_service_is_called_by_flags_that_exist(name: str, kept: str) -> None:
+    """The command line parses, and ports, volume and probe agree with it."""
+    given = parameters(service(name)["command"])
+    port = given["metrics_port"]
+    assert given["host"] == "0.0.0.0"  # noqa: S104 - inside a container
+    assert service(name)["ports"] == [f"127.0.0.1:{port}:{port}"]
+    assert f":{port}/readyz" in service(name)["healthcheck"]["test"][-1]
+    (volume,) = volume_targets(name).values()
+    assert given[kept].is_relative_to(volume)
+    assert f"install --directory --owner monitor {volume}\n" in DOCKERFILE.read_text()
 
 
-def test_dependencies_are_of_services_that_exist(services: dict[str, Any]) -> None:
-    """Who waits for health waits for a service that reports it."""
-    for service in services.values():
-        for name, wanted in service.get("depends_on", {}).items():
-            if wanted["condition"] == "service_healthy":
-                assert "healthcheck" in services[name]
-
-
-def test_everything_is_published_on_loopback_only(services: dict[str, Any]) -> None:
-    """Neither the page nor Kafka asks who is there."""
-    for service in services.values():
-        for port in service.get("ports", ()):
-            assert port.startswith("127.0.0.1:")
-
-
-def test_monitor_is_called_by_flags_that_exist(services: dict[str, Any]) -> None:
-    """The command line parses, and ports, volume and probes agree with it."""
-    monitor = services["monitor"]
-    parameters = parsed(monitor["command"])
-    port = parameters["metrics_port"]
-    assert parameters["host"] == "0.0.0.0"  # noqa: S104 - inside a container
-    assert monitor["ports"] == [f"127.0.0.1:{port}:{port}"]
-    (volume,) = monitor["volumes"]
-    assert parameters["checkpoint"].is_relative_to(volume.split(":")[1])
-    assert f":{port}/readyz" in monitor["healthcheck"]["test"][-1]
+def test_image_has_port_and_probe_of_the_monitor() -> None:
+    """Run without Compose it is looked at in the same place."""
+    port = parameters(service("monitor")["command"])["metrics_port"]
     dockerfile = DOCKERFILE.read_text()
     assert f":{port}/readyz" in dockerfile
     assert f"EXPOSE {port}" in dockerfile
-    assert monitor["image"].endswith(":" + _version())
 
 
-def _version() -> str:
-    text = (ROOT / "pyproject.toml").read_text()
-    (version,) = re.findall(r'^version = "(.+)"$', text, re.MULTILINE)
-    return version
+def test_monitor_reads_a_channel_table_that_can_be_replaced() -> None:
+    """The example is one, and its directory is mounted, not the file."""
+    table = parameters(service("monitor")["command"])["channels"]
+    assert read_entries(here("monitor", table))
+    assert all(mount.source.is_dir() for mount in mounts("monitor"))
 
 
-def test_topic_is_made_as_the_contract_says(services: dict[str, Any]) -> None:
-    """Name and settings are those of records.md, on the broker that is meant."""
-    arguments = services["topic"]["command"]
+def test_channel_table_is_of_the_channels_of_the_simulator() -> None:
+    """With the profile `simulator` the example's names are seen."""
+    scenario = load_scenario(parameters(service("simulator")["command"])["scenario"])
+    channels = {one for group in scenario.channels for one in group.channel_ids()}
+    table = parameters(service("monitor")["command"])["channels"]
+    (named, _) = read_entries(here("monitor", table))
+    assert named.match in channels
+
+
+def test_mirror_is_told_of_its_nodes_by_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each variable that is passed on is one of its settings; several nodes fit."""
+    passed = {
+        "SDS_MONITOR_REST": "http://one:8645 http://two:8645",
+        "SDS_MONITOR_REST_AUTHORIZATION": "Bearer secret",
+        "SDS_MONITOR_PUBSUB_TOPIC": "/waku/2/rs/1/0",
+        "SDS_MONITOR_CONTENT_TOPIC": "/a/1/b/proto /a/1/c/proto",
+        "SDS_MONITOR_CACHE_MESSAGES": "1000",
+    }
+    assert service("mirror")["environment"] == list(passed)
+    for variable, value in passed.items():
+        monkeypatch.setenv(variable, value)
+    given = parameters(service("mirror")["command"])
+    assert given["rest"] == ("http://one:8645", "http://two:8645")
+    assert given["rest_authorization"] == "Bearer secret"
+    assert given["pubsub_topics"] == ("/waku/2/rs/1/0",)
+    assert given["content_topics"] == ("/a/1/b/proto", "/a/1/c/proto")
+    assert given["cache_messages"] == 1000
+
+
+def test_simulator_lives_at_the_speed_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a day at least; scenario and seed can be chosen."""
+    assert service("simulator")["environment"] == [
+        "SDS_MONITOR_SCENARIO",
+        "SDS_MONITOR_SEED",
+    ]
+    monkeypatch.setenv("SDS_MONITOR_SCENARIO", "quiet")
+    monkeypatch.setenv("SDS_MONITOR_SEED", "7")
+    given = parameters(service("simulator")["command"])
+    assert (given["scenario"], given["seed"]) == ("quiet", 7)
+    assert given["speed"] == 1
+    assert given["duration"] >= 86_400
+
+
+def test_topic_is_made_as_the_contract_says() -> None:
+    """Name and settings are those of records.md, on the broker that all mean."""
+    arguments = service("topic")["command"]
     flags = dict(itertools.pairwise(arguments))
     assert flags["--topic"] == FRAMES_TOPIC
     assert f"max.message.bytes={MAX_MESSAGE_BYTES}" in arguments
     assert "message.timestamp.type=CreateTime" in arguments
-    bootstrap = parsed(services["monitor"]["command"])["bootstrap"]
-    assert flags["--bootstrap-server"] == bootstrap
-    advertised = services["kafka"]["environment"]["KAFKA_ADVERTISED_LISTENERS"]
+    bootstrap = flags["--bootstrap-server"]
+    advertised = service("kafka")["environment"]["KAFKA_ADVERTISED_LISTENERS"]
     assert f"//{bootstrap}" in advertised
+    for name in OURS:
+        command = service(name)["command"]
+        assert command[command.index("--bootstrap") + 1] == bootstrap
+
+
+def test_links_lead_to_what_is_published() -> None:
+    """Alerts and dashboards name the pages as they are reached from outside."""
+    for name, url in (
+        ("monitor", Links().monitor_url),
+        ("grafana", Links().grafana_url),
+    ):
+        (port,) = service(name)["ports"]
+        assert url == f"http://localhost:{port.split(':')[1]}"
 
 
 def test_image_does_not_run_as_root() -> None:
@@ -154,45 +248,35 @@ def test_image_does_not_run_as_root() -> None:
     assert int(user) > 0
 
 
-def test_prometheus_scrapes_the_monitor(services: dict[str, Any]) -> None:
-    """The target is the service and port of the Compose file."""
-    config = yaml.safe_load(PROMETHEUS.read_text())
-    targets = [
-        target
-        for job in config["scrape_configs"]
-        for group_ in job["static_configs"]
-        for target in group_["targets"]
+def test_what_the_image_copies_is_not_ignored() -> None:
+    """The image can be built from a fresh clone."""
+    ignore = DOCKERFILE.with_name("Dockerfile.dockerignore").read_text()
+    kept = set(re.findall(r"^!(\S+)", ignore, re.MULTILINE))
+    assert kept == set(_copied())
+
+
+@pytest.mark.slow
+def test_what_the_image_installs_has_what_is_read_while_it_runs(tmp_path: Path) -> None:
+    """Of what it copies a wheel can be built, with templates, scenarios, runbooks."""
+    for name in _copied():
+        if (ROOT / name).is_dir():
+            ignored = shutil.ignore_patterns("__pycache__", "node_modules")
+            shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)
+        else:
+            shutil.copy(ROOT / name, tmp_path)
+    build = ["pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "."]
+    subprocess.run([sys.executable, "-m", *build], cwd=tmp_path, check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    packed = set(zipfile.ZipFile(wheel).namelist())
+    read = [
+        *ROOT.glob("connectors/web/*/*.*"),
+        *ROOT.glob("connectors/simulator/scenarios/*.toml"),
+        *ROOT.glob("dashboards/runbooks/*.md"),
     ]
-    port = parsed(services["monitor"]["command"])["metrics_port"]
-    assert f"monitor:{port}" in targets
+    assert {path.suffix for path in read} >= {".html", ".js", ".toml", ".md"}
+    assert {str(path.relative_to(ROOT)) for path in read} - packed == set()
 
 
-def test_prometheus_accepts_its_configuration() -> None:
-    """Promtool has no complaint."""
-    promtool = shutil.which("promtool")
-    assert promtool, "promtool is missing (Debian: package prometheus)"
-    checked = subprocess.run(
-        [promtool, "check", "config", PROMETHEUS], capture_output=True, text=True
-    )
-    assert checked.returncode == 0, checked.stdout + checked.stderr
-
-
-@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
-def test_unit_calls_the_command_by_flags_that_exist(path: Path) -> None:
-    """The command line of a systemd unit parses; wrong use is not restarted."""
-    unit = configparser.ConfigParser(interpolation=None, strict=False)
-    unit.optionxform = str  # type: ignore[assignment,method-assign]
-    unit.read(path)
-    service = unit["Service"]
-    program, *arguments = shlex.split(service["ExecStart"])
-    assert Path(program).name == "sds-monitor"
-    parameters = parsed(arguments)
-    kept = parameters["checkpoint" if arguments[0] == "run" else "state"]
-    assert kept.is_relative_to(Path("/var/lib") / service["StateDirectory"])
-    assert service["RestartPreventExitStatus"] == str(WRONG_USE)
-
-
-def test_both_long_running_commands_have_a_unit() -> None:
-    """The monitor, and the mirror that feeds it."""
-    names = {path.stem for path in UNITS}
-    assert names == {"sds-monitor", "sds-monitor-mirror"}
+def _copied() -> list[str]:
+    copies = re.findall(r"^COPY (.+) \S+$", DOCKERFILE.read_text(), re.MULTILINE)
+    return [source for line in copies for source in line.split()]

@@ -32,12 +32,12 @@ class BadChannelTable(ValueError):
         self.problem = problem
 
 
-class _Objectives(Table):
+class _Objectives(Table, frozen=True):
     delivery: _Ratio | None = None
     acknowledgement: _Ratio | None = None
 
 
-class _Entry(Table, rename="kebab"):
+class _Entry(Table, frozen=True, rename="kebab"):
     match: str
     name: str | None = None
     label: bool | None = None

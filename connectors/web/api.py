@@ -1,13 +1,12 @@
 """The JSON API: every figure and every incident, in the words of the report.
 
-A channel is the object that the report has for it, and its `id`. Times are Unix
-milliseconds, durations milliseconds where the name says so.
+A channel is the object that the report has for it, its `id`, what people call it and
+whether it is muted. Times are Unix milliseconds, durations milliseconds where the name
+says so.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -17,25 +16,17 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from connectors.history.errors import DamagedHistory, NoHistory
-from connectors.web.status import (
-    by_trouble,
-    channel_text,
-    snapshot_text,
-    summarise,
-)
-from sds_core.observer.incidents import (
-    ChannelIncident,
-    IncidentKind,
-    IncidentQuery,
-    incident_object,
-)
+from connectors.web.parameters import hours, incident_query, number
+from connectors.web.sources import Sources
+from connectors.web.summary import by_trouble, summarise
+from connectors.web.trends import Growth, recent_trend
+from sds_core.observer.incidents import incident_object
 from sds_core.observer.report import channel_report
 from sds_core.observer.snapshot import JobFigures, Snapshot
+from sds_core.observer.totals import ChannelTotals, Histogram, TapTotals
 
 SHOWN_INCIDENTS = 1_000
 """In one answer, unless more are asked for."""
-
-FindIncidents = Callable[[IncidentQuery], Sequence[ChannelIncident]]
 
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
@@ -55,38 +46,27 @@ class _AnyText(Convertor[str]):
 register_url_convertor("anytext", _AnyText())
 
 
-def routes(
-    current: Callable[[], Snapshot], find_incidents: FindIncidents
-) -> list[BaseRoute]:
-    """The routes of the API.
-
-    Args:
-        current: Gives the snapshot to answer from.
-        find_incidents: Gives incidents, found last first.
-    """
+def routes(sources: Sources) -> list[BaseRoute]:
+    """The routes of the API; parameters that make no sense raise `WrongParameter`."""
 
     async def channels(request: Request) -> Response:
         """All channels, the most troubled first, and the job.
 
-        Query parameters: `limit`, how many channels at most; `text=true`, with the
-        words of the status page beside the figures.
+        Query parameter: `limit`, how many channels at most.
         """
-        try:
-            limit = _number(request.query_params, "limit")
-        except _WrongParameter as error:
-            return _error(400, str(error))
-        text = request.query_params.get("text") == "true"
-        return _json(fleet_object(current(), limit=limit, text=text))
+        limit = number(request.query_params, "limit")
+        return _json(_fleet_object(sources.current(), limit))
 
     async def channel(request: Request) -> Response:
         """One channel by its percent-encoded id."""
+        snapshot = sources.current()
         wanted = request.path_params["id"]
-        totals = current().channels.get(wanted)
+        totals = snapshot.channels.get(wanted)
         if totals is None:
-            return _error(404, "no channel has this id", id=wanted)
-        return _json({"id": wanted} | channel_report(totals))
+            return _no_channel(wanted)
+        return _json(_channel_object(snapshot, wanted, totals))
 
-    # Not async, and so called in a thread: it reads a file.
+    # Not async, and so called in a thread: it reads files.
     def incidents(request: Request) -> Response:
         """Incidents, found last first.
 
@@ -94,44 +74,96 @@ def routes(
         then or later and those that still stand; `standing=true`, for those alone
         that do; `limit`, how many at most.
         """
-        try:
-            query = _incident_query(request.query_params)
-            asked = _number(request.query_params, "limit")
-        except _WrongParameter as error:
-            return _error(400, str(error))
+        query = incident_query(request.query_params)
+        asked = number(request.query_params, "limit")
+        snapshot = sources.current()
+        if not snapshot.primed:
+            return _starting()
         limit = SHOWN_INCIDENTS if asked is None else asked
         # One more than is shown tells whether there are more.
+        limited = msgspec.structs.replace(query, limit=limit + 1)
         try:
-            found = find_incidents(msgspec.structs.replace(query, limit=limit + 1))
+            found = sources.find_incidents(limited)
         except (NoHistory, DamagedHistory) as error:
-            return _error(500, str(error))
+            return refusal(500, str(error))
         return _json(
             {
-                "incidents": [incident_object(one) for one in found[:limit]],
+                "incidents": [
+                    incident_object(one) | {"channel_name": _name(snapshot, one.channel)}
+                    for one in found[:limit]
+                ],
                 "more": len(found) > limit,
+            }
+        )
+
+    async def taps(request: Request) -> Response:
+        """All taps by id."""
+        snapshot = sources.current()
+        return _json(
+            {
+                "clock": snapshot.clock_ms or None,
+                "taps": [
+                    _tap_object(snapshot, observer, tap)
+                    for observer, tap in sorted(snapshot.taps.items())
+                ],
+            }
+        )
+
+    # Not async, and so called in a thread: it reads files.
+    def minutes(request: Request) -> Response:
+        """What happened to a channel, interval by interval.
+
+        Query parameters: `channel`, its id; `hours`, how many to look back.
+        """
+        shown_hours = hours(request.query_params)
+        wanted = request.query_params.get("channel", "")
+        snapshot = sources.current()
+        if not snapshot.primed:
+            return _starting()
+        totals = snapshot.channels.get(wanted)
+        if totals is None:
+            return _no_channel(wanted)
+        try:
+            trend = recent_trend(
+                sources.find_minutes,
+                wanted,
+                first_event_ms=totals.first_event_ms or 0,
+                clock_ms=snapshot.clock_ms,
+                hours=shown_hours,
+            )
+        except (NoHistory, DamagedHistory) as error:
+            return refusal(500, str(error))
+        return _json(
+            {
+                "channel": wanted,
+                "hours": shown_hours,
+                "interval_ms": trend.step_ms,
+                "intervals": [
+                    {"begin": begin_ms, "figures": _growth_object(growth)}
+                    for begin_ms, growth in zip(
+                        trend.begins_ms, trend.growth, strict=True
+                    )
+                ],
             }
         )
 
     return [
         Route("/api/v1/incidents", incidents),
+        Route("/api/v1/taps", taps),
+        Route("/api/v1/minutes", minutes),
         Route("/api/v1/channels", channels),
         Route("/api/v1/channels/{id:anytext}", channel),
     ]
 
 
-def fleet_object(
-    snapshot: Snapshot, *, limit: int | None = None, text: bool = False
-) -> dict[str, Any]:
-    """The object behind `/api/v1/channels` and the status page.
+def refusal(status: int, message: str, **values: str) -> Response:
+    """An answer that says in one line why there is no other."""
+    return _json({"error": message, **values}, status)
 
-    Args:
-        snapshot: The figures.
-        limit: How many channels at most, the most troubled; None for all.
-        text: Whether to add the words of the status page.
-    """
+
+def _fleet_object(snapshot: Snapshot, limit: int | None) -> dict[str, Any]:
     summary = summarise(snapshot)
-    chosen = by_trouble(snapshot)[:limit]
-    fleet: dict[str, Any] = {
+    return {
         "ok": snapshot.ok,
         "level": summary.level.value,
         "summary": summary.sentence,
@@ -140,14 +172,25 @@ def fleet_object(
         "undecodable": dict(snapshot.undecodable),
         "channel_count": len(snapshot.channels),
         "channels": [
-            {"id": channel} | channel_report(totals) for channel, totals in chosen
+            _channel_object(snapshot, channel, totals)
+            for channel, totals in by_trouble(snapshot)[:limit]
         ],
     }
-    if text:
-        fleet["text"] = snapshot_text(snapshot, len(chosen))
-        for entry, (channel, totals) in zip(fleet["channels"], chosen, strict=True):
-            entry["text"] = channel_text(channel, totals)
-    return fleet
+
+
+def _channel_object(
+    snapshot: Snapshot, channel: str, totals: ChannelTotals
+) -> dict[str, Any]:
+    said = {
+        "id": channel,
+        "name": _name(snapshot, channel),
+        "muted": channel in snapshot.muted,
+    }
+    return said | channel_report(totals)
+
+
+def _name(snapshot: Snapshot, channel: str) -> str | None:
+    return snapshot.table.of(channel).name or None
 
 
 def _job_object(job: JobFigures) -> dict[str, Any]:
@@ -162,51 +205,46 @@ def _job_object(job: JobFigures) -> dict[str, Any]:
         "batch_duration_ms": {
             "count": durations.count,
             "sum": durations.sum_ms,
-            "p50": durations.percentile_ms(50),
-            "p95": durations.percentile_ms(95),
-            "p99": durations.percentile_ms(99),
-        },
+        }
+        | _percentiles(durations),
         "state_bytes": job.state_bytes,
         "restarts": job.restarts,
     }
 
 
-class _WrongParameter(ValueError):
-    """A query parameter makes no sense; the message says what would."""
+def _tap_object(snapshot: Snapshot, observer: str, tap: TapTotals) -> dict[str, Any]:
+    return {
+        "id": observer,
+        "last_seen": tap.last_seen_ms,
+        "missing_records": tap.missing_records,
+        "last_hole": tap.last_hole_ms,
+        "holes": [list(span) for span in tap.holes],
+        "channel_count": sum(
+            observer in totals.observers for totals in snapshot.channels.values()
+        ),
+    }
 
 
-def _number(given: Mapping[str, str], name: str) -> int | None:
-    text = given.get(name)
-    if text is None:
+def _growth_object(growth: Growth | None) -> dict[str, Any] | None:
+    if growth is None:
         return None
-    # As many digits as an integer of 64 bits has room for.
-    if not re.fullmatch("[0-9]{1,18}", text):
-        message = f"{name} must be a whole number, 0 or more"
-        raise _WrongParameter(message)
-    return int(text)
+    latency = growth.latency
+    return dict(growth.counts) | {
+        "ack_latency_ms": {"count": latency.count} | _percentiles(latency)
+    }
 
 
-def _one_of(given: Mapping[str, str], name: str, allowed: Sequence[str]) -> str | None:
-    text = given.get(name)
-    if text is not None and text not in allowed:
-        message = f"{name} must be one of {', '.join(allowed)}"
-        raise _WrongParameter(message)
-    return text
+def _percentiles(histogram: Histogram) -> dict[str, int | None]:
+    return {f"p{percent}": histogram.percentile_ms(percent) for percent in (50, 95, 99)}
 
 
-def _incident_query(given: Mapping[str, str]) -> IncidentQuery:
-    kind = _one_of(given, "kind", list(IncidentKind))
-    return IncidentQuery(
-        channel=given.get("channel"),
-        kind=None if kind is None else IncidentKind(kind),
-        since_ms=_number(given, "since"),
-        standing=_one_of(given, "standing", ["true", "false"]) == "true",
-    )
-
-
-def _json(content: dict[str, Any], status: int = 200) -> JSONResponse:
+def _json(content: dict[str, Any], status: int = 200) -> Response:
     return JSONResponse(content, status_code=status, headers=_HEADERS)
 
 
-def _error(status: int, message: str, **values: str) -> JSONResponse:
-    return _json({"error": message, **values}, status)
+def _starting() -> Response:
+    return refusal(503, "the monitor is starting: ask again in a few seconds")
+
+
+def _no_channel(channel: str) -> Response:
+    return refusal(404, "no channel has this id", id=channel)

@@ -54,9 +54,14 @@ def shown(channel: str) -> str:
     """
     if len(channel) > _NAME_HEAD + _NAME_TAIL + 1:
         channel = channel[:_NAME_HEAD] + "…" + channel[-_NAME_TAIL:]
+    return whole(channel)
+
+
+def whole(text: str) -> str:
+    """Text of strangers in one line, nothing left out; see `shown`."""
     plain = "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode()
-        for char in channel
+        for char in text
     )
     return plain if plain.strip() else f"\N{LEFT DOUBLE QUOTATION MARK}{plain}”"
 
@@ -76,9 +81,17 @@ def counted(value: int, noun: str) -> str:
     return f"{number(value)} {noun}" + ("" if value == 1 else "s")
 
 
-def share(part: int, whole: int) -> str:
+def share(part: int, of: int, decimals: int = 0) -> str:
     """A part of a whole in percent, rounded down: only all of it is 100 %."""
-    return f"{100 * part // whole} %" if whole else NOTHING
+    if not of:
+        return NOTHING
+    scale = 10**decimals
+    return f"{100 * scale * part // of / scale:.{decimals}f} %"
+
+
+def percent(ratio: float) -> str:
+    """A ratio as somebody wrote it down, in percent."""
+    return f"{100 * ratio:.6g} %"
 
 
 def duration(milliseconds: int) -> str:
@@ -104,13 +117,36 @@ def seconds(value: float | None) -> str:
     return NOTHING if value is None else f"{value:,.1f} s"
 
 
+def age(milliseconds: int) -> str:
+    """How long something lasts, in the largest unit that has two of it or more."""
+    for unit_ms, unit in ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min")):
+        if milliseconds >= 2 * unit_ms:
+            return f"{milliseconds // unit_ms:,} {unit}"
+    return f"{max(milliseconds, 0) // 1000} s"
+
+
+def size(count_bytes: int) -> str:
+    """Bytes in the unit that reads best, by powers of 1000."""
+    value, unit = float(count_bytes), "B"
+    for larger in ("kB", "MB", "GB"):
+        if value < 1000:
+            break
+        value, unit = value / 1000, larger
+    return f"{value:.3g} {unit}" if unit != "GB" else f"{value:,.1f} GB"
+
+
 def more_than(value: float) -> str:
     """Seconds rounded down to tens: a sentence read aloud must not change each poll."""
     return f"over {int(value // 10) * 10:,} s"
 
 
-def utc(unix_ms: int) -> str:
-    """An event time, Unix ms, as UTC date and time; 0 is none."""
+def utc(unix_ms: int | None) -> str:
+    """An event time, Unix ms, as UTC date and time; 0 and None are none."""
     if not unix_ms:
         return NOTHING
     return f"{datetime.fromtimestamp(unix_ms // 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def time_of_day(unix_ms: int) -> str:
+    """An event time, Unix ms, as hours and minutes in UTC."""
+    return f"{datetime.fromtimestamp(unix_ms // 1000, UTC):%H:%M}"

@@ -29,24 +29,30 @@ VERDICTS = {
 }
 """Words and colour of each verdict, most troubled first."""
 
-SERIES = {
-    **{text: colour for text, colour in VERDICTS.values()},
-    "lost": BAD,
-    "unacknowledged": "orange",
-    "expired": BAD,
-    "early": BAD,
-    "unexplained": "orange",
-    "redundant": WARNING,
-    "recovered": WARNING,
-    "recovered_late": WARNING,
-    "tap_gap": UNKNOWN,
-    "retracted": "blue",
-    "unwitnessed": NEUTRAL,
+OUTCOMES = {
     "first_pass": GOOD,
-    "in time": GOOD,
     "answered": GOOD,
     "repaired": GOOD,
     "late": "light-green",
+    "recovered": WARNING,
+    "recovered_late": WARNING,
+    "tap_gap": UNKNOWN,
+    "expired": BAD,
+    "lost": BAD,
+}
+"""Colour of a series by its label `outcome`."""
+
+SERIES = {
+    **{text: colour for text, colour in VERDICTS.values()},
+    "lost": BAD,
+    "deliveries lost": "orange",
+    "retracted": "blue",
+    "in time": GOOD,
+    "unacknowledged": WARNING,
+    "unwitnessed": NEUTRAL,
+    "redundant": WARNING,
+    "early": BAD,
+    "unexplained": "orange",
     "objective": NEUTRAL,
     "limit": BAD,
 }
@@ -56,6 +62,11 @@ SERIES = {
 def at_least(objective: float, warning: float) -> Steps:
     """Good from an objective on, suspect below it, bad below a lower bound."""
     return ((None, BAD), (warning, WARNING), (objective, GOOD))
+
+
+def line_at(limit: float, colour: str = BAD) -> Steps:
+    """A line across a graph, and no other colour."""
+    return ((None, "transparent"), (limit, colour))
 
 
 def up_to(limit: float) -> Steps:

@@ -8,13 +8,9 @@ from dataclasses import dataclass
 from grafana_foundation_sdk.builders import dashboard
 from grafana_foundation_sdk.models import dashboard as models
 
-from dashboards.links import Links
-from dashboards.panels.parts import DATA_SOURCE, Link, Panel
+from dashboards.links import CHANNEL, Links
+from dashboards.panels.base import DATA_SOURCE, Link, Panel
 from dashboards.panels.queries import JOB, select
-
-FLEET, CHANNEL, REPAIR = "sds-fleet", "sds-channel", "sds-repair"
-CAPACITY, MONITOR = "sds-capacity", "sds-monitor"
-"""The dashboards' uids."""
 
 TAG = "sds-monitor"
 """By which the dashboards find each other."""
@@ -49,7 +45,9 @@ class Frame:
     pages: Sequence[Link] = ()
 
 
-def assemble(frame: Frame, links: Links, sections: Sequence[Section]) -> models.Dashboard:
+def assemble(
+    frame: Frame, links: Links, sections: Sequence[Section]
+) -> models.Dashboard:
     """One dashboard, its panels numbered from 1 in the order given."""
     builder = (
         dashboard.Dashboard(frame.title)
@@ -81,8 +79,8 @@ def assemble(frame: Frame, links: Links, sections: Sequence[Section]) -> models.
         for panel in section.panels:
             builder = builder.with_panel(panel)
     built = builder.build()
-    for number, panel in enumerate(built.panels or (), start=1):
-        panel.id_val = number
+    for number, laid_out in enumerate(built.panels or (), start=1):
+        laid_out.id_val = number
     return built
 
 
@@ -124,8 +122,10 @@ def channel_page(channel: str) -> Link:
 
 
 def _data_source() -> dashboard.DatasourceVariable:
-    return dashboard.DatasourceVariable("datasource").label("Data source").type(
-        "prometheus"
+    return (
+        dashboard.DatasourceVariable("datasource")
+        .label("Data source")
+        .type("prometheus")
     )
 
 

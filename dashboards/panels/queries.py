@@ -38,7 +38,7 @@ def select(metric: str, scope: str, **labels: str) -> str:
     """The series of a metric within a scope that have these labels."""
     matchers = [scope] if scope else []
     matchers += [f'{name}="{value}"' for name, value in labels.items()]
-    return f"{metric}{{{', '.join(matchers)}}}"
+    return f"{metric}{{{', '.join(matchers)}}}" if matchers else metric
 
 
 def total(series: str, *by: str) -> str:
@@ -61,9 +61,17 @@ def increase(series: str, *by: str, window: str = RATE_WINDOW) -> str:
     return total(f"increase({series}[{window}])", *by)
 
 
-def or_zero(expression: str) -> str:
-    """A sum without labels, 0 where no series is."""
-    return f"{expression} or vector(0)"
+def counted(series: str, *by: str) -> str:
+    """How many events counters saw in the range of the dashboard, summed, by labels.
+
+    Whole numbers, although ``increase`` extrapolates to the ends of the range.
+    """
+    return f"round({increase(series, *by, window=RANGE)})"
+
+
+def or_else(expression: str, value: int = 0) -> str:
+    """An aggregate without labels, a value where no series is."""
+    return f"{expression} or vector({value})"
 
 
 def share(part: str, whole: str) -> str:
@@ -77,7 +85,8 @@ def quantile(q: float, histogram: str, scope: str, **labels: str) -> str:
     Args:
         q: 0 to 1.
         histogram: The metric's name, without ``_bucket``.
-        scope, labels: As for `select`.
+        scope: As for `select`.
+        **labels: As for `select`.
     """
     buckets = rate(select(f"{histogram}_bucket", scope, **labels), "le")
     return f"histogram_quantile({q}, {buckets})"
@@ -122,20 +131,18 @@ def acknowledged(scope: str, *by: str, window: str = RATE_WINDOW) -> str:
     return share(in_time, f"{in_time} + {missed}")
 
 
-def lost_messages(scope: str, *by: str, window: str) -> str:
-    """Dependencies that were found lost in a window, less those that came after all.
+def lost_messages(scope: str, *by: str) -> str:
+    """Dependencies found lost in the range, less those that came after all."""
+    lost = select("sds_dependency_gaps_closed_total", scope, outcome="lost")
+    retracted = select("sds_dependency_losses_retracted_total", scope)
+    return _less_retracted(lost, retracted, *by)
 
-    Not below 0: a retraction may belong to a loss before the window.
-    """
-    lost = increase(
-        select("sds_dependency_gaps_closed_total", scope, outcome="lost"),
-        *by,
-        window=window,
-    )
-    retracted = increase(
-        select("sds_dependency_losses_retracted_total", scope), *by, window=window
-    )
-    return f"clamp_min({lost} - {retracted}, 0)"
+
+def lost_deliveries(scope: str, *by: str) -> str:
+    """Deliveries found lost in the range, less those shown after all."""
+    lost = select("sds_deliveries_total", scope, outcome="lost")
+    retracted = select("sds_delivery_losses_retracted_total", scope)
+    return _less_retracted(lost, retracted, *by)
 
 
 def trouble(scope: str) -> str:
@@ -150,6 +157,11 @@ def trouble(scope: str) -> str:
 def objective(name: str, scope: str, *by: str) -> str:
     """A channel's objective, `delivery` or `acknowledgement`."""
     return greatest(select("sds_channel_objective_ratio", scope, objective=name), *by)
+
+
+def _less_retracted(lost: str, retracted: str, *by: str) -> str:
+    # Not below 0: a retraction may belong to a loss before the range.
+    return f"clamp_min({counted(lost, *by)} - {counted(retracted, *by)}, 0)"
 
 
 def _aggregated(operator: str, series: str, by: tuple[str, ...]) -> str:

@@ -5,7 +5,6 @@ Commands are imported when they are called, so that those without Spark start fa
 
 from __future__ import annotations
 
-import logging
 import signal
 import sys
 from importlib import import_module
@@ -17,6 +16,7 @@ import click
 from connectors.java import JavaMissing
 from connectors.kafka.broker_jars import BrokerError
 from connectors.kafka.settings import KafkaUnreachable, RecordsLost, TopicMissing
+from streaming.cli.log import begin_log, logger
 
 FINE = 0
 FINDING = 1
@@ -80,8 +80,7 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 def main() -> None:
     """Entry point: errors in one line, exit codes as documented."""
-    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
-    logging.getLogger("sds-monitor").setLevel(logging.INFO)
+    begin_log()
     signal.signal(signal.SIGTERM, _end)
     try:
         sys.exit(group(standalone_mode=False) or FINE)
@@ -96,5 +95,5 @@ def main() -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    click.echo(f"sds-monitor: {message}", err=True)
+    logger.critical("%s", message)
     sys.exit(code)

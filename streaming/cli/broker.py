@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from connectors.kafka.broker import EmbeddedBroker, PortUnavailable
+from streaming.cli.log import log_option
 from streaming.cli.settings import config_option, setting
 
 
@@ -25,6 +26,7 @@ from streaming.cli.settings import config_option, setting
 @setting(
     "--fetch-only", is_flag=True, help="Only fetch and verify the broker, then end."
 )
+@log_option()
 def command(port: int, directory: Path | None, fetch_only: bool) -> None:
     """Run a single-node Kafka broker on this machine, for trying things out.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import threading
 from collections.abc import Iterator
@@ -18,9 +17,8 @@ from connectors.files.channel_table import (
     read_entries,
 )
 from sds_core.observer.channel_table import ChannelTable
+from streaming.cli.log import logger
 from streaming.cli.settings import setting
-
-_log = logging.getLogger("sds-monitor")
 
 channels_option = setting(
     "--channels",
@@ -70,9 +68,9 @@ class ChannelTableFile:
         try:
             entries = read_entries(self._path)
         except BadChannelTable as error:
-            _log.error("the channel table stays as it was: %s", error)
+            logger.error("the channel table stays as it was: %s", error)
             return None
-        _log.info("channel table read again: %s", _counted(len(entries)))
+        logger.info("channel table read again: %s", _counted(len(entries)))
         return ChannelTable(entries)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import tempfile
 import threading
 import time
@@ -12,8 +13,6 @@ from typing import Any, NamedTuple
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-from rich.table import Table
 
 from connectors.kafka.broker import EmbeddedBroker
 from connectors.kafka.producer import (
@@ -28,15 +27,24 @@ from connectors.recording.recording import load_recording, load_truth, restamped
 from connectors.simulator.records import simulated_records
 from connectors.simulator.scenario_files import scenario_names
 from connectors.web.server import PortInUse
-from sds_core.simulation.comparison import Comparison, compare
+from connectors.web.words import counted, number
+from sds_core.observer.snapshot import Snapshot
+from sds_core.simulation.comparison import compare
 from sds_core.simulation.truth import Truth
+from streaming.cli import FINDING
+from streaming.cli.channels import channel_table, channels_option
+from streaming.cli.comparison import show_comparison
+from streaming.cli.live import following
+from streaming.cli.log import LogFormat, log_option
 from streaming.cli.output import wall_ms
-from streaming.cli.run import as_click_error, served, write_report
+from streaming.cli.progress import Show
+from streaming.cli.run import as_click_error, looks, write_report
+from streaming.cli.serving import ComingJob, judged, served
 from streaming.cli.settings import config_option, setting
-from streaming.cli.signals import end_requested
 from streaming.cli.simulate import read_scenario, start_of
-from streaming.query import Job, JobFailed, JobSettings, running_job
-from streaming.session import SessionSettings, make_session
+from streaming.history import HistorySettings
+from streaming.query import Job, JobFailed, JobSettings
+from streaming.session import SessionSettings
 from streaming.source import SourceSettings
 
 _RECORDED = "recorded"
@@ -73,14 +81,22 @@ _PATIENCE_S = 120
     default=9108,
     help="Port of metrics and page, 0 for any free one.",
 )
-@setting("--keep", is_flag=True, help="Keep the page up at the end, until Ctrl-C.")
+@setting(
+    "--keep/--no-keep",
+    default=None,
+    help="Keep the page up at the end, until Ctrl-C.  [default: on a terminal]",
+)
+@channels_option
+@log_option(exposed=True)
 def command(
     scenario: str,
     seed: int | None,
     duration: float,
     report: Path | None,
     metrics_port: int,
-    keep: bool,
+    keep: bool | None,
+    channels: Path | None,
+    log_format: LogFormat,
 ) -> None:
     """Show everything on this machine: Kafka, traffic, the job, metrics and page.
 
@@ -88,52 +104,63 @@ def command(
     1 if they differ.
     """
     console = Console()
+    if keep is None:
+        keep = console.is_interactive
+    table = channel_table(channels)
     traffic = _recorded(seed) if scenario == _RECORDED else _simulated(scenario, seed)
-    records = traffic.records
-    with (
-        tempfile.TemporaryDirectory(prefix="sds-monitor-demo-") as directory,
-        EmbeddedBroker() as broker,
-    ):
-        console.print(f"Kafka listens on {broker.bootstrap}")
-        kafka = KafkaSettings(broker.bootstrap)
-        ensure_frames_topic(kafka, partitions_of(records))
-        # A partition without any record yet does not hold the clock back. Played
-        # faster than life, its first one would come late.
-        opening = opening_of(records)
-        write(records[:opening], kafka)
-        settings = JobSettings(
-            SourceSettings(kafka), Path(directory) / "checkpoint", trigger_s=0.5
-        )
-        spark = make_session(SessionSettings(shuffle_partitions=2))
-        try:
-            with (
-                end_requested() as ending,
-                running_job(spark, settings) as job,
-                served(job, "127.0.0.1", metrics_port),
-            ):
-                _play(console, job, records, opening, duration, ending)
+    coming = ComingJob()
+
+    def clock_ms() -> int:
+        # It is this very program that writes: its records do not fail to come.
+        return coming.board.snapshot.clock_ms
+
+    try:
+        with (
+            served(coming, "127.0.0.1", metrics_port, clock_ms) as url,
+            tempfile.TemporaryDirectory(prefix="sds-monitor-demo-") as directory,
+            EmbeddedBroker() as broker,
+        ):
+            console.print(f"Kafka listens on {broker.bootstrap}")
+            kafka = KafkaSettings(broker.bootstrap)
+            ensure_frames_topic(kafka, partitions_of(traffic.records))
+            # A partition without any record yet does not hold the clock back. Played
+            # faster than life, its first one would come late.
+            opening = opening_of(traffic.records)
+            write(traffic.records[:opening], kafka)
+            settings = JobSettings(
+                SourceSettings(kafka),
+                Path(directory) / "checkpoint",
+                trigger_s=0.5,
+                history=HistorySettings(Path(directory) / "history", has_topics=False),
+                channel_table=table,
+            )
+            session = SessionSettings(shuffle_partitions=2)
+            with coming.started(session, settings) as (job, ending):
+                line = functools.partial(_progress_line, len(traffic.records))
+                with following(console, log_format, url, line) as show:
+                    _play(job, traffic.records, opening, duration, ending, show)
                 if ending.is_set():
                     console.print("ended before the comparison")
                     return
                 found = job.report(wall_ms())
                 if report is not None:
                     write_report(job, report)
-                same = _show(
+                same = show_comparison(
                     console, traffic.title, list(compare(traffic.truth, found))
                 )
+                if lost := lost_line(found["totals"]["gaps"], url if keep else None):
+                    click.echo(lost)
                 if keep:
-                    console.print("the page stays up until Ctrl-C")
+                    click.echo(f"the page stays up until Ctrl-C: {url}/")
                     while not (ending.is_set() or job.wait(1.0)):
                         pass
-        except PortInUse as error:
-            message = f"{error}: --metrics-port 0 takes any free one"
-            raise click.UsageError(message) from error
-        except JobFailed as error:
-            raise as_click_error(error) from error
-        finally:
-            spark.stop()
+    except PortInUse as error:
+        message = f"{error}: --metrics-port 0 takes any free one"
+        raise click.UsageError(message) from error
+    except JobFailed as error:
+        raise as_click_error(error) from error
     if not same:
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(FINDING)
 
 
 class _Traffic(NamedTuple):
@@ -175,12 +202,12 @@ def _simulated(name: str, seed: int | None) -> _Traffic:
 
 
 def _play(
-    console: Console,
     job: Job,
     records: Sequence[TopicRecord],
     opening: int,
     duration_s: float,
     ending: threading.Event,
+    show: Show,
 ) -> None:
     """Play the rest and follow the job until it is through, or the event."""
     kafka = job.settings.source.kafka
@@ -190,86 +217,50 @@ def _play(
     with ThreadPoolExecutor(1) as pool:
         playing = pool.submit(write, records[opening:], kafka, speed, stop)
         try:
-            _follow(console, job, records, playing, duration_s, ending)
+            _follow(job, records, playing, duration_s, ending, show)
         finally:
             stop.set()
 
 
 def _follow(
-    console: Console,
     job: Job,
     records: Sequence[TopicRecord],
     playing: Future[int],
     duration_s: float,
     ending: threading.Event,
+    show: Show,
 ) -> None:
     """Wait until the job has read every record and fired every deadline before T."""
     end_ms = max(record.timestamp_ms for record in records)
     give_up = time.monotonic() + duration_s + _PATIENCE_S
-    said = 0
-    with _progress(console) as progress:
-        task = progress.add_task("records read", total=len(records))
-        while not (ending.is_set() or job.wait(1.0)):
-            if playing.done():
-                playing.result()
-            read = job.board.snapshot.job.records
-            progress.update(task, completed=read)
-            if not console.is_terminal and read - said >= len(records) // 10:
-                said = read
-                console.print(f"{read:,} of {len(records):,} records read")
-            if job.progress.fired_ms >= end_ms and read >= len(records):
-                return
-            if time.monotonic() > give_up:
-                message = (
-                    f"the job has not caught up {_PATIENCE_S} s after the traffic's end"
-                )
-                raise click.ClickException(message)
-
-
-def _progress(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        console=console,
-        disable=not console.is_terminal,
-    )
-
-
-def _show(console: Console, title: str, comparisons: Sequence[Comparison]) -> bool:
-    """Print the table; returns whether everything is the same."""
-    table = Table(title=f"{title}, all channels together")
-    for heading, justify in (
-        ("figure", "left"),
-        ("truth", "right"),
-        ("monitor", "right"),
-        ("same?", "left"),
-    ):
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
-    for one in comparisons:
-        if not one.channel:
-            table.add_row(*_row(one))
-    console.print(table)
-    by_channel = [one for one in comparisons if one.channel]
-    channels = {one.channel for one in by_channel}
-    equal = sum(one.same for one in by_channel)
-    console.print(
-        f"by channel: {equal} of {len(by_channel)} figures of {len(channels)} "
-        "channels are the same"
-    )
-    for one in by_channel:
-        if not one.same:
-            console.print(
-                f"  {one.channel}: {one.figure} is {one.found}, truth {one.truth}",
-                markup=False,
+    for _ in looks(job, ending):
+        if playing.done():
+            playing.result()
+        snapshot = judged(job.board, lambda: job.board.snapshot.clock_ms)
+        show(snapshot)
+        through = snapshot.job.records >= len(records)
+        if through and job.progress.fired_ms >= end_ms:
+            return
+        if time.monotonic() > give_up:
+            message = (
+                f"the job has not caught up {_PATIENCE_S} s after the traffic's end"
             )
-    return all(one.same for one in comparisons)
+            raise click.ClickException(message)
 
 
-def _row(one: Comparison) -> tuple[Any, ...]:
-    same = "yes" if one.same else "[bold red]NO[/]"
-    return one.figure, _number(one.truth), _number(one.found), same
+def _progress_line(records: int, snapshot: Snapshot) -> str:
+    return f"{number(snapshot.job.records)} of {counted(records, 'record')} read"
 
 
-def _number(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
+def lost_line(gaps: Mapping[str, int], url: str | None) -> str:
+    """Where the messages that were lost are named; empty if none was.
+
+    Args:
+        gaps: Of the report's totals.
+        url: Of the page, without a slash; None if it is about to go.
+    """
+    lost = gaps["lost"] - gaps["retracted"]
+    if not lost:
+        return ""
+    where = f"{url}/incidents?kind=lost" if url else "--keep leaves the page up"
+    return f"{counted(lost, 'message')} {'was' if lost == 1 else 'were'} lost: {where}"

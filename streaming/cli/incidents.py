@@ -18,6 +18,7 @@ from rich.text import Text
 from connectors.history.errors import DamagedHistory, NoHistory
 from sds_core.observer.incidents import IncidentKind, IncidentQuery, incident_object
 from streaming.cli import FINDING, UNREACHABLE
+from streaming.cli.channels import channel_table, channels_option
 from streaming.cli.output import plain, shown_time
 from streaming.cli.settings import Time, config_option, setting
 
@@ -59,6 +60,7 @@ _STYLES = {
     metavar="DIR",
     help="Read them from the history that a monitor left in this directory.",
 )
+@channels_option
 @setting("--channel", help="Only those of this channel.")
 @setting(
     "--since",
@@ -71,6 +73,7 @@ def command(
     report: Path | None,
     api: str | None,
     history: Path | None,
+    channels: Path | None,
     channel: str | None,
     since: int | None,
     standing: bool,
@@ -79,8 +82,10 @@ def command(
     """List the messages behind the figures: lost, undelivered, unacknowledged.
 
     Each with who lacks it and since when, its Waku hash and retrieval hint, and why
-    the monitor says so; found last first. Exit code 1 if there are any.
+    the monitor says so; found last first. Exit code 1 if there are any. Channels have
+    the names of the monitor that is asked, or of --channels.
     """
+    table = channel_table(channels)
     given = _nearest(report=report, api=api, history=history)
     if len(given) > 1:
         message = "give one of --report, --api and --history"
@@ -99,6 +104,8 @@ def command(
     else:
         parameters = {"channel": channel, "since": since, "standing": standing or None}
         found = _ask(given.get("api", _API), parameters)
+    for one in found:
+        one.channel_name = table.of(one.channel).name or one.channel_name
     _show(found, as_json)
     if found:
         raise click.exceptions.Exit(FINDING)
@@ -122,8 +129,8 @@ _Time = Annotated[int, msgspec.Meta(ge=_EARLIEST_MS, le=_LATEST_MS)]
 """Unix ms, of which a date can be told."""
 
 
-class _Incident(msgspec.Struct):
-    """An incident as `incident_object` gives it."""
+class _Incident(msgspec.Struct, omit_defaults=True):
+    """An incident as `incident_object` gives it, and the name of its channel."""
 
     channel: str
     kind: IncidentKind
@@ -138,6 +145,7 @@ class _Incident(msgspec.Struct):
     retrieval_hint: str | None
     tap_hole: bool
     why: str
+    channel_name: str | None = None
 
     @property
     def is_standing(self) -> bool:
@@ -147,6 +155,10 @@ class _Incident(msgspec.Struct):
 class _Answer(msgspec.Struct):
     incidents: list[_Incident]
     more: bool
+
+
+class _Refusal(msgspec.Struct):
+    error: str
 
 
 class _Report(msgspec.Struct):
@@ -201,8 +213,7 @@ def _ask(url: str, parameters: dict[str, Any]) -> list[_Incident]:
         message = f"--api: {url!r} is no URL such as {_API}: {error}"
         raise click.UsageError(message) from error
     except httpx.HTTPStatusError as error:
-        message = f"{url} answers {error.response.status_code}: is it sds-monitor's?"
-        raise _Unreachable(message) from error
+        raise _Unreachable(_refusal(url, error.response)) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         message = f"{url} gives no incidents ({error}): is it sds-monitor's?"
         raise _Unreachable(message) from error
@@ -216,6 +227,15 @@ def _ask(url: str, parameters: dict[str, Any]) -> list[_Incident]:
             err=True,
         )
     return told.incidents
+
+
+def _refusal(url: str, answer: httpx.Response) -> str:
+    """What an answer that is none says of itself."""
+    try:
+        why = msgspec.json.decode(answer.content, type=_Refusal).error
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return f"{url} answers {answer.status_code}: is it sds-monitor's?"
+    return f"{url} answers {answer.status_code}: {plain(why)}"
 
 
 def _show(found: list[_Incident], as_json: bool) -> None:
@@ -259,6 +279,7 @@ def _facts(one: _Incident) -> dict[str, str]:
     facts = {
         "message": plain(one.message_id),
         "channel": plain(one.channel),
+        "channel name": plain(one.channel_name or ""),
         "sender": plain(one.sender or ""),
         "lacked by": _lacking(one),
         "named by": ", ".join(map(plain, one.named_by)),

@@ -33,6 +33,7 @@ from connectors.web.server import AddressUnusable, PortInUse, WebServer
 from sds_core.mirror.figures import MirrorFigures
 from sds_core.waku import BadContentTopic, autosharded_topic
 from streaming.cli.kafka_options import kafka_options, topic_option
+from streaming.cli.log import log_option, logger
 from streaming.cli.output import wall_ms
 from streaming.cli.settings import config_option, secret_setting, setting
 from streaming.cli.signals import end_requested
@@ -174,6 +175,7 @@ _GREETING_S = 1.0
     default=9109,
     help="Port of the mirror's metrics, 0 for any free one.",
 )
+@log_option()
 def command(
     kafka: KafkaSettings,
     topic: str,
@@ -249,10 +251,9 @@ def command(
         # That it is away now is no reason not to listen; a wrong password is one.
         away = check_admission(replace(kafka, timeout_s=_GREETING_S))
         if away is not None:
-            click.echo(
-                f"{KafkaUnreachable(kafka.bootstrap, away)}; mirroring all the "
-                "same, records wait in --state",
-                err=True,
+            logger.warning(
+                "%s; mirroring all the same, records wait in --state",
+                KafkaUnreachable(kafka.bootstrap, away),
             )
         with (
             open_spool(state.absolute(), observer, new_observer) as spool,

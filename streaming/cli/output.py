@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 import click
 
+from streaming.cli.log import logger
 from streaming.files import write_atomically
 
 _SAY_EVERY_S = 10.0
@@ -71,7 +72,7 @@ def plain(text: str) -> str:
 
 
 def told(records: Iterable[_Timed], done: str) -> Iterator[_Timed]:
-    """Say now and then, on standard error, how far some long work is.
+    """Say now and then, in the log, how far some long work is.
 
     Args:
         records: What is worked on, in about the order of time.
@@ -82,5 +83,5 @@ def told(records: Iterable[_Timed], done: str) -> Iterator[_Timed]:
         if time.monotonic() - said_s >= _SAY_EVERY_S:
             said_s = time.monotonic()
             at = shown_time(record.timestamp_ms)
-            click.echo(f"{number:,} records {done}, up to {at}", err=True)
+            logger.info("%s records %s, up to %s", f"{number:,}", done, at)
         yield record

@@ -14,13 +14,10 @@ from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.snapshot import Snapshot
 from streaming.admission import BatchLimits, Window
 from streaming.cli.kafka_options import kafka_options, topic_option
+from streaming.cli.log import log_option, logger
 from streaming.cli.output import shown_time
-from streaming.cli.run import (
-    as_click_error,
-    follow,
-    reading_options,
-    write_report,
-)
+from streaming.cli.progress import progress_lines
+from streaming.cli.run import as_click_error, looks, reading_options, write_report
 from streaming.cli.settings import Time, config_option, setting
 from streaming.cli.signals import end_requested
 from streaming.query import JobFailed, JobSettings, running_job
@@ -52,6 +49,7 @@ from streaming.source import SourceSettings
     help="With every incident and definite acknowledgement.",
 )
 @reading_options
+@log_option()
 def command(
     kafka: KafkaSettings,
     topic: str,
@@ -91,7 +89,9 @@ def command(
                 spark, replay_settings(source, Path(directory), report_detail)
             ) as job,
         ):
-            follow(job, ending, _progress_line)
+            with progress_lines(_progress_line) as show:
+                for _ in looks(job, ending):
+                    show(job.board.snapshot)
             if job.query.isActive:
                 message = "ended before all of the window was read: no report"
                 raise click.ClickException(message)
@@ -145,10 +145,11 @@ def _warn_of_gone(kafka: KafkaSettings, first_ms: int) -> None:
         begins = offsets.first_at_or_after(list(held), first_ms)
     for partition, at in sorted(begins.items()):
         if 0 < at.offset <= held[partition]:
-            click.echo(
-                f"partition {partition} holds nothing before "
-                f"{shown_time(at.timestamp_ms)} any more: the window may be cut short",
-                err=True,
+            logger.warning(
+                "partition %d holds nothing before %s any more: the window may be "
+                "cut short",
+                partition,
+                shown_time(at.timestamp_ms),
             )
 
 

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from prometheus_client import CollectorRegistry
+from rich.console import Console
 
 from connectors.history.errors import DamagedHistory, NoHistory
 from connectors.kafka.consumer import Client
 from connectors.kafka.heartbeat import heartbeats
 from connectors.kafka.settings import KafkaSettings
-from connectors.prometheus.collector import SnapshotCollector
-from connectors.web.app import create_app
-from connectors.web.server import AddressUnusable, PortInUse, WebServer
-from sds_core.observer.blindness import judge_blindness
+from connectors.web.server import AddressUnusable, PortInUse
+from connectors.web.words import counted
 from sds_core.observer.snapshot import Snapshot
 from streaming.admission import BatchLimits
 from streaming.cli import UNREACHABLE
+from streaming.cli.channels import channel_table, channels_option, read_on_hangup
 from streaming.cli.history_options import history_options
 from streaming.cli.kafka_options import kafka_options, topic_option
+from streaming.cli.live import following
+from streaming.cli.log import LogFormat, log_option
 from streaming.cli.output import wall_ms, write_json
+from streaming.cli.serving import ComingJob, judged, served
 from streaming.cli.settings import Time, config_option, setting
-from streaming.cli.signals import end_requested
 from streaming.history import HistoryInUse, HistorySettings, HistoryUnwritable
 from streaming.query import (
     LABEL_BUDGET,
@@ -37,12 +37,9 @@ from streaming.query import (
     Job,
     JobFailed,
     JobSettings,
-    running_job,
 )
-from streaming.session import SessionSettings, make_session
+from streaming.session import SessionSettings
 from streaming.source import EARLIEST, LATEST, SourceSettings
-
-_LOG_SECONDS = 10.0
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -139,8 +136,10 @@ def reading_options(command: _Command) -> _Command:
     default=LABEL_BUDGET,
     help="Channels with a metric label of their own.",
 )
+@channels_option
 @history_options
 @reading_options
+@log_option(exposed=True)
 def command(
     kafka: KafkaSettings,
     topic: str,
@@ -158,13 +157,17 @@ def command(
     max_batch_bytes: int,
     on_lost_records: str,
     label_budget: int,
+    channels: Path | None,
     history: HistorySettings,
     shuffle_partitions: int,
+    log_format: LogFormat,
 ) -> None:
     """Read SDS traffic from Kafka and show how reliable each channel is.
 
-    Serves the status page at / and Prometheus metrics at /metrics. Kill it at any
-    moment: started again on the same checkpoint, every figure goes on.
+    Serves the status page at / and Prometheus metrics at /metrics, from before it
+    has read anything; on a terminal a table shows the most troubled channels. Kill it
+    at any moment: started again on the same checkpoint, every figure goes on. SIGHUP
+    lets it read --channels again.
     """
     source = SourceSettings(
         kafka,
@@ -181,16 +184,23 @@ def command(
         report_detail=report_detail,
         label_budget=label_budget,
         history=history,
+        channel_table=channel_table(channels),
     )
-    spark = make_session(SessionSettings(shuffle_partitions=shuffle_partitions))
+    session = SessionSettings(shuffle_partitions=shuffle_partitions)
+    coming = ComingJob()
     try:
         with (
-            end_requested() as ending,
-            running_job(spark, settings) as job,
-            served(job, host, metrics_port),
+            read_on_hangup(channels) as hangup,
+            # Before Spark starts: that takes long enough to be asked meanwhile.
+            served(coming, host, metrics_port) as url,
+            coming.started(session, settings) as (job, ending),
             heartbeats(source.kafka) if heartbeat else nullcontext(),
         ):
-            follow(job, ending, _progress_line)
+            with following(Console(), log_format, url, _progress_line) as show:
+                for _ in looks(job, ending):
+                    if hangup is not None and (table := hangup.news()) is not None:
+                        job.set_channel_table(table)
+                    show(judged(job.board, wall_ms))
             if report is not None:
                 write_report(job, report)
     except (
@@ -207,40 +217,17 @@ def command(
         raise click.ClickException(str(error)) from error
     except JobFailed as error:
         raise as_click_error(error) from error
-    finally:
-        spark.stop()
 
 
-@contextmanager
-def served(job: Job, host: str, port: int) -> Iterator[str]:
-    """Serve a job's page and metrics; gives their URL."""
+def looks(job: Job, ending: threading.Event) -> Iterator[None]:
+    """One for each second until the job's end or the event, and one then.
 
-    def current() -> Snapshot:
-        # For a topic that has fallen silent as a whole; no figure depends on it.
-        return judge_blindness(job.board.snapshot, wall_ms())
-
-    registry = CollectorRegistry()
-    registry.register(SnapshotCollector(current))
-    app = create_app(current, job.find_incidents, registry)
-    with WebServer(app, host, port) as server:
-        click.echo(f"status page {server.url}/   metrics {server.url}/metrics")
-        yield server.url
-
-
-def follow(job: Job, ending: threading.Event, line: Callable[[Snapshot], str]) -> None:
-    """Wait for the job's end or the event, saying now and then how far it is.
-
-    Args:
-        job: To wait for.
-        ending: Set to wait no longer.
-        line: What to say.
+    Raises:
+        streaming.query.JobFailed: The job ended with an error.
     """
-    said = float("-inf")
     while not (ending.is_set() or job.wait(1.0)):
-        if time.monotonic() - said >= _LOG_SECONDS:
-            said = time.monotonic()
-            click.echo(line(job.board.snapshot))
-    click.echo(line(job.board.snapshot))
+        yield
+    yield
 
 
 def as_click_error(error: JobFailed) -> click.ClickException:
@@ -264,5 +251,5 @@ def _progress_line(snapshot: Snapshot) -> str:
     shown = "nothing read yet" if lag is None else f"{lag:.1f} s behind in event time"
     return (
         f"{job.records:,} records read, {job.records_behind:,} to read, {shown}, "
-        f"{len(snapshot.channels):,} channels"
+        f"{counted(len(snapshot.channels), 'channel')}"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
@@ -20,7 +21,9 @@ from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.snapshot import Snapshot
 from streaming.board import Board
 from streaming.cli.output import wall_ms
-from streaming.query import Job
+from streaming.cli.signals import end_requested
+from streaming.query import Job, JobSettings, running_job
+from streaming.session import SessionSettings, make_session
 
 Clock = Callable[[], int]
 """Gives wall time, Unix ms."""
@@ -36,9 +39,7 @@ class Shown(Protocol):
     def find_incidents(self, query: IncidentQuery) -> Sequence[ChannelIncident]:
         """As `Sources.find_incidents`."""
 
-    def find_minutes(
-        self, channel: str, since_ms: int, until_ms: int
-    ) -> Sequence[Row]:
+    def find_minutes(self, channel: str, since_ms: int, until_ms: int) -> Sequence[Row]:
         """As `Sources.find_minutes`."""
 
 
@@ -53,6 +54,25 @@ class ComingJob:
     def __init__(self) -> None:
         self.board = Board()
         self.job: Job | None = None
+
+    @contextmanager
+    def started(
+        self, session: SessionSettings, settings: JobSettings
+    ) -> Iterator[tuple[Job, threading.Event]]:
+        """Start Spark and the job, and stop both at the end of the block.
+
+        Gives the job, and an event that Ctrl-C and SIGTERM set; before both are there
+        the signals end the program as they always do. Raises as `running_job`.
+        """
+        spark = make_session(session)
+        try:
+            with (
+                end_requested() as ending,
+                running_job(spark, settings, self.board) as self.job,
+            ):
+                yield self.job, ending
+        finally:
+            spark.stop()
 
     def find_incidents(self, query: IncidentQuery) -> Sequence[ChannelIncident]:
         """Those of the job."""
@@ -76,9 +96,7 @@ def judged(board: Board, clock: Clock) -> Snapshot:
 
 
 @contextmanager
-def served(
-    shown: Shown, host: str, port: int, clock: Clock = wall_ms
-) -> Iterator[str]:
+def served(shown: Shown, host: str, port: int, clock: Clock = wall_ms) -> Iterator[str]:
     """Serve page, API and metrics while the block runs; gives their URL.
 
     Args:

@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,13 @@ from connectors.history.parquet import ParquetHistory
 from connectors.history.schema import INCIDENTS, ToldIncident, incident_row
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
+from connectors.web.sources import Sources
 from sds_core.observer.incidents import (
     ChannelIncident,
     Incident,
     IncidentKind,
     IncidentQuery,
+    incident_object,
 )
 from sds_core.observer.report import build_report
 from sds_core.observer.snapshot import Snapshot
@@ -114,6 +116,15 @@ def serve() -> Iterator[Callable[[ASGIApp], str]]:
         server.stop()
 
 
+def app_of(
+    find: Callable[[IncidentQuery], Sequence[ChannelIncident]], primed: bool = True
+) -> Starlette:
+    """A monitor's application, of which incidents alone are asked."""
+    snapshot = Snapshot(primed=primed)
+    sources = Sources(lambda: snapshot, find, lambda *_: [], Path())
+    return create_app(sources, CollectorRegistry())
+
+
 def invoke(*arguments: str, **environment: str) -> Result:
     """The command in this process; what it prints is no terminal's."""
     return CliRunner().invoke(command, arguments, env=environment)
@@ -177,6 +188,47 @@ def test_json_lines_are_the_objects_of_the_report(report: MakeReport) -> None:
     assert result.exit_code == 1
     found = [json.loads(line) for line in result.stdout.splitlines()]
     assert found == json.loads(path.read_text())["incidents"][::-1]
+
+
+@pytest.fixture
+def channels(tmp_path: Path) -> Path:
+    """A channel table that names one of the two channels."""
+    path = tmp_path / "channels.toml"
+    path.write_text('[[channel]]\nmatch = "tow?"\nname = "Town hall"\n')
+    return path
+
+
+@pytest.mark.parametrize("place", ["--report", "--history"])
+def test_channels_that_were_named_show_their_names(
+    report: MakeReport, history: Path, channels: Path, place: str
+) -> None:
+    """Beside their ids, in text and in JSON; others are left as they are."""
+    source = report(ALL) if place == "--report" else history
+    flags = (place, str(source), "--channels", str(channels))
+    lost, late, unacknowledged = invoke(*flags).stdout.splitlines()
+    for line in (lost, unacknowledged):
+        assert "; channel town; channel name Town hall; " in line
+    assert "channel name" not in late
+    found = [json.loads(line) for line in invoke(*flags, "--json").stdout.splitlines()]
+    names = [one.get("channel_name") for one in found]
+    assert names == ["Town hall", None, "Town hall"]
+
+
+def test_name_that_a_monitor_gives_is_shown(serve: Callable[[ASGIApp], str]) -> None:
+    """It knows its own channel table."""
+    one = {**incident_object(LOST), "channel_name": "Town hall"}
+    answer = json.dumps({"incidents": [one], "more": False})
+    route = Route("/api/v1/incidents", lambda _: PlainTextResponse(answer))
+    result = invoke("--api", serve(Starlette(routes=[route])))
+    assert "; channel town; channel name Town hall; " in result.stdout
+
+
+def test_table_that_is_none_is_wrong_use(report: MakeReport, channels: Path) -> None:
+    """It says which file, and what is wrong with it."""
+    channels.write_text("[[channel]]\n")
+    result = invoke("--report", str(report(ALL)), "--channels", str(channels))
+    assert result.exit_code == 2
+    assert f"--channels: {channels}: entry 1 lacks the key 'match'" in result.stderr
 
 
 SELECTIONS: list[tuple[list[str], list[ChannelIncident]]] = [
@@ -246,7 +298,7 @@ def test_flags_are_passed_on_to_the_api(serve: Callable[[ASGIApp], str]) -> None
         asked.append(query)
         return ALL
 
-    url = serve(create_app(Snapshot, find, CollectorRegistry()))
+    url = serve(app_of(find))
     result = invoke("--api", url, "--json")
     assert ids(result) == [one.incident.message_id for one in ALL]
     assert result.exit_code == 1
@@ -262,7 +314,7 @@ def test_more_than_one_answer_holds_are_not_kept_silent(
     serve: Callable[[ASGIApp], str],
 ) -> None:
     """The last line says how to see the others."""
-    app = create_app(Snapshot, lambda query: [LOST] * 1_001, CollectorRegistry())
+    app = app_of(lambda query: [LOST] * 1_001)
     result = invoke("--api", serve(app), "--json")
     assert len(result.stdout.splitlines()) == 1_000
     assert "only the 1,000 found last are shown" in result.stderr
@@ -277,7 +329,7 @@ def test_no_incidents_is_said_and_fine(
     assert (result.exit_code, result.stdout) == (0, "no incidents\n")
     result = invoke("--report", str(path), "--json")
     assert (result.exit_code, result.stdout) == (0, "")
-    app = create_app(Snapshot, lambda query: [], CollectorRegistry())
+    app = app_of(lambda query: [])
     assert invoke("--api", serve(app)).exit_code == 0
 
 
@@ -397,6 +449,15 @@ def test_what_is_no_monitor_is_exit_code_3(
     result = invoke("--api", serve(Starlette(routes=routes)))
     assert result.exit_code == 3
     assert "is it sds-monitor's?" in result.stderr
+
+
+def test_monitor_that_starts_is_not_taken_for_one_without_incidents(
+    serve: Callable[[ASGIApp], str],
+) -> None:
+    """What it says of itself is shown."""
+    result = invoke("--api", serve(app_of(lambda query: [], primed=False)))
+    assert result.exit_code == 3
+    assert "answers 503: the monitor is starting" in result.stderr
 
 
 def test_it_starts_without_spark() -> None:

@@ -1,4 +1,4 @@
-"""The real job and exporter on simulated traffic, played faster than life."""
+"""The real job on simulated traffic that is played faster than life."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -23,8 +22,9 @@ from streaming.query import Job, JobSettings, running_job
 from streaming.source import SourceSettings
 from tests.support.waiting import wait_for
 
-PARTITIONS = 4
+_PARTITIONS = 4
 _FOLLOW_S = 0.3
+"""The product does so once a second, in which here a minute passes."""
 
 
 def simulated(
@@ -35,27 +35,26 @@ def simulated(
     Args:
         scenarios: As long as each other; no two have a channel or a tap in common.
         seed: Of each.
-        end_ms: When the traffic ends, about, Unix ms.
+        end_ms: When the traffic is to end, Unix ms.
     """
     (total_ms,) = {scenario.total_ms for scenario in scenarios}
-    # At a whole second, as some lamport timestamps count seconds.
     start_ms = (end_ms - total_ms) // 1000 * 1000
     records = [
         record
         for scenario in scenarios
         for record in simulated_records(
-            scenario, seed, start_ms, PARTITIONS, Truth(scenario.name, seed)
+            scenario, seed, start_ms, _PARTITIONS, Truth(scenario.name, seed)
         )
     ]
     return sorted(records, key=lambda record: record.timestamp_ms)
 
 
 class AcceleratedClock:
-    """A wall clock that stands at a play's begin, then runs fast, up to its end.
+    """A wall clock that waits at the begin of a play, runs fast, and ends with it.
 
     Args:
-        begin_ms: Time at which the play begins, Unix ms.
-        end_ms: Time at which it ends.
+        begin_ms: When the play begins, Unix ms.
+        end_ms: When it ends: what comes after is no silence.
         speed: Its seconds per second.
     """
 
@@ -63,62 +62,78 @@ class AcceleratedClock:
         self._begin_ms = begin_ms
         self._end_ms = end_ms
         self._speed = speed
-        self._begun_s: float | None = None
+        self._started_s: float | None = None
 
     def start(self) -> None:
         """From here on it runs."""
-        self._begun_s = time.monotonic()
+        self._started_s = time.monotonic()
 
     def __call__(self) -> int:
-        """The time, Unix ms."""
-        if self._begun_s is None:
+        """The time now, Unix ms."""
+        if self._started_s is None:
             return self._begin_ms
-        passed_s = (time.monotonic() - self._begun_s) * self._speed
+        passed_s = (time.monotonic() - self._started_s) * self._speed
         return min(self._end_ms, self._begin_ms + round(passed_s * 1000))
 
 
-@dataclass(frozen=True)
 class Play:
-    """Traffic that is played to a job.
+    """Traffic that a job reads while it is written.
+
+    Args:
+        job: Reads it.
+        records: All of it, the opening included.
+        speed: Seconds of record time per second.
+        pool: Where it is written.
 
     Attributes:
-        job: Reads it.
+        job: As given.
         clock: The time in the play.
-        records: What is played.
-        speed: Seconds of record time per second.
     """
 
-    job: Job
-    clock: AcceleratedClock
-    records: Sequence[TopicRecord]
-    speed: float
-    _writing: list[Future[int]]
-    _begin: threading.Event
+    def __init__(
+        self,
+        job: Job,
+        records: Sequence[TopicRecord],
+        speed: float,
+        pool: ThreadPoolExecutor,
+    ) -> None:
+        self.job = job
+        self._records = records
+        self._opening = opening_of(records)
+        self._speed = speed
+        self._pool = pool
+        self._stop = threading.Event()
+        self._writing: Future[int] | None = None
+        self.clock = AcceleratedClock(
+            records[self._opening].timestamp_ms, records[-1].timestamp_ms, speed
+        )
 
     def begin(self) -> None:
         """Let time run, and the records come with it."""
+        kafka = self.job.settings.source.kafka
+        rest = self._records[self._opening :]
         self.clock.start()
-        self._begin.set()
+        self._writing = self._pool.submit(write, rest, kafka, self._speed, self._stop)
+
+    def end(self) -> None:
+        """Write no more."""
+        self._stop.set()
 
     @property
     def is_over(self) -> bool:
-        """Whether every record has been read, and every deadline before its end fired.
+        """Whether all records are written and read.
 
         Raises:
-            Exception: What hindered the writing.
+            connectors.kafka.settings.KafkaUnreachable: They could not be written.
         """
-        (writing,) = self._writing
-        end_ms = self.records[-1].timestamp_ms
-        return (
-            writing.done()
-            and writing.result() > 0
-            and self.job.progress.fired_ms >= end_ms
-            and self.job.board.snapshot.job.records >= len(self.records)
-        )
+        if self._writing is None or not self._writing.done():
+            return False
+        self._writing.result()
+        return self.job.board.snapshot.job.records >= len(self._records)
 
 
 @contextmanager
-def play(
+def prepared_play(
     spark: SparkSession,
     kafka: KafkaSettings,
     checkpoint: Path,
@@ -126,14 +141,14 @@ def play(
     speed: float,
     table: ChannelTable,
 ) -> Iterator[Play]:
-    """The job on traffic that waits to be played; stopped at the end of the block.
+    """A job that has read the opening of some traffic; both end with the block.
 
     Args:
         spark: Runs the job.
         kafka: The topic, which is made.
         checkpoint: Of the job.
-        records: In order of time, the last at most at the wall time of when it is
-            written.
+        records: In order of time, the last at most at the wall time at which it will
+            be written.
         speed: Seconds of record time per second.
         table: What the operator says of channels.
     """
@@ -144,32 +159,26 @@ def play(
     settings = JobSettings(
         SourceSettings(kafka), checkpoint, trigger_s=0, channel_table=table
     )
-    clock = AcceleratedClock(
-        records[opening - 1].timestamp_ms, records[-1].timestamp_ms, speed
-    )
-    begin, stop = threading.Event(), threading.Event()
-    writing: list[Future[int]] = []
-
-    def write_rest() -> int:
-        begin.wait()
-        return write(records[opening:], kafka, speed, stop)
-
-    def follow(job: Job) -> None:
-        while not stop.wait(_FOLLOW_S):
-            job.progress.update(job.query)
-            if not job.query.isActive:
-                job.wait(1.0)
-
-    with (
-        running_job(spark, settings) as job,
-        ThreadPoolExecutor(2) as pool,
-    ):
-        following = pool.submit(follow, job)
-        writing.append(pool.submit(write_rest))
+    with running_job(spark, settings) as job, ThreadPoolExecutor(2) as pool:
+        stop = threading.Event()
+        following = pool.submit(_follow, job, stop)
+        play = Play(job, records, speed, pool)
         try:
-            wait_for(lambda: job.board.snapshot.job.records >= opening)
-            yield Play(job, clock, records, speed, writing, begin)
+            wait_for(
+                lambda: (
+                    following.done() or job.board.snapshot.job.records >= opening
+                )
+            )
+            yield play
         finally:
-            begin.set()
+            play.end()
             stop.set()
         following.result()
+
+
+def _follow(job: Job, stop: threading.Event) -> None:
+    while not stop.wait(_FOLLOW_S):
+        job.progress.update(job.query)
+        if not job.query.isActive:
+            # Raises what it ended of.
+            job.wait(1.0)

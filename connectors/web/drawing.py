@@ -1,0 +1,134 @@
+"""Charts as SVG in a page: no style, no script, colours by the page's stylesheet."""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.etree.ElementTree import Element
+
+import pygal
+from markupsafe import Markup
+from pygal.style import Style
+
+from connectors.web.charts import Chart, Scale, Series
+from sds_core.observer.totals import BUCKETS_MS
+
+_WIDTH, _HEIGHT = 640, 230
+_LABELLED_TIMES = 6
+_LABELLED_SECONDS = [0.25, 1, 5, 20, 60, 120, 600]
+
+
+def draw(chart: Chart) -> Markup:
+    """A chart as an `svg` element: one picture with a name.
+
+    What is under the pointer tells its value; all values are in the chart's table.
+    """
+    kind = pygal.StackedBar if chart.scale is Scale.PARTS else pygal.Line
+    picture = kind(
+        css=[],
+        js=[],
+        no_prefix=True,
+        disable_xml_declaration=True,
+        classes=["chart"],
+        style=Style(label_font_size=12, major_label_font_size=12),
+        width=_WIDTH,
+        height=_HEIGHT,
+        margin=10,
+        spacing=6,
+        show_legend=False,
+        allow_interruptions=True,
+        dots_size=2,
+        x_labels=list(chart.times),
+        x_labels_major_every=max(len(chart.times) // _LABELLED_TIMES, 1),
+        show_minor_x_labels=False,
+        truncate_label=-1,
+        **_y_axis(chart),
+    )
+    for series in chart.series:
+        picture.add(
+            series.name,
+            list(series.values),
+            formatter=_text_of(series),
+            show_dots=not series.is_limit,
+        )
+    picture.add_xml_filter(lambda root: _plain(root, chart))
+    # The words in it are those of `charts`, and escaped all the same.
+    return Markup(picture.render(is_unicode=True))  # noqa: S704
+
+
+def _y_axis(chart: Chart) -> dict[str, Any]:
+    values = [v for series in chart.series for v in series.values if v is not None]
+    match chart.scale:
+        case Scale.SECONDS:
+            return {
+                "logarithmic": True,
+                "range": (BUCKETS_MS[0] / 1000, BUCKETS_MS[-1] / 1000),
+                "y_labels": _LABELLED_SECONDS,
+                "value_formatter": lambda value: f"{value:g} s",
+            }
+        case Scale.PERCENT:
+            # A fall of one in a hundred is to be seen, and one to nothing too.
+            least = min([90.0, *values]) // 10 * 10
+            return {
+                "range": (least, 100),
+                "y_labels": [least + (100 - least) / 5 * n for n in range(6)],
+                "value_formatter": lambda value: f"{value:g} %",
+            }
+        case Scale.COUNT | Scale.PARTS:
+            most = max(values, default=0)
+            if chart.scale is Scale.PARTS:
+                bars = zip(*(series.values for series in chart.series), strict=True)
+                most = max((sum(v or 0 for v in bar) for bar in bars), default=0)
+            step = _round_step(most)
+            top = step * max(-(-int(most) // step), 1)
+            return {
+                "range": (0, top),
+                "y_labels": list(range(0, top + 1, step)),
+                "value_formatter": lambda value: f"{value:,.0f}",
+            }
+
+
+def _round_step(most: float) -> int:
+    """Between labels of an axis of counts: four or five of them reach the most."""
+    step = 1
+    while True:
+        for factor in (1, 2, 5):
+            if step * factor * 5 >= most:
+                return step * factor
+        step *= 10
+
+
+def _text_of(series: Series) -> Any:
+    def text(value: float | None, index: int | None = None) -> str:
+        return "" if index is None else f"{series.name}: {series.texts[index]}"
+
+    return text
+
+
+def _plain(root: Element, chart: Chart) -> Element:
+    """Without pygal's own style, script, tooltip and comments."""
+    for child in list(root):
+        if child.tag not in ("g", "title"):
+            root.remove(child)
+    graph = root.find("g")
+    assert graph is not None  # noqa: S101 - pygal always makes one
+    for part in list(graph):
+        if "tooltip-overlay" in part.get("class", ""):
+            graph.remove(part)
+    for parent in list(root.iter()):
+        for bar in parent.findall("g[@class='bar']"):
+            if float(bar[0].get("height", 0)) == 0:
+                parent.remove(bar)
+        told = {desc.get("class"): desc for desc in parent.findall("desc")}
+        for desc in told.values():
+            parent.remove(desc)
+        if "value" in told:
+            hint = Element("title")
+            hint.text = f"{told['x_label'].text}  {told['value'].text}"
+            parent.insert(0, hint)
+    del root.attrib["id"]
+    root.set("role", "img")
+    root.set("aria-label", chart.title)
+    title = root.find("title")
+    if title is not None:
+        root.remove(title)
+    return root

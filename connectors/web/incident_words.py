@@ -1,0 +1,106 @@
+"""An incident in words, for the pages that list some."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from connectors.web import words
+from connectors.web.naming import called, channel_href
+from sds_core.observer.incidents import ChannelIncident, IncidentKind, explain
+from sds_core.observer.snapshot import Snapshot
+
+KINDS = {
+    IncidentKind.LOST: "Lost",
+    IncidentKind.UNDELIVERED: "Not delivered",
+    IncidentKind.UNACKNOWLEDGED: "Not acknowledged",
+}
+
+_SINCE = {
+    IncidentKind.LOST: "First named",
+    IncidentKind.UNDELIVERED: "First lacked",
+    IncidentKind.UNACKNOWLEDGED: "First seen",
+}
+_ENDED = {
+    IncidentKind.LOST: "It came",
+    IncidentKind.UNDELIVERED: "All have it since",
+    IncidentKind.UNACKNOWLEDGED: "Acknowledged",
+}
+_TAP_HOLE = (
+    "Every tap of the channel had a hole in its records meanwhile: the taps may have "
+    "missed what the network had."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentWords:
+    """An incident as a page shows it.
+
+    Attributes:
+        key: Tells it apart from all others.
+        kind: What is wrong.
+        stands: Whether it still does.
+        standing: The same in words, with the time of its end.
+        channel: What its channel is called.
+        channel_href: The channel's page, relative to the root of the site.
+        message_id: Whole.
+        lacked_by: Participants that lack it, each with the time since when.
+        facts: What else is known: heading and text.
+        hash: Of the Waku message, and `hint`, to retrieve it by: as hexadecimal
+            text; empty if unknown.
+        hint: See `hash`.
+        why: Why the monitor says so.
+        doubt: Why it may not be so; empty if nothing speaks for that.
+    """
+
+    key: str
+    kind: str
+    stands: bool
+    standing: str
+    channel: str
+    channel_href: str
+    message_id: str
+    lacked_by: list[tuple[str, str]]
+    facts: list[tuple[str, str]]
+    hash: str
+    hint: str
+    why: str
+    doubt: str
+
+
+def incident_words(snapshot: Snapshot, found: ChannelIncident) -> IncidentWords:
+    """An incident in words.
+
+    Args:
+        snapshot: Knows what its channel is called.
+        found: The incident.
+    """
+    incident = found.incident
+    facts = [
+        ("Sender", words.whole(incident.sender) if incident.sender else "unknown"),
+        (_SINCE[incident.kind], words.utc(incident.since_ms)),
+        ("Found", words.utc(incident.found_ms)),
+    ]
+    if incident.named_by:
+        named = ", ".join(words.whole(name) for name in incident.named_by)
+        facts.append(("Named by", named))
+    why = explain(incident)
+    return IncidentWords(
+        key=" ".join((found.channel, *incident.key)),
+        kind=KINDS[incident.kind],
+        stands=incident.ended_ms is None,
+        standing="Still stands"
+        if incident.ended_ms is None
+        else f"{_ENDED[incident.kind]}: {words.utc(incident.ended_ms)}",
+        channel=called(snapshot, found.channel),
+        channel_href=channel_href(found.channel),
+        message_id=words.whole(incident.message_id),
+        lacked_by=[
+            (words.whole(name), words.utc(since_ms))
+            for name, since_ms in sorted(incident.lacking.items(), key=lambda x: x[1])
+        ],
+        facts=facts,
+        hash="0x" + incident.waku_hash.hex() if incident.waku_hash else "",
+        hint=incident.hint.hex(),
+        why=why[0].upper() + why[1:] + ".",
+        doubt=_TAP_HOLE if found.tap_hole else "",
+    )

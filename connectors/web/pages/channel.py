@@ -1,0 +1,165 @@
+"""`/channel?id=…`: one channel, how it fared lately, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from connectors.history.errors import DamagedHistory, NoHistory
+from connectors.web import words
+from connectors.web.charts import Chart, channel_charts
+from connectors.web.drawing import draw
+from connectors.web.figures import GROUPS, Ratio, acknowledged_in_time, delivered
+from connectors.web.incident_words import IncidentWords, incident_words
+from connectors.web.naming import called
+from connectors.web.pages.layout import Layout
+from connectors.web.parameters import hours, one_of
+from connectors.web.sources import Sources
+from connectors.web.trends import HOURS, recent_trend
+from sds_core.observer.channel_table import ChannelSettings
+from sds_core.observer.incidents import IncidentQuery
+from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.totals import ChannelTotals
+
+SHOWN_INCIDENTS = 50
+"""Found last first; the list of incidents has more."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What is not in the snapshot, but in files.
+
+    Attributes:
+        charts: Each with its picture; none if they cannot be made.
+        no_charts: Why there are no charts; empty if there are.
+        incidents: Of the channel, found last first.
+        more: Whether there are more than are shown.
+        no_incidents: Why they cannot be listed; empty if they can.
+    """
+
+    charts: Sequence[tuple[Chart, Markup]] = ()
+    no_charts: str = ""
+    incidents: Sequence[IncidentWords] = ()
+    more: bool = False
+    no_incidents: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """A share that the channel is to reach, and what it reached since the first record.
+
+    Attributes:
+        name: Of what it is a share.
+        target: What is to be reached.
+        reached: What was.
+        verdict: Whether that is enough, in a word; empty if there is nothing to judge.
+    """
+
+    name: str
+    target: str
+    reached: str
+    verdict: str
+
+    @classmethod
+    def of(cls, name: str, target: float, ratio: Ratio) -> Objective:
+        """Judge a ratio."""
+        value = ratio.value
+        verdict = "" if value is None else "met" if value >= target else "missed"
+        return cls(
+            name, words.percent(target), words.share(*ratio, decimals=2), verdict
+        )
+
+
+def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
+    """The page of a channel."""
+
+    # Not async, and so called in a thread: it reads files.
+    def page(request: Request) -> Response:
+        """Query parameters: `id`; `hours`; `history=false`, without what is in files."""
+        given = request.query_params
+        shown_hours = hours(given)
+        with_history = one_of(given, "history", ["true", "false"]) != "false"
+        snapshot = sources.current()
+        channel = given.get("id")
+        totals = snapshot.channels.get(channel or "")
+        if channel is None or totals is None:
+            if channel is not None and not snapshot.primed:
+                sentence = "The figures of the channel have not been read yet."
+                return layout.problem(request, snapshot, 503, sentence)
+            sentence = (
+                "No channel was asked for."
+                if channel is None
+                else f"No channel has the id {words.shown(channel)}."
+            )
+            return layout.problem(request, snapshot, 404, sentence)
+        return layout.page(
+            request,
+            snapshot,
+            "channel.html",
+            title=called(snapshot, channel),
+            light="history=false",
+            channel=channel,
+            totals=totals,
+            objectives=_objectives(totals, snapshot.table.of(channel)),
+            muted=snapshot.table.of(channel).mute_until_ms
+            if channel in snapshot.muted
+            else None,
+            groups=GROUPS,
+            choices=HOURS,
+            hours=shown_hours,
+            history=_history(sources, snapshot, channel, totals, shown_hours)
+            if with_history
+            else None,
+        )
+
+    return [Route("/channel", page)]
+
+
+def _objectives(totals: ChannelTotals, settings: ChannelSettings) -> list[Objective]:
+    return [
+        Objective.of(
+            "Acknowledged in time",
+            settings.acknowledgement_objective,
+            acknowledged_in_time(totals),
+        ),
+        Objective.of("Delivered", settings.delivery_objective, delivered(totals)),
+    ]
+
+
+def _history(
+    sources: Sources,
+    snapshot: Snapshot,
+    channel: str,
+    totals: ChannelTotals,
+    shown_hours: int,
+) -> History:
+    found: dict[str, Any] = {}
+    try:
+        trend = recent_trend(
+            sources.find_minutes,
+            channel,
+            first_event_ms=totals.first_event_ms or 0,
+            clock_ms=snapshot.clock_ms,
+            hours=shown_hours,
+        )
+    except (NoHistory, DamagedHistory) as error:
+        found["no_charts"] = str(error)
+    else:
+        charts = channel_charts(trend, snapshot.table.of(channel))
+        found["charts"] = [(chart, draw(chart)) for chart in charts]
+    try:
+        query = IncidentQuery(channel, limit=SHOWN_INCIDENTS + 1)
+        incidents = sources.find_incidents(query)
+    except (NoHistory, DamagedHistory) as error:
+        found["no_incidents"] = str(error)
+    else:
+        shown = incidents[:SHOWN_INCIDENTS]
+        found["incidents"] = [incident_words(snapshot, one) for one in shown]
+        found["more"] = len(incidents) > len(shown)
+    return History(**found)

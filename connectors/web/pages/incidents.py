@@ -1,0 +1,61 @@
+"""`/incidents`: which messages, who lacks them, and why the monitor says so."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from connectors.history.errors import DamagedHistory, NoHistory
+from connectors.web.incident_words import KINDS, incident_words
+from connectors.web.pages.layout import Layout
+from connectors.web.parameters import incident_query
+from connectors.web.sources import Sources
+
+SHOWN_INCIDENTS = 200
+"""Found last first; the API has more."""
+
+_POLL_S = 10
+"""An answer may have to read the history of a month."""
+
+
+def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
+    """The list of incidents."""
+
+    # Not async, and so called in a thread: it reads files.
+    def page(request: Request) -> Response:
+        """Query parameters: `channel`, `kind` and `standing=true`; empty is none."""
+        given = {name: text for name, text in request.query_params.items() if text}
+        query = incident_query(given)
+        snapshot = sources.current()
+        problem, more = "", False
+        incidents = []
+        try:
+            # One more than is shown tells whether there are more.
+            limited = msgspec.structs.replace(query, limit=SHOWN_INCIDENTS + 1)
+            found = sources.find_incidents(limited)
+        except (NoHistory, DamagedHistory) as error:
+            problem = str(error)
+        else:
+            more = len(found) > SHOWN_INCIDENTS
+            incidents = [
+                incident_words(snapshot, one) for one in found[:SHOWN_INCIDENTS]
+            ]
+        return layout.page(
+            request,
+            snapshot,
+            "incidents.html",
+            title="Incidents",
+            poll_s=_POLL_S,
+            query=query,
+            kinds=KINDS,
+            incidents=incidents,
+            more=more,
+            problem=problem,
+            json=f"api/v1/incidents?{urlencode(given)}",
+        )
+
+    return [Route("/incidents", page)]

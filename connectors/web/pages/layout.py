@@ -1,0 +1,109 @@
+"""What all views have in common: head, navigation, the fleet's verdict, headers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import BaseRoute, Mount
+from starlette.staticfiles import StaticFiles
+
+from connectors.web import words
+from connectors.web.summary import summarise
+from sds_core.observer.snapshot import Snapshot
+
+VIEWS = (
+    ("", "Channels"),
+    ("incidents", "Incidents"),
+    ("taps", "Taps"),
+    ("monitor", "Monitor"),
+    ("runbooks", "Runbooks"),
+)
+"""Path and name of each view in the navigation."""
+
+_HERE = Path(__file__).parent.parent
+
+_HEADERS = {
+    "Cache-Control": "no-store",
+    # Channel ids are text of strangers. Should one ever escape its escaping, it still
+    # finds nothing that it could load or run.
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        "connect-src 'self'; base-uri 'none'; form-action 'self'; "
+        "frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+
+
+class Layout:
+    """Makes whole pages of a view's template and what it shows."""
+
+    def __init__(self) -> None:
+        self._environment = Environment(
+            loader=FileSystemLoader(_HERE / "templates"),
+            autoescape=True,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            undefined=StrictUndefined,
+        )
+        self._environment.globals.update(words=words, views=VIEWS)
+
+    def page(
+        self,
+        request: Request,
+        snapshot: Snapshot,
+        template: str,
+        *,
+        title: str,
+        status: int = 200,
+        poll_s: int = 2,
+        light: str = "",
+        **shown: Any,
+    ) -> Response:
+        """A view as the answer to a request.
+
+        Args:
+            request: What was asked for.
+            snapshot: The figures; the head shows the verdict on them.
+            template: Name of the view's template.
+            title: What the view shows; the first view has none.
+            status: HTTP status.
+            poll_s: After how many seconds an open page asks again.
+            light: Query parameter by which an open page asks for what costs little
+                to find out; empty to ask for the whole page each time.
+            shown: Values for the template.
+        """
+        path = request.url.path
+        html = self._environment.get_template(template).render(
+            root="../" * (path.count("/") - 1),
+            view=path.strip("/"),
+            title=title,
+            summary=summarise(snapshot),
+            snapshot=snapshot,
+            poll_s=poll_s,
+            light=light,
+            **shown,
+        )
+        return HTMLResponse(html, status, headers=_HEADERS)
+
+    def problem(
+        self, request: Request, snapshot: Snapshot, status: int, sentence: str
+    ) -> Response:
+        """A page that only says what is wrong with a request, and shows a way back."""
+        return self.page(
+            request,
+            snapshot,
+            "problem.html",
+            title="Not found" if status == 404 else "Problem",
+            status=status,
+            sentence=sentence,
+        )
+
+    def assets(self) -> BaseRoute:
+        """Stylesheets, scripts and the icon under `/static`."""
+        return Mount("/static", StaticFiles(directory=_HERE / "static"))

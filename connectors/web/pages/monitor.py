@@ -1,0 +1,87 @@
+"""`/monitor`: whether the monitor itself keeps up."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from connectors.web import words
+from connectors.web.pages.layout import Layout
+from connectors.web.sources import Sources
+from sds_core.observer.snapshot import Snapshot
+
+_Facts = list[tuple[str, str]]
+
+
+def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
+    """The view of the job."""
+
+    async def page(request: Request) -> Response:
+        """Facts about the job, and dead letters by reason."""
+        snapshot = sources.current()
+        return layout.page(
+            request,
+            snapshot,
+            "monitor.html",
+            title="Monitor",
+            state=_state(snapshot),
+            groups=[
+                ("Progress", _progress(snapshot)),
+                ("Batches", _batches(snapshot)),
+                ("State", _kept(snapshot)),
+            ],
+            undecodable=[
+                (reason, words.number(count))
+                for reason, count in sorted(
+                    snapshot.undecodable.items(), key=lambda one: (-one[1], one[0])
+                )
+                if count
+            ],
+        )
+
+    return [Route("/monitor", page)]
+
+
+def _state(snapshot: Snapshot) -> str:
+    job = snapshot.job
+    if job.error:
+        return f"The query has stopped: {words.one_line(job.error)}"
+    if not snapshot.primed:
+        return "The query is starting: the totals of the checkpoint are being read."
+    if not job.running:
+        return "The query has stopped. The figures are the last ones."
+    if job.event_time_lag_seconds is None:
+        return "The query runs and waits for its first batch."
+    return "The query runs."
+
+
+def _progress(snapshot: Snapshot) -> _Facts:
+    job = snapshot.job
+    return [
+        ("Event-time lag", words.seconds(job.event_time_lag_seconds)),
+        ("Records behind", words.number(job.records_behind)),
+        ("Last batch up to", words.utc(snapshot.clock_ms)),
+        ("Records read", words.number(job.records)),
+        ("Records given up", words.number(job.records_lost)),
+        ("Restarts", words.number(job.restarts)),
+        ("Version", job.version or words.NOTHING),
+    ]
+
+
+def _batches(snapshot: Snapshot) -> _Facts:
+    durations = snapshot.job.batch_duration
+    return [
+        ("Since the start", words.number(durations.count)),
+        *((f"p{p}", words.percentile(durations, p)) for p in (50, 95, 99)),
+    ]
+
+
+def _kept(snapshot: Snapshot) -> _Facts:
+    unlabelled = len(snapshot.channels.keys() - set(snapshot.labels))
+    return [
+        ("State", words.size(snapshot.job.state_bytes)),
+        ("Channels", words.number(len(snapshot.channels))),
+        ("Without a label of their own", words.number(unlabelled)),
+        ("Rows of history pending", words.number(snapshot.job.history_pending)),
+    ]

@@ -1,0 +1,88 @@
+"""`/runbooks`: what to do about each alert, rendered from Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from importlib.resources.abc import Traversable
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from connectors.web.pages.layout import Layout
+from connectors.web.sources import Sources
+
+_POLL_S = 10
+_ALERT = re.compile("[A-Za-z0-9]+")
+_SIBLING = re.compile(r"(?:\./)?([A-Za-z0-9]+)\.md(#.*)?")
+_ABSOLUTE = re.compile(r"https?://|#")
+
+
+def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
+    """The list of runbooks, and each by the name of its alert."""
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+
+    # Not async, and so called in threads: they read files.
+    def listed(request: Request) -> Response:
+        """All runbooks with the first sentence of each."""
+        return layout.page(
+            request,
+            sources.current(),
+            "runbooks.html",
+            title="Runbooks",
+            poll_s=_POLL_S,
+            runbooks=_alerts(sources.runbooks),
+        )
+
+    def one(request: Request) -> Response:
+        """The runbook of one alert."""
+        alert = request.path_params["alert"]
+        if alert not in _alerts(sources.runbooks):
+            return layout.problem(
+                request, sources.current(), 404, "There is no runbook of this name."
+            )
+        text = (sources.runbooks / f"{alert}.md").read_text(encoding="utf-8")
+        tokens = markdown.parse(text)
+        _mend_links(tokens)
+        # Raw HTML in it comes out as text.
+        html = markdown.renderer.render(tokens, markdown.options, {})
+        return layout.page(
+            request,
+            sources.current(),
+            "runbook.html",
+            title=alert,
+            poll_s=_POLL_S,
+            html=Markup(html),  # noqa: S704
+        )
+
+    return [Route("/runbooks", listed), Route("/runbooks/{alert}", one)]
+
+
+def _alerts(runbooks: Traversable) -> list[str]:
+    if not runbooks.is_dir():
+        return []
+    names = (file.name for file in runbooks.iterdir() if file.name.endswith(".md"))
+    stems = (name.removesuffix(".md") for name in names)
+    return sorted(stem for stem in stems if _ALERT.fullmatch(stem))
+
+
+def _mend_links(tokens: Iterable[Token]) -> None:
+    """Point links at other runbooks to their pages; others in the repository are none.
+
+    The rest of the documentation is not served here.
+    """
+    for token in tokens:
+        _mend_links(token.children or ())
+        if token.type != "link_open":
+            continue
+        target = str(token.attrs.get("href", ""))
+        sibling = _SIBLING.fullmatch(target)
+        if sibling:
+            token.attrs["href"] = sibling[1] + (sibling[2] or "")
+        elif not _ABSOLUTE.match(target):
+            del token.attrs["href"]
+            token.attrs["title"] = target

@@ -1,0 +1,113 @@
+"""`/taps`: whether those who mirror the traffic show all of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from connectors.web import words
+from connectors.web.pages.layout import Layout
+from connectors.web.sources import Sources
+from sds_core.observer.settings import DEFAULTS
+from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.totals import TapTotals
+
+_SHOWN_HOLES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Tap:
+    """One tap in words.
+
+    Attributes:
+        observer: Its id, as it is.
+        name: Its id in one line.
+        troubled: Whether it may miss something now.
+        state: The same in words.
+        last_seen: When, by event time, and how long that is before the clock.
+        missing: Records that never came.
+        channels: How many channels it shows.
+        holes: When it may have missed something, newest first.
+        hidden: How many older holes there are.
+    """
+
+    observer: str
+    name: str
+    troubled: bool
+    state: str
+    last_seen: str
+    missing: str
+    channels: str
+    holes: list[str]
+    hidden: int
+
+
+def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
+    """The list of taps."""
+
+    async def page(request: Request) -> Response:
+        """All taps, those in trouble first."""
+        snapshot = sources.current()
+        taps = [_tap(snapshot, *one) for one in snapshot.taps.items()]
+        taps.sort(key=lambda tap: (not tap.troubled, tap.observer))
+        return layout.page(
+            request,
+            snapshot,
+            "taps.html",
+            title="Taps",
+            taps=taps,
+            advice=_advice(taps),
+        )
+
+    return [Route("/taps", page)]
+
+
+def _tap(snapshot: Snapshot, observer: str, tap: TapTotals) -> Tap:
+    silent_ms = snapshot.clock_ms - tap.last_seen_ms
+    troubles = _troubles(tap, snapshot.clock_ms)
+    shows = sum(observer in totals.observers for totals in snapshot.channels.values())
+    return Tap(
+        observer,
+        name=words.shown(observer),
+        troubled=bool(troubles),
+        state="; ".join(troubles) or "shows all its records",
+        last_seen=f"{words.utc(tap.last_seen_ms)}, {words.age(silent_ms)} ago",
+        missing=words.number(tap.missing_records),
+        channels=words.number(shows),
+        holes=[_span(*hole) for hole in tap.holes[: -_SHOWN_HOLES - 1 : -1]],
+        hidden=max(len(tap.holes) - _SHOWN_HOLES, 0),
+    )
+
+
+def _troubles(tap: TapTotals, clock_ms: int) -> list[str]:
+    """Why nothing that the tap does not show can be relied upon."""
+    troubles = []
+    if clock_ms - tap.last_seen_ms > DEFAULTS.tap_hole_ms:
+        troubles.append(f"silent for {words.age(clock_ms - tap.last_seen_ms)}")
+    window_ms = DEFAULTS.verdict_window_ms
+    if tap.last_hole_ms is not None and clock_ms - tap.last_hole_ms <= window_ms:
+        troubles.append(f"a hole within the last {words.duration(window_ms)}")
+    return troubles
+
+
+def _span(from_ms: int, to_ms: int) -> str:
+    return f"{words.utc(from_ms)}, for {words.age(to_ms - from_ms)}"
+
+
+def _advice(taps: list[Tap]) -> str:
+    window = words.duration(DEFAULTS.verdict_window_ms)
+    if not taps:
+        return (
+            "No tap has shown a record within the last hour. Look whether the mirror "
+            "runs, and whether it writes heartbeats to the topic that is read here."
+        )
+    if not any(tap.troubled for tap in taps):
+        return "Every tap shows all its records."
+    return (
+        "A channel all of whose taps are in trouble is blind: what seems lost may be "
+        "missing from the taps alone. Look whether the mirror runs and its node has "
+        f"peers. A verdict returns {window} after the last hole."
+    )

@@ -1,0 +1,27 @@
+"""The dashboards, made of the catalogue's metrics for Grafana 10 and later."""
+
+from __future__ import annotations
+
+from grafana_foundation_sdk.models.dashboard import Dashboard
+
+from dashboards.links import CAPACITY, CHANNEL, FLEET, MONITOR, REPAIR, Links
+from dashboards.panels.capacity import capacity
+from dashboards.panels.channel import channel
+from dashboards.panels.fleet import fleet
+from dashboards.panels.monitor import monitor
+from dashboards.panels.repair import repair
+
+
+def dashboards(links: Links) -> dict[str, Dashboard]:
+    """All dashboards by uid; `grafana_foundation_sdk.cog.encoder` makes JSON of them.
+
+    Args:
+        links: Where their links to the status page lead.
+    """
+    return {
+        FLEET: fleet(links),
+        CHANNEL: channel(links),
+        REPAIR: repair(links),
+        CAPACITY: capacity(links),
+        MONITOR: monitor(links),
+    }

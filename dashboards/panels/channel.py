@@ -1,0 +1,126 @@
+"""Dashboard *Channel*: why one channel has the verdict that it has."""
+
+from __future__ import annotations
+
+from grafana_foundation_sdk.models import dashboard as models
+
+from dashboards.links import CHANNEL as UID
+from dashboards.links import Links
+from dashboards.panels import colours, queries
+from dashboards.panels.base import Link, Panel, Query, Text
+from dashboards.panels.channel_losses import gaps, repair
+from dashboards.panels.channel_messages import acknowledgement, delivery
+from dashboards.panels.channel_traffic import traffic
+from dashboards.panels.charts import figure, states
+from dashboards.panels.frame import (
+    Frame,
+    Section,
+    assemble,
+    channel_page,
+    one_channel,
+)
+from dashboards.panels.queries import CHANNEL, select
+
+_FRAME = Frame(
+    UID,
+    "SDS / Channel",
+    "What happens in one channel: acknowledgement, delivery, losses, repair, traffic.",
+    variables=(one_channel(),),
+    pages=(
+        Link("This channel's page", "/channel?id=${channel:percentencode}"),
+        Link("Its incidents", "/incidents?channel=${channel:percentencode}"),
+    ),
+)
+
+
+def channel(links: Links) -> models.Dashboard:
+    """The dashboard."""
+    return assemble(
+        _FRAME,
+        links,
+        [
+            Section("", [*_now(), _verdict()]),
+            Section("Acknowledgement", acknowledgement()),
+            Section("Delivery", delivery()),
+            Section("Missing dependencies", gaps()),
+            Section("Repair", repair()),
+            Section("Traffic and filters", traffic()),
+        ],
+    )
+
+
+def _now() -> list[Panel]:
+    since = queries.greatest(select("sds_verdict_since_timestamp_seconds", CHANNEL))
+    oldest = select("sds_oldest_unacknowledged_timestamp_seconds", CHANNEL)
+    muted = select("sds_channel_muted_until_timestamp_seconds", CHANNEL)
+    return [
+        figure(
+            Text(
+                "Verdict now",
+                "The judgement on the last ten minutes. The reason stands on the "
+                "channel's status page, to which a click leads.",
+            ),
+            Query(f"max({queries.trouble(CHANNEL)})"),
+            mappings=colours.verdict_mappings(),
+            link=channel_page("channel"),
+            absent="no verdict",
+        ),
+        figure(
+            Text(
+                "Verdict since",
+                "Event time at which this verdict began. In a replay or while "
+                "catching up that is long ago.",
+                "dateTimeFromNow",
+            ),
+            Query(f"1000 * {since}"),
+        ),
+        figure(
+            Text(
+                "Missing now",
+                "Messages that others refer to and that no tap has seen yet. Each "
+                "is filled or found lost within five minutes; a number that stays "
+                "is bad.",
+            ),
+            Query(queries.total(select("sds_dependencies_missing", CHANNEL))),
+            steps=colours.ANY_IS_SUSPECT,
+        ),
+        figure(
+            Text(
+                "In flight",
+                "Messages not yet acknowledged whose two minutes are not over, and "
+                "when the oldest of them was sent. Normal while people write.",
+            ),
+            Query(queries.total(select("sds_messages_in_flight", CHANNEL))),
+        ),
+        figure(
+            Text(
+                "Oldest in flight",
+                "When the oldest message that waits for its acknowledgement was "
+                "first seen. Nothing waits if it is empty.",
+                "dateTimeFromNow",
+            ),
+            Query(f"1000 * min({oldest})"),
+            absent="none",
+        ),
+        figure(
+            Text(
+                "Muted until",
+                "Until when alerts on this channel are silent, by the channel table.",
+                "dateTimeFromNow",
+            ),
+            Query(f"1000 * max({muted} > time())"),
+            absent="not muted",
+        ),
+    ]
+
+
+def _verdict() -> Panel:
+    return states(
+        Text(
+            "Verdict",
+            "Which verdict held when. Blind means that the taps missed records: "
+            "what other panels show for that time may be the tap's fault.",
+        ),
+        Query(queries.named(queries.trouble(CHANNEL), CHANNEL), "{{name}}"),
+        colours.verdict_mappings(),
+    )

@@ -1,0 +1,126 @@
+"""Panels of one channel: its messages to their acknowledgement and delivery."""
+
+from __future__ import annotations
+
+from dashboards.panels import colours, queries
+from dashboards.panels.base import Panel, Query, Text
+from dashboards.panels.charts import heat, lines
+from dashboards.panels.queries import CHANNEL
+from dashboards.panels.series import per_second, quantiles
+from sds_core.observer.settings import DEFAULTS
+
+_DEADLINE_S = DEFAULTS.ack_deadline_ms / 1000
+
+
+def acknowledgement() -> list[Panel]:
+    """Whether messages were acknowledged, and when."""
+    return [
+        heat(
+            Text(
+                "Acknowledgement latency",
+                "From a message's first copy to the first frame of another "
+                "participant that names it (definite evidence): how many messages "
+                "took how long. A cloud that rises means slower feedback; what "
+                f"lies above {_DEADLINE_S:g} s is too late.",
+                "s",
+            ),
+            queries.bucket_counts(
+                "sds_ack_latency_seconds", CHANNEL, evidence="definite"
+            ),
+        ),
+        lines(
+            Text(
+                "Acknowledgement latency, quantiles",
+                "Half, 95 % and 99 % of the messages were acknowledged within this "
+                "time: definite by a causal history that names them, probable by "
+                "filters that hold them. The dashed line is the deadline. Above "
+                "ten minutes the histogram does not tell.",
+                "s",
+            ),
+            *quantiles("sds_ack_latency_seconds", CHANNEL, evidence="definite"),
+            *quantiles("sds_ack_latency_seconds", CHANNEL, evidence="probable"),
+            limits=colours.line_at(_DEADLINE_S),
+        ),
+        lines(
+            Text(
+                "Messages by end",
+                "Messages per second whose fate was settled. Unacknowledged: "
+                "nobody acknowledged them although others wrote. Unwitnessed: "
+                "nobody else wrote, which is no fault.",
+                "mps",
+            ),
+            per_second("sds_messages_acknowledged_in_time_total", CHANNEL, "in time"),
+            per_second("sds_messages_unacknowledged_total", CHANNEL, "unacknowledged"),
+            per_second("sds_messages_unwitnessed_total", CHANNEL, "unwitnessed"),
+            stacked=True,
+            width=8,
+        ),
+        lines(
+            Text(
+                "Acknowledged in time",
+                "Share of messages acknowledged in time, of those that somebody "
+                "could have acknowledged, and this channel's objective. Below it "
+                "the error budget is being spent too fast.",
+                "percentunit",
+            ),
+            Query(queries.acknowledged(CHANNEL, window="1h"), "last hour"),
+            Query(queries.acknowledged(CHANNEL), "now"),
+            Query(queries.objective("acknowledgement", CHANNEL), "objective"),
+            width=8,
+        ),
+        lines(
+            Text(
+                "Acknowledgements by evidence",
+                "Messages per second and what acknowledged them. A message that was "
+                "probable first and definite later counts in both. Much probable "
+                "and little definite: histories are too short for the traffic.",
+                "mps",
+            ),
+            per_second(
+                "sds_messages_acknowledged_total", CHANNEL, "{{evidence}}", "evidence"
+            ),
+            width=8,
+        ),
+    ]
+
+
+def delivery() -> list[Panel]:
+    """Who received what, and when."""
+    return [
+        lines(
+            Text(
+                "Deliveries by outcome",
+                "Pairs of a message and a participant per second. Recovered: it "
+                "lacked the message at first. Lost: it still lacked it after five "
+                "minutes. Retracted: it got it after that.",
+                "ops",
+            ),
+            per_second("sds_deliveries_total", CHANNEL, "{{outcome}}", "outcome"),
+            per_second("sds_delivery_losses_retracted_total", CHANNEL, "retracted"),
+            width=8,
+        ),
+        lines(
+            Text(
+                "Eventual delivery",
+                "Share of deliveries that were not lost in the end, and this "
+                "channel's objective. Below it the error budget is being spent too "
+                "fast. Can pass 100 % when an older loss is retracted.",
+                "percentunit",
+            ),
+            Query(queries.delivered(CHANNEL, window="1h"), "last hour"),
+            Query(queries.delivered(CHANNEL), "now"),
+            Query(queries.objective("delivery", CHANNEL), "objective"),
+            width=8,
+        ),
+        lines(
+            Text(
+                "Delivery recovery time",
+                "From the first frame that showed a participant lacking a message "
+                "to the first that showed it had it. Long times mean that repair "
+                "or Store queries work slowly. Empty if nobody lacked anything.",
+                "s",
+            ),
+            *quantiles("sds_delivery_recovery_seconds", CHANNEL),
+            width=8,
+        ),
+    ]

@@ -1,0 +1,193 @@
+"""Panels that are no tables: figures, lines, heatmaps, states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grafana_foundation_sdk.builders import (
+    common,
+    heatmap,
+    stat,
+    statetimeline,
+    timeseries,
+)
+from grafana_foundation_sdk.models import common as common_models
+from grafana_foundation_sdk.models import dashboard as models
+from grafana_foundation_sdk.models import heatmap as heatmap_models
+from grafana_foundation_sdk.models.prometheus import PromQueryFormat
+
+from dashboards.panels.base import (
+    Link,
+    Query,
+    Text,
+    coloured_by_threshold,
+    data_link,
+    finished,
+    target,
+    thresholds,
+)
+from dashboards.panels.colours import OUTCOMES, PLAIN, SERIES, Steps
+
+
+def figure(
+    text: Text,
+    *queries: Query,
+    width: int = 4,
+    steps: Steps = PLAIN,
+    mappings: Sequence[models.ValueMapping] = (),
+    link: Link | None = None,
+    shows_name: bool = False,
+    absent: str = "nothing",
+) -> stat.Panel:
+    """Large numbers as of now, or as of the end of the range.
+
+    Args:
+        text: What it says of itself.
+        queries: One number each.
+        width: In columns of 24.
+        steps: Colours of the values.
+        mappings: Words for values.
+        link: Where a click leads.
+        shows_name: Whether the series' name is what is to be read, not its value.
+        absent: What stands there when there is no series.
+    """
+    panel = (
+        stat.Panel()
+        .graph_mode(common_models.BigValueGraphMode.NONE)
+        .color_mode(common_models.BigValueColorMode.VALUE)
+        .reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
+        .mappings(list(mappings))
+        .thresholds(thresholds(steps))
+        .color_scheme(coloured_by_threshold())
+        .no_value(absent)
+    )
+    if shows_name:
+        panel = panel.text_mode(common_models.BigValueTextMode.NAME)
+    if link:
+        panel = panel.data_links([data_link(link)])
+    # As of now: the last value of a range would go on saying that all is fine.
+    targets = [target(query).instant() for query in queries]
+    return finished(panel, text, targets, width, height=4)
+
+
+def lines(
+    text: Text,
+    *queries: Query,
+    width: int = 12,
+    stacked: bool = False,
+    bars: bool = False,
+    limits: Steps = (),
+) -> timeseries.Panel:
+    """Figures over time.
+
+    Args:
+        text: What it says of itself.
+        queries: One or more series each.
+        width: In columns of 24.
+        stacked: Whether the series are parts of a whole.
+        bars: For counts per step, which are mostly 0.
+        limits: Drawn as dashed lines.
+    """
+    shown = common_models.GraphDrawStyle
+    panel = (
+        timeseries.Panel()
+        .draw_style(shown.BARS if bars else shown.LINE)
+        .show_points(common_models.VisibilityMode.NEVER)
+        .fill_opacity(60 if stacked or bars else 8)
+        .line_width(1)
+        .legend(
+            common.VizLegendOptions()
+            .show_legend(True)
+            .display_mode(common_models.LegendDisplayMode.LIST)
+            .placement(common_models.LegendPlacement.BOTTOM)
+        )
+        .tooltip(
+            common.VizTooltipOptions()
+            .mode(common_models.TooltipDisplayMode.MULTI)
+            .sort(common_models.SortOrder.DESCENDING)
+        )
+        .axis_soft_min(0)
+    )
+    if stacked:
+        panel = panel.stacking(
+            common.StackingConfig().mode(common_models.StackingMode.NORMAL)
+        )
+    if limits:
+        panel = panel.thresholds(thresholds(limits)).thresholds_style(
+            common.GraphThresholdsStyleConfig().mode(
+                common_models.GraphThresholdsStyleMode.DASHED
+            )
+        )
+    for name, colour in _colours(queries).items():
+        panel = panel.override_by_name(
+            name,
+            [
+                models.DynamicConfigValue(
+                    "color", {"mode": "fixed", "fixedColor": colour}
+                )
+            ],
+        )
+    return finished(panel, text, [target(q).range() for q in queries], width)
+
+
+def heat(text: Text, expression: str, width: int = 12) -> heatmap.Panel:
+    """A histogram over time.
+
+    Args:
+        text: What it says of itself; the unit is that of the buckets.
+        expression: One series per bucket, with the label `le`.
+        width: In columns of 24.
+    """
+    panel = (
+        heatmap.Panel()
+        .calculate(False)
+        .y_axis(heatmap.YAxisConfig().unit(text.unit))
+        .color(
+            heatmap.HeatmapColorOptions()
+            .mode(heatmap_models.HeatmapColorMode.SCHEME)
+            .scheme("Oranges")
+            .steps(64)
+        )
+        .cell_gap(1)
+        .tooltip(heatmap.HeatmapTooltip().mode(common_models.TooltipDisplayMode.SINGLE))
+        .show_legend()
+    )
+    buckets = (
+        target(Query(expression, "{{le}}")).range().format(PromQueryFormat.HEATMAP)
+    )
+    return finished(panel, text, [buckets], width)
+
+
+def states(
+    text: Text,
+    query: Query,
+    mappings: Sequence[models.ValueMapping],
+    width: int = 24,
+    height: int = 5,
+) -> statetimeline.Panel:
+    """Which state held when, a row per series.
+
+    Args:
+        text: What it says of itself.
+        query: Numbers that stand for states.
+        mappings: Words and colours of the states.
+        width: In columns of 24.
+        height: In rows of the grid.
+    """
+    panel = (
+        statetimeline.Panel()
+        .mappings(list(mappings))
+        .color_scheme(coloured_by_threshold())
+        .thresholds(thresholds(PLAIN))
+        .merge_values(True)
+        .show_value(common_models.VisibilityMode.AUTO)
+    )
+    return finished(panel, text, [target(query).range()], width, height)
+
+
+def _colours(queries: Sequence[Query]) -> dict[str, str]:
+    """The colours of those series that have one of their own, by name."""
+    found = {q.legend: SERIES[q.legend] for q in queries if q.legend in SERIES}
+    if any(query.legend == "{{outcome}}" for query in queries):
+        found |= OUTCOMES
+    return found

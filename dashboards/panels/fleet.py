@@ -1,0 +1,332 @@
+"""Dashboard *Fleet*: is everything fine, and if not, where is it not?"""
+
+from __future__ import annotations
+
+from grafana_foundation_sdk.models import dashboard as models
+
+from dashboards.links import FLEET, Links
+from dashboards.panels import colours, queries
+from dashboards.panels.base import Link, Panel, Query, Text, thresholds
+from dashboards.panels.charts import figure, lines
+from dashboards.panels.frame import (
+    Frame,
+    Section,
+    assemble,
+    channel_link,
+    channel_page,
+    status_page,
+)
+from dashboards.panels.queries import JOB, RANGE, select
+from dashboards.panels.series import per_step
+from dashboards.panels.tables import Column, rows
+from sds_core.observer.channel_table import DEFAULT_SETTINGS
+from sds_core.observer.settings import DEFAULTS
+
+_FRAME = Frame(
+    FLEET,
+    "SDS / Fleet",
+    "Is everything fine? If not: which channels are in trouble, and with what.",
+    pages=(Link("Incidents", "/incidents"),),
+)
+
+_DELIVERY = colours.at_least(
+    DEFAULT_SETTINGS.delivery_objective, 2 * DEFAULT_SETTINGS.delivery_objective - 1
+)
+_ACKNOWLEDGEMENT = colours.at_least(
+    DEFAULT_SETTINGS.acknowledgement_objective,
+    2 * DEFAULT_SETTINGS.acknowledgement_objective - 1,
+)
+"""Suspect below the default objective, bad with twice the failures it allows."""
+
+
+def fleet(links: Links) -> models.Dashboard:
+    """The dashboard."""
+    return assemble(
+        _FRAME,
+        links,
+        [
+            Section("", [_is_all_well(), _verdicts(), _muted(), *_figures()]),
+            Section("Channels", [_worst_channels(), _alerts()]),
+            Section("Over time", _over_time()),
+        ],
+    )
+
+
+def _is_all_well() -> Panel:
+    answer = queries.or_else(f"min({select('sds_monitor_ok', JOB)})", -1)
+    return figure(
+        Text(
+            "Is everything fine?",
+            "The one number: fine as long as no channel that is not muted is failing "
+            "or blind, the monitor runs, and its figures are at most a minute old. "
+            "'No figures' is as bad as 'Look below': nobody is watching then.",
+        ),
+        Query(answer),
+        width=6,
+        mappings=colours.texts(
+            {
+                1: ("Everything is fine", colours.GOOD),
+                0: ("Look below", colours.BAD),
+                -1: ("No figures", colours.UNKNOWN),
+            }
+        ),
+        link=Link("Status page", status_page("/")),
+    )
+
+
+def _verdicts() -> Panel:
+    panel = figure(
+        Text(
+            "Channels by verdict",
+            "How many channels have each verdict now, over the last ten minutes. "
+            "Failing: messages were lost, or too many not acknowledged in time. "
+            "Blind: the taps miss records, so nothing can be said. "
+            "Degraded: it recovers. Quiet: nobody writes, which is no fault.",
+        ),
+        *_counts(),
+        width=14,
+        absent="no figures",
+    )
+    for text, colour in colours.VERDICTS.values():
+        steps = thresholds(((None, colours.NEUTRAL), (1, colour))).build()
+        panel = panel.override_by_name(
+            text, [models.DynamicConfigValue("thresholds", steps)]
+        )
+    return panel
+
+
+def _counts() -> list[Query]:
+    return [
+        Query(queries.total(select("sds_channels", JOB, verdict=verdict.value)), text)
+        for verdict, (text, _) in colours.VERDICTS.items()
+    ]
+
+
+def _muted() -> Panel:
+    muted = select("sds_channel_muted_until_timestamp_seconds", JOB)
+    return figure(
+        Text(
+            "Muted channels",
+            "Channels that an operator has silenced for now in the channel table. "
+            "They raise no alert and are left out of 'Is everything fine?'.",
+        ),
+        Query(queries.or_else(f"count({muted} > time())")),
+        steps=((None, colours.NEUTRAL), (1, colours.WARNING)),
+    )
+
+
+def _figures() -> list[Panel]:
+    unacknowledged = queries.counted(select("sds_messages_unacknowledged_total", JOB))
+    return [
+        figure(
+            Text(
+                "Messages lost",
+                "Messages that others refer to and that nobody but their sender has "
+                "shown to have, less those that turned up later. In the chosen "
+                "range; anything above 0 is worth a look.",
+            ),
+            Query(queries.or_else(queries.lost_messages(JOB))),
+            steps=colours.ANY_IS_BAD,
+            link=Link("Incidents", status_page("/incidents")),
+        ),
+        figure(
+            Text(
+                "Deliveries lost",
+                "Pairs of a message and a participant that spoke five minutes later "
+                "and still lacked it, less those that got it after all. One "
+                "participant that was cut off causes many.",
+            ),
+            Query(queries.or_else(queries.lost_deliveries(JOB))),
+            steps=colours.ANY_IS_BAD,
+            link=Link("Incidents", status_page("/incidents")),
+        ),
+        figure(
+            Text(
+                "Unacknowledged",
+                "Messages that nobody acknowledged within two minutes although "
+                "others had written since. In the chosen range.",
+            ),
+            Query(queries.or_else(unacknowledged)),
+            steps=colours.ANY_IS_SUSPECT,
+        ),
+        figure(
+            Text(
+                "Eventual delivery",
+                "Share of deliveries that were not lost in the end, all channels "
+                "together, in the chosen range. Green from the default objective "
+                "on; a channel's own objective is on its dashboard.",
+                "percentunit",
+            ),
+            Query(queries.delivered(JOB, window=RANGE)),
+            steps=_DELIVERY,
+            absent="no deliveries",
+        ),
+        figure(
+            Text(
+                "Acknowledged in time",
+                "Share of messages acknowledged within two minutes, of those that "
+                "somebody could have acknowledged, all channels together, in the "
+                "chosen range. Green from the default objective on.",
+                "percentunit",
+            ),
+            Query(queries.acknowledged(JOB, window=RANGE)),
+            steps=_ACKNOWLEDGEMENT,
+            absent="no messages",
+        ),
+        figure(
+            Text(
+                "Messages",
+                "Distinct content messages per second now, all channels together. "
+                "0 is no fault if nobody writes.",
+                "mps",
+            ),
+            Query(queries.rate(select("sds_messages_total", JOB))),
+            absent="no figures",
+        ),
+    ]
+
+
+def _worst_channels() -> Panel:
+    since = queries.greatest(
+        select("sds_verdict_since_timestamp_seconds", JOB), "channel"
+    )
+    unacknowledged = queries.counted(
+        select("sds_messages_unacknowledged_total", JOB), "channel"
+    )
+    missing = queries.total(select("sds_dependencies_missing", JOB), "channel")
+    return rows(
+        Text(
+            "Channels, worst first",
+            "Every channel with a label of its own, the most troubled first. The "
+            "name leads to the channel's dashboard, the id to its status page with "
+            "the message ids. Counts are of the chosen range. Channels beyond the "
+            "label budget are summed as 'other', which has no verdict and is not "
+            "here.",
+        ),
+        "channel",
+        Column(
+            "Verdict",
+            queries.named(queries.trouble(JOB), JOB),
+            mappings=colours.verdict_mappings(),
+        ),
+        Column("Since", f"1000 * {since}", unit="dateTimeFromNow"),
+        Column(
+            "Messages lost",
+            _of_labelled(queries.lost_messages(JOB, "channel")),
+            steps=colours.ANY_IS_BAD,
+        ),
+        Column(
+            "Deliveries lost",
+            _of_labelled(queries.lost_deliveries(JOB, "channel")),
+            steps=colours.ANY_IS_BAD,
+        ),
+        Column(
+            "Unacknowledged",
+            _of_labelled(unacknowledged),
+            steps=colours.ANY_IS_SUSPECT,
+        ),
+        Column("Missing now", _of_labelled(missing), steps=colours.ANY_IS_SUSPECT),
+        Column(
+            "Eventual delivery",
+            _of_labelled(queries.delivered(JOB, "channel", window=RANGE)),
+            unit="percentunit",
+            steps=_DELIVERY,
+        ),
+        headers={"name": "Channel", "channel": "Id"},
+        links={
+            "name": channel_link("__data.fields.channel"),
+            "channel": channel_page("__data.fields.channel"),
+        },
+    )
+
+
+def _of_labelled(per_channel: str) -> str:
+    """Without the sum of the channels that have no label, which has no verdict."""
+    return f"({per_channel}) and on (channel) {queries.trouble(JOB)}"
+
+
+def _alerts() -> Panel:
+    firing = select("ALERTS", 'alertname=~"Sds.+"', alertstate="firing")
+    return rows(
+        Text(
+            "Alerts that fire",
+            "What this Prometheus holds for true now, inhibited and silenced alerts "
+            "too. Empty is good, provided that the rules are loaded. The name "
+            "leads to its runbook.",
+        ),
+        "alertname",
+        Column("Times", f"count by (alertname, severity) ({firing})"),
+        headers={"alertname": "Alert", "severity": "Severity"},
+        links={
+            "alertname": Link(
+                "Runbook",
+                status_page("/runbooks/${__data.fields.alertname:percentencode}"),
+            )
+        },
+        height=6,
+    )
+
+
+def _over_time() -> list[Panel]:
+    deadline_s = DEFAULTS.ack_deadline_ms // 1000
+    return [
+        lines(
+            Text(
+                "Verdicts",
+                "Channels by verdict over time. A red band is trouble; a purple one "
+                "means that the taps were blind, not that the network was bad.",
+            ),
+            *_counts(),
+            stacked=True,
+        ),
+        lines(
+            Text(
+                "Lost and unacknowledged",
+                "Failures per step of the graph, by kind; of the lost, those that "
+                "turned up later are not taken off here but shown as retracted. "
+                "Losses are found five minutes after the fact.",
+            ),
+            Query(
+                queries.increase(
+                    select("sds_dependency_gaps_closed_total", JOB, outcome="lost")
+                ),
+                "lost",
+            ),
+            per_step("sds_dependency_losses_retracted_total", JOB, "retracted"),
+            Query(
+                queries.increase(select("sds_deliveries_total", JOB, outcome="lost")),
+                "deliveries lost",
+            ),
+            per_step("sds_messages_unacknowledged_total", JOB, "unacknowledged"),
+            bars=True,
+        ),
+        lines(
+            Text(
+                "Eventual delivery against the objective",
+                "Share of deliveries that were not lost in the end, over the last "
+                "hour, and the default objective. Below the line the error budget "
+                "is being spent faster than it comes in. It can pass 100 % when a "
+                "loss from before that hour is retracted.",
+                "percentunit",
+            ),
+            Query(queries.delivered(JOB, window="1h"), "last hour"),
+            Query(queries.delivered(JOB), "now"),
+            limits=colours.line_at(
+                DEFAULT_SETTINGS.delivery_objective, colours.NEUTRAL
+            ),
+        ),
+        lines(
+            Text(
+                "Acknowledged in time against the objective",
+                f"Share of messages acknowledged within {deadline_s} s, of those "
+                "that somebody could have acknowledged, over the last hour, and the "
+                "default objective.",
+                "percentunit",
+            ),
+            Query(queries.acknowledged(JOB, window="1h"), "last hour"),
+            Query(queries.acknowledged(JOB), "now"),
+            limits=colours.line_at(
+                DEFAULT_SETTINGS.acknowledgement_objective, colours.NEUTRAL
+            ),
+        ),
+    ]

@@ -1,0 +1,230 @@
+"""Panels of mirrors: programs of their own, with their own `/metrics`.
+
+Several may run, so gauges are told apart by instance, and no job is chosen.
+"""
+
+from __future__ import annotations
+
+from dashboards.panels import colours, queries
+from dashboards.panels.base import Panel, Query, Text
+from dashboards.panels.charts import figure, lines, states
+from dashboards.panels.queries import select
+from dashboards.panels.series import per_second, per_step
+
+_ANY = ""
+_ABSENT = "no mirror"
+
+
+def mirror() -> list[Panel]:
+    """What mirrors take, lose and write."""
+    oldest = select("sds_mirror_oldest_spooled_timestamp_seconds", _ANY)
+    return [
+        figure(
+            Text(
+                "Probable losses",
+                "Times in the chosen range that messages were probably lost before "
+                "a mirror had them. Losses in channels at that time may be the "
+                "mirror's.",
+            ),
+            Query(_counted("sds_mirror_probable_losses_total")),
+            steps=colours.ANY_IS_SUSPECT,
+            absent=_ABSENT,
+        ),
+        figure(
+            Text(
+                "Nodes up",
+                "Nodes whose latest answer was good.",
+            ),
+            Query(queries.total(select("sds_mirror_node_up", _ANY))),
+            absent=_ABSENT,
+        ),
+        figure(
+            Text(
+                "Paused",
+                "Mirrors that read nothing because their spool is full: what "
+                "nodes forget meanwhile is lost. Make Kafka take records again.",
+            ),
+            Query(queries.total(select("sds_mirror_paused", _ANY))),
+            steps=colours.ANY_IS_BAD,
+            absent=_ABSENT,
+        ),
+        figure(
+            Text(
+                "Oldest record waiting",
+                "Since when the oldest record has waited on a mirror's disk for "
+                "Kafka. Some seconds are normal; minutes mean that Kafka takes "
+                "nothing.",
+                "dateTimeFromNow",
+            ),
+            Query(f"1000 * min({oldest})"),
+            absent="none",
+        ),
+        figure(
+            Text(
+                "Refused by Kafka",
+                "Records that Kafka will never take, in the chosen range: given up "
+                "for good, for example because they are too large.",
+            ),
+            Query(_counted("sds_mirror_refused_total")),
+            steps=colours.ANY_IS_BAD,
+            absent=_ABSENT,
+        ),
+        figure(
+            Text(
+                "Last number",
+                "Last number that each mirror gave to a frame. It must never fall: "
+                "the monitor counts its holes as missing records.",
+            ),
+            Query(
+                queries.greatest(select("sds_mirror_last_seq", _ANY), "instance"),
+                "{{instance}}",
+            ),
+            absent=_ABSENT,
+        ),
+        lines(
+            Text(
+                "Messages taken",
+                "Messages per second taken for the first time, by where they came "
+                "from. Much from store means that relay or filter miss things.",
+                "mps",
+            ),
+            per_second("sds_mirror_messages_total", _ANY, "{{source}}", "source"),
+            width=8,
+        ),
+        lines(
+            Text(
+                "Messages left out",
+                "Messages per second that were known already, by source, and that "
+                "were not meant to be mirrored, by reason. Duplicates are normal "
+                "with several nodes; other_topic and not_sds are foreign traffic.",
+                "mps",
+            ),
+            per_second(
+                "sds_mirror_duplicates_total", _ANY, "known, {{source}}", "source"
+            ),
+            per_second("sds_mirror_skipped_total", _ANY, "{{reason}}", "reason"),
+            width=8,
+        ),
+        lines(
+            Text(
+                "Probable losses by cause",
+                "Times per step of the graph that messages were probably lost. "
+                "full_page: the node's cache overflowed, so poll it more often; "
+                "unreachable and resubscribed: the node was away.",
+            ),
+            per_step("sds_mirror_probable_losses_total", _ANY, "{{cause}}", "cause"),
+            bars=True,
+            width=8,
+        ),
+        lines(
+            Text(
+                "Written to Kafka",
+                "Frames per second that Kafka acknowledged, and writes that it did "
+                "not and that are repeated. Failures that go on fill the spool.",
+                "wps",
+            ),
+            per_second("sds_mirror_written_total", _ANY, "written"),
+            per_second("sds_mirror_kafka_failures_total", _ANY, "failures"),
+            width=8,
+        ),
+        lines(
+            Text(
+                "Records waiting on disk",
+                "Records in each mirror's spool that wait for Kafka. It must come "
+                "back to about 0.",
+            ),
+            _by_instance("sds_mirror_spooled_records"),
+            width=8,
+        ),
+        lines(
+            Text(
+                "Bytes waiting on disk",
+                "Size of each mirror's spool. When it is full the mirror pauses.",
+                "bytes",
+            ),
+            _by_instance("sds_mirror_spooled_bytes"),
+            width=8,
+        ),
+    ]
+
+
+def nodes() -> list[Panel]:
+    """The Waku nodes that mirrors ask."""
+    swept = queries.greatest(
+        select("sds_mirror_store_swept_timestamp_seconds", _ANY), "node"
+    )
+    return [
+        states(
+            Text(
+                "Nodes",
+                "Whether each node's latest answer was good. With one node left "
+                "nothing is lost yet; with none messages are.",
+            ),
+            Query(
+                queries.greatest(select("sds_mirror_node_up", _ANY), "node"), "{{node}}"
+            ),
+            colours.texts({1: ("Up", colours.GOOD), 0: ("Down", colours.BAD)}),
+        ),
+        lines(
+            Text(
+                "Pages",
+                "Pages of messages per second that nodes gave, by source.",
+                "rps",
+            ),
+            per_second(
+                "sds_mirror_pages_total", _ANY, "{{node}} {{source}}", "node", "source"
+            ),
+            width=8,
+        ),
+        lines(
+            Text(
+                "Failed requests",
+                "Requests per second to which a node gave no good answer.",
+                "reqps",
+            ),
+            per_second(
+                "sds_mirror_failures_total",
+                _ANY,
+                "{{node}} {{source}}",
+                "node",
+                "source",
+            ),
+            width=8,
+        ),
+        lines(
+            Text(
+                "Full pages and messages that cannot be read",
+                "Per step of the graph. A page as long as the node's cache: the "
+                "cache may have overflowed silently, so poll more often. Messages "
+                "that cannot be read: the node speaks another version of the API.",
+            ),
+            per_step("sds_mirror_full_pages_total", _ANY, "full, {{node}}", "node"),
+            per_step(
+                "sds_mirror_undecodable_messages_total",
+                _ANY,
+                "not read, {{node}}",
+                "node",
+            ),
+            bars=True,
+            width=4,
+        ),
+        lines(
+            Text(
+                "Store not swept",
+                "How far behind the present each node's store is mirrored. It must "
+                "stay at a few sweep intervals; if it grows the sweep hangs.",
+                "s",
+            ),
+            Query(f"time() - {swept}", "{{node}}"),
+            width=4,
+        ),
+    ]
+
+
+def _counted(metric: str) -> str:
+    return queries.counted(select(metric, _ANY))
+
+
+def _by_instance(metric: str) -> Query:
+    per_mirror = queries.greatest(select(metric, _ANY), "instance")
+    return Query(per_mirror, "{{instance}}")

@@ -1,0 +1,257 @@
+"""Dashboard *Monitor itself*: can its figures be trusted? Job, taps and mirrors."""
+
+from __future__ import annotations
+
+from grafana_foundation_sdk.models import dashboard as models
+
+from dashboards.links import MONITOR, Links
+from dashboards.panels import colours, queries
+from dashboards.panels.base import Link, Panel, Query, Text
+from dashboards.panels.charts import figure, heat, lines
+from dashboards.panels.frame import Frame, Section, assemble, status_page
+from dashboards.panels.mirror import mirror, nodes
+from dashboards.panels.queries import JOB, select
+from dashboards.panels.series import per_step
+from dashboards.panels.tables import Column, rows
+from dashboards.thresholds import BEHIND_SECONDS, TAP_SILENT_SECONDS
+from sds_core.observer.snapshot import BEHIND_SECONDS as NOT_OK_SECONDS
+
+_FRAME = Frame(
+    MONITOR,
+    "SDS / Monitor itself",
+    "Can the figures be trusted? The job, the taps that feed it, and mirrors.",
+    pages=(Link("Taps", "/taps"), Link("The job", "/monitor")),
+)
+
+_LAG: colours.Steps = (
+    (None, colours.GOOD),
+    (NOT_OK_SECONDS, colours.WARNING),
+    (BEHIND_SECONDS, colours.BAD),
+)
+
+
+def monitor(links: Links) -> models.Dashboard:
+    """The dashboard."""
+    return assemble(
+        _FRAME,
+        links,
+        [
+            Section("", _figures()),
+            Section("The job", _job()),
+            Section("Taps and dead letters", _taps()),
+            Section("Mirror", mirror()),
+            Section("Nodes of the mirror", nodes()),
+        ],
+    )
+
+
+def _figures() -> list[Panel]:
+    return [
+        figure(
+            Text(
+                "Lag",
+                "How far the figures are behind the newest record, in event time. "
+                "Above a minute 'Is everything fine?' says no; red where the alert "
+                "begins.",
+                "s",
+            ),
+            Query(_job_gauge("sds_monitor_event_time_lag_seconds")),
+            steps=_LAG,
+            absent="no batch yet",
+        ),
+        figure(
+            Text(
+                "Records behind",
+                "Records in the topic that are not read yet. It must come back to "
+                "about 0; one that only grows will never be caught up with.",
+            ),
+            Query(_job_gauge("sds_monitor_records_behind")),
+            absent="no figures",
+        ),
+        figure(
+            Text(
+                "Restarts",
+                "Starts of the job on this checkpoint in the chosen range. One "
+                "after an upgrade is normal.",
+            ),
+            Query(_job_increase("sds_monitor_restarts_total")),
+            steps=colours.ANY_IS_SUSPECT,
+            absent="no figures",
+        ),
+        figure(
+            Text(
+                "Records lost",
+                "Records that Kafka had deleted before they were read, in the "
+                "chosen range. Above 0 figures are too low for good: the topic's "
+                "retention is too short for the lag.",
+            ),
+            Query(_job_increase("sds_monitor_records_lost_total")),
+            steps=colours.ANY_IS_BAD,
+            absent="no figures",
+        ),
+        figure(
+            Text(
+                "Dead letters",
+                "Records that could not be decoded, in the chosen range. They count "
+                "in no other figure.",
+            ),
+            Query(_job_increase("sds_undecodable_frames_total")),
+            steps=colours.ANY_IS_SUSPECT,
+            absent="no figures",
+        ),
+        figure(
+            Text("Version", "Version of the monitor that runs."),
+            Query(
+                queries.greatest(select("sds_monitor_build_info", JOB), "version"),
+                "{{version}}",
+            ),
+            shows_name=True,
+            absent="not running",
+        ),
+    ]
+
+
+def _job() -> list[Panel]:
+    return [
+        lines(
+            Text(
+                "Lag over time",
+                "How far the figures are behind the newest record, in event time. "
+                "Saw teeth of a few seconds are batches. The dashed line is the "
+                "limit of the alert.",
+                "s",
+            ),
+            Query(_job_gauge("sds_monitor_event_time_lag_seconds"), "lag"),
+            limits=colours.line_at(BEHIND_SECONDS),
+            width=8,
+        ),
+        heat(
+            Text(
+                "Batch durations",
+                "How many batches took how long. Batches that take longer than the "
+                "time they cover make the lag grow.",
+                "s",
+            ),
+            queries.bucket_counts("sds_monitor_batch_duration_seconds", JOB),
+            width=8,
+        ),
+        lines(
+            Text(
+                "Batch duration, quantiles",
+                "Half, 95 % and 99 % of the batches took at most this long.",
+                "s",
+            ),
+            *(
+                Query(
+                    queries.quantile(q, "sds_monitor_batch_duration_seconds", JOB),
+                    f"p{q * 100:g}",
+                )
+                for q in (0.5, 0.95, 0.99)
+            ),
+            width=8,
+        ),
+        lines(
+            Text(
+                "Records read",
+                "Kafka records read per second, heartbeats included. 0 for long: "
+                "nothing comes in, or the job hangs.",
+                "recps",
+            ),
+            Query(queries.rate(select("sds_monitor_records_total", JOB)), "read"),
+            width=6,
+        ),
+        lines(
+            Text(
+                "Records behind over time",
+                "Records in the topic that are not read yet. It must come back to "
+                "about 0.",
+            ),
+            Query(_job_gauge("sds_monitor_records_behind"), "behind"),
+            width=6,
+        ),
+        lines(
+            Text(
+                "State",
+                "Memory of the state store. See the dashboard Capacity for what it "
+                "holds.",
+                "bytes",
+            ),
+            Query(_job_gauge("sds_monitor_state_bytes"), "state"),
+            width=6,
+        ),
+        lines(
+            Text(
+                "History pending",
+                "Rows of the history that the Kafka topics or the Parquet files do "
+                "not have yet. Files are written once a minute; a line that only "
+                "rises means that one of them cannot be written.",
+                "short",
+            ),
+            Query(_job_gauge("sds_monitor_history_pending"), "rows"),
+            width=6,
+        ),
+    ]
+
+
+def _taps() -> list[Panel]:
+    seen = select("sds_tap_last_seen_timestamp_seconds", JOB)
+    missing = select("sds_tap_missing_records_total", JOB)
+    last = queries.greatest(seen, "observer")
+    return [
+        rows(
+            Text(
+                "Taps",
+                "Each tap, the one that is furthest behind first: how far its last "
+                "record lies behind the newest tap's, in event time, and how many "
+                "of its numbers never came, in the chosen range. Heartbeats come "
+                "every 5 s, so a minute is long.",
+            ),
+            "observer",
+            Column(
+                "Behind the newest",
+                f"scalar(max({seen})) - {last}",
+                unit="s",
+                steps=colours.up_to(TAP_SILENT_SECONDS),
+            ),
+            Column("Last record", f"1000 * {last}", unit="dateTimeFromNow"),
+            Column(
+                "Missing records",
+                queries.counted(missing, "observer"),
+                steps=colours.ANY_IS_BAD,
+            ),
+            headers={"observer": "Tap"},
+            links={"observer": Link("Health of the taps", status_page("/taps"))},
+            width=12,
+            height=8,
+        ),
+        lines(
+            Text(
+                "Missing records by tap",
+                "Numbers of a tap's sequence that never came, per step of the graph. "
+                "Above 0 records were lost between tap and monitor, and losses in "
+                "channels may be the tap's.",
+            ),
+            Query(queries.increase(missing, "observer"), "{{observer}}"),
+            bars=True,
+            width=6,
+        ),
+        lines(
+            Text(
+                "Dead letters by reason",
+                "Records that could not be decoded, per step of the graph. One "
+                "reason that goes on is a tap at odds with the record format; "
+                "protobuf_error alone may be foreign traffic on the topic.",
+            ),
+            per_step("sds_undecodable_frames_total", JOB, "{{reason}}", "reason"),
+            bars=True,
+            width=6,
+        ),
+    ]
+
+
+def _job_gauge(metric: str) -> str:
+    return queries.greatest(select(metric, JOB))
+
+
+def _job_increase(metric: str) -> str:
+    return queries.counted(select(metric, JOB))

@@ -1,0 +1,301 @@
+"""Dashboard *Repair*: do requests get answers, and what do they cost?"""
+
+from __future__ import annotations
+
+from grafana_foundation_sdk.models import dashboard as models
+
+from dashboards.links import REPAIR, Links
+from dashboards.panels import colours, queries
+from dashboards.panels.base import Panel, Query, Text
+from dashboards.panels.charts import figure, heat, lines
+from dashboards.panels.frame import (
+    Frame,
+    Section,
+    assemble,
+    channel_link,
+    channel_page,
+    some_channels,
+)
+from dashboards.panels.queries import CHANNELS, RANGE, select
+from dashboards.panels.series import per_second
+from dashboards.panels.tables import Column, rows
+from dashboards.thresholds import EXPIRED_SHARE, REDUNDANT_SHARE
+
+_FRAME = Frame(
+    REPAIR,
+    "SDS / Repair",
+    "Do repair requests get answers, how fast, and what do they cost?",
+    variables=(some_channels(),),
+)
+
+
+def repair(links: Links) -> models.Dashboard:
+    """The dashboard."""
+    return assemble(
+        _FRAME,
+        links,
+        [
+            Section("", _figures()),
+            Section("Requests and answers", _answers()),
+            Section("Cost", _cost()),
+            Section("By channel", [_channels()]),
+        ],
+    )
+
+
+def _figures() -> list[Panel]:
+    return [
+        figure(
+            Text(
+                "Requests",
+                "Repair requests in the chosen range, one per frame and message "
+                "asked for. Many on a network that loses nothing are a fault of "
+                "the clients.",
+            ),
+            Query(queries.counted(select("sds_repair_requests_total", CHANNELS))),
+        ),
+        figure(
+            Text(
+                "For received",
+                "Share of requests for a message that the requester's own filter "
+                "already holds, in the chosen range: wasted. js 0.0.8 asks so for "
+                "one in five.",
+                "percentunit",
+            ),
+            Query(
+                queries.share(
+                    _increase("sds_repair_requests_for_received_total"),
+                    _increase("sds_repair_requests_total"),
+                )
+            ),
+            absent="no requests",
+        ),
+        figure(
+            Text(
+                "Expired",
+                "Share of repair episodes that nobody answered, in the chosen "
+                "range. Red from the limit of the alert on: participants ask in "
+                "vain.",
+                "percentunit",
+            ),
+            Query(_expired(RANGE)),
+            steps=colours.up_to(EXPIRED_SHARE),
+            absent="no repair",
+        ),
+        figure(
+            Text(
+                "Redundant",
+                "Share of responses after the first, in the chosen range. Two in "
+                "five is usual; red from the limit of the alert on.",
+                "percentunit",
+            ),
+            Query(_redundant(RANGE)),
+            steps=colours.up_to(REDUNDANT_SHARE),
+            absent="no repair",
+        ),
+        figure(
+            Text(
+                "Response time",
+                "Time from first request to answer within which 95 % of the "
+                "answered episodes ended, in the chosen range. Above ten minutes "
+                "the histogram does not tell.",
+                "s",
+            ),
+            Query(
+                "histogram_quantile(0.95, "
+                f"{_increase('sds_repair_response_seconds_bucket', 'le')})"
+            ),
+            absent="no repair",
+        ),
+        figure(
+            Text(
+                "Bytes for repair",
+                "Share of all bytes of frames that went into repair requests and "
+                "into frames that respond to them, in the chosen range. What a "
+                "lossy network costs; a share that grows without losses is waste.",
+                "percentunit",
+            ),
+            Query(
+                queries.share(
+                    _increase("sds_repair_bytes_total"),
+                    _increase("sds_frame_bytes_total"),
+                )
+            ),
+            absent="no traffic",
+        ),
+    ]
+
+
+def _answers() -> list[Panel]:
+    return [
+        lines(
+            Text(
+                "Episodes by outcome",
+                "Times that a message was asked for, per second. Answered: it was "
+                "broadcast again in time. Expired: nobody answered within the "
+                "repair window.",
+                "ops",
+            ),
+            per_second("sds_repair_episodes_total", CHANNELS, "{{outcome}}", "outcome"),
+            stacked=True,
+        ),
+        heat(
+            Text(
+                "Response time over time",
+                "From an episode's first request to its answer: how many took how "
+                "long. A band at 5 to 6 s is the sender itself; one between 30 s "
+                "and two minutes are others that answer for it.",
+                "s",
+            ),
+            queries.bucket_counts("sds_repair_response_seconds", CHANNELS),
+        ),
+        lines(
+            Text(
+                "Requests over time",
+                "Repair requests per second, and those for messages that the "
+                "requester already holds.",
+                "reqps",
+            ),
+            per_second("sds_repair_requests_total", CHANNELS, "requests"),
+            per_second(
+                "sds_repair_requests_for_received_total", CHANNELS, "for received"
+            ),
+        ),
+        lines(
+            Text(
+                "Timing that breaks the rules",
+                "Share of requests made, and of responses given, at a time that "
+                "the hashes of SDS-R do not allow, of those that could be checked. "
+                "A client that does so asks or answers out of turn. Dialect spec "
+                "only.",
+                "percentunit",
+            ),
+            Query(_at_wrong_time("request"), "early"),
+            Query(_at_wrong_time("response"), "unexplained"),
+        ),
+    ]
+
+
+def _cost() -> list[Panel]:
+    return [
+        lines(
+            Text(
+                "Responses",
+                "Responses per second: the first one, and the redundant rest, "
+                "which are only cost.",
+                "ops",
+            ),
+            Query(
+                queries.rate(
+                    select("sds_repair_responses_total", CHANNELS, redundant="false")
+                ),
+                "first",
+            ),
+            Query(
+                queries.rate(
+                    select("sds_repair_responses_total", CHANNELS, redundant="true")
+                ),
+                "redundant",
+            ),
+            stacked=True,
+            width=8,
+        ),
+        lines(
+            Text(
+                "Bytes by direction",
+                "Bytes per second of repair request fields, and of whole frames "
+                "that respond to them.",
+                "Bps",
+            ),
+            per_second(
+                "sds_repair_bytes_total", CHANNELS, "{{direction}}", "direction"
+            ),
+            stacked=True,
+            width=8,
+        ),
+        lines(
+            Text(
+                "Rebroadcasts by cause",
+                "Messages broadcast again per second: after a repair request, or as "
+                "a retry of the sender. Retries without losses mean that senders do "
+                "not see their acknowledgements.",
+                "pps",
+            ),
+            per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}", "cause"),
+            width=8,
+        ),
+    ]
+
+
+def _channels() -> Panel:
+    return rows(
+        Text(
+            "Channels by expired repair",
+            "In the chosen range, the channel with the most expired episodes first. "
+            "The name leads to the channel's dashboard, the id to its status page.",
+        ),
+        "channel",
+        Column(
+            "Expired",
+            queries.named(
+                _counted("sds_repair_episodes_total", outcome="expired"),
+                CHANNELS,
+            ),
+            steps=colours.ANY_IS_SUSPECT,
+        ),
+        Column(
+            "Answered",
+            _counted("sds_repair_episodes_total", outcome="answered"),
+        ),
+        Column("Requests", _counted("sds_repair_requests_total")),
+        Column(
+            "Redundant",
+            _redundant(RANGE, "channel"),
+            unit="percentunit",
+            steps=colours.up_to(REDUNDANT_SHARE),
+        ),
+        Column(
+            "Missing now",
+            queries.total(select("sds_dependencies_missing", CHANNELS), "channel"),
+            steps=colours.ANY_IS_SUSPECT,
+        ),
+        headers={"name": "Channel", "channel": "Id"},
+        links={
+            "name": channel_link("__data.fields.channel"),
+            "channel": channel_page("__data.fields.channel"),
+        },
+    )
+
+
+def _expired(window: str) -> str:
+    episodes = "sds_repair_episodes_total"
+    return queries.share(
+        queries.increase(select(episodes, CHANNELS, outcome="expired"), window=window),
+        queries.increase(select(episodes, CHANNELS), window=window),
+    )
+
+
+def _redundant(window: str, *by: str) -> str:
+    responses = "sds_repair_responses_total"
+    return queries.share(
+        queries.increase(
+            select(responses, CHANNELS, redundant="true"), *by, window=window
+        ),
+        queries.increase(select(responses, CHANNELS), *by, window=window),
+    )
+
+
+def _at_wrong_time(step: str) -> str:
+    timing = "sds_repair_timing_total"
+    return queries.share(
+        queries.rate(select(timing, CHANNELS, step=step, conformant="false")),
+        queries.rate(select(timing, CHANNELS, step=step)),
+    )
+
+
+def _increase(metric: str, *by: str) -> str:
+    return queries.increase(select(metric, CHANNELS), *by, window=RANGE)
+
+
+def _counted(metric: str, **labels: str) -> str:
+    return queries.counted(select(metric, CHANNELS, **labels), "channel")

@@ -1,0 +1,128 @@
+"""Panels that are tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from grafana_foundation_sdk.builders import common, table
+from grafana_foundation_sdk.models import dashboard as models
+from grafana_foundation_sdk.models.prometheus import PromQueryFormat
+
+from dashboards.panels.base import (
+    Link,
+    Query,
+    Text,
+    coloured_by_threshold,
+    data_link,
+    finished,
+    ref,
+    target,
+    thresholds,
+)
+from dashboards.panels.colours import PLAIN, Steps
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table: an instant query, one value per row.
+
+    Attributes:
+        header: What stands above it.
+        expression: Grouped by the table's key, in the first column by further labels.
+        unit: Grafana's id of the unit.
+        steps: Colours of its values.
+        mappings: Words for its values.
+    """
+
+    header: str
+    expression: str
+    unit: str = "short"
+    steps: Steps = PLAIN
+    mappings: list[models.ValueMapping] = field(default_factory=list)
+
+
+def rows(
+    text: Text,
+    key: str,
+    *columns: Column,
+    headers: dict[str, str],
+    links: dict[str, Link] | None = None,
+    width: int = 24,
+    height: int = 9,
+) -> table.Panel:
+    """A table as of now, the greatest values of the first column first.
+
+    Args:
+        text: What it says of itself.
+        key: The label by which the columns are joined.
+        columns: Its values.
+        headers: What stands above the columns of labels, by label.
+        links: Where a click on a label leads, by label.
+        width: In columns of 24.
+        height: In rows of the grid.
+    """
+    panel = (
+        table.Panel()
+        .filterable(True)
+        .sort_by(
+            [common.TableSortByFieldState().display_name(columns[0].header).desc(True)]
+        )
+    )
+    if len(columns) > 1:
+        join = models.DataTransformerConfig(
+            id_val="joinByField", options={"byField": key, "mode": "outer"}
+        )
+        panel = panel.with_transformation(join)
+    panel = panel.with_transformation(_arrangement(headers, columns))
+    for label, header in headers.items():
+        properties = [models.DynamicConfigValue("displayName", header)]
+        if links and label in links:
+            link = data_link(links[label]).build()
+            properties.append(models.DynamicConfigValue("links", [link]))
+        panel = panel.override_by_name(label, properties)
+    for name, column in zip(_values(columns), columns, strict=True):
+        panel = panel.override_by_name(name, _column_properties(column))
+    targets = [
+        target(Query(column.expression)).instant().format(PromQueryFormat.TABLE)
+        for column in columns
+    ]
+    return finished(panel, text, targets, width, height)
+
+
+def _arrangement(
+    headers: Iterable[str], columns: Sequence[Column]
+) -> models.DataTransformerConfig:
+    """Labels, then values, and not the times, which Grafana numbers when it joins."""
+    times = ["Time", *(f"Time {n}" for n in range(1, len(columns) + 1))]
+    order = [*headers, *_values(columns)]
+    return models.DataTransformerConfig(
+        id_val="organize",
+        options={
+            "excludeByName": dict.fromkeys(times, True),
+            "indexByName": {name: n for n, name in enumerate(order)},
+            "renameByName": {},
+        },
+    )
+
+
+def _values(columns: Sequence[Column]) -> list[str]:
+    """What Grafana calls the values; a single query's have no letter."""
+    if len(columns) == 1:
+        return ["Value"]
+    return [f"Value #{ref(n)}" for n in range(len(columns))]
+
+
+def _column_properties(column: Column) -> list[models.DynamicConfigValue]:
+    properties = [
+        models.DynamicConfigValue("displayName", column.header),
+        models.DynamicConfigValue("unit", column.unit),
+        models.DynamicConfigValue("mappings", column.mappings),
+    ]
+    if column.steps != PLAIN or column.mappings:
+        properties += [
+            models.DynamicConfigValue("thresholds", thresholds(column.steps).build()),
+            models.DynamicConfigValue("color", coloured_by_threshold().build()),
+            models.DynamicConfigValue("custom.cellOptions", {"type": "color-text"}),
+        ]
+    return properties

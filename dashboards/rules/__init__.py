@@ -1,0 +1,64 @@
+"""Recording rules and alerts, as Prometheus reads them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dashboards.links import Links
+from dashboards.rules.alert import Alert, Severity, Subject
+from dashboards.rules.budget_alerts import budget_alerts
+from dashboards.rules.channel_alerts import channel_alerts
+from dashboards.rules.inhibitions import INHIBITIONS, Inhibition, inhibit_rules
+from dashboards.rules.mirror_alerts import mirror_alerts
+from dashboards.rules.monitor_alerts import monitor_alerts
+from dashboards.rules.pace import LIFE, Pace
+from dashboards.rules.recording import recording_file
+from dashboards.rules.tap_alerts import tap_alerts
+
+__all__ = [
+    "INHIBITIONS",
+    "Alert",
+    "Inhibition",
+    "Severity",
+    "Subject",
+    "alerts",
+    "inhibit_rules",
+    "rule_files",
+]
+
+
+def alerts(pace: Pace = LIFE) -> list[Alert]:
+    """All alerts; several of one name stand side by side."""
+    return [
+        *budget_alerts(),
+        *channel_alerts(pace),
+        *tap_alerts(pace),
+        *monitor_alerts(pace),
+        *mirror_alerts(pace),
+    ]
+
+
+def rule_files(links: Links, speed: float = 1.0) -> dict[str, dict[str, Any]]:
+    """The contents of all rule files by name.
+
+    Args:
+        links: Where the alerts send people.
+        speed: How many times as fast as life the traffic is: all durations are
+            divided by it, while rates stay per second of wall time.
+
+    Raises:
+        ValueError: The speed is not above 0.
+    """
+    pace = Pace(speed)
+    groups = [
+        {
+            "name": f"sds-{subject.name.lower()}",
+            "rules": [
+                alert.rule(links, pace)
+                for alert in alerts(pace)
+                if alert.subject is subject
+            ],
+        }
+        for subject in Subject
+    ]
+    return {"recording": recording_file(pace), "alerts": {"groups": groups}}

@@ -1,0 +1,68 @@
+"""Alerts on the error budgets of a channel's objectives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dashboards.links import CHANNEL
+from dashboards.rules.alert import Alert, Severity, Subject
+from dashboards.rules.pace import LIFE
+from dashboards.rules.promql import latest, named, unless_muted
+from dashboards.rules.recording import ACKNOWLEDGEMENT, DELIVERY, Indicator
+from dashboards.thresholds import BURN_RATES, BurnRate
+
+_TEXTS = {
+    DELIVERY: (
+        "SdsDeliveryBudgetBurn",
+        "Deliveries fail faster than the channel's objective allows.",
+        "of the deliveries that ended in the last",
+        "were lost",
+    ),
+    ACKNOWLEDGEMENT: (
+        "SdsAcknowledgementBudgetBurn",
+        "Messages stay unacknowledged more often than the channel's objective allows.",
+        "of the messages whose deadline fell in the last",
+        "were not acknowledged in time",
+    ),
+}
+
+
+def budget_alerts() -> Iterator[Alert]:
+    """One for each objective and pair of windows."""
+    for indicator in (DELIVERY, ACKNOWLEDGEMENT):
+        for burn in BURN_RATES:
+            yield _alert(indicator, burn)
+
+
+def _alert(indicator: Indicator, burn: BurnRate) -> Alert:
+    name, summary, events, failed = _TEXTS[indicator]
+    long = LIFE(burn.long)
+    return Alert(
+        name,
+        Subject.CHANNEL,
+        Severity(burn.severity),
+        named(unless_muted(_burning(indicator, burn))),
+        summary,
+        "{{ $labels.name }}: {{ $value | humanizePercentage }} "
+        f"{events} {long} {failed}, more than {_times(burn.factor)}what the "
+        "objective allows.",
+        CHANNEL,
+        labels={"window": long},
+    )
+
+
+def _burning(indicator: Indicator, burn: BurnRate) -> str:
+    objective = latest(
+        f'sds_channel_objective_ratio{{objective="{indicator.objective}"}}',
+        "objective",
+    )
+    limit = f"{burn.factor:g} * (1 - {objective})"
+    return (
+        f"{indicator.ratio(burn.long)} > {limit}\n"
+        f"and {indicator.ratio(burn.short)} > {limit}\n"
+        f"and {indicator.events(burn.long)} >= {burn.least_events}"
+    )
+
+
+def _times(factor: float) -> str:
+    return "" if factor == 1 else f"{factor:g} times "

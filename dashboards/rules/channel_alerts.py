@@ -1,0 +1,131 @@
+"""Alerts on what happens in a channel, beside those on its objectives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from dashboards import thresholds as at
+from dashboards.links import CAPACITY, CHANNEL, REPAIR
+from dashboards.rules.alert import Alert, Severity, Subject
+from dashboards.rules.pace import LIFE, Pace
+from dashboards.rules.promql import growth, latest, named, summed, unless_muted
+from dashboards.rules.recording import BLIND, NET_LOSSES
+
+
+def channel_alerts(pace: Pace) -> Iterator[Alert]:
+    """Each carries the channel's name; those that taps can cause heed blindness."""
+    lost = f"{NET_LOSSES} - min_over_time({NET_LOSSES}[{pace(at.LOSS_WINDOW)}])"
+    for severity, least in (
+        (Severity.WARNING, at.LOST_MESSAGES),
+        (Severity.CRITICAL, at.MANY_LOST_MESSAGES),
+    ):
+        yield _alert(
+            "SdsMessagesLost",
+            severity,
+            _seeing(f"{lost} >= {least}", at.LOSS_WINDOW, pace),
+            "Messages that others refer to reached nobody but their senders.",
+            '{{ $labels.name }}: {{ printf "%.0f" $value }} message(s) found lost to '
+            f"everybody in the last {LIFE(at.LOSS_WINDOW)}.",
+            CHANNEL,
+        )
+    hour = pace(at.REPAIR_WINDOW)
+    yield _alert(
+        "SdsRepairExpiring",
+        Severity.WARNING,
+        _seeing(
+            _share(
+                "sds_repair_episodes_total",
+                'outcome="expired"',
+                hour,
+                at.EXPIRED_SHARE,
+                at.LEAST_EXPIRED,
+            ),
+            at.REPAIR_WINDOW,
+            pace,
+        ),
+        "Repair requests go unanswered.",
+        "{{ $labels.name }}: {{ $value | humanizePercentage }} of the repair episodes "
+        f"that ended in the last {LIFE(at.REPAIR_WINDOW)} expired without an answer.",
+        REPAIR,
+    )
+    yield _alert(
+        "SdsRedundantRepairStorm",
+        Severity.WARNING,
+        _share(
+            "sds_repair_responses_total",
+            'redundant="true"',
+            hour,
+            at.REDUNDANT_SHARE,
+            at.LEAST_REDUNDANT,
+        ),
+        "Many participants answer the same repair requests.",
+        "{{ $labels.name }}: {{ $value | humanizePercentage }} of the responses to "
+        f"repair requests in the last {LIFE(at.REPAIR_WINDOW)} were redundant.",
+        REPAIR,
+    )
+    yield _alert(
+        "SdsBloomNearSaturation",
+        Severity.WARNING,
+        f"{latest('sds_bloom_false_positive_ratio')} >= {at.NEAR_SATURATION_RATIO:g}",
+        "A bloom filter is nearly too full to tell what its owner has.",
+        "{{ $labels.name }}: the fullest filter has a false-positive rate of "
+        f"{{{{ $value | humanizePercentage }}}}; above {at.SATURATED_RATIO:.0%} it "
+        "counts as saturated.",
+        CAPACITY,
+        at.NEAR_SATURATION_FOR,
+    )
+    yield _alert(
+        "SdsMessageIdCollision",
+        Severity.WARNING,
+        growth("sds_message_id_collisions_total", pace(at.COLLISION_WINDOW)) + " > 0",
+        "Different messages have the same id.",
+        '{{ $labels.name }}: {{ printf "%.0f" $value }} frame(s) in the last '
+        f"{LIFE(at.COLLISION_WINDOW)} with a known message id and another sender or "
+        "Lamport timestamp.",
+        CHANNEL,
+    )
+    yield _alert(
+        "SdsMemoryEvicted",
+        Severity.WARNING,
+        growth("sds_remembered_evicted_total", pace(at.EVICTION_WINDOW)) + " > 0",
+        "The monitor forgot something of a channel before its time.",
+        '{{ $labels.name }}: {{ printf "%.0f" $value }} entries pushed out of memory '
+        f"in the last {LIFE(at.EVICTION_WINDOW)}; figures of this channel may be too "
+        "low.",
+        CAPACITY,
+    )
+
+
+def _alert(
+    name: str,
+    severity: Severity,
+    expression: str,
+    summary: str,
+    description: str,
+    dashboard: str,
+    holds: timedelta = timedelta(),
+) -> Alert:
+    return Alert(
+        name,
+        Subject.CHANNEL,
+        severity,
+        named(unless_muted(expression)),
+        summary,
+        description,
+        dashboard,
+        holds,
+    )
+
+
+def _seeing(expression: str, window: timedelta, pace: Pace) -> str:
+    """Without the channels that were blind within a window."""
+    return f"({expression})\nunless max_over_time({BLIND}[{pace(window)}]) > 0"
+
+
+def _share(counter: str, matcher: str, window: str, share: float, least: int) -> str:
+    """The share that some events of a counter have, where it and they are many."""
+    label = matcher.partition("=")[0]
+    some = summed(f"increase({counter}{{{matcher}}}[{window}])", label)
+    every = summed(f"increase({counter}[{window}])", label)
+    return f"{some}\n/ {every}\n> {share:g}\nand {some} >= {least}"

@@ -1,0 +1,84 @@
+"""Alerts on mirrors, each for a mirror of its own: they keep the label `instance`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from dashboards import thresholds as at
+from dashboards.links import MONITOR
+from dashboards.rules.alert import Alert, Severity, Subject
+from dashboards.rules.pace import LIFE, Pace
+
+
+def mirror_alerts(pace: Pace) -> Iterator[Alert]:
+    """From a node that is away to messages that are lost."""
+    yield _alert(
+        "SdsMirrorNodeDown",
+        Severity.WARNING,
+        "sds_mirror_node_up == 0",
+        "A mirror gets no good answers from a node.",
+        "Node {{ $labels.node }} has given mirror {{ $labels.instance }} no good "
+        f"answer for {LIFE(at.NODE_DOWN_FOR)}.",
+        at.NODE_DOWN_FOR,
+    )
+    yield _alert(
+        "SdsMirrorNodeDown",
+        Severity.CRITICAL,
+        "max without (node) (sds_mirror_node_up) == 0",
+        "A mirror gets no good answers from any node.",
+        "No node has given mirror {{ $labels.instance }} a good answer for "
+        f"{LIFE(at.NODE_DOWN_FOR)}: it hears nothing.",
+        at.NODE_DOWN_FOR,
+    )
+    failing = f"increase(sds_mirror_kafka_failures_total[{pace(at.SPOOLING_FOR)}]) > 0"
+    yield _alert(
+        "SdsMirrorSpooling",
+        Severity.WARNING,
+        f"sds_mirror_spooled_records > 0\nand {failing}",
+        "A mirror cannot write to Kafka and keeps records on disk.",
+        '{{ printf "%.0f" $value }} records of mirror {{ $labels.instance }} wait on '
+        "its disk for Kafka.",
+        at.SPOOLING_FOR,
+    )
+    yield _alert(
+        "SdsMirrorPaused",
+        Severity.CRITICAL,
+        "sds_mirror_paused == 1",
+        "A mirror's disk space is used up and it reads nothing from its nodes.",
+        "Mirror {{ $labels.instance }} reads nothing: its spool is full, and messages "
+        "are lost as soon as the caches of its nodes overflow.",
+        at.PAUSED_FOR,
+    )
+    losses = (
+        f"increase(sds_mirror_probable_losses_total[{pace(at.MIRROR_LOSS_WINDOW)}])"
+    )
+    yield _alert(
+        "SdsMirrorLosing",
+        Severity.WARNING,
+        f"round({losses}) >= {at.MIRROR_LOSSES}",
+        "A mirror probably loses messages before it has them.",
+        'Mirror {{ $labels.instance }} probably lost messages {{ printf "%.0f" $value '
+        f"}}}} times in the last {LIFE(at.MIRROR_LOSS_WINDOW)}, cause "
+        "{{ $labels.cause }}.",
+    )
+
+
+def _alert(
+    name: str,
+    severity: Severity,
+    expression: str,
+    summary: str,
+    description: str,
+    holds: timedelta = timedelta(),
+) -> Alert:
+    return Alert(
+        name,
+        Subject.MIRROR,
+        severity,
+        expression,
+        summary,
+        description,
+        MONITOR,
+        holds,
+    )

@@ -1,0 +1,121 @@
+"""Alerts on the monitor itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from dashboards import thresholds as at
+from dashboards.links import CAPACITY, MONITOR
+from dashboards.rules.alert import Alert, Severity, Subject
+from dashboards.rules.pace import LIFE, Pace
+from dashboards.rules.promql import blind_channels, growth, latest
+
+
+def monitor_alerts(pace: Pace) -> Iterator[Alert]:
+    """First those without which no other alert can be relied on."""
+    seen = f"last_over_time(sds_monitor_ok[{pace(at.MONITOR_SEEN_WITHIN)}])"
+    yield _alert(
+        "SdsMonitorDown",
+        Severity.CRITICAL,
+        f"({latest(seen)}\nunless {latest('sds_monitor_ok')})\n"
+        # One that was never seen has no labels by which it could be missed.
+        "or on () absent(sds_monitor_ok)",
+        "No figures of the monitor reach Prometheus.",
+        f"No sds_monitor_ok for {LIFE(at.MONITOR_DOWN_FOR)}: the monitor is down, or "
+        "Prometheus does not reach it.",
+        holds=at.MONITOR_DOWN_FOR,
+    )
+    batches = "sds_monitor_batch_duration_seconds_count"
+    yield _alert(
+        "SdsMonitorStopped",
+        Severity.CRITICAL,
+        f"{latest('sds_monitor_ok')} == 0\n"
+        f"and {growth(batches, pace(at.BATCH_WINDOW))} == 0\n"
+        # Where nothing arrives there is nothing to do, and channels are blind.
+        f"unless {blind_channels()} > 0",
+        "The monitor answers, and its job does not work.",
+        f"No batch was finished in the last {LIFE(at.BATCH_WINDOW)}: the job is "
+        "still starting, hangs, or has ended.",
+        holds=at.MONITOR_STOPPED_FOR,
+    )
+    lag = latest("sds_monitor_event_time_lag_seconds")
+    yield _alert(
+        "SdsMonitorBehind",
+        Severity.WARNING,
+        f"{lag} > {at.BEHIND_SECONDS}",
+        "The figures are old: the monitor does not keep up with the topic.",
+        "The newest batch is {{ $value | humanizeDuration }} behind the newest record.",
+        holds=at.BEHIND_FOR,
+    )
+    restarts = growth("sds_monitor_restarts_total", pace(at.RESTART_WINDOW))
+    yield _alert(
+        "SdsMonitorRestarting",
+        Severity.WARNING,
+        f"{restarts} >= {at.RESTARTS}",
+        "The monitor restarts again and again.",
+        f'{{{{ printf "%.0f" $value }}}} starts in the last {LIFE(at.RESTART_WINDOW)}.',
+    )
+    letters = growth("sds_undecodable_frames_total", pace(at.DEAD_LETTER_WINDOW))
+    yield _alert(
+        "SdsDeadLetters",
+        Severity.WARNING,
+        f"{letters} >= {at.DEAD_LETTERS}",
+        "Records cannot be decoded.",
+        '{{ printf "%.0f" $value }} records in the last '
+        f"{LIFE(at.DEAD_LETTER_WINDOW)} went to the dead-letter topic, reason "
+        "{{ $labels.reason }}.",
+    )
+    lost = growth("sds_monitor_records_lost_total", pace(at.RECORDS_LOST_WINDOW))
+    yield _alert(
+        "SdsRecordsLost",
+        Severity.WARNING,
+        f"{lost} > 0",
+        "Kafka removed records before the monitor had read them.",
+        '{{ printf "%.0f" $value }} records given up in the last '
+        f"{LIFE(at.RECORDS_LOST_WINDOW)}: the figures have a hole.",
+    )
+    pending = "sds_monitor_history_pending"
+    window = pace(at.HISTORY_WINDOW)
+    yield _alert(
+        "SdsHistoryStuck",
+        Severity.WARNING,
+        # It falls whenever the files or the topics take rows.
+        f"{growth(pending, window)} > 0\n"
+        f"and {latest(f'resets({pending}[{window}])')} == 0",
+        "The history does not reach its files or its topics.",
+        'The rows that wait only grow in number, by {{ printf "%.0f" $value }} in the '
+        f"last {LIFE(at.HISTORY_WINDOW)}.",
+        holds=at.HISTORY_STUCK_FOR,
+    )
+    yield _alert(
+        "SdsLabelBudgetExhausted",
+        Severity.INFO,
+        f"{latest('sds_monitor_dropped_label_channels')} > 0",
+        "Some channels have no series of their own.",
+        '{{ printf "%.0f" $value }} channel(s) are beyond the label budget and '
+        "exported together as `other`.",
+        CAPACITY,
+        at.LABELS_FOR,
+    )
+
+
+def _alert(
+    name: str,
+    severity: Severity,
+    expression: str,
+    summary: str,
+    description: str,
+    dashboard: str = MONITOR,
+    holds: timedelta = timedelta(),
+) -> Alert:
+    return Alert(
+        name,
+        Subject.MONITOR,
+        severity,
+        expression,
+        summary,
+        description,
+        dashboard,
+        holds,
+    )

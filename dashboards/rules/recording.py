@@ -1,0 +1,132 @@
+"""Recording rules: what the objectives are about, in slices and longer windows.
+
+Deliveries and acknowledgements are counted in slices, and a slice in which a channel
+was blind is left out of all windows: what a tap did not hear must not look like loss,
+and one short hole must not silence a channel for three days.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from dashboards.rules.pace import LIFE, Pace
+from dashboards.rules.promql import blind_channels, latest, summed
+from dashboards.thresholds import BURN_RATES, SLICE, SLICE_INTERVAL
+
+BLIND = "channel:sds_channel_blind:max"
+"""1 while a channel is blind, else 0; `other` as soon as any channel is blind."""
+
+NET_LOSSES = "channel:sds_dependency_losses:net"
+"""Messages lost to everybody, less those that came after all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Indicator:
+    """What an objective is about: events, and those of them that failed.
+
+    Attributes:
+        objective: Its name in ``sds_channel_objective_ratio``.
+        ended: Recorded name of the events.
+        failed: Recorded name of the failures.
+    """
+
+    objective: str
+    ended: str
+    failed: str
+
+    def ratio(self, window: timedelta) -> str:
+        """Recorded name of the share of failures in a window."""
+        return f"channel:{self.failed}:ratio_rate{LIFE(window)}"
+
+    def events(self, window: timedelta) -> str:
+        """Recorded name of the number of events in a window."""
+        return f"channel:{self.ended}:increase{LIFE(window)}"
+
+    def failures(self, window: timedelta) -> str:
+        """Recorded name of the number of failures in a window."""
+        return f"channel:{self.failed}:increase{LIFE(window)}"
+
+
+DELIVERY = Indicator("delivery", "sds_deliveries_ended", "sds_deliveries_failed")
+ACKNOWLEDGEMENT = Indicator(
+    "acknowledgement", "sds_messages_judged", "sds_messages_unacknowledged"
+)
+
+WINDOWS = sorted({w for burn in BURN_RATES for w in (burn.long, burn.short)} - {SLICE})
+"""Those that are longer than a slice."""
+
+
+def recording_file(pace: Pace) -> dict[str, Any]:
+    """The file of recording rules."""
+    rules = [_rule(BLIND, _blind()), _rule(NET_LOSSES, _net_losses())]
+    rules += _slices(DELIVERY, *_deliveries(pace(SLICE)), pace)
+    rules += _slices(ACKNOWLEDGEMENT, *_acknowledgements(pace(SLICE)), pace)
+    for indicator in (DELIVERY, ACKNOWLEDGEMENT):
+        for window in WINDOWS:
+            rules += _sums(indicator, window, pace)
+        for window in (SLICE, *WINDOWS):
+            failures, events = indicator.failures(window), indicator.events(window)
+            rules.append(_rule(indicator.ratio(window), f"{failures} / ({events} > 0)"))
+    group = {
+        "name": "sds-recording",
+        "interval": pace(SLICE_INTERVAL),
+        "rules": rules,
+    }
+    return {"groups": [group]}
+
+
+def _rule(name: str, expression: str) -> dict[str, str]:
+    return {"record": name, "expr": expression}
+
+
+def _blind() -> str:
+    one = latest('sds_channel_verdict{verdict="blind"}', "verdict")
+    # Channels beyond the label budget have no verdict that could be asked for.
+    other = f'label_replace({blind_channels()} > bool 0, "channel", "other", "", "")'
+    return f"{one}\nor\n{other}"
+
+
+def _net_losses() -> str:
+    lost = latest('sds_dependency_gaps_closed_total{outcome="lost"}', "outcome")
+    return f"{lost}\n- {latest('sds_dependency_losses_retracted_total')}"
+
+
+def _deliveries(window: str) -> tuple[str, str]:
+    """Those that ended in a window, and those that failed."""
+    ended = summed(f"increase(sds_deliveries_total[{window}])", "outcome")
+    lost = summed(
+        f'increase(sds_deliveries_total{{outcome="lost"}}[{window}])', "outcome"
+    )
+    retracted = summed(f"increase(sds_delivery_losses_retracted_total[{window}])")
+    return ended, f"{lost}\n- {retracted}"
+
+
+def _acknowledgements(window: str) -> tuple[str, str]:
+    """Messages that others could have acknowledged in time, and those they did not."""
+    in_time = summed(f"increase(sds_messages_acknowledged_in_time_total[{window}])")
+    missing = summed(f"increase(sds_messages_unacknowledged_total[{window}])")
+    return f"{in_time}\n+ {missing}", missing
+
+
+def _slices(
+    indicator: Indicator, ended: str, failed: str, pace: Pace
+) -> list[dict[str, str]]:
+    seeing = f"unless max_over_time({BLIND}[{pace(SLICE)}]) > 0"
+    return [
+        _rule(indicator.events(SLICE), f"({ended})\n{seeing}"),
+        _rule(indicator.failures(SLICE), f"({failed})\n{seeing}"),
+    ]
+
+
+def _sums(indicator: Indicator, window: timedelta, pace: Pace) -> list[dict[str, str]]:
+    # Slices overlap: each event is in as many as are recorded during one.
+    each = SLICE_INTERVAL / SLICE
+    return [
+        _rule(whole, f"{each:g} * sum_over_time({part}[{pace(window)}])")
+        for whole, part in (
+            (indicator.events(window), indicator.events(SLICE)),
+            (indicator.failures(window), indicator.failures(SLICE)),
+        )
+    ]

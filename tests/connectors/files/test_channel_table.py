@@ -1,0 +1,108 @@
+"""Channel tables in TOML: what they say, and what is wrong with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from connectors.files.channel_table import (
+    BadChannelTable,
+    read_channel_table,
+    read_entries,
+)
+from sds_core.observer.channel_table import (
+    DEFAULT_SETTINGS,
+    ChannelEntry,
+    Objectives,
+)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Where a table is written."""
+    return tmp_path / "channels.toml"
+
+
+def test_everything_that_an_entry_says_is_read(file: Path) -> None:
+    """Times at their offset, in Unix ms."""
+    file.write_text(
+        """
+        [[channel]]
+        match = "support-*"
+        name = "Support rooms"
+        label = true
+        mute-until = 2026-12-01T09:00:00.5+01:00
+        [channel.objectives]
+        delivery = 0.999
+        acknowledgement = 0.9
+
+        [[channel]]
+        match = "lobby"
+        label = false
+        """
+    )
+    assert read_entries(file) == [
+        ChannelEntry(
+            "support-*",
+            "Support rooms",
+            Objectives(delivery=0.999, acknowledgement=0.9),
+            label=True,
+            mute_until_ms=1_796_112_000_500,
+        ),
+        ChannelEntry("lobby", label=False),
+    ]
+    assert read_channel_table(file).of("support-7").name == "Support rooms"
+
+
+def test_empty_file_says_nothing_of_any_channel(file: Path) -> None:
+    """It is a table without entries."""
+    file.write_text("# nothing yet\n")
+    assert read_channel_table(file).of("lobby") == DEFAULT_SETTINGS
+
+
+ENTRY = '[[channel]]\nmatch = "a"\n'
+WRITE_TIME = "without quotes, such as 2026-12-01T08:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "No such file or directory"),
+        ("[[channel]", "is not TOML: "),
+        ("mute = 1", "has 'mute' at its top: allowed is [[channel]] alone"),
+        ('[channel]\nmatch = "a"', "is to be a list of tables: write [[channel]]"),
+        ('[[channel]]\nname = "x"', "entry 1 lacks the key 'match'"),
+        ("[[channel]]\nmatch = 3", "entry 1 (3) match is 3: allowed is a text"),
+        ('[[channel]]\nmatch = ""', "entry 1 ('') has an empty match: write a"),
+        (ENTRY * 2, "entry 2 ('a') has the match of entry 1: put both into one"),
+        (ENTRY + "nme = 1", "entry 1 ('a') has no key 'nme': allowed is a table with"),
+        (ENTRY + "label = 'yes'", "entry 1 ('a') label is 'yes': allowed is true or"),
+        (ENTRY + "name = ' '", "entry 1 ('a') has the name ' ': write one line"),
+        (ENTRY + 'name = "a\\nb"', r"has the name 'a\nb': write one line"),
+        (ENTRY + "mute-until = 2026-12-01T08:00:00", "2026-12-01 08:00:00: write date"),
+        (ENTRY + "mute-until = 2026-12-01", "= 2026-12-01: write date"),
+        (ENTRY + "mute-until = '2026-12-01T08:00:00Z'", WRITE_TIME),
+        (ENTRY + "mute-until = true", "mute-until = True: write date, time and"),
+        (
+            ENTRY + "objectives = { delivery = 99.9 }",
+            "objectives.delivery is 99.9: allowed is a number above 0 below 1",
+        ),
+        (ENTRY + "objectives = { delivery = 1 }", "objectives.delivery is 1: "),
+        (ENTRY + "objectives = { delivery = nan }", "objectives.delivery is nan: "),
+        (ENTRY + "objectives = { speed = 0.9 }", "objectives has no key 'speed'"),
+        (ENTRY + "objectives = 0.9", "objectives is 0.9: allowed is a table with"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(
+    file: Path, text: str | None, said: str
+) -> None:
+    """The file, the entry, the key, its value, and what may stand there."""
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(BadChannelTable) as caught:
+        read_channel_table(file)
+    line = str(caught.value)
+    assert line.startswith(f"{file}: ")
+    assert said in line
+    assert "\n" not in line

@@ -1,0 +1,42 @@
+"""What is generated is committed, and as it must be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from dashboards.build import GENERATED, files, main
+from dashboards.links import Links
+
+
+def read(directory: Path) -> dict[Path, str]:
+    """All files below a directory."""
+    return {
+        path.relative_to(directory): path.read_text(encoding="utf-8")
+        for path in directory.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_committed_files_are_those_that_would_be_made_now() -> None:
+    """Else: python -m dashboards.build."""
+    made = files(Links())
+    stale = [str(p) for p, text in read(GENERATED).items() if made.get(p) != text]
+    assert stale == []
+    assert made.keys() == read(GENERATED).keys()
+
+
+def test_links_lead_where_the_command_is_told(tmp_path: Path) -> None:
+    """Also with a slash at the end."""
+    urls = [
+        "--monitor-url",
+        "https://sds.example/",
+        "--grafana-url",
+        "https://g.example",
+    ]
+    result = CliRunner().invoke(main, ["--out", str(tmp_path), *urls])
+    assert result.exit_code == 0, result.output
+    links = Links("https://sds.example", "https://g.example")
+    assert read(tmp_path) == files(links)
+    assert "localhost" not in "".join(files(links).values())

@@ -1,0 +1,108 @@
+"""Declared, exported, documented and used: four lists of metrics that are one."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry
+from prometheus_client.registry import Collector
+
+from connectors.prometheus.collector import MirrorCollector, SnapshotCollector
+from sds_core.catalogue import ALL_METRICS, Kind, Metric
+from sds_core.mirror.figures import MirrorFigures, NodeFigures
+from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.totals import ChannelTotals, TapTotals
+
+ROOT = Path(__file__).parents[2]
+GENERATED = ROOT / "dashboards/generated"
+
+
+def scraped(metric: Metric[object]) -> set[str]:
+    """The names of a metric's series."""
+    suffixes = {
+        Kind.HISTOGRAM: ("_bucket", "_sum", "_count"),
+        Kind.INFO: ("_info",),
+    }.get(metric.kind, ("",))
+    return {metric.name + suffix for suffix in suffixes}
+
+
+def exported() -> set[str]:
+    """The names of the families that monitor and mirror export."""
+    snapshot = Snapshot(
+        primed=True,
+        channels={"a": ChannelTotals()},
+        labels=("a",),
+        taps={"tap": TapTotals()},
+        tap_labels=("tap",),
+    )
+    figures = MirrorFigures(nodes={"node": NodeFigures()})
+    collectors: list[Collector] = [
+        SnapshotCollector(lambda: snapshot),
+        MirrorCollector(figures),
+    ]
+    found = set()
+    for collector in collectors:
+        registry = CollectorRegistry()
+        registry.register(collector)
+        for family in registry.collect():
+            suffix = "_total" if family.type == "counter" else ""
+            found.add(family.name + suffix)
+    return found
+
+
+def documented() -> set[str]:
+    """The names in the tables of docs/metrics.md, those of `_info` without it."""
+    text = (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (\w+) \|", text, re.MULTILINE)
+    return {n.removesuffix("_info") if kind == "info" else n for n, kind in rows}
+
+
+def expressions() -> Iterator[str]:
+    """Every expression that Grafana or Prometheus is to evaluate."""
+
+    def inside(value: object) -> Iterator[str]:
+        if isinstance(value, dict):
+            for key, one in value.items():
+                if key in {"expr", "query", "definition"} and isinstance(one, str):
+                    yield one
+                else:
+                    yield from inside(one)
+        elif isinstance(value, list):
+            for one in value:
+                yield from inside(one)
+
+    for path in sorted((GENERATED / "grafana").glob("*.json")):
+        yield from inside(json.loads(path.read_text()))
+    for path in sorted((GENERATED / "prometheus").glob("*.yml")):
+        yield from inside(yaml.safe_load(path.read_text()))
+
+
+@pytest.fixture(scope="module")
+def used() -> set[str]:
+    """The names in them that are not those of recording rules."""
+    # A recorded name has colons in it.
+    names = re.compile(r"(?<![\w:])sds_\w+(?![\w:])")
+    return {name for text in expressions() for name in names.findall(text)}
+
+
+def test_what_is_declared_is_exported_and_documented_and_nothing_else_is() -> None:
+    """Under the same names."""
+    declared = {metric.name for metric in ALL_METRICS}
+    assert exported() == declared
+    assert documented() == declared
+
+
+def test_dashboards_and_rules_use_every_metric(used: set[str]) -> None:
+    """What nobody looks at need not be exported."""
+    unused = [m.name for m in ALL_METRICS if scraped(m).isdisjoint(used)]
+    assert unused == []
+
+
+def test_dashboards_and_rules_use_no_other_metric(used: set[str]) -> None:
+    """A name that is not exported is a panel without data, or an alert asleep."""
+    assert used - set().union(*(scraped(metric) for metric in ALL_METRICS)) == set()

@@ -1,0 +1,125 @@
+"""The deployment files, read as those who run them would."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from streaming.cli import group
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Mount:
+    """What a container sees of this repository.
+
+    Attributes:
+        source: File or directory here.
+        target: Absolute path there.
+        is_read_only: Whether it cannot be written there.
+    """
+
+    source: Path
+    target: Path
+    is_read_only: bool
+
+
+@lru_cache
+def compose() -> dict[str, Any]:
+    """``docker-compose.yml``; not to be changed."""
+    parsed: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    return parsed
+
+
+def service(name: str) -> dict[str, Any]:
+    """A service of it."""
+    described: dict[str, Any] = compose()["services"][name]
+    return described
+
+
+def mounts(name: str) -> list[Mount]:
+    """What a service mounts of this repository."""
+    found = []
+    for volume in service(name).get("volumes", ()):
+        source, target, *options = volume.split(":")
+        if source.startswith("."):
+            found.append(Mount(ROOT / source, Path(target), options == ["ro"]))
+    return found
+
+
+def volume_targets(name: str) -> dict[str, Path]:
+    """Where a service mounts named volumes."""
+    pairs = (volume.split(":") for volume in service(name).get("volumes", ()))
+    return {source: Path(to) for source, to, *_ in pairs if not source.startswith(".")}
+
+
+def here(name: str, path: Path) -> Path:
+    """The file of this repository that a service sees at an absolute path.
+
+    Raises:
+        LookupError: It mounts none there.
+    """
+    for mount in mounts(name):
+        if path.is_relative_to(mount.target):
+            return mount.source / path.relative_to(mount.target)
+    message = f"{name} mounts nothing of the repository at {path}"
+    raise LookupError(message)
+
+
+def staged(name: str, directory: Path) -> Path:
+    """Lay out what a service mounts below a directory; gives the directory."""
+    for mount in mounts(name):
+        place = directory / mount.target.relative_to("/")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if mount.source.is_dir():
+            shutil.copytree(mount.source, place)
+        else:
+            shutil.copy(mount.source, place)
+    return directory
+
+
+def addresses() -> set[str]:
+    """``name:port`` of whatever listens for other services.
+
+    As it is published, which is the same port here.
+    """
+    found = set()
+    for name, described in compose()["services"].items():
+        for port in described.get("ports", ()):
+            *_, inside = port.split(":")
+            found.add(f"{name}:{inside}")
+    return found
+
+
+def options(name: str) -> dict[str, str]:
+    """What a service gives its program, of arguments ``--option=value``."""
+    pairs = (argument.partition("=") for argument in service(name)["command"])
+    return {option: value for option, _, value in pairs}
+
+
+def parameters(arguments: list[str]) -> dict[str, Any]:
+    """The parameters of an sds-monitor command line, nothing run.
+
+    Raises:
+        click.ClickException: There is no such command or flag.
+    """
+    name, *rest = arguments
+    context = click.Context(group, info_name="sds-monitor")
+    command = group.get_command(context, name)
+    assert command is not None, name
+    return command.make_context(name, rest, parent=context).params
+
+
+def version() -> str:
+    """That of this package."""
+    text = (ROOT / "pyproject.toml").read_text()
+    (found,) = re.findall(r'^version = "(.+)"$', text, re.MULTILINE)
+    return str(found)

@@ -1,0 +1,35 @@
+"""The systemd units call the programs by flags that exist."""
+
+from __future__ import annotations
+
+import configparser
+import shlex
+from pathlib import Path
+
+import pytest
+
+from streaming.cli import WRONG_USE
+from tests.support.deployment import ROOT, parameters
+
+UNITS = sorted((ROOT / "deploy").glob("*.service"))
+
+
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+def test_unit_calls_the_command_by_flags_that_exist(path: Path) -> None:
+    """The command line of a systemd unit parses; wrong use is not restarted."""
+    unit = configparser.ConfigParser(interpolation=None, strict=False)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]
+    unit.read(path)
+    service = unit["Service"]
+    program, *arguments = shlex.split(service["ExecStart"])
+    assert Path(program).name == "sds-monitor"
+    given = parameters(arguments)
+    kept = given["checkpoint" if arguments[0] == "run" else "state"]
+    assert kept.is_relative_to(Path("/var/lib") / service["StateDirectory"])
+    assert service["RestartPreventExitStatus"] == str(WRONG_USE)
+
+
+def test_both_long_running_commands_have_a_unit() -> None:
+    """The monitor, and the mirror that feeds it."""
+    names = {path.stem for path in UNITS}
+    assert names == {"sds-monitor", "sds-monitor-mirror"}
