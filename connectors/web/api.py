@@ -89,7 +89,8 @@ def routes(sources: Sources) -> list[BaseRoute]:
         return _json(
             {
                 "incidents": [
-                    incident_object(one) | {"channel_name": _name(snapshot, one.channel)}
+                    incident_object(one)
+                    | {"channel_name": _name(snapshot, one.channel)}
                     for one in found[:limit]
                 ],
                 "more": len(found) > limit,

@@ -54,6 +54,7 @@ class Chart:
         note: How to read it, in one sentence or two.
         scale: What its values are.
         times: When each interval began, hours and minutes in UTC.
+        ticks: Those of the times that are worth a label.
         series: At least one.
     """
 
@@ -62,6 +63,7 @@ class Chart:
     note: str
     scale: Scale
     times: Sequence[str]
+    ticks: Sequence[str]
     series: Sequence[Series]
 
     @property
@@ -85,6 +87,7 @@ def channel_charts(trend: Trend, settings: ChannelSettings) -> list[Chart]:
         settings: What the operator says of the channel.
     """
     times = [words.time_of_day(begin_ms) for begin_ms in trend.begins_ms]
+    ticks = [words.time_of_day(begin_ms) for begin_ms in _ticks_ms(trend)]
     deadline = words.duration(DEFAULTS.ack_deadline_ms)
     return [
         Chart(
@@ -94,6 +97,7 @@ def channel_charts(trend: Trend, settings: ChannelSettings) -> list[Chart]:
             f"bucket. The straight line is the deadline, {deadline}.",
             Scale.SECONDS,
             times,
+            ticks,
             [
                 *(_percentile(trend, percent) for percent in (50, 95, 99)),
                 _limit(trend, f"deadline {deadline}", DEFAULTS.ack_deadline_ms / 1000),
@@ -108,6 +112,7 @@ def channel_charts(trend: Trend, settings: ChannelSettings) -> list[Chart]:
             f"{words.share(*_delivered(trend.total), decimals=2)} delivered.",
             Scale.PERCENT,
             times,
+            ticks,
             [
                 _ratio(trend, "in time", _in_time),
                 _ratio(trend, "delivered", _delivered),
@@ -121,6 +126,7 @@ def channel_charts(trend: Trend, settings: ChannelSettings) -> list[Chart]:
             "Those that ended, by outcome.",
             Scale.PARTS,
             times,
+            ticks,
             [
                 _count(trend, "late", "gaps_late"),
                 _count(trend, "repaired", "gaps_repaired"),
@@ -135,6 +141,7 @@ def channel_charts(trend: Trend, settings: ChannelSettings) -> list[Chart]:
             "Episodes that were answered or expired, and responses on top of another.",
             Scale.COUNT,
             times,
+            ticks,
             [
                 _count(trend, "answered", "repair_answered"),
                 _count(trend, "expired", "repair_expired"),
@@ -147,6 +154,7 @@ def channel_charts(trend: Trend, settings: ChannelSettings) -> list[Chart]:
             "Distinct messages, and frames with rebroadcasts by kind.",
             Scale.COUNT,
             times,
+            ticks,
             [
                 _count(trend, "messages", "messages"),
                 _count(trend, "content frames", "frames_content"),
@@ -155,6 +163,17 @@ def channel_charts(trend: Trend, settings: ChannelSettings) -> list[Chart]:
             ],
         ),
     ]
+
+
+def _ticks_ms(trend: Trend) -> list[int]:
+    """Round times, about six of them."""
+    begins_ms = trend.begins_ms
+    apart_ms = next(
+        minutes * 60_000
+        for minutes in (10, 30, 60, 240)
+        if minutes * 60_000 * 6 >= len(begins_ms) * trend.step_ms
+    )
+    return [begin_ms for begin_ms in begins_ms if begin_ms % apart_ms == 0]
 
 
 def _percentile(trend: Trend, percent: int) -> Series:

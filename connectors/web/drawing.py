@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from typing import Any
 from xml.etree.ElementTree import Element
 
 import pygal
 from markupsafe import Markup
+from pygal import PluginImportFixer
 from pygal.style import Style
 
 from connectors.web.charts import Chart, Scale, Series
 from sds_core.observer.totals import BUCKETS_MS
 
+# For map plugins, which are not used here, pygal adds a finder of a kind that Python
+# has given up: each later import of anything would warn of it.
+sys.meta_path[:] = [
+    finder for finder in sys.meta_path if not isinstance(finder, PluginImportFixer)
+]
+
 _WIDTH, _HEIGHT = 640, 230
-_LABELLED_TIMES = 6
-_LABELLED_SECONDS = [0.25, 1, 5, 20, 60, 120, 600]
+_LABELLED_SECONDS = [0.25, 1, 5, 20, 120, 600]
 
 
 def draw(chart: Chart) -> Markup:
@@ -29,7 +37,7 @@ def draw(chart: Chart) -> Markup:
         no_prefix=True,
         disable_xml_declaration=True,
         classes=["chart"],
-        style=Style(label_font_size=12, major_label_font_size=12),
+        style=Style(label_font_size=14, major_label_font_size=14),
         width=_WIDTH,
         height=_HEIGHT,
         margin=10,
@@ -38,7 +46,7 @@ def draw(chart: Chart) -> Markup:
         allow_interruptions=True,
         dots_size=2,
         x_labels=list(chart.times),
-        x_labels_major_every=max(len(chart.times) // _LABELLED_TIMES, 1),
+        x_labels_major=list(chart.ticks),
         show_minor_x_labels=False,
         truncate_label=-1,
         **_y_axis(chart),
@@ -61,16 +69,18 @@ def _y_axis(chart: Chart) -> dict[str, Any]:
         case Scale.SECONDS:
             return {
                 "logarithmic": True,
-                "range": (BUCKETS_MS[0] / 1000, BUCKETS_MS[-1] / 1000),
+                # What lies on an edge gets no label.
+                "range": (0.9 * BUCKETS_MS[0] / 1000, 1.2 * BUCKETS_MS[-1] / 1000),
                 "y_labels": _LABELLED_SECONDS,
                 "value_formatter": lambda value: f"{value:g} s",
             }
         case Scale.PERCENT:
             # A fall of one in a hundred is to be seen, and one to nothing too.
-            least = min([90.0, *values]) // 10 * 10
+            step = _round_step(max(100 - min(values, default=100), 10))
+            steps = max(math.ceil((100 - min(values, default=100)) / step), 2)
             return {
-                "range": (least, 100),
-                "y_labels": [least + (100 - least) / 5 * n for n in range(6)],
+                "range": (100 - step * steps, 100),
+                "y_labels": [100 - step * n for n in range(steps + 1)],
                 "value_formatter": lambda value: f"{value:g} %",
             }
         case Scale.COUNT | Scale.PARTS:

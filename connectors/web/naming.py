@@ -15,4 +15,9 @@ def called(snapshot: Snapshot, channel: str) -> str:
 
 def channel_href(channel: str) -> str:
     """A channel's page, relative to the root of the site."""
-    return f"channel?id={quote(channel, safe='')}"
+    return f"channel?id={quoted(channel)}"
+
+
+def quoted(channel: str) -> str:
+    """A channel id as one part of an address."""
+    return quote(channel, safe="")

@@ -85,6 +85,8 @@ def share(part: int, of: int, decimals: int = 0) -> str:
     """A part of a whole in percent, rounded down: only all of it is 100 %."""
     if not of:
         return NOTHING
+    if part == of:
+        return "100 %"
     scale = 10**decimals
     return f"{100 * scale * part // of / scale:.{decimals}f} %"
 

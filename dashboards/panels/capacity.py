@@ -6,33 +6,29 @@ from grafana_foundation_sdk.builders.dashboard import TextBoxVariable
 from grafana_foundation_sdk.models import dashboard as models
 
 from dashboards.links import CAPACITY, Links
-from dashboards.panels import colours, queries
+from dashboards.panels import queries
 from dashboards.panels.base import Panel, Query, Text
+from dashboards.panels.capacity_limits import (
+    FILTER_STEPS,
+    filters,
+    own_limits,
+    participants,
+)
 from dashboards.panels.charts import figure, lines
 from dashboards.panels.frame import (
     Frame,
     Section,
     assemble,
-    channel_link,
-    channel_page,
     some_channels,
 )
-from dashboards.panels.queries import CHANNELS, JOB, RANGE, select
+from dashboards.panels.queries import CHANNELS, RANGE, select
 from dashboards.panels.series import per_second
-from dashboards.panels.tables import Column, rows
-from dashboards.thresholds import NEAR_SATURATION_RATIO, SATURATED_RATIO
 
 EPOCH_MESSAGE_LIMIT = 100
 """`rlnRelayUserMessageLimit` of 64/WAKU2-NETWORK (vacp2p/rfc-index@19cfc820).
 
 A membership may have less, so that the dashboard has a field for it.
 """
-
-_FILTER_STEPS: colours.Steps = (
-    (None, colours.GOOD),
-    (NEAR_SATURATION_RATIO, colours.WARNING),
-    (SATURATED_RATIO, colours.BAD),
-)
 
 
 def capacity(links: Links) -> models.Dashboard:
@@ -57,9 +53,9 @@ def capacity(links: Links) -> models.Dashboard:
         [
             Section("", _figures()),
             Section("Traffic", _traffic()),
-            Section("Participants and their limits", _participants()),
-            Section("Filters", _filters()),
-            Section("The monitor's own limits", _monitor()),
+            Section("Participants and their limits", participants()),
+            Section("Filters", filters()),
+            Section("The monitor's own limits", own_limits()),
         ],
     )
 
@@ -121,12 +117,12 @@ def _figures() -> list[Panel]:
             Text(
                 "Fullest filter",
                 "False-positive rate of the fullest bloom filter of all channels. "
-                "Yellow where the alert begins, red where filters stop being "
-                "evidence.",
+                "Yellow where the alert begins, red where the channel counts as "
+                "degraded.",
                 "percentunit",
             ),
             Query(queries.greatest(select("sds_bloom_false_positive_ratio", CHANNELS))),
-            steps=_FILTER_STEPS,
+            steps=FILTER_STEPS,
             absent="no filter",
         ),
     ]
@@ -189,180 +185,10 @@ def _traffic() -> list[Panel]:
     ]
 
 
-def _participants() -> list[Panel]:
-    return [
-        lines(
-            Text(
-                "Participants by channel",
-                "Senders within the last ten minutes, of the ten largest channels. "
-                "Filters, requests and answers all grow with them.",
-            ),
-            _greatest("sds_channel_participants"),
-        ),
-        lines(
-            Text(
-                "Messages per epoch against the limit",
-                "Most messages of one participant in the last epoch of ten minutes, "
-                "in the ten channels with most, and what a membership may publish. "
-                "At the limit Waku drops further ones. A lower bound: rebroadcasts "
-                "count against the limit and are not in it.",
-            ),
-            _greatest("sds_epoch_messages_max"),
-            Query("vector($epoch_limit)", "limit"),
-        ),
-    ]
-
-
-def _filters() -> list[Panel]:
-    return [
-        lines(
-            Text(
-                "False positives by channel",
-                "False-positive rate of the fullest filter in use, of the ten "
-                f"channels with the fullest. Above {SATURATED_RATIO:.0%}, the "
-                "dashed line, filters are no evidence and repair breaks down.",
-                "percentunit",
-            ),
-            _greatest("sds_bloom_false_positive_ratio"),
-            limits=colours.line_at(SATURATED_RATIO),
-            width=8,
-        ),
-        lines(
-            Text(
-                "Ids in the filter by channel",
-                "Message ids in the fullest filter in use, of the ten channels with "
-                "most. A saw tooth is a filter that is begun anew; a line that only "
-                "rises will saturate.",
-            ),
-            _greatest("sds_bloom_ids"),
-            width=8,
-        ),
-        rows(
-            Text(
-                "When filters pass 1 %",
-                "Channels whose fullest filter grows, the fullest first, and when "
-                "it passes a false-positive rate of 1 % if it grows on. No date: "
-                "it does not grow.",
-            ),
-            "channel",
-            Column(
-                "False positives",
-                queries.worst(
-                    queries.greatest(
-                        select("sds_bloom_false_positive_ratio", CHANNELS), "channel"
-                    ),
-                    CHANNELS,
-                    count=20,
-                ),
-                unit="percentunit",
-                steps=_FILTER_STEPS,
-            ),
-            Column(
-                "Passes 1 %",
-                "1000 * "
-                + queries.greatest(
-                    select("sds_bloom_one_percent_timestamp_seconds", CHANNELS),
-                    "channel",
-                ),
-                unit="dateTimeFromNow",
-            ),
-            headers={"name": "Channel", "channel": "Id"},
-            links={
-                "name": channel_link("__data.fields.channel"),
-                "channel": channel_page("__data.fields.channel"),
-            },
-            width=8,
-            height=8,
-        ),
-    ]
-
-
-def _monitor() -> list[Panel]:
-    dropped = queries.greatest(select("sds_monitor_dropped_label_channels", JOB))
-    state = queries.total(select("sds_monitor_state_bytes", JOB))
-    channels = queries.total(select("sds_monitor_state_channels", JOB))
-    labelled = f"count({select('sds_channel_info', JOB)})"
-    return [
-        figure(
-            Text(
-                "Channels without a label",
-                "Channels beyond the label budget, summed as 'other'. They have no "
-                "verdict here, only on the status page: raise the budget or choose "
-                "by the channel table.",
-            ),
-            Query(dropped),
-            steps=colours.ANY_IS_SUSPECT,
-            width=6,
-        ),
-        figure(
-            Text(
-                "Channels",
-                "Channels held in the monitor's state, and series of channels that "
-                "it exports, 'other' included.",
-            ),
-            Query(channels, "in the state"),
-            Query(labelled, "with a label"),
-            width=6,
-        ),
-        figure(
-            Text(
-                "State",
-                "Memory of the monitor's state store. It grows with channels and "
-                "with messages of the last hour.",
-                "bytes",
-            ),
-            Query(state),
-            width=6,
-        ),
-        figure(
-            Text(
-                "State per channel",
-                "Memory of the state store by channel.",
-                "bytes",
-            ),
-            Query(queries.share(state, channels)),
-            width=6,
-            absent="no channels",
-        ),
-        lines(
-            Text(
-                "State over time",
-                "Memory of the state store. A line that only rises will end in "
-                "trouble; it should level off an hour after traffic does.",
-                "bytes",
-            ),
-            Query(state, "state"),
-        ),
-        lines(
-            Text(
-                "Memory of channels overrun",
-                "Entries per step of the graph that a channel's limit pushed out "
-                "before their time, of the ten channels with most. Above 0 the "
-                "figures of that channel are too low.",
-            ),
-            Query(
-                queries.worst(
-                    queries.increase(
-                        select("sds_remembered_evicted_total", CHANNELS), "channel"
-                    ),
-                    CHANNELS,
-                ),
-                "{{name}}",
-            ),
-            bars=True,
-        ),
-    ]
-
-
 def _increase(metric: str, **labels: str) -> str:
     return queries.increase(select(metric, CHANNELS, **labels), window=RANGE)
 
 
 def _busiest(metric: str) -> Query:
     per_channel = queries.rate(select(metric, CHANNELS), "channel")
-    return Query(queries.worst(per_channel, CHANNELS), "{{name}}")
-
-
-def _greatest(metric: str) -> Query:
-    per_channel = queries.greatest(select(metric, CHANNELS), "channel")
     return Query(queries.worst(per_channel, CHANNELS), "{{name}}")

@@ -73,7 +73,7 @@ def acknowledgement() -> list[Panel]:
                 "Acknowledgements by evidence",
                 "Messages per second and what acknowledged them. A message that was "
                 "probable first and definite later counts in both. Much probable "
-                "and little definite: histories are too short for the traffic.",
+                "and little definite: histories may be too short for the traffic.",
                 "mps",
             ),
             per_second(

@@ -18,7 +18,7 @@ def traffic() -> list[Panel]:
                 "Frames",
                 "Frames per second by kind and dialect, rebroadcasts included, "
                 "replicas not. No sync frames at all: the channel has no heartbeat, "
-                "and a lost last message is never noticed.",
+                "and a lost last message may never be noticed.",
                 "pps",
             ),
             per_second(

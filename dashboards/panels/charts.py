@@ -141,7 +141,11 @@ def heat(text: Text, expression: str, width: int = 12) -> heatmap.Panel:
     panel = (
         heatmap.Panel()
         .calculate(False)
-        .y_axis(heatmap.YAxisConfig().unit(text.unit))
+        .y_axis(
+            heatmap.YAxisConfig()
+            .unit(text.unit)
+            .axis_placement(common_models.AxisPlacement.LEFT)
+        )
         .color(
             heatmap.HeatmapColorOptions()
             .mode(heatmap_models.HeatmapColorMode.SCHEME)
@@ -163,7 +167,7 @@ def states(
     query: Query,
     mappings: Sequence[models.ValueMapping],
     width: int = 24,
-    height: int = 5,
+    height: int = 4,
 ) -> statetimeline.Panel:
     """Which state held when, a row per series.
 

@@ -7,7 +7,8 @@ from grafana_foundation_sdk.models import dashboard as models
 from dashboards.links import FLEET, Links
 from dashboards.panels import colours, queries
 from dashboards.panels.base import Link, Panel, Query, Text, thresholds
-from dashboards.panels.charts import figure, lines
+from dashboards.panels.charts import figure
+from dashboards.panels.fleet_trends import over_time, verdict_counts
 from dashboards.panels.frame import (
     Frame,
     Section,
@@ -17,10 +18,8 @@ from dashboards.panels.frame import (
     status_page,
 )
 from dashboards.panels.queries import JOB, RANGE, select
-from dashboards.panels.series import per_step
 from dashboards.panels.tables import Column, rows
 from sds_core.observer.channel_table import DEFAULT_SETTINGS
-from sds_core.observer.settings import DEFAULTS
 
 _FRAME = Frame(
     FLEET,
@@ -47,7 +46,7 @@ def fleet(links: Links) -> models.Dashboard:
         [
             Section("", [_is_all_well(), _verdicts(), _muted(), *_figures()]),
             Section("Channels", [_worst_channels(), _alerts()]),
-            Section("Over time", _over_time()),
+            Section("Over time", over_time()),
         ],
     )
 
@@ -83,7 +82,7 @@ def _verdicts() -> Panel:
             "Blind: the taps miss records, so nothing can be said. "
             "Degraded: it recovers. Quiet: nobody writes, which is no fault.",
         ),
-        *_counts(),
+        *verdict_counts(),
         width=14,
         absent="no figures",
     )
@@ -93,13 +92,6 @@ def _verdicts() -> Panel:
             text, [models.DynamicConfigValue("thresholds", steps)]
         )
     return panel
-
-
-def _counts() -> list[Query]:
-    return [
-        Query(queries.total(select("sds_channels", JOB, verdict=verdict.value)), text)
-        for verdict, (text, _) in colours.VERDICTS.items()
-    ]
 
 
 def _muted() -> Panel:
@@ -199,8 +191,10 @@ def _worst_channels() -> Panel:
             "Channels, worst first",
             "Every channel with a label of its own, the most troubled first. The "
             "name leads to the channel's dashboard, the id to its status page with "
-            "the message ids. Counts are of the chosen range. Channels beyond the "
-            "label budget are summed as 'other', which has no verdict and is not "
+            "the message ids. Counts are of the chosen range. From 100 % of its "
+            "delivery budget on, more deliveries failed in the range than the "
+            "channel's objective allows. Channels beyond the label budget are "
+            "summed as 'other', which has no verdict and is not "
             "here.",
         ),
         "channel",
@@ -227,10 +221,10 @@ def _worst_channels() -> Panel:
         ),
         Column("Missing now", _of_labelled(missing), steps=colours.ANY_IS_SUSPECT),
         Column(
-            "Eventual delivery",
-            _of_labelled(queries.delivered(JOB, "channel", window=RANGE)),
+            "Delivery budget used",
+            _of_labelled(queries.delivery_budget_used(JOB)),
             unit="percentunit",
-            steps=_DELIVERY,
+            steps=colours.up_to(1),
         ),
         headers={"name": "Channel", "channel": "Id"},
         links={
@@ -265,68 +259,3 @@ def _alerts() -> Panel:
         },
         height=6,
     )
-
-
-def _over_time() -> list[Panel]:
-    deadline_s = DEFAULTS.ack_deadline_ms // 1000
-    return [
-        lines(
-            Text(
-                "Verdicts",
-                "Channels by verdict over time. A red band is trouble; a purple one "
-                "means that the taps were blind, not that the network was bad.",
-            ),
-            *_counts(),
-            stacked=True,
-        ),
-        lines(
-            Text(
-                "Lost and unacknowledged",
-                "Failures per step of the graph, by kind; of the lost, those that "
-                "turned up later are not taken off here but shown as retracted. "
-                "Losses are found five minutes after the fact.",
-            ),
-            Query(
-                queries.increase(
-                    select("sds_dependency_gaps_closed_total", JOB, outcome="lost")
-                ),
-                "lost",
-            ),
-            per_step("sds_dependency_losses_retracted_total", JOB, "retracted"),
-            Query(
-                queries.increase(select("sds_deliveries_total", JOB, outcome="lost")),
-                "deliveries lost",
-            ),
-            per_step("sds_messages_unacknowledged_total", JOB, "unacknowledged"),
-            bars=True,
-        ),
-        lines(
-            Text(
-                "Eventual delivery against the objective",
-                "Share of deliveries that were not lost in the end, over the last "
-                "hour, and the default objective. Below the line the error budget "
-                "is being spent faster than it comes in. It can pass 100 % when a "
-                "loss from before that hour is retracted.",
-                "percentunit",
-            ),
-            Query(queries.delivered(JOB, window="1h"), "last hour"),
-            Query(queries.delivered(JOB), "now"),
-            limits=colours.line_at(
-                DEFAULT_SETTINGS.delivery_objective, colours.NEUTRAL
-            ),
-        ),
-        lines(
-            Text(
-                "Acknowledged in time against the objective",
-                f"Share of messages acknowledged within {deadline_s} s, of those "
-                "that somebody could have acknowledged, over the last hour, and the "
-                "default objective.",
-                "percentunit",
-            ),
-            Query(queries.acknowledged(JOB, window="1h"), "last hour"),
-            Query(queries.acknowledged(JOB), "now"),
-            limits=colours.line_at(
-                DEFAULT_SETTINGS.acknowledgement_objective, colours.NEUTRAL
-            ),
-        ),
-    ]

@@ -79,6 +79,9 @@ def assemble(
         for panel in section.panels:
             builder = builder.with_panel(panel)
     built = builder.build()
+    for link in built.links or ():
+        # The builder's only value moves links into a menu, out of sight.
+        link.placement = None  # type: ignore[assignment]
     for number, laid_out in enumerate(built.panels or (), start=1):
         laid_out.id_val = number
     return built

@@ -157,8 +157,9 @@ def nodes() -> list[Panel]:
         states(
             Text(
                 "Nodes",
-                "Whether each node's latest answer was good. With one node left "
-                "nothing is lost yet; with none messages are.",
+                "Whether each node's latest answer was good. What a node receives "
+                "while it is down for a mirror is lost, unless another node or "
+                "its Store has it.",
             ),
             Query(
                 queries.greatest(select("sds_mirror_node_up", _ANY), "node"), "{{node}}"

@@ -120,6 +120,12 @@ def delivered(scope: str, *by: str, window: str = RATE_WINDOW) -> str:
     return share(f"{ended} - {lost} + {retracted}", ended)
 
 
+def delivery_budget_used(scope: str) -> str:
+    """By channel, deliveries that failed in the range, of those that may."""
+    failed = f"1 - {delivered(scope, 'channel', window=RANGE)}"
+    return share(failed, f"1 - {objective('delivery', scope, 'channel')}")
+
+
 def acknowledged(scope: str, *by: str, window: str = RATE_WINDOW) -> str:
     """Share of messages acknowledged in time, of those that others could have."""
     in_time = rate(

@@ -143,8 +143,8 @@ def _answers() -> list[Panel]:
             Text(
                 "Response time over time",
                 "From an episode's first request to its answer: how many took how "
-                "long. A band at 5 to 6 s is the sender itself; one between 30 s "
-                "and two minutes are others that answer for it.",
+                "long. A band at 5 to 6 s is mostly the sender itself; later "
+                "answers come from others, when it is away.",
                 "s",
             ),
             queries.bucket_counts("sds_repair_response_seconds", CHANNELS),

@@ -262,5 +262,8 @@ def lost_line(gaps: Mapping[str, int], url: str | None) -> str:
     lost = gaps["lost"] - gaps["retracted"]
     if not lost:
         return ""
-    where = f"{url}/incidents?kind=lost" if url else "--keep leaves the page up"
-    return f"{counted(lost, 'message')} {'was' if lost == 1 else 'were'} lost: {where}"
+    one = lost == 1
+    where = f"{url}/incidents?kind=lost"
+    if not url:
+        where = f"--keep leaves the page up, which names {'it' if one else 'them'}"
+    return f"{counted(lost, 'message')} {'was' if one else 'were'} lost: {where}"

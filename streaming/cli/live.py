@@ -118,7 +118,7 @@ def live_view(snapshot: Snapshot, url: str, width: int, height: int) -> Renderab
     channels = by_trouble(snapshot)
     rows = channels[: max(1, height - _LINES_AROUND)]
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", expand=True)
-    table.add_column("channel", no_wrap=True, overflow="ellipsis", ratio=3)
+    table.add_column("channel", no_wrap=True, overflow="ellipsis", ratio=2)
     table.add_column("verdict", no_wrap=True, overflow="ellipsis", ratio=3)
     figures = [figure for figure in _FIGURES if figure.from_width <= width]
     for figure in figures:

@@ -192,22 +192,6 @@ def test_wrong_use_is_one_line_and_code_2(arguments: list[str], said: str) -> No
     assert len(found.stderr.strip().splitlines()) == 1
 
 
-@pytest.mark.spark
-def test_kafka_that_does_not_answer_is_code_3(tmp_path: Path) -> None:
-    """The line says where Kafka was looked for."""
-    found = sds_monitor(
-        "run",
-        "--bootstrap",
-        "127.0.0.1:1",
-        "--checkpoint",
-        str(tmp_path),
-        "--kafka-timeout",
-        "2",
-    )
-    assert found.returncode == 3
-    assert found.stderr.strip().splitlines()[-1].startswith("sds-monitor: Kafka at")
-
-
 def test_java_that_is_missing_is_code_3_and_says_what_to_install(
     tmp_path: Path,
 ) -> None:

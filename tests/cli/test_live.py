@@ -53,7 +53,7 @@ def make_snapshot(quiet: int = 0) -> Snapshot:
     return Snapshot(primed=True, channels=channels, job=job, table=table)
 
 
-def rendered(snapshot: Snapshot, width: int = 110, height: int = 24) -> list[str]:
+def rendered(snapshot: Snapshot, width: int = 130, height: int = 24) -> list[str]:
     """The lines that a terminal of this size shows."""
     console = Console(width=width, file=io.StringIO(), record=True)
     console.print(live_view(snapshot, URL, width, height))

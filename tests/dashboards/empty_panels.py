@@ -11,7 +11,6 @@ EMPTY_PANELS: dict[tuple[str, str], str] = {
     (FLEET, "Alerts that fire"): "no alert fires",
     (CHANNEL, "Oldest in flight"): "no message is in flight",
     (CHANNEL, "Muted until"): "the channel is not muted",
-    (CHANNEL, "Bloom filter, false positives"): "no frame had a filter",
     (CAPACITY, "When filters pass 1 %"): "no filter grows",
 } | {
     (MONITOR, panel.build().title or ""): _NO_MIRROR for panel in [*mirror(), *nodes()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -73,7 +74,7 @@ def test_it_serves_while_it_runs_and_reports_when_it_is_ended(
     write(records, kafka)
     with started(kafka, tmp_path) as process:
         url = page_of(process)
-        wait_for(lambda: httpx.get(f"{url}readyz").status_code == 200)
+        wait_for(lambda: is_ready(url))
         wait_for(lambda: "sds_messages_total" in httpx.get(f"{url}metrics").text)
         wait_for(
             lambda: httpx.get(f"{url}api/v1/channels").json()["channel_count"] == 5
@@ -86,14 +87,87 @@ def test_it_serves_while_it_runs_and_reports_when_it_is_ended(
     assert "Traceback" not in (tmp_path / "stderr").read_text()
 
 
+def is_ready(url: str) -> bool:
+    """Whether the query runs."""
+    return httpx.get(f"{url}readyz").status_code == 200
+
+
+def test_it_serves_before_it_has_found_kafka(tmp_path: Path) -> None:
+    """The page says that it starts; exit code 3 once it has been waited for."""
+    kafka = KafkaSettings("127.0.0.1:1", "frames")
+    with started(kafka, tmp_path, "--kafka-timeout", "2") as process:
+        url = page_of(process)
+        assert "Starting: reading the checkpoint" in httpx.get(url).text
+        assert not is_ready(url)
+        assert "sds_monitor_ok 0" in httpx.get(f"{url}metrics").text
+        assert process.wait(60) == 3
+    last = (tmp_path / "stderr").read_text().strip().splitlines()[-1]
+    assert last.startswith("sds-monitor: Kafka at 127.0.0.1:1 cannot be reached")
+
+
+def test_port_in_use_ends_it_before_anything_starts(tmp_path: Path) -> None:
+    """Neither Spark nor Kafka is waited for."""
+    kafka = KafkaSettings("127.0.0.1:1", "frames")
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        started(
+            kafka, tmp_path, "--metrics-port", str(taken.getsockname()[1])
+        ) as process,
+    ):
+        assert process.wait(60) == 2
+    said = (tmp_path / "stderr").read_text()
+    assert "is in use: choose another" in said
+    assert len(said.splitlines()) == 1
+
+
+def test_hangup_lets_it_read_the_channel_table_again(
+    topic: Callable[..., KafkaSettings], tmp_path: Path
+) -> None:
+    """Names change at once, a table that is none changes nothing; JSON is told."""
+    records = load_recording()
+    kafka = topic(partitions=0)
+    ensure_frames_topic(kafka, partitions_of(records))
+    write(records, kafka)
+    table = tmp_path / "channels.toml"
+    table.write_text('[[channel]]\nmatch = "*"\nname = "Before"\n')
+    flags = ("--channels", str(table), "--log-format", "json")
+    with started(kafka, tmp_path, *flags) as process:
+        url = page_of(process)
+
+        def names() -> set[str]:
+            found = httpx.get(f"{url}api/v1/channels").json()["channels"]
+            return {channel["name"] for channel in found}
+
+        wait_for(lambda: names() == {"Before"})
+        table.write_text('[[channel]]\nmatch = "*"\nname = "After"\n')
+        process.send_signal(signal.SIGHUP)
+        wait_for(lambda: names() == {"After"})
+        table.write_text("[[channel]]\n")
+        process.send_signal(signal.SIGHUP)
+        wait_for(lambda: "stays as it was" in (tmp_path / "stderr").read_text())
+        assert names() == {"After"}
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    lines = (tmp_path / "stderr").read_text().splitlines()
+    told = [json.loads(line) for line in lines if line.startswith("{")]
+    # The JVM's own greeting is no record of ours.
+    assert len(lines) - len(told) <= 1
+    messages = [one["message"] for one in told]
+    assert "channel table read again: 1 entry" in messages
+    assert any("lacks the key 'match'" in message for message in messages)
+    last = next(one for one in reversed(told) if "records" in one)
+    assert last["records"] == len(records)
+    assert sum(last["channels"].values()) == 5
+
+
 def test_kafka_that_goes_away_for_good_ends_it_with_code_3(tmp_path: Path) -> None:
     """The last line says where Kafka was."""
     with EmbeddedBroker() as broker:
         kafka = KafkaSettings(broker.bootstrap, "frames")
         ensure_topic(kafka, kafka.topic)
         with started(kafka, tmp_path, "--kafka-timeout", "3") as process:
-            page_of(process)
-            time.sleep(3)
+            url = page_of(process)
+            wait_for(lambda: is_ready(url))
             broker.stop()
             assert process.wait(90) == 3
     last = (tmp_path / "stderr").read_text().strip().splitlines()[-1]

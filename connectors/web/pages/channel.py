@@ -17,7 +17,7 @@ from connectors.web.charts import Chart, channel_charts
 from connectors.web.drawing import draw
 from connectors.web.figures import GROUPS, Ratio, acknowledged_in_time, delivered
 from connectors.web.incident_words import IncidentWords, incident_words
-from connectors.web.naming import called
+from connectors.web.naming import called, channel_href, quoted
 from connectors.web.pages.layout import Layout
 from connectors.web.parameters import hours, one_of
 from connectors.web.sources import Sources
@@ -27,7 +27,7 @@ from sds_core.observer.incidents import IncidentQuery
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.totals import ChannelTotals
 
-SHOWN_INCIDENTS = 50
+SHOWN_INCIDENTS = 10
 """Found last first; the list of incidents has more."""
 
 
@@ -81,7 +81,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
 
     # Not async, and so called in a thread: it reads files.
     def page(request: Request) -> Response:
-        """Query parameters: `id`; `hours`; `history=false`, without what is in files."""
+        """Query parameters: `id`; `hours`; `history=false`, without any of it."""
         given = request.query_params
         shown_hours = hours(given)
         with_history = one_of(given, "history", ["true", "false"]) != "false"
@@ -105,6 +105,8 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             title=called(snapshot, channel),
             light="history=false",
             channel=channel,
+            href=channel_href(channel),
+            quoted=quoted(channel),
             totals=totals,
             objectives=_objectives(totals, snapshot.table.of(channel)),
             muted=snapshot.table.of(channel).mute_until_ms

@@ -145,9 +145,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
     return [Route("/", page)]
 
 
-def _rank(
-    figure: Figure, reverse: bool
-) -> Callable[[_Channel], tuple[bool, float]]:
+def _rank(figure: Figure, reverse: bool) -> Callable[[_Channel], tuple[bool, float]]:
     sign = 1 if figure.least_first is not reverse else -1
 
     def rank(one: _Channel) -> tuple[bool, float]:

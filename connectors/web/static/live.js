@@ -42,7 +42,7 @@ async function refresh(light = "") {
 
 function show(fresh) {
   document.title = fresh.title;
-  document.body.dataset.level = fresh.body.dataset.level;
+  Object.assign(document.body.dataset, fresh.body.dataset);
   const main = document.querySelector("main");
   const freshMain = fresh.querySelector("main");
   // A monitor that starts knows no figures yet: the last ones stay.

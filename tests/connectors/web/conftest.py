@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -11,12 +12,18 @@ import pytest
 from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
 
+from connectors.history.errors import NoHistory
+from connectors.history.schema import Row
 from connectors.prometheus.collector import SnapshotCollector
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
+from connectors.web.sources import Sources
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.totals import ChannelTotals, Histogram, Verdict
+
+CLOCK_MS = 1_786_276_990_123
+"""Of every snapshot: 2026-08-09 12:03:10 UTC."""
 
 
 def make_totals(verdict: Verdict = Verdict.OK, **figures: Any) -> ChannelTotals:
@@ -32,7 +39,7 @@ def make_snapshot(
     channels = channels or {}
     return Snapshot(
         primed=True,
-        clock_ms=1_786_276_990_123,
+        clock_ms=CLOCK_MS,
         channels=channels,
         labels=tuple(channels),
         job=JobFigures(**(running | job)),
@@ -45,38 +52,55 @@ class Stage:
 
     Attributes:
         snapshot: Replace it to change what is shown.
-        app: The application.
+        runbooks: Directory of runbooks, empty at first.
         incidents: What the store of incidents gives, whatever it is asked for.
         asked: What it was asked for.
+        minutes: Rows of the only channel that has any.
+        has_history: Whether there is one.
     """
 
     snapshot: Snapshot
-    app: Starlette
+    runbooks: Path
     incidents: list[ChannelIncident] = field(default_factory=list)
     asked: list[IncidentQuery] = field(default_factory=list)
+    minutes: list[Row] = field(default_factory=list)
+    has_history: bool = True
+
+    def app(self) -> Starlette:
+        """The application over this stage."""
+        registry = CollectorRegistry()
+        registry.register(SnapshotCollector(lambda: self.snapshot))
+        sources = Sources(
+            lambda: self.snapshot, self.find_incidents, self.find_minutes, self.runbooks
+        )
+        return create_app(sources, registry)
 
     def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
         """The store: it keeps to the limit, and leaves the rest to other tests."""
+        self._check()
         self.asked.append(query)
         return self.incidents[: query.limit]
 
+    def find_minutes(self, channel: str, since_ms: int, until_ms: int) -> list[Row]:
+        """The history."""
+        self._check()
+        return [row for row in self.minutes if since_ms <= row["minute"] < until_ms]
+
+    def _check(self) -> None:
+        if not self.has_history:
+            raise NoHistory(Path("nowhere"))
+
 
 @pytest.fixture
-def stage() -> Stage:
-    """An application over a snapshot without channels."""
-    registry = CollectorRegistry()
-    app = create_app(
-        lambda: made.snapshot, lambda query: made.find_incidents(query), registry
-    )
-    made = Stage(make_snapshot(), app)
-    registry.register(SnapshotCollector(lambda: made.snapshot))
-    return made
+def stage(tmp_path: Path) -> Stage:
+    """A stage without channels."""
+    return Stage(make_snapshot(), tmp_path)
 
 
 @pytest.fixture
 def served(stage: Stage) -> Iterator[str]:
     """Where the stage is served over a real socket."""
-    with WebServer(stage.app, port=0) as server:
+    with WebServer(stage.app(), port=0) as server:
         yield server.url
 
 

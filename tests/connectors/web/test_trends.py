@@ -1,0 +1,162 @@
+"""What happened in each interval, from absolute figures of some minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from connectors.history.schema import Row, ToldMinute, minute_row
+from connectors.web.trends import (
+    COUNTS,
+    HOURS,
+    NOTHING,
+    Growth,
+    Trend,
+    recent_trend,
+    trend,
+)
+from sds_core.observer.totals import ChannelTotals, Histogram
+
+MINUTE_MS = 60_000
+HOUR_MS = 60 * MINUTE_MS
+END_MS = 30_000 * 24 * HOUR_MS
+CLOCK_MS = END_MS - 1
+
+
+def row(minute_ms: int, **figures: Any) -> Row:
+    """The row that the job would have told."""
+    return minute_row(ToldMinute(1, "a", minute_ms, ChannelTotals(**figures)))
+
+
+class Rows:
+    """A history of one channel that notes what it was asked for."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.rows = rows
+        self.asked: list[tuple[int, int]] = []
+
+    def __call__(self, channel: str, since_ms: int, until_ms: int) -> list[Row]:
+        """As `Sources.find_minutes`."""
+        self.asked.append((since_ms, until_ms))
+        return [one for one in self.rows if since_ms <= one["minute"] < until_ms]
+
+
+def recent(rows: Sequence[Row], first_event_ms: int = 0, hours: int = 1) -> Trend:
+    """The trend up to `END_MS`."""
+    return recent_trend(
+        Rows(rows), "a", first_event_ms=first_event_ms, clock_ms=CLOCK_MS, hours=hours
+    )
+
+
+def messages(found: Trend) -> list[int | None]:
+    """Messages of each interval."""
+    return [one and one.counts["messages"] for one in found.growth]
+
+
+@given(
+    growth=st.dictionaries(
+        st.integers(0, 59),
+        st.tuples(st.sampled_from(COUNTS), st.integers(1, 9), st.integers(0, 700_000)),
+    ),
+    step=st.sampled_from([1, 3, 5, 15]),
+)
+def test_intervals_add_up_to_what_the_figures_grew_by(
+    growth: dict[int, tuple[str, int, int]], step: int
+) -> None:
+    """However long intervals are and whichever minutes have no row."""
+    counts, latency = dict.fromkeys(COUNTS, 100), Histogram()
+    rows: list[Row] = []
+    for minute, (name, more, latency_ms) in sorted(growth.items()):
+        counts[name] += more
+        latency.observe(latency_ms)
+        buckets = {"ack_latency_ms_definite_buckets": list(latency.counts)}
+        rows.append(row(minute * MINUTE_MS) | counts | buckets)
+    before = Growth(dict.fromkeys(COUNTS, 100), NOTHING.latency_counts)
+    found = trend(rows, before, begin_ms=0, end_ms=HOUR_MS, step_ms=step * MINUTE_MS)
+    assert len(found.growth) == 60 // step
+    assert found.total.counts == {name: counts[name] - 100 for name in COUNTS}
+    assert found.total.latency.counts == latency.counts
+
+
+def test_growth_counts_where_its_minute_lies() -> None:
+    """Minutes without a row change nothing, and the next row tells the difference."""
+    rows = [
+        row(END_MS - HOUR_MS - MINUTE_MS, messages=10),
+        row(END_MS - HOUR_MS, messages=12),
+        row(END_MS - 2 * MINUTE_MS, messages=13),
+        row(END_MS - MINUTE_MS, messages=17),
+    ]
+    assert messages(recent(rows)) == [2, *[0] * 57, 1, 4]
+    assert messages(recent(rows, hours=3))[-20:] == [2, *[0] * 18, 5]
+
+
+def test_new_checkpoint_counts_from_zero() -> None:
+    """Figures that fell are growth as they are: nothing is taken away."""
+    rows = [
+        row(END_MS - HOUR_MS - MINUTE_MS, messages=10),
+        row(END_MS - 2 * MINUTE_MS, messages=3, gaps_lost=1),
+        row(END_MS - MINUTE_MS, messages=5, gaps_lost=1),
+    ]
+    found = recent(rows)
+    assert messages(found) == [*[0] * 58, 3, 2]
+    assert found.total.counts["gaps_lost"] == 1
+
+
+def test_figures_of_a_channel_that_began_lately_are_all_growth() -> None:
+    """Nothing was before the first event."""
+    rows = [row(END_MS - 2 * MINUTE_MS, messages=3)]
+    found = recent(rows, first_event_ms=END_MS - 90_000)
+    assert messages(found) == [*[0] * 58, 3, 0]
+
+
+def test_quiet_channel_is_looked_for_a_day_before() -> None:
+    """What it had when it fell quiet is what its next minute is compared with."""
+    history = Rows(
+        [row(END_MS - 9 * HOUR_MS, messages=10), row(END_MS - MINUTE_MS, messages=11)]
+    )
+    found = recent_trend(history, "a", first_event_ms=0, clock_ms=CLOCK_MS, hours=1)
+    assert messages(found) == [*[0] * 59, 1]
+    begin_ms = END_MS - HOUR_MS
+    assert history.asked == [
+        (begin_ms - MINUTE_MS, END_MS),
+        (begin_ms - 24 * HOUR_MS, begin_ms),
+    ]
+
+
+@pytest.mark.parametrize("first_event_ms", [0, END_MS - MINUTE_MS])
+def test_growth_that_nothing_can_be_compared_with_is_unknown(
+    first_event_ms: int,
+) -> None:
+    """A history that began later, or of another checkpoint, makes no peak of its own."""
+    rows = [
+        row(END_MS - 3 * MINUTE_MS, messages=1_000),
+        row(END_MS - 2 * MINUTE_MS, messages=1_002),
+    ]
+    found = recent(rows, first_event_ms=first_event_ms)
+    assert messages(found) == [*[0] * 57, None, 2, 0]
+    assert found.total.counts["messages"] == 2
+
+
+def test_field_that_a_row_is_too_old_for_is_zero() -> None:
+    """Older files have nulls where a figure was not there yet."""
+    old = row(END_MS - MINUTE_MS, messages=1) | {
+        "deliveries_lost": None,
+        "ack_latency_ms_definite_buckets": None,
+    }
+    found = recent([old], first_event_ms=END_MS - 1)
+    assert messages(found)[-1] == 1
+
+
+@pytest.mark.parametrize(("hours", "step_ms"), HOURS.items())
+def test_last_interval_is_that_of_the_clock(hours: int, step_ms: int) -> None:
+    """Intervals begin at round times, and so many hours of them end with the clock's."""
+    found = recent_trend(
+        Rows([]), "a", first_event_ms=0, clock_ms=END_MS + 1, hours=hours
+    )
+    assert len(found.growth) == hours * HOUR_MS // step_ms
+    assert found.begins_ms[-1] == END_MS
+    assert all(begin_ms % step_ms == 0 for begin_ms in found.begins_ms)

@@ -1,0 +1,99 @@
+"""Each alert fires when it must and only then, and has a page that says what to do."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dashboards.rules import alerts
+from docs import make_alerts
+
+ROOT = Path(__file__).parents[2]
+CASES = sorted(Path(__file__).with_name("promtool").glob("*.yml"))
+RUNBOOKS = ROOT / "dashboards/runbooks"
+HEADINGS = [
+    "What it means",
+    "How to tell the cause apart",
+    "What to do",
+    "A query to run",
+    "An example",
+]
+NAMES = sorted({alert.name for alert in alerts()})
+
+
+@pytest.mark.parametrize("file", CASES, ids=lambda file: file.stem)
+def test_alerts_fire_when_they_must_and_only_then(file: Path) -> None:
+    """All cases of a file, with the rules that are committed."""
+    done = subprocess.run(
+        ["promtool", "test", "rules", file], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_alert_has_a_firing_and_a_silent_case() -> None:
+    """Of each severity that it has."""
+    firing = defaultdict(set)
+    silent = set()
+    for file in CASES:
+        for group in yaml.safe_load(file.read_text())["tests"]:
+            for case in group.get("alert_rule_test", ()):
+                expected = case["exp_alerts"]
+                if not expected:
+                    silent.add(case["alertname"])
+                for one in expected:
+                    firing[case["alertname"]].add(one["exp_labels"]["severity"])
+    severities = defaultdict(set)
+    for alert in alerts():
+        severities[alert.name].add(alert.severity.value)
+    assert firing == severities
+    assert silent == set(NAMES)
+
+
+def test_every_alert_has_a_runbook_and_every_runbook_an_alert() -> None:
+    """Under the alert's name."""
+    assert sorted(file.stem for file in RUNBOOKS.iterdir()) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_runbook_answers_all_questions(name: str) -> None:
+    """Its headings, in order, none of them empty, and a query in PromQL."""
+    title, *sections = re.split(
+        r"^## ", (RUNBOOKS / f"{name}.md").read_text(), flags=re.MULTILINE
+    )
+    assert title.startswith(f"# {name}\n")
+    parts = dict(section.split("\n", 1) for section in sections)
+    assert list(parts) == HEADINGS
+    assert all(text.strip() for text in parts.values())
+    assert "```promql\n" in parts["A query to run"]
+
+
+def test_queries_of_runbooks_are_valid(tmp_path: Path) -> None:
+    """Prometheus can parse each of them."""
+    queries = [
+        query
+        for file in sorted(RUNBOOKS.iterdir())
+        for query in re.findall(r"```promql\n(.*?)```", file.read_text(), re.DOTALL)
+    ]
+    group = {
+        "name": "queries",
+        "rules": [
+            {"record": f"query:{number}:x", "expr": query}
+            for number, query in enumerate(queries)
+        ],
+    }
+    file = tmp_path / "queries.yml"
+    file.write_text(yaml.safe_dump({"groups": [group]}))
+    done = subprocess.run(
+        ["promtool", "check", "rules", file], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_list_of_alerts_is_up_to_date() -> None:
+    """Who changes an alert runs ``python -m docs.make_alerts``."""
+    assert make_alerts.PAGE.read_text(encoding="utf-8") == make_alerts.page()

@@ -1,0 +1,128 @@
+"""The rule files: accepted by Prometheus, scaled whole, consistent in themselves."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dashboards.links import Links
+from dashboards.rules import INHIBITIONS, Alert, Subject, alerts, rule_files
+
+ROOT = Path(__file__).parents[2]
+LINKS = Links("https://sds.example", "https://grafana.example")
+
+_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_RECORDED = re.compile(r"\bchannel:\w+:\w+")
+
+
+def rules(speed: float = 1.0) -> Iterator[dict[str, Any]]:
+    """All rules of both files, in order."""
+    for content in rule_files(LINKS, speed).values():
+        for group in content["groups"]:
+            yield from group["rules"]
+
+
+def durations(speed: float) -> Iterator[float]:
+    """Those of all rules and groups in order, in seconds."""
+    for content in rule_files(LINKS, speed).values():
+        for number, unit in re.findall(
+            r"(?:\[|interval: |for: )(\d+)(ms|s|m|h|d)\b",
+            yaml.safe_dump(content, sort_keys=False, width=100_000),
+        ):
+            yield int(number) * _SECONDS[unit]
+
+
+@pytest.mark.parametrize("speed", [1.0, 60.0, 7.0])
+def test_prometheus_accepts_the_rules(speed: float, tmp_path: Path) -> None:
+    """At the pace of life and at others, all of them."""
+    for name, content in rule_files(LINKS, speed).items():
+        file = tmp_path / f"{name}.yml"
+        file.write_text(yaml.safe_dump(content))
+        done = subprocess.run(
+            ["promtool", "check", "rules", file], capture_output=True, text=True
+        )
+        found = sum(len(group["rules"]) for group in content["groups"])
+        assert done.returncode == 0, done.stderr
+        assert f"SUCCESS: {found} rules found" in done.stdout
+
+
+def test_faster_traffic_shortens_every_duration() -> None:
+    """Ranges, holds and intervals; names of windows stay those of life."""
+    fast = list(durations(60))
+    assert [60 * seconds for seconds in fast] == pytest.approx(list(durations(1)))
+    assert min(fast) == 1
+    texts = re.compile(r"\[\w+\]")
+    assert [texts.sub("", rule["expr"]) for rule in rules(60)] == [
+        texts.sub("", rule["expr"]) for rule in rules()
+    ]
+
+
+@pytest.mark.parametrize("speed", [0.0, -1.0, float("nan")])
+def test_speed_that_is_none_is_refused(speed: float) -> None:
+    """The message says what was given and what to give."""
+    with pytest.raises(ValueError, match=f"speed {speed:g}: give a number above 0"):
+        rule_files(LINKS, speed)
+
+
+def test_recorded_names_are_recorded_before_they_are_used() -> None:
+    """Rules of a group run in order, and a later one would lag by an interval."""
+    known: set[str] = set()
+    for rule in rules():
+        assert set(_RECORDED.findall(rule["expr"])) <= known
+        known.add(rule.get("record", ""))
+
+
+def test_cases_are_evaluated_as_often_as_slices_are_recorded() -> None:
+    """Else sums of slices would count otherwise there than in life."""
+    (group,) = rule_files(LINKS)["recording"]["groups"]
+    cases = (ROOT / "tests/dashboards/promtool").glob("*.yml")
+    intervals = {
+        yaml.safe_load(file.read_text())["evaluation_interval"] for file in cases
+    }
+    assert intervals == {group["interval"]}
+
+
+@pytest.mark.parametrize("alert", alerts(), ids=lambda alert: alert.name)
+def test_alert_says_what_and_where(alert: Alert) -> None:
+    """A summary without figures, a description, and links to pages that exist."""
+    (rule,) = (
+        rule
+        for rule in rules()
+        if rule.get("alert") == alert.name
+        and rule["labels"] == {"severity": alert.severity, **alert.labels}
+    )
+    notes = rule["annotations"]
+    assert re.fullmatch(r"[A-Z][^{}\d]+\.", notes["summary"])
+    assert notes["description"].endswith(".")
+    assert notes["runbook_url"] == f"https://sds.example/runbooks/{alert.name}"
+    assert (ROOT / f"dashboards/generated/grafana/{alert.dashboard}.json").exists()
+    url = f"https://grafana.example/d/{alert.dashboard}"
+    assert notes["dashboard_url"].startswith(url)
+
+
+def test_alerts_on_channels_heed_names_and_muting() -> None:
+    """Each of them: names for people, silence for those who asked for it."""
+    for alert in alerts():
+        is_on_channel = alert.subject is Subject.CHANNEL
+        assert ("sds_channel_info" in alert.expression) == is_on_channel
+        assert ("{{ $labels.name }}" in alert.description) == is_on_channel
+        if is_on_channel:
+            assert "sds_channel_muted_until_timestamp_seconds" in alert.expression
+
+
+def test_inhibitions_name_alerts_that_exist() -> None:
+    """A misspelt name would inhibit nothing."""
+    named = {
+        name
+        for inhibition in INHIBITIONS
+        for matcher in (*inhibition.sources, *inhibition.targets)
+        for name in re.findall(r"Sds\w+", matcher)
+    }
+    assert named
+    assert named <= {alert.name for alert in alerts()}
