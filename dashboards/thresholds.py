@@ -47,9 +47,10 @@ BURN_RATES = (
     BurnRate(3, timedelta(days=1), timedelta(hours=2), "warning", 120),
     BurnRate(1, timedelta(days=3), timedelta(hours=6), "warning", 240),
 )
-"""Factors and windows: Google, The Site Reliability Workbook, chapter 5, table 5-8.
+"""Factors and windows for a period of 30 days.
 
-The table is for a period of 30 days.
+Google, The Site Reliability Workbook, chapter 5, "Recommended parameters"; the pair of
+a day from slok/sloth (internal/alert/windows/google-30d.yaml): 10 % in a day.
 """
 
 BLIND_FOR = timedelta(minutes=1)
@@ -89,6 +90,8 @@ TAP_SILENT_SECONDS = 4 * DEFAULTS.tap_hole_ms / 1000
 
 TAP_SILENT_FOR = timedelta(minutes=5)
 TAP_MISSING_WINDOW = timedelta(hours=1)
+TAP_MISSING_RECORDS = 10
+"""What one tap lacks now and then another one has."""
 
 MONITOR_DOWN_FOR = timedelta(minutes=5)
 MONITOR_SEEN_WITHIN = timedelta(days=1)

@@ -8,6 +8,8 @@ from pathlib import Path
 from dashboards.rules import INHIBITIONS, Alert, Severity, Subject, alerts
 from dashboards.rules.pace import LIFE
 from dashboards.thresholds import BURN_RATES
+from sds_core.observer.channel_table import DEFAULT_SETTINGS
+from sds_core.observer.settings import DEFAULTS
 
 PAGE = Path(__file__).with_name("alerts.md")
 
@@ -39,10 +41,10 @@ Several severities of one alert are several limits or windows.
 _OBJECTIVES = """\
 ## Objectives
 
-Each channel has two, 99 % and 95 % unless the channel table says otherwise, exported as `sds_channel_objective_ratio`:
+Each channel has two, {delivery:.0%} and {acknowledgement:.0%} unless the channel table says otherwise, exported as `sds_channel_objective_ratio`:
 
 - **delivery**: of the deliveries that ended, those that were not lost for good ([figures.md](figures.md#5-delivery-per-participant));
-- **acknowledgement**: of the messages that others could have acknowledged, those that were acknowledged by their deadline of 120 s ([figures.md](figures.md#4-acknowledgement)).
+- **acknowledgement**: of the messages that others could have acknowledged, those that were acknowledged by their deadline of {deadline_s} s ([figures.md](figures.md#4-acknowledgement)).
 
 What may fail is the error budget, and the alerts on it ask how fast it is used up: a pair of windows fires while both lose more than so many times what the objective allows.
 
@@ -50,8 +52,9 @@ What may fail is the error budget, and the alerts on it ask how fast it is used 
 |---|---|---|---|---|
 {burn_rates}
 
-Factors and windows are those of The Site Reliability Workbook (Google), chapter 5, for a period of 30 days.
+Factors and windows are for a period of 30 days: those of The Site Reliability Workbook (Google), chapter 5, and for a day those of slok/sloth.
 Of an objective of 93 % or less the fastest pair cannot fire, since not more than all can fail.
+Until the monitor has run for as long as a window, the window holds what there is.
 Deliveries and messages are counted in slices of five minutes; a slice in which the channel was blind counts in no window.
 """  # noqa: E501 - one sentence per line
 
@@ -81,7 +84,12 @@ def page() -> str:
     parts = [
         _HEAD,
         *(_section(subject) for subject in Subject),
-        _OBJECTIVES.format(burn_rates=burn_rates),
+        _OBJECTIVES.format(
+            burn_rates=burn_rates,
+            delivery=DEFAULT_SETTINGS.delivery_objective,
+            acknowledgement=DEFAULT_SETTINGS.acknowledgement_objective,
+            deadline_s=DEFAULTS.ack_deadline_ms // 1000,
+        ),
         _INHIBITIONS.format(inhibitions=inhibitions),
     ]
     return "\n".join(parts)

@@ -83,7 +83,7 @@ def incident_words(snapshot: Snapshot, found: ChannelIncident) -> IncidentWords:
     if incident.named_by:
         named = ", ".join(words.whole(name) for name in incident.named_by)
         facts.append(("Named by", named))
-    why = explain(incident)
+    why = words.whole(explain(incident))
     return IncidentWords(
         key=" ".join((found.channel, *incident.key)),
         kind=KINDS[incident.kind],

@@ -134,7 +134,7 @@ def size(count_bytes: int) -> str:
         if value < 1000:
             break
         value, unit = value / 1000, larger
-    return f"{value:.3g} {unit}" if unit != "GB" else f"{value:,.1f} GB"
+    return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
 
 
 def more_than(value: float) -> str:

@@ -26,7 +26,7 @@ def mirror_alerts(pace: Pace) -> Iterator[Alert]:
         "SdsMirrorNodeDown",
         Severity.CRITICAL,
         "max without (node) (sds_mirror_node_up) == 0",
-        "A mirror gets no good answers from any node.",
+        "A mirror gets no good answers from a node.",
         "No node has given mirror {{ $labels.instance }} a good answer for "
         f"{LIFE(at.NODE_DOWN_FOR)}: it hears nothing.",
         at.NODE_DOWN_FOR,

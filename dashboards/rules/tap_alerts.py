@@ -49,7 +49,8 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         "SdsTapMissingRecords",
         Subject.TAP,
         Severity.WARNING,
-        f"{growth('sds_tap_missing_records_total', window)} > 0\n"
+        f"{growth('sds_tap_missing_records_total', window)} "
+        f">= {at.TAP_MISSING_RECORDS}\n"
         # With one tap alone they blind its channels, of which is told already.
         f"unless ignoring (observer) {_blind_within(window)} > 0",
         "Records of one of several taps never came.",

@@ -38,10 +38,11 @@ from streaming.cli.live import following
 from streaming.cli.log import LogFormat, log_option
 from streaming.cli.output import wall_ms
 from streaming.cli.progress import Show
-from streaming.cli.run import as_click_error, looks, write_report
+from streaming.cli.run import as_click_error, write_report
 from streaming.cli.serving import ComingJob, judged, served
 from streaming.cli.settings import config_option, setting
 from streaming.cli.simulate import read_scenario, start_of
+from streaming.cli.starting import looks, started_job
 from streaming.history import HistorySettings
 from streaming.query import Job, JobFailed, JobSettings
 from streaming.session import SessionSettings
@@ -135,7 +136,8 @@ def command(
                 channel_table=table,
             )
             session = SessionSettings(shuffle_partitions=2)
-            with coming.started(session, settings) as (job, ending):
+            with started_job(session, settings, coming.board) as (job, ending):
+                coming.job = job
                 line = functools.partial(_progress_line, len(traffic.records))
                 with following(console, log_format, url, line) as show:
                     _play(job, traffic.records, opening, duration, ending, show)

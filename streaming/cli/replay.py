@@ -17,11 +17,11 @@ from streaming.cli.kafka_options import kafka_options, topic_option
 from streaming.cli.log import log_option, logger
 from streaming.cli.output import shown_time
 from streaming.cli.progress import progress_lines
-from streaming.cli.run import as_click_error, looks, reading_options, write_report
+from streaming.cli.run import as_click_error, reading_options, write_report
 from streaming.cli.settings import Time, config_option, setting
-from streaming.cli.signals import end_requested
-from streaming.query import JobFailed, JobSettings, running_job
-from streaming.session import SessionSettings, make_session
+from streaming.cli.starting import looks, started_job
+from streaming.query import JobFailed, JobSettings
+from streaming.session import SessionSettings
 from streaming.source import SourceSettings
 
 
@@ -80,14 +80,13 @@ def command(
         window=Window(first_ms, last_ms),
     )
     _warn_of_gone(source.kafka, first_ms)
-    spark = make_session(SessionSettings(shuffle_partitions=shuffle_partitions))
+    session = SessionSettings(shuffle_partitions=shuffle_partitions)
     try:
         with (
             tempfile.TemporaryDirectory(prefix="sds-monitor-replay-") as directory,
-            end_requested() as ending,
-            running_job(
-                spark, replay_settings(source, Path(directory), report_detail)
-            ) as job,
+            started_job(
+                session, replay_settings(source, Path(directory), report_detail)
+            ) as (job, ending),
         ):
             with progress_lines(_progress_line) as show:
                 for _ in looks(job, ending):
@@ -104,8 +103,6 @@ def command(
             write_report(job, report)
     except JobFailed as error:
         raise as_click_error(error) from error
-    finally:
-        spark.stop()
 
 
 def replay_settings(

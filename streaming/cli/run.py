@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,6 +27,7 @@ from streaming.cli.log import LogFormat, log_option
 from streaming.cli.output import wall_ms, write_json
 from streaming.cli.serving import ComingJob, judged, served
 from streaming.cli.settings import Time, config_option, setting
+from streaming.cli.starting import looks, started_job
 from streaming.history import HistoryInUse, HistorySettings, HistoryUnwritable
 from streaming.query import (
     LABEL_BUDGET,
@@ -191,11 +191,12 @@ def command(
     try:
         with (
             read_on_hangup(channels) as hangup,
-            # Before Spark starts: that takes long enough to be asked meanwhile.
+            # Before anything starts: that takes long enough to be asked meanwhile.
             served(coming, host, metrics_port) as url,
-            coming.started(session, settings) as (job, ending),
+            started_job(session, settings, coming.board) as (job, ending),
             heartbeats(source.kafka) if heartbeat else nullcontext(),
         ):
+            coming.job = job
             with following(Console(), log_format, url, _progress_line) as show:
                 for _ in looks(job, ending):
                     if hangup is not None and (table := hangup.news()) is not None:
@@ -217,17 +218,6 @@ def command(
         raise click.ClickException(str(error)) from error
     except JobFailed as error:
         raise as_click_error(error) from error
-
-
-def looks(job: Job, ending: threading.Event) -> Iterator[None]:
-    """One for each second until the job's end or the event, and one then.
-
-    Raises:
-        streaming.query.JobFailed: The job ended with an error.
-    """
-    while not (ending.is_set() or job.wait(1.0)):
-        yield
-    yield
 
 
 def as_click_error(error: JobFailed) -> click.ClickException:

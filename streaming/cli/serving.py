@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
@@ -21,9 +20,7 @@ from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.snapshot import Snapshot
 from streaming.board import Board
 from streaming.cli.output import wall_ms
-from streaming.cli.signals import end_requested
-from streaming.query import Job, JobSettings, running_job
-from streaming.session import SessionSettings, make_session
+from streaming.query import Job
 
 Clock = Callable[[], int]
 """Gives wall time, Unix ms."""
@@ -54,25 +51,6 @@ class ComingJob:
     def __init__(self) -> None:
         self.board = Board()
         self.job: Job | None = None
-
-    @contextmanager
-    def started(
-        self, session: SessionSettings, settings: JobSettings
-    ) -> Iterator[tuple[Job, threading.Event]]:
-        """Start Spark and the job, and stop both at the end of the block.
-
-        Gives the job, and an event that Ctrl-C and SIGTERM set; before both are there
-        the signals end the program as they always do. Raises as `running_job`.
-        """
-        spark = make_session(session)
-        try:
-            with (
-                end_requested() as ending,
-                running_job(spark, settings, self.board) as self.job,
-            ):
-                yield self.job, ending
-        finally:
-            spark.stop()
 
     def find_incidents(self, query: IncidentQuery) -> Sequence[ChannelIncident]:
         """Those of the job."""

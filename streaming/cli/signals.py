@@ -10,23 +10,28 @@ from types import FrameType
 
 
 @contextmanager
-def end_requested() -> Iterator[threading.Event]:
+def end_requested(
+    event: threading.Event | None = None,
+) -> Iterator[threading.Event]:
     """An event that SIGINT and SIGTERM set while the block runs.
 
     Nothing is raised: an exception in the middle of a call to the JVM would leave its
-    connection unusable. To be entered after Spark has started, which takes SIGINT for
-    itself.
+    connection unusable. To be entered again after Spark has started, which takes
+    SIGINT for itself.
+
+    Args:
+        event: Of a block around this one; None for a new one.
     """
-    event = threading.Event()
+    ending = threading.Event() if event is None else event
 
     def end(number: int, frame: FrameType | None) -> None:
-        event.set()
+        ending.set()
 
     before = {
         number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)
     }
     try:
-        yield event
+        yield ending
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

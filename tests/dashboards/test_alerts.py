@@ -12,6 +12,7 @@ import yaml
 
 from dashboards.rules import alerts
 from docs import make_alerts
+from tests.dashboards.simulated_alerts import simulated_alerts
 
 ROOT = Path(__file__).parents[2]
 CASES = sorted(Path(__file__).with_name("promtool").glob("*.yml"))
@@ -33,6 +34,18 @@ def test_alerts_fire_when_they_must_and_only_then(file: Path) -> None:
         ["promtool", "test", "rules", file], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("scenario", "expected"),
+    [("clean", set()), ("quiet", set()), ("tap-blind", {"SdsTapBlind"})],
+)
+def test_network_that_is_well_sets_off_no_alert_on_channels(
+    scenario: str, expected: set[str]
+) -> None:
+    """Nor do people who say nothing, nor a tap that hears nothing."""
+    fired = simulated_alerts(scenario, seed=1)
+    assert {one.name for found in fired.values() for one in found} == expected
 
 
 def test_every_alert_has_a_firing_and_a_silent_case() -> None:

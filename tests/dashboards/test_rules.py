@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from dashboards.links import Links
-from dashboards.rules import INHIBITIONS, Alert, Subject, alerts, rule_files
+from dashboards.rules import Alert, Subject, alerts, rule_files
 
 ROOT = Path(__file__).parents[2]
 LINKS = Links("https://sds.example", "https://grafana.example")
@@ -114,15 +114,3 @@ def test_alerts_on_channels_heed_names_and_muting() -> None:
         assert ("{{ $labels.name }}" in alert.description) == is_on_channel
         if is_on_channel:
             assert "sds_channel_muted_until_timestamp_seconds" in alert.expression
-
-
-def test_inhibitions_name_alerts_that_exist() -> None:
-    """A misspelt name would inhibit nothing."""
-    named = {
-        name
-        for inhibition in INHIBITIONS
-        for matcher in (*inhibition.sources, *inhibition.targets)
-        for name in re.findall(r"Sds\w+", matcher)
-    }
-    assert named
-    assert named <= {alert.name for alert in alerts()}

@@ -6,36 +6,34 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import yaml
 from msgspec.structs import replace
-from prometheus_client import CollectorRegistry
 from pyspark.sql import SparkSession
 
 from connectors.kafka.settings import KafkaSettings
-from connectors.prometheus.collector import SnapshotCollector
-from connectors.web.app import create_app
-from connectors.web.server import WebServer
-from connectors.web.sources import Sources
 from dashboards.links import Links
 from dashboards.rules import rule_files
-from sds_core.observer.blindness import judge_blindness
 from sds_core.observer.channel_table import ChannelTable
-from sds_core.observer.snapshot import Snapshot
 from sds_core.simulation.scenario import Scenario
-from tests.support.accelerated import Play, prepared_play, simulated
+from streaming.cli.serving import served
+from tests.support.accelerated import Play, simulated
 from tests.support.alertmanager import running_alertmanager
 from tests.support.prometheus import Labels, Prometheus, running_prometheus
+from tests.support.running_mirror import running_mirror
 from tests.support.waiting import wait_for
-from tests.support.webhook import Webhook, listening_webhook
+from tests.support.waku_node import ConformanceNode
+from tests.support.webhook import Alert, Webhook, listening_webhook
 
 SPEED = 60
-"""A minute in a second. Faster, a batch of the job would take too much of the time
-after which the monitor is called behind."""
+"""A minute in a second.
+
+Faster, a batch of the job, which is no faster than in life, would pass for a monitor
+that is behind."""
 
 GRAFANA_URL = "http://grafana.example.org"
 
@@ -46,15 +44,16 @@ _SEED = 7
 class Observed:
     """A play that is over, and those who watched.
 
+    What happened before it began is left out: Prometheus takes seconds until it
+    scrapes, which at this speed is a monitor that is down for minutes.
+
     Attributes:
-        monitor_url: Of the status page.
         prometheus: Has scraped the monitor all the while, and goes on.
-        webhook: Was told of alerts.
+        webhook: Was told of alerts, and goes on.
         begun_s: Wall time of the begin, Unix seconds.
         ended_s: Wall time of the end.
     """
 
-    monitor_url: str
     prometheus: Prometheus
     webhook: Webhook
     begun_s: float
@@ -69,6 +68,15 @@ class Observed:
             for labels, _ in self.prometheus.query(f"count_over_time({selector})")
         ]
 
+    def told(self, status: str) -> list[Alert]:
+        """The alerts that the webhook was told to be `firing` or `resolved`."""
+        return [
+            alert
+            for alert in list(self.webhook.told)
+            if alert["status"] == status
+            and datetime.fromisoformat(alert["startsAt"]).timestamp() >= self.begun_s
+        ]
+
 
 @contextmanager
 def observed(
@@ -80,6 +88,8 @@ def observed(
 ) -> Iterator[Observed]:
     """Play scenarios to their end; what watched them answers until the block ends.
 
+    A mirror runs beside them and hears nothing, of which nobody is to be told.
+
     Args:
         spark: Runs the job.
         bootstrap: Of Kafka.
@@ -88,29 +98,36 @@ def observed(
         table: What the operator says of channels.
     """
     # It ends now: nothing may lie in the future when it is written.
-    records = simulated(scenarios, _SEED, time.time_ns() // 1_000_000)
+    play = Play(simulated(scenarios, _SEED, time.time_ns() // 1_000_000), SPEED)
     kafka = KafkaSettings(bootstrap, directory.name)
     with (
-        prepared_play(
-            spark, kafka, directory / "checkpoint", records, SPEED, table
-        ) as play,
-        _served(play) as monitor_url,
+        ConformanceNode() as node,
+        running_mirror(node, bootstrap, directory / "mirror") as mirror,
+        served(play.shown, "127.0.0.1", 0, play.clock) as monitor_url,
         listening_webhook() as webhook,
         running_alertmanager(
             directory / "alertmanager", _shipped("alertmanager.yml"), webhook.url
         ) as alertmanager,
         running_prometheus(
             directory / "prometheus",
-            _faster(_shipped("prometheus.yml"), monitor_url, alertmanager),
+            _faster(
+                _shipped("prometheus.yml"),
+                {
+                    "sds-monitor": monitor_url.removeprefix("http://"),
+                    "sds-mirror": mirror,
+                },
+                alertmanager,
+            ),
             rule_files(Links(monitor_url, GRAFANA_URL), SPEED),
             lookback_s=300 / SPEED,
         ) as prometheus,
+        play.staged(spark, kafka, directory / "checkpoint", table),
     ):
-        wait_for(prometheus.is_scraping)
+        wait_for(lambda: prometheus.is_scraping() and not prometheus.query("ALERTS"))
         begun_s = time.time()
         play.begin()
         wait_for(lambda: play.is_over)
-        yield Observed(monitor_url, prometheus, webhook, begun_s, time.time())
+        yield Observed(prometheus, webhook, begun_s, time.time())
 
 
 def as_long_as(other: Scenario, scenario: Scenario) -> Scenario:
@@ -124,42 +141,18 @@ def as_long_as(other: Scenario, scenario: Scenario) -> Scenario:
     )
 
 
-@contextmanager
-def _served(play: Play) -> Iterator[str]:
-    """The play's page and metrics; gives their URL."""
-    current = partial(_judged, play)
-    registry = CollectorRegistry()
-    registry.register(SnapshotCollector(current))
-    sources = Sources(
-        current,
-        play.job.find_incidents,
-        play.job.find_minutes,
-        files("dashboards") / "runbooks",
-    )
-    with WebServer(create_app(sources, registry), port=0) as server:
-        yield server.url
-
-
-def _judged(play: Play) -> Snapshot:
-    wall_ms = play.clock()
-    judged = judge_blindness(play.job.board.snapshot, wall_ms)
-    return judged.with_table(judged.table, wall_ms)
-
-
 def _shipped(name: str) -> dict[str, Any]:
     file = files("dashboards") / "provisioning" / name
     return dict(yaml.safe_load(file.read_text("utf-8")))
 
 
 def _faster(
-    shipped: Mapping[str, Any], monitor_url: str, alertmanager: str
+    shipped: Mapping[str, Any], targets: Mapping[str, str], alertmanager: str
 ) -> dict[str, Any]:
-    """The shipped configuration in the play's time, for the monitor alone."""
+    """The shipped configuration in the play's time, for some of its jobs."""
     seconds = int(shipped["global"]["scrape_interval"].removesuffix("s"))
     often = f"{seconds * 1000 // SPEED}ms"
-    (scrape,) = (
-        one for one in shipped["scrape_configs"] if one["job_name"] == "sds-monitor"
-    )
+    assert targets.keys() <= {one["job_name"] for one in shipped["scrape_configs"]}
     return {
         "global": {
             "scrape_interval": often,
@@ -169,7 +162,7 @@ def _faster(
         },
         "alerting": {"alertmanagers": [_target(alertmanager)]},
         "scrape_configs": [
-            scrape | _target(monitor_url.removeprefix("http://"))
+            {"job_name": job, **_target(address)} for job, address in targets.items()
         ],
     }
 

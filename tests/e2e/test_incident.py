@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -11,7 +12,9 @@ import httpx
 import pytest
 
 from connectors.simulator.scenario_files import load_scenario
-from dashboards.links import CHANNEL
+from dashboards.links import CHANNEL, MONITOR, Links
+from dashboards.panels import dashboards
+from dashboards.panels.expressions import expressions, substitute
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from tests.e2e.conftest import Observe
 from tests.e2e.observed import GRAFANA_URL, Observed, as_long_as
@@ -19,6 +22,8 @@ from tests.support.prometheus import Labels
 from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
+
+HERE = Path(__file__).parent
 
 NAME = "Three people & a cable"
 """What the operator calls the channel."""
@@ -42,12 +47,21 @@ EXPECTED: set[Told] = {
     # time. Not SdsRepairExpiring: nobody asks for a repair.
 }
 
+SHOWN = ("mended", "incident", "muted")
+"""Channels that the dashboards are asked for: with repairs, with losses, muted."""
+
+EMPTY = {
+    (MONITOR, "Oldest record waiting"): "none waits while Kafka takes them",
+}
+"""Panels, by dashboard and title, with a query that gives no number, and why."""
+
 
 @pytest.fixture(scope="module")
 def incident(observe: Observe) -> Iterator[Observed]:
-    """The incident in two channels, one of them muted, beside calm and quiet ones."""
-    scenario = load_scenario(str(Path(__file__).with_name("incident.toml")))
-    beside = [as_long_as(scenario, load_scenario(name)) for name in ("quiet", "clean")]
+    """The incident in two channels, one of them muted, beside channels without one."""
+    scenario = load_scenario(str(HERE / "incident.toml"))
+    calm = ("quiet", "clean", str(HERE / "mended.toml"))
+    beside = [as_long_as(scenario, load_scenario(name)) for name in calm]
     table = ChannelTable(
         [
             ChannelEntry("incident", name=NAME),
@@ -61,29 +75,27 @@ def incident(observe: Observe) -> Iterator[Observed]:
 def test_incident_fires_what_it_is_expected_to_and_nothing_else(
     incident: Observed,
 ) -> None:
-    """Nothing at any time, neither in Prometheus nor at the webhook."""
+    """At any time, in Prometheus and at the webhook."""
     assert told(incident.alerts("firing")) == EXPECTED
-    assert told(one["labels"] for one in incident.webhook.firing) == EXPECTED
+    assert told(one["labels"] for one in incident.told("firing")) == EXPECTED
 
 
 def test_every_alert_is_over_when_the_incident_is(incident: Observed) -> None:
     """The webhook is told so, and nothing is about to fire."""
-    wait_for(lambda: told(over(incident)) == EXPECTED, 30)
+    wait_for(
+        lambda: told(one["labels"] for one in incident.told("resolved")) == EXPECTED, 30
+    )
     assert not incident.prometheus.query("ALERTS")
 
 
 def test_alert_says_what_and_where_to_look(incident: Observed) -> None:
     """With the name that the operator knows, and links that lead somewhere."""
-    for alert in incident.webhook.firing:
+    for alert in incident.told("firing"):
         said = alert["annotations"]
         assert said["summary"]
         assert NAME in said["description"]
-        runbook = httpx.get(said["runbook_url"])
-        assert runbook.status_code == httpx.codes.OK
-        assert alert["labels"]["alertname"] in runbook.text
-        page = httpx.get(said["page_url"])
-        assert page.status_code == httpx.codes.OK
-        assert html.escape(NAME) in page.text
+        assert alert["labels"]["alertname"] in answer(said["runbook_url"])
+        assert html.escape(NAME) in answer(said["page_url"])
         dashboard = urlsplit(said["dashboard_url"])
         assert said["dashboard_url"].startswith(f"{GRAFANA_URL}/d/{CHANNEL}?")
         assert parse_qs(dashboard.query)["var-channel"] == ["incident"]
@@ -95,26 +107,51 @@ def test_muted_channel_is_not_told_of(incident: Observed) -> None:
     undelivered = 'sds_deliveries_total{channel="muted", outcome="lost"} > 0'
     assert incident.prometheus.query(lost)
     assert incident.prometheus.query(undelivered)
-    assert "muted" not in channels_of(incident.alerts("firing"))
-    assert "muted" not in channels_of(incident.alerts("pending"))
+    assert "muted" not in channels_of(incident)
 
 
-def test_calm_and_quiet_channels_are_not_told_of(incident: Observed) -> None:
-    """They are judged, silent ones as quiet, and no alert is about them."""
-    verdicts = incident.prometheus.query(
-        'sds_channel_verdict{channel=~"clean-.|silent-.|pausing-."} == 1'
-    )
-    assert {labels["channel"]: labels["verdict"] for labels, _ in verdicts} == {
-        "clean-1": "quiet",
-        "clean-2": "quiet",
-        "clean-3": "quiet",
-        "pausing-1": "quiet",
-        "pausing-2": "quiet",
-        "silent-1": "quiet",
-        "silent-2": "quiet",
+def test_channels_without_incident_are_not_told_of(incident: Observed) -> None:
+    """Neither the quiet nor the calm, nor the one that loses and repairs."""
+    frames = incident.prometheus.query("sum by (channel) (sds_frames_total) > 0")
+    assert {labels["channel"] for labels, _ in frames} == {
+        *("incident", "muted", "mended"),
+        *("pausing-1", "pausing-2", "silent-1", "silent-2"),
+        *("clean-1", "clean-2", "clean-3"),
     }
-    channels = channels_of(incident.alerts("firing") + incident.alerts("pending"))
-    assert channels == {"incident"}
+    repaired = 'sds_repair_episodes_total{channel="mended", outcome="answered"} > 0'
+    assert incident.prometheus.query(repaired)
+    assert channels_of(incident) == {"incident"}
+
+
+def test_every_rule_can_be_evaluated(incident: Observed) -> None:
+    """Prometheus only logs and counts what it cannot match."""
+    assert incident.prometheus.failed_evaluations() == 0
+
+
+def test_every_panel_has_something_to_show(incident: Observed) -> None:
+    """Each query of each dashboard gives a number, or it is known why it cannot."""
+    empty = {
+        (one.dashboard, one.panel)
+        for dashboard in dashboards(Links()).values()
+        for one in expressions(dashboard)
+        if not any(has_number(incident, one.expr, channel) for channel in SHOWN)
+    }
+    assert empty == EMPTY.keys()
+
+
+def has_number(incident: Observed, expression: str, channel: str) -> bool:
+    """Whether a query gives a number at some time of the play."""
+    values = {
+        "job": "sds-monitor",
+        "channel": channel,
+        "epoch_limit": "100",
+        "__range": f"{incident.ended_s - incident.begun_s:.0f}s",
+        "__rate_interval": "1s",
+    }
+    series = incident.prometheus.query_range(
+        substitute(expression, values), incident.begun_s, incident.ended_s, step_s=1.0
+    )
+    return any(not math.isnan(value) for _, found in series for value in found)
 
 
 def told(alerts: Iterable[Labels]) -> set[Told]:
@@ -130,11 +167,14 @@ def told(alerts: Iterable[Labels]) -> set[Told]:
     }
 
 
-def over(incident: Observed) -> list[Labels]:
-    """Labels of the alerts of which the webhook's last word is that they are over."""
-    return [one["labels"] for one in incident.webhook.resolved]
-
-
-def channels_of(alerts: Iterable[Labels]) -> set[str]:
-    """The channels that alerts are about."""
+def channels_of(incident: Observed) -> set[str]:
+    """The channels that alerts were about, pending ones too."""
+    alerts = incident.alerts("firing") + incident.alerts("pending")
     return {one["channel"] for one in alerts if "channel" in one}
+
+
+def answer(url: str) -> str:
+    """The page at an address."""
+    response = httpx.get(url)
+    assert response.status_code == httpx.codes.OK, url
+    return response.text

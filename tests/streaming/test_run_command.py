@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 
 from connectors.kafka.broker import EmbeddedBroker
@@ -103,6 +104,34 @@ def test_it_serves_before_it_has_found_kafka(tmp_path: Path) -> None:
         assert process.wait(60) == 3
     last = (tmp_path / "stderr").read_text().strip().splitlines()[-1]
     assert last.startswith("sds-monitor: Kafka at 127.0.0.1:1 cannot be reached")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ended_while_kafka_is_waited_for_it_ends_at_once(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    """Although it would wait for two minutes."""
+    with started(KafkaSettings("127.0.0.1:1", "frames"), tmp_path) as process:
+        page_of(process)
+        process.send_signal(number)
+        assert process.wait(20) == 0
+    assert (tmp_path / "stderr").read_text().strip() == ""
+
+
+def test_ended_while_spark_starts_it_leaves_no_process_behind(
+    topic: Callable[..., KafkaSettings], tmp_path: Path
+) -> None:
+    """Its JVM would else wait for ever for a program that is gone."""
+    with started(topic(), tmp_path) as process:
+        page_of(process)
+        children = wait_for(lambda: psutil.Process(process.pid).children())
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+        _, alive = psutil.wait_procs(children, timeout=30)
+        for child in alive:
+            child.kill()
+        assert alive == []
+    assert "Exception" not in (tmp_path / "stderr").read_text()
 
 
 def test_port_in_use_ends_it_before_anything_starts(tmp_path: Path) -> None:

@@ -18,13 +18,14 @@ from connectors.simulator.records import simulated_records
 from sds_core.observer.channel_table import ChannelTable
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.truth import Truth
+from streaming.cli.serving import ComingJob
 from streaming.query import Job, JobSettings, running_job
 from streaming.source import SourceSettings
 from tests.support.waiting import wait_for
 
 _PARTITIONS = 4
 _FOLLOW_S = 0.3
-"""The product does so once a second, in which here a minute passes."""
+"""The product looks once a second, in which here a minute passes."""
 
 
 def simulated(
@@ -38,6 +39,7 @@ def simulated(
         end_ms: When the traffic is to end, Unix ms.
     """
     (total_ms,) = {scenario.total_ms for scenario in scenarios}
+    # At a whole second, as some Lamport timestamps count seconds.
     start_ms = (end_ms - total_ms) // 1000 * 1000
     records = [
         record
@@ -54,7 +56,7 @@ class AcceleratedClock:
 
     Args:
         begin_ms: When the play begins, Unix ms.
-        end_ms: When it ends: what comes after is no silence.
+        end_ms: When it ends: that nothing comes afterwards is no silence.
         speed: Its seconds per second.
     """
 
@@ -80,44 +82,69 @@ class Play:
     """Traffic that a job reads while it is written.
 
     Args:
-        job: Reads it.
-        records: All of it, the opening included.
+        records: In order of time, the last at most at the wall time at which it will
+            be written.
         speed: Seconds of record time per second.
-        pool: Where it is written.
 
     Attributes:
-        job: As given.
+        shown: The job and its figures, to be served from the start.
         clock: The time in the play.
     """
 
-    def __init__(
-        self,
-        job: Job,
-        records: Sequence[TopicRecord],
-        speed: float,
-        pool: ThreadPoolExecutor,
-    ) -> None:
-        self.job = job
-        self._records = records
-        self._opening = opening_of(records)
+    def __init__(self, records: Sequence[TopicRecord], speed: float) -> None:
+        opening = opening_of(records)
+        self._opening, self._rest = records[:opening], records[opening:]
         self._speed = speed
-        self._pool = pool
         self._stop = threading.Event()
         self._writing: Future[int] | None = None
+        self.shown = ComingJob()
         self.clock = AcceleratedClock(
-            records[self._opening].timestamp_ms, records[-1].timestamp_ms, speed
+            self._rest[0].timestamp_ms, self._rest[-1].timestamp_ms, speed
         )
+
+    @contextmanager
+    def staged(
+        self,
+        spark: SparkSession,
+        kafka: KafkaSettings,
+        checkpoint: Path,
+        table: ChannelTable,
+    ) -> Iterator[None]:
+        """Run a job that has read the opening; job and play end with the block.
+
+        Args:
+            spark: Runs the job.
+            kafka: The topic, which is made.
+            checkpoint: Of the job.
+            table: What the operator says of channels.
+        """
+        ensure_frames_topic(kafka, partitions_of(self._opening))
+        # A partition without any record yet does not hold the clock back.
+        write(self._opening, kafka)
+        settings = JobSettings(
+            SourceSettings(kafka), checkpoint, trigger_s=0, channel_table=table
+        )
+        with (
+            running_job(spark, settings, self.shown.board) as job,
+            ThreadPoolExecutor(2) as self._pool,
+        ):
+            self.shown.job = job
+            self._following = self._pool.submit(self._follow, job)
+            try:
+                wait_for(lambda: self._has_read(len(self._opening)))
+                yield
+            finally:
+                self._stop.set()
+            self._following.result()
 
     def begin(self) -> None:
         """Let time run, and the records come with it."""
-        kafka = self.job.settings.source.kafka
-        rest = self._records[self._opening :]
+        assert self.shown.job is not None
+        kafka = self.shown.job.settings.source.kafka
         self.clock.start()
-        self._writing = self._pool.submit(write, rest, kafka, self._speed, self._stop)
-
-    def end(self) -> None:
-        """Write no more."""
-        self._stop.set()
+        self._writing = self._pool.submit(
+            write, self._rest, kafka, self._speed, self._stop
+        )
 
     @property
     def is_over(self) -> bool:
@@ -125,60 +152,20 @@ class Play:
 
         Raises:
             connectors.kafka.settings.KafkaUnreachable: They could not be written.
+            streaming.query.JobFailed: They could not be read.
         """
         if self._writing is None or not self._writing.done():
             return False
-        self._writing.result()
-        return self.job.board.snapshot.job.records >= len(self._records)
+        return self._has_read(len(self._opening) + self._writing.result())
 
+    def _has_read(self, records: int) -> bool:
+        if self._following.done():
+            self._following.result()
+        return self.shown.board.snapshot.job.records >= records
 
-@contextmanager
-def prepared_play(
-    spark: SparkSession,
-    kafka: KafkaSettings,
-    checkpoint: Path,
-    records: Sequence[TopicRecord],
-    speed: float,
-    table: ChannelTable,
-) -> Iterator[Play]:
-    """A job that has read the opening of some traffic; both end with the block.
-
-    Args:
-        spark: Runs the job.
-        kafka: The topic, which is made.
-        checkpoint: Of the job.
-        records: In order of time, the last at most at the wall time at which it will
-            be written.
-        speed: Seconds of record time per second.
-        table: What the operator says of channels.
-    """
-    ensure_frames_topic(kafka, partitions_of(records))
-    # A partition without any record yet does not hold the clock back.
-    opening = opening_of(records)
-    write(records[:opening], kafka)
-    settings = JobSettings(
-        SourceSettings(kafka), checkpoint, trigger_s=0, channel_table=table
-    )
-    with running_job(spark, settings) as job, ThreadPoolExecutor(2) as pool:
-        stop = threading.Event()
-        following = pool.submit(_follow, job, stop)
-        play = Play(job, records, speed, pool)
-        try:
-            wait_for(
-                lambda: (
-                    following.done() or job.board.snapshot.job.records >= opening
-                )
-            )
-            yield play
-        finally:
-            play.end()
-            stop.set()
-        following.result()
-
-
-def _follow(job: Job, stop: threading.Event) -> None:
-    while not stop.wait(_FOLLOW_S):
-        job.progress.update(job.query)
-        if not job.query.isActive:
-            # Raises what it ended of.
-            job.wait(1.0)
+    def _follow(self, job: Job) -> None:
+        while not self._stop.wait(_FOLLOW_S):
+            job.progress.update(job.query)
+            if not job.query.isActive:
+                # Raises what it ended of.
+                job.wait(1.0)

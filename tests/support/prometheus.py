@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -36,10 +37,47 @@ class Prometheus:
         result = self._get("query", query=expression)["result"]
         return [(one["metric"], float(one["value"][1])) for one in result]
 
+    def query_range(
+        self, expression: str, from_s: float, to_s: float, step_s: float
+    ) -> list[tuple[Labels, list[float]]]:
+        """Evaluate an expression again and again: labels and values of each series.
+
+        Args:
+            expression: PromQL.
+            from_s: Where to begin, Unix seconds.
+            to_s: Where to end.
+            step_s: Between two evaluations.
+
+        Raises:
+            ValueError: As `query`.
+        """
+        result = self._get(
+            "query_range",
+            query=expression,
+            start=f"{from_s:.3f}",
+            end=f"{to_s:.3f}",
+            step=f"{step_s:g}",
+        )["result"]
+        return [
+            (one["metric"], [float(value) for _, value in one["values"]])
+            for one in result
+        ]
+
     def is_scraping(self) -> bool:
         """Whether the latest scrape of each target was good."""
         targets = self._get("targets")["activeTargets"]
         return bool(targets) and all(one["health"] == "up" for one in targets)
+
+    def failed_evaluations(self) -> int:
+        """How many evaluations of rules have failed since its start."""
+        text = httpx.get(f"{self.url}/metrics").text
+        counts = re.findall(
+            r"^prometheus_rule_evaluation_failures_total\{.*\} (\S+)$",
+            text,
+            re.MULTILINE,
+        )
+        assert counts
+        return round(sum(map(float, counts)))
 
     def _get(self, path: str, **parameters: str) -> Any:
         answer = httpx.get(f"{self.url}/api/v1/{path}", params=parameters).json()

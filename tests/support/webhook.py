@@ -26,21 +26,6 @@ class Webhook:
     url: str
     told: list[Alert] = field(default_factory=list)
 
-    @property
-    def firing(self) -> list[Alert]:
-        """Each alert that was told to fire, as it was told last."""
-        return self._latest("firing")
-
-    @property
-    def resolved(self) -> list[Alert]:
-        """Each alert of which the last word is that it is over."""
-        by_labels = {_key(alert): alert for alert in list(self.told)}
-        return [one for one in by_labels.values() if one["status"] == "resolved"]
-
-    def _latest(self, status: str) -> list[Alert]:
-        told = (alert for alert in list(self.told) if alert["status"] == status)
-        return list({_key(alert): alert for alert in told}.values())
-
 
 @contextmanager
 def listening_webhook() -> Iterator[Webhook]:
@@ -65,7 +50,3 @@ def listening_webhook() -> Iterator[Webhook]:
         finally:
             server.shutdown()
             thread.join()
-
-
-def _key(alert: Alert) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(alert["labels"].items()))

@@ -137,7 +137,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             order=order,
             find=find,
             rows=rows,
-            none=_none(snapshot, len(found)),
+            empty=_empty(snapshot, len(found)),
             hidden=len(found) - len(rows),
             by_verdict=_by_verdict(snapshot),
         )
@@ -177,7 +177,7 @@ def _row(snapshot: Snapshot, channel: str, totals: ChannelTotals) -> Row:
     )
 
 
-def _none(snapshot: Snapshot, found: int) -> str:
+def _empty(snapshot: Snapshot, found: int) -> str:
     if found:
         return ""
     if snapshot.channels:

@@ -24,7 +24,9 @@ _ABSOLUTE = re.compile(r"https?://|#")
 
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
     """The list of runbooks, and each by the name of its alert."""
-    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    markdown = (
+        MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+    )
 
     # Not async, and so called in threads: they read files.
     def listed(request: Request) -> Response:

@@ -11,6 +11,7 @@ import httpx
 import pytest
 from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from connectors.history.errors import NoHistory
 from connectors.history.schema import Row
@@ -66,6 +67,7 @@ class Stage:
     minutes: list[Row] = field(default_factory=list)
     has_history: bool = True
 
+    @property
     def app(self) -> Starlette:
         """The application over this stage."""
         registry = CollectorRegistry()
@@ -97,11 +99,34 @@ def stage(tmp_path: Path) -> Stage:
     return Stage(make_snapshot(), tmp_path)
 
 
+class Switch:
+    """An application that hands each request to the stage of the test under way."""
+
+    app: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        await self.app(scope, receive, send)
+
+
+@pytest.fixture(scope="session")
+def switch() -> Switch:
+    """What the server serves."""
+    return Switch()
+
+
+@pytest.fixture(scope="session")
+def server(switch: Switch) -> Iterator[WebServer]:
+    """One server for all tests: its end takes longer than most of them."""
+    with WebServer(switch, port=0) as running:
+        yield running
+
+
 @pytest.fixture
-def served(stage: Stage) -> Iterator[str]:
+def served(stage: Stage, switch: Switch, server: WebServer) -> str:
     """Where the stage is served over a real socket."""
-    with WebServer(stage.app(), port=0) as server:
-        yield server.url
+    switch.app = stage.app
+    return server.url
 
 
 @pytest.fixture

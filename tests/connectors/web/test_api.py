@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 import httpx
 import pytest
 
+from connectors.history.schema import ToldMinute, minute_row
 from connectors.web.api import SHOWN_INCIDENTS
+from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from sds_core.observer.incidents import (
     ChannelIncident,
     Incident,
@@ -19,7 +22,7 @@ from sds_core.observer.incidents import (
 )
 from sds_core.observer.report import channel_report
 from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.totals import ChannelTotals, Verdict
+from sds_core.observer.totals import ChannelTotals, Histogram, TapTotals, Verdict
 
 MakeSnapshot = Callable[..., Snapshot]
 MakeTotals = Callable[..., ChannelTotals]
@@ -59,8 +62,8 @@ def test_fleet_object_has_every_channel_and_the_job(
         "undecodable": {},
         "channel_count": 2,
         "channels": [
-            {"id": "lossy"} | channel_report(failing),
-            {"id": "fine"} | channel_report(fine),
+            {"id": "lossy", "name": None, "muted": False} | channel_report(failing),
+            {"id": "fine", "name": None, "muted": False} | channel_report(fine),
         ],
     }
 
@@ -95,16 +98,18 @@ def test_senseless_limit_is_refused_in_one_line(
     assert answer.json() == {"error": "limit must be a whole number, 0 or more"}
 
 
-def test_words_of_the_page_come_only_when_asked_for(
+def test_channel_has_the_name_that_it_was_given(
     client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
-    """Programs get figures, the page gets them in words as well."""
-    stage.snapshot = snapshot({"a": totals()})
-    bare = client.get("/api/v1/channels").json()
-    worded = client.get("/api/v1/channels", params={"text": "true"}).json()
-    assert worded.pop("text")["sentence"] == "Everything is fine"
-    assert worded["channels"][0].pop("text")["verdict"] == "OK"
-    assert worded == bare
+    """In the list, by itself and beside its incidents; and whether it is muted."""
+    table = ChannelTable([ChannelEntry("a", name="Town hall", mute_until_ms=1)])
+    stage.snapshot = snapshot({"a": totals()}).with_table(table, 0)
+    stage.incidents = incidents(1)
+    (listed,) = client.get("/api/v1/channels").json()["channels"]
+    for found in (listed, client.get("/api/v1/channels/a").json()):
+        assert (found["name"], found["muted"]) == ("Town hall", True)
+    (incident,) = client.get("/api/v1/incidents").json()["incidents"]
+    assert incident["channel_name"] == "Town hall"
 
 
 @pytest.mark.parametrize(
@@ -135,7 +140,8 @@ def test_channel_is_found_by_any_id(
     stage.snapshot = snapshot(decoys | {channel: wanted})
     answer = client.get(f"/api/v1/channels/{quote(channel, safe='')}")
     assert answer.status_code == 200
-    assert answer.json() == {"id": channel} | channel_report(wanted)
+    said = {"id": channel, "name": None, "muted": False}
+    assert answer.json() == said | channel_report(wanted)
 
 
 @pytest.mark.parametrize("channel", ["nobody", "two\nlines", "<b>", ""])
@@ -179,7 +185,9 @@ def test_incidents_are_those_that_are_asked_for(
         IncidentQuery("a/b ?&\n", IncidentKind.LOST, 1_786_276_990_123, True, 3)
     ]
     assert answer.json() == {
-        "incidents": [incident_object(one) for one in stage.incidents],
+        "incidents": [
+            incident_object(one) | {"channel_name": None} for one in stage.incidents
+        ],
         "more": False,
     }
 
@@ -217,3 +225,107 @@ def test_senseless_question_for_incidents_is_refused_in_one_line(
     assert answer.status_code == 400
     assert answer.json() == {"error": said}
     assert stage.asked == []
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/v1/incidents", "/api/v1/minutes?channel=a&hours=1"]
+)
+def test_what_is_in_files_is_said_to_be_missing(
+    client: httpx.Client,
+    stage: Any,
+    snapshot: MakeSnapshot,
+    totals: MakeTotals,
+    path: str,
+) -> None:
+    """Without a history, and while the monitor starts: nothing was found, is a lie."""
+    stage.snapshot = snapshot({"a": totals()})
+    stage.has_history = False
+    answer = client.get(path)
+    assert answer.status_code == 500
+    assert answer.json()["error"].startswith("there is no history in nowhere")
+    stage.snapshot = Snapshot()
+    answer = client.get(path)
+    assert answer.status_code == 503
+    assert answer.json()["error"].startswith("the monitor is starting")
+
+
+def test_taps_tell_what_is_known_of_them(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """When each was seen, what it missed, and how many channels it shows."""
+    channels = {"a": totals(observers=["t1", "t2"]), "b": totals(observers=["t1"])}
+    taps = {"t2": TapTotals(8, 3, 7, [(1, 2), (5, 7)]), "t1": TapTotals(9)}
+    stage.snapshot = replace(snapshot(channels), taps=taps)
+    answer = client.get("/api/v1/taps").json()
+    assert answer["clock"] == stage.snapshot.clock_ms
+    assert answer["taps"] == [
+        {
+            "id": "t1",
+            "last_seen": 9,
+            "missing_records": 0,
+            "last_hole": None,
+            "holes": [],
+            "channel_count": 2,
+        },
+        {
+            "id": "t2",
+            "last_seen": 8,
+            "missing_records": 3,
+            "last_hole": 7,
+            "holes": [[1, 2], [5, 7]],
+            "channel_count": 1,
+        },
+    ]
+
+
+def test_minutes_tell_what_happened_in_each_interval(
+    client: httpx.Client,
+    stage: Any,
+    snapshot: MakeSnapshot,
+    totals: MakeTotals,
+    histogram: Callable[..., Histogram],
+) -> None:
+    """The figures behind the charts, at the interval that fits the hours."""
+    minute_ms = 60_000
+    now_ms = snapshot().clock_ms // minute_ms * minute_ms
+    stage.snapshot = snapshot({"a b": totals(first_event_ms=now_ms - 2 * minute_ms)})
+    stage.minutes = [
+        minute_row(ToldMinute(n, "a b", now_ms - ago * minute_ms, figures))
+        for n, (ago, figures) in enumerate(
+            [
+                (2, totals(messages=3, definite_latency=histogram(900))),
+                (1, totals(messages=5, definite_latency=histogram(900, 4_000))),
+            ]
+        )
+    ]
+    answer = client.get(
+        "/api/v1/minutes", params={"channel": "a b", "hours": "1"}
+    ).json()
+    assert (answer["channel"], answer["hours"]) == ("a b", 1)
+    assert (answer["interval_ms"], len(answer["intervals"])) == (minute_ms, 60)
+    last = answer["intervals"][-3:]
+    assert [one["begin"] for one in last] == [
+        now_ms - ago * minute_ms for ago in (2, 1, 0)
+    ]
+    assert [one["figures"]["messages"] for one in last] == [3, 2, 0]
+    assert [one["figures"]["ack_latency_ms"]["p95"] for one in last] == [
+        1_000,
+        5_000,
+        None,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "status", "said"),
+    [
+        ({"channel": "a", "hours": "2"}, 400, "hours must be one of 1, 3, 6, 24"),
+        ({"channel": "nobody"}, 404, "no channel has this id"),
+        ({}, 404, "no channel has this id"),
+    ],
+)
+def test_senseless_question_for_minutes_is_refused_in_one_line(
+    client: httpx.Client, parameters: dict[str, str], status: int, said: str
+) -> None:
+    """By what would be right."""
+    answer = client.get("/api/v1/minutes", params=parameters)
+    assert (answer.status_code, answer.json()["error"]) == (status, said)

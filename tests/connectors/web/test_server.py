@@ -25,12 +25,14 @@ def test_server_answers_as_soon_as_it_has_started(stage: Any) -> None:
 
 def test_stopped_server_leaves_nothing_behind(stage: Any) -> None:
     """Thread and port are free again, a second stop does nothing."""
+    before = set(threading.enumerate())
     server = WebServer(stage.app, port=0)
     server.start()
     port = int(server.url.rpartition(":")[2])
     server.stop()
     server.stop()
-    assert "web-server" not in {thread.name for thread in threading.enumerate()}
+    left = set(threading.enumerate()) - before
+    assert "web-server" not in {thread.name for thread in left}
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), timeout=1)
 

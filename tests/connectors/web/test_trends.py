@@ -131,7 +131,7 @@ def test_quiet_channel_is_looked_for_a_day_before() -> None:
 def test_growth_that_nothing_can_be_compared_with_is_unknown(
     first_event_ms: int,
 ) -> None:
-    """A history that began later, or of another checkpoint, makes no peak of its own."""
+    """A history that began later, or of another checkpoint, makes no peak."""
     rows = [
         row(END_MS - 3 * MINUTE_MS, messages=1_000),
         row(END_MS - 2 * MINUTE_MS, messages=1_002),
@@ -153,7 +153,7 @@ def test_field_that_a_row_is_too_old_for_is_zero() -> None:
 
 @pytest.mark.parametrize(("hours", "step_ms"), HOURS.items())
 def test_last_interval_is_that_of_the_clock(hours: int, step_ms: int) -> None:
-    """Intervals begin at round times, and so many hours of them end with the clock's."""
+    """Intervals begin at round times; the last one of so many hours is now."""
     found = recent_trend(
         Rows([]), "a", first_event_ms=0, clock_ms=END_MS + 1, hours=hours
     )

@@ -44,6 +44,45 @@ def test_only_all_of_it_is_a_hundred_percent(part: int, whole: int, text: str) -
     assert words.share(part, whole) == text
 
 
+def test_share_is_as_exact_as_asked_for() -> None:
+    """With decimals it is rounded down too."""
+    assert words.share(99_999, 100_000, decimals=2) == "99.99 %"
+    assert words.share(2, 3, decimals=1) == "66.6 %"
+    assert words.share(3, 3, decimals=2) == "100 %"
+
+
+@pytest.mark.parametrize(("ratio", "text"), [(0.95, "95 %"), (0.9995, "99.95 %")])
+def test_objective_reads_as_it_was_written(ratio: float, text: str) -> None:
+    """No digit is made up."""
+    assert words.percent(ratio) == text
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [
+        (-5, "0 s"),
+        (119_999, "119 s"),
+        (120_000, "2 min"),
+        (7_200_000, "2 h"),
+        (172_800_000, "2 d"),
+    ],
+)
+def test_age_is_in_the_largest_unit_that_says_enough(
+    milliseconds: int, text: str
+) -> None:
+    """Two of a unit, or more."""
+    assert words.age(milliseconds) == text
+
+
+@pytest.mark.parametrize(
+    ("count_bytes", "text"),
+    [(0, "0 B"), (999, "999 B"), (12_345_678, "12.3 MB"), (2_500_000_000, "2.5 GB")],
+)
+def test_size_is_in_the_unit_that_reads_best(count_bytes: int, text: str) -> None:
+    """By powers of 1000."""
+    assert words.size(count_bytes) == text
+
+
 def test_long_channel_id_keeps_both_ends() -> None:
     """Ids that share their beginning can still be told apart."""
     name = words.shown("/topic/" + "x" * 1_000_000 + "/room-12")
@@ -64,6 +103,12 @@ def test_long_channel_id_keeps_both_ends() -> None:
 def test_channel_id_cannot_leave_its_line(channel: str, text: str) -> None:
     """Line ends, controls and direction marks are shown as what they are."""
     assert words.shown(channel) == text
+    assert words.whole(channel) == text
+
+
+def test_whole_text_is_not_shortened() -> None:
+    """A message id is of use only whole."""
+    assert words.whole("ab" * 1_000) == "ab" * 1_000
 
 
 def test_unknown_reason_is_shown_as_it_is() -> None:
@@ -73,5 +118,5 @@ def test_unknown_reason_is_shown_as_it_is() -> None:
 
 def test_absent_time_is_a_dash() -> None:
     """A clock that has not started is not 1970."""
-    assert words.utc(0) == "\N{EN DASH}"
+    assert words.utc(None) == words.utc(0) == "\N{EN DASH}"
     assert words.utc(1_786_276_990_123) == "2026-08-09 12:03:10 UTC"

@@ -1,0 +1,97 @@
+"""Takes the pictures of the status page that the documentation shows.
+
+With ``sds-monitor demo --scenario unrepaired --keep`` running:
+``python -m docs.make_screenshots --url http://127.0.0.1:9108``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+from playwright.sync_api import Browser, sync_playwright
+
+_IMAGES = Path(__file__).parent / "images"
+_ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+_DESKTOP = {"width": 1280, "height": 800}
+_PHONE = {"width": 390, "height": 844}
+_LARGEST_BYTES = 150_000
+
+
+def main() -> None:
+    """Open each view and save what it shows."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--url", default="http://127.0.0.1:9108")
+    parser.add_argument("--channel", help="id; the most troubled unless given")
+    parser.add_argument("--runbook", help="alert; the first unless given")
+    parser.add_argument("--out", type=Path, default=_IMAGES)
+    options = parser.parse_args()
+    url = options.url.rstrip("/")
+    channel = f"channel?id={quote(options.channel or _most_troubled(url), safe='')}"
+    options.out.mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=_ARGUMENTS
+        )
+        runbook = options.runbook or _first_runbook(browser, url)
+        for name, path in {
+            "fleet": "",
+            "channel": channel,
+            "incidents": "incidents",
+            "taps": "taps",
+            "monitor": "monitor",
+            "runbook": f"runbooks/{runbook}",
+        }.items():
+            _take(browser, f"{url}/{path}", options.out / f"{name}.png")
+        _take(browser, f"{url}/{channel}", options.out / "phone.png", phone=True)
+        _take(browser, f"{url}/{channel}#charts", options.out / "dark.png", dark=True)
+        browser.close()
+
+
+def _most_troubled(url: str) -> str:
+    fleet = httpx.get(f"{url}/api/v1/channels", params={"limit": 1}).json()
+    if not fleet["channels"]:
+        message = f"the monitor at {url} has seen no channel: wait for its first batch"
+        raise SystemExit(message)
+    return str(fleet["channels"][0]["id"])
+
+
+def _first_runbook(browser: Browser, url: str) -> str:
+    page = browser.new_page()
+    page.goto(f"{url}/runbooks")
+    first = page.locator(".runbooks a")
+    if not first.count():
+        message = f"the monitor at {url} has no runbooks"
+        raise SystemExit(message)
+    name = first.first.inner_text()
+    page.close()
+    return name
+
+
+def _take(
+    browser: Browser, url: str, path: Path, *, phone: bool = False, dark: bool = False
+) -> None:
+    page = browser.new_page(
+        viewport=_PHONE if phone else _DESKTOP,
+        color_scheme="dark" if dark else "light",
+    )
+    page.goto(url)
+    page.screenshot(path=path)
+    page.close()
+    if path.stat().st_size > _LARGEST_BYTES:
+        message = f"{path} is larger than {_LARGEST_BYTES:,} bytes: show less"
+        raise SystemExit(message)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,354 @@
+"""The views in a real browser: live, offline, by keyboard, on a phone, in the dark."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from connectors.history.schema import ToldMinute, minute_row
+from connectors.web.server import WebServer
+from sds_core.observer.channel_table import ChannelEntry, ChannelTable
+from sds_core.observer.incidents import ChannelIncident, Incident, IncidentKind
+from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.totals import ChannelTotals, Histogram, TapTotals, Verdict
+
+pytestmark = pytest.mark.browser
+
+MakeSnapshot = Callable[..., Snapshot]
+MakeTotals = Callable[..., ChannelTotals]
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+VIEWS = {
+    "fleet": "/",
+    "channel": "/channel?id=%2Fwaku%2F1",
+    "incidents": "/incidents",
+    "taps": "/taps",
+    "monitor": "/monitor",
+    "runbooks": "/runbooks",
+    "runbook": "/runbooks/SdsLoss",
+    "problem": "/channel?id=nobody",
+}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Headless Chromium: the system's, or else Playwright's own."""
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"),
+            args=[
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-quic",
+                "--no-first-run",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+            ],
+        )
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def complaints() -> list[str]:
+    """What pages write to the console, their errors, and requests to elsewhere."""
+    return []
+
+
+@pytest.fixture
+def page(browser: Browser, served: str, complaints: list[str]) -> Iterator[Page]:
+    """An empty tab at desktop width that reaches nothing but the monitor."""
+    tab = browser.new_page(
+        base_url=served,
+        viewport={"width": 1280, "height": 800},
+        permissions=["clipboard-read", "clipboard-write"],
+    )
+
+    def only_the_monitor(route: Any) -> None:
+        if route.request.url.startswith(served):
+            route.continue_()
+        else:
+            complaints.append(route.request.url)
+            route.abort()
+
+    tab.route("**/*", only_the_monitor)
+    tab.on("console", lambda message: complaints.append(message.text))
+    tab.on("pageerror", lambda error: complaints.append(str(error)))
+    yield tab
+    tab.close()
+
+
+def lost(channel: str, message_id: str, **values: Any) -> ChannelIncident:
+    """A lost message."""
+    incident = Incident(
+        IncidentKind.LOST,
+        message_id,
+        HOSTILE,
+        since_ms=1_786_276_000_000,
+        found_ms=1_786_276_300_000,
+        lacking={"bob": 1_786_276_060_000},
+        waku_hash=bytes(range(32)),
+    )
+    for name, value in values.items():
+        setattr(incident, name, value)
+    return ChannelIncident(channel, incident, tap_hole=True)
+
+
+@pytest.fixture
+def busy(
+    stage: Any,
+    snapshot: MakeSnapshot,
+    totals: MakeTotals,
+    histogram: Callable[..., Histogram],
+) -> Any:
+    """A stage on which every view has something of everything to show."""
+    minute_ms = snapshot().clock_ms // 60_000 * 60_000
+    channels = {
+        "/waku/1": totals(
+            Verdict.FAILING,
+            verdict_reason="lost",
+            first_event_ms=minute_ms - 120_000,
+            unacknowledged=3,
+            acknowledged_in_time=9,
+            gaps_lost=2,
+            observers=["t1"],
+        ),
+        HOSTILE * 9: totals(Verdict.BLIND),
+        "muted": totals(Verdict.FAILING),
+    } | {verdict.value: totals(verdict) for verdict in Verdict}
+    table = ChannelTable(
+        [ChannelEntry("/waku/1", name="Town"), ChannelEntry("muted", mute_until_ms=1)]
+    )
+    now_ms = minute_ms + 10_000
+    taps = {
+        "t1": TapTotals(now_ms),
+        HOSTILE: TapTotals(now_ms - 99_000, 7, now_ms, [(now_ms - 9_000, now_ms)]),
+    }
+    stage.snapshot = replace(
+        snapshot(channels), taps=taps, undecodable={"protobuf_error": 2}
+    ).with_table(table, 0)
+    stage.minutes = [
+        minute_row(
+            ToldMinute(
+                n,
+                "/waku/1",
+                minute_ms - 60_000 * (2 - n),
+                totals(
+                    messages=5 * n,
+                    gaps_lost=n,
+                    repair_answered=2 * n,
+                    acknowledged_in_time=9 * n,
+                    definite_latency=histogram(*[4_000] * n),
+                ),
+            )
+        )
+        for n in (1, 2)
+    ]
+    stage.incidents = [
+        lost("/waku/1", "ab" * 32),
+        lost("/waku/1", HOSTILE, ended_ms=1_786_276_400_000),
+    ]
+    (stage.runbooks / "SdsLoss.md").write_text(
+        "# SdsLoss\n\n## Do\n\n| a | b |\n|---|---|\n| 1 | `x` |\n\n"
+        f"```\nsds-monitor {'x' * 200}\n```\n"
+    )
+    return stage
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.usefixtures("busy")
+def test_every_view_is_accessible_offline_and_without_complaint(
+    page: Page, complaints: list[str], scheme: Any
+) -> None:
+    """No serious violation that axe finds, no console error, no foreign request."""
+    axe = Axe()
+    page.emulate_media(color_scheme=scheme)
+    found = []
+    grounds = set()
+    for name, path in VIEWS.items():
+        page.goto(path)
+        for details in page.locator("details").all():
+            details.evaluate("one => { one.open = true }")
+        # axe's own script comes by the debugger, past the page's policy.
+        for violation in axe.run(page).response["violations"]:
+            if violation["impact"] in ("serious", "critical"):
+                nodes = [node["html"] for node in violation["nodes"]][:3]
+                found.append((name, violation["id"], nodes))
+        grounds.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    assert found == []
+    # The page that is not there is answered so on purpose.
+    assert [text for text in complaints if "404" not in text] == []
+    assert grounds == {"rgb(246, 247, 249)" if scheme == "light" else "rgb(18, 23, 28)"}
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.usefixtures("busy")
+def test_no_view_scrolls_sideways(page: Page, width: int) -> None:
+    """On a phone only tables do, in a box of their own; on a desktop none."""
+    page.set_viewport_size({"width": width, "height": 844})
+    for name, path in VIEWS.items():
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth") == width, name
+        boxes = page.locator(".scroll").evaluate_all(
+            "boxes => boxes.map((box) => box.scrollWidth - box.clientWidth)"
+        )
+        assert width < 1280 or not any(boxes), name
+
+
+def test_fleet_follows_the_snapshot(
+    page: Page,
+    complaints: list[str],
+    stage: Any,
+    snapshot: MakeSnapshot,
+    totals: MakeTotals,
+) -> None:
+    """Rows come, change, move and go while the page is open, as if loaded anew."""
+    stage.snapshot = snapshot({"a": totals(), HOSTILE: totals(Verdict.QUIET)})
+    page.goto("/")
+    names = page.locator("tbody th a")
+    expect(names).to_have_text([HOSTILE, "a"])
+    page.get_by_role("link", name="a", exact=True).focus()
+
+    worse = totals(Verdict.FAILING, verdict_reason="lost", gaps_lost=1)
+    stage.snapshot = snapshot(
+        {"a": worse, "new": totals(), "<b>": totals(Verdict.BLIND)}, records_behind=5
+    )
+    expect(names).to_have_text(["a", "<b>", "new"])
+    expect(page.locator("tbody tr").first).to_contain_text("messages were lost")
+    expect(page.locator("body")).to_have_attribute("data-level", "trouble")
+    expect(page).to_have_title(
+        "1 of 3 channels failing: a; 1 of 3 channels blind: <b> · sds-monitor"
+    )
+    # Somebody who reads by keyboard is not thrown back to the top.
+    expect(page.get_by_role("link", name="a", exact=True)).to_be_focused()
+    live = page.locator("body").inner_html()
+    page.reload()
+    assert page.locator("body").inner_html() == live
+    assert complaints == []
+
+
+def test_order_and_filter_are_kept_while_figures_change(
+    page: Page, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """By keyboard alone, without loading the page anew, and in its address."""
+    stage.snapshot = snapshot({"a": totals(messages=1), "b": totals(messages=2)})
+    page.goto("/")
+    page.evaluate("window.same = true")
+    button = page.get_by_role("button", name="Messages")
+    button.focus()
+    page.keyboard.press("Enter")
+    names = page.locator("tbody th a")
+    expect(names).to_have_text(["b", "a"])
+    heading = page.get_by_role("columnheader", name="Messages")
+    expect(heading).to_have_attribute("aria-sort", "descending")
+    expect(button).to_be_focused()
+    assert button.evaluate("one => getComputedStyle(one).outlineStyle") == "solid"
+
+    stage.snapshot = snapshot(
+        {"a": totals(messages=3), "b": totals(messages=2), "c": totals()}
+    )
+    expect(names).to_have_text(["a", "b", "c"])
+    page.keyboard.press("Enter")
+    expect(names).to_have_text(["c", "b", "a"])
+    page.get_by_label("Name or id").fill("B")
+    expect(names).to_have_text(["b"])
+    assert page.url.endswith("/?find=B&sort=-messages")
+    assert page.evaluate("window.same")
+
+
+def test_one_click_leads_from_the_fleet_to_the_lost_message(
+    page: Page, complaints: list[str], busy: Any
+) -> None:
+    """Its id can be copied whole, and what is not asked for each time stays."""
+    page.goto("/")
+    page.get_by_role("link", name="Town").click()
+    incident = page.locator("article").first
+    expect(incident).to_contain_text("bob since 2026-08-09 11:47:40 UTC")
+    incident.get_by_role("button", name="Copy").first.click()
+    expect(incident.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == "ab" * 32
+    page.locator("figure summary").first.click()
+    incident.locator("code").first.click()
+    assert page.evaluate("String(getSelection())") == "ab" * 32
+    busy.snapshot.channels["/waku/1"].gaps_tap_gap = 4_321
+    expect(page.get_by_text("4,321", exact=True)).to_be_visible()
+    assert page.locator("svg").count() == 5
+    expect(page.locator("figure").first.get_by_role("table")).to_be_visible()
+    assert page.evaluate("String(getSelection())") == "ab" * 32
+    assert complaints == []
+
+
+def test_silent_monitor_is_said_and_its_return_noticed(
+    browser: Browser, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """The page keeps what it knows while the monitor is away and while it starts."""
+    stage.snapshot = snapshot({"a": totals(messages=7)})
+    server = WebServer(stage.app, port=0)
+    server.start()
+    page = browser.new_page()
+    try:
+        page.goto(f"{server.url}/channel?id=a")
+        port = int(server.url.rpartition(":")[2])
+        server.stop()
+        silence = page.locator(".silence")
+        # One request may still be waiting for the server that has just gone.
+        expect(silence).to_have_text(
+            re.compile(r"^No answer from the monitor since \d\d:\d\d:\d\d$"),
+            timeout=15_000,
+        )
+        known, stage.snapshot = stage.snapshot, Snapshot()
+        server = WebServer(stage.app, port=port)
+        server.start()
+        sentence = page.locator(".sentence")
+        expect(sentence).to_have_text(
+            "Starting: reading the checkpoint", timeout=15_000
+        )
+        expect(silence).to_be_hidden()
+        messages = page.get_by_text("Messages", exact=True).first.locator("..")
+        expect(messages).to_contain_text("7")
+        stage.snapshot = replace(known, channels={"a": totals(messages=8)})
+        expect(messages).to_contain_text("8")
+        expect(sentence).to_have_text("Everything is fine")
+    finally:
+        page.close()
+        server.stop()
+
+
+def test_incidents_are_chosen_without_loading_the_page_anew(
+    page: Page, complaints: list[str], busy: Any
+) -> None:
+    """A choice in the form is asked for at once."""
+    page.goto("/incidents")
+    page.evaluate("window.same = true")
+    busy.incidents = [lost("/waku/1", "cd" * 32)]
+    page.get_by_label("State").select_option("still standing")
+    expect(page.locator("article")).to_have_count(1)
+    assert busy.asked[-1].standing
+    assert page.evaluate("window.same")
+    assert complaints == []
+
+
+def test_pages_need_no_script(browser: Browser, served: str, busy: Any) -> None:
+    """Sorting, filters and figures are there, and the page asks to be loaded again."""
+    context = browser.new_context(java_script_enabled=False, base_url=served)
+    tab = context.new_page()
+    tab.goto("/")
+    assert tab.locator("meta[http-equiv=refresh]").count() == 1
+    tab.get_by_role("button", name="Lost").click()
+    expect(tab.locator("tbody th a").first).to_have_text("Town")
+    tab.get_by_label("Name or id").fill("town")
+    tab.keyboard.press("Enter")
+    expect(tab.locator("tbody tr")).to_have_count(1)
+    assert tab.url.endswith("/?find=town&sort=gaps_lost")
+    tab.goto("/incidents")
+    tab.get_by_role("button", name="Show").click()
+    expect(tab.locator("article")).to_have_count(2)
+    context.close()

@@ -1,0 +1,107 @@
+"""What charts show, and that their pictures need neither style nor script."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+
+from connectors.web.charts import Chart, Scale, channel_charts
+from connectors.web.drawing import draw
+from connectors.web.trends import COUNTS, NOTHING, Growth, Trend
+from sds_core.observer.channel_table import ChannelSettings
+from sds_core.observer.totals import BUCKETS_MS
+
+NOON_MS = 1_786_276_800_000
+MINUTE_MS = 60_000
+
+
+def growth(latency_bucket: int | None = None, **counts: int) -> Growth:
+    """Growth of some figures, and one acknowledgement in a bucket."""
+    buckets = [0] * (len(BUCKETS_MS) + 1)
+    if latency_bucket is not None:
+        buckets[latency_bucket] = 1
+    return Growth(dict.fromkeys(COUNTS, 0) | counts, buckets)
+
+
+def charts(*found: Growth | None, step_ms: int = MINUTE_MS) -> dict[str, Chart]:
+    """The charts of a trend from noon on."""
+    settings = ChannelSettings(delivery_objective=0.999)
+    trend = Trend(NOON_MS, step_ms, found)
+    return {chart.key: chart for chart in channel_charts(trend, settings)}
+
+
+def test_table_has_the_figures_of_the_picture_newest_first() -> None:
+    """Times in UTC, words for each interval, and a dash where nothing is known."""
+    found = charts(growth(4, gaps_lost=2), None, growth(12))
+    assert found["latency"].columns == ["p50", "p95", "p99"]
+    assert found["latency"].table == [
+        ("12:02", ["> 10 min"] * 3),
+        ("12:01", ["\N{EN DASH}"] * 3),
+        ("12:00", ["≤ 5 s"] * 3),
+    ]
+    gaps = found["gaps"]
+    lost = gaps.columns.index("lost")
+    assert [texts[lost] for _, texts in gaps.table] == ["0", "\N{EN DASH}", "2"]
+    assert gaps.series[lost].values == [2, None, 0]
+
+
+def test_objectives_are_drawn_beside_what_was_reached() -> None:
+    """Each with its own line, and all in all in words."""
+    reached = growth(
+        acknowledged_in_time=3, unacknowledged=1, deliveries_first_pass=9,
+        deliveries_lost=1,
+    )  # fmt: skip
+    chart = charts(reached, NOTHING)["objectives"]
+    assert [(s.name, list(s.values)) for s in chart.series] == [
+        ("in time", [75.0, None]),
+        ("delivered", [90.0, None]),
+        ("in time: 95 %", [95.0, 95.0]),
+        ("delivered: 99.9 %", [99.9, 99.9]),
+    ]
+    assert "75.00 % in time, 90.00 % delivered" in chart.note
+
+
+@pytest.mark.parametrize("hours", [1, 3, 6, 24])
+def test_axis_of_time_has_a_few_round_labels(hours: int) -> None:
+    """As many as can be read, for every number of hours."""
+    step_ms = {1: 1, 3: 3, 6: 5, 24: 15}[hours] * MINUTE_MS
+    count = hours * 60 * MINUTE_MS // step_ms
+    ticks = charts(*[NOTHING] * count, step_ms=step_ms)["latency"].ticks
+    assert ticks[0] == "12:00"
+    assert len(ticks) == 6
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        [NOTHING],
+        [None] * 60,
+        [growth(12, messages=1_234_567, gaps_lost=3), None, growth(0, gaps_late=1)],
+    ],
+)
+@pytest.mark.parametrize("scale", Scale)
+def test_picture_is_one_that_the_strictest_page_takes(
+    found: list[Growth | None], scale: Scale
+) -> None:
+    """Shapes and text with classes; no style, script, link, comment or foreign id."""
+    drawn = [draw(c) for c in charts(*found).values() if c.scale is scale]
+    assert drawn
+    for svg in drawn:
+        assert "<!--" not in svg
+        root = ElementTree.fromstring(svg)  # noqa: S314 - our own
+        tags = {part.tag.rpartition("}")[2] for part in root.iter()}
+        assert tags <= {"svg", "g", "path", "rect", "circle", "text", "title"}
+        names = {name for part in root.iter() for name in part.attrib}
+        assert not names & {"style", "id", "href", "onclick", "onload"}
+        assert root.get("role") == "img"
+        assert root.get("aria-label")
+
+
+def test_picture_tells_its_values_to_the_pointer() -> None:
+    """Each dot and each bar has its time, name and value; empty bars are not there."""
+    found = charts(growth(4, gaps_lost=2), growth())
+    assert "12:00  p95: ≤ 5 s" in draw(found["latency"])
+    bars = draw(found["gaps"])
+    assert "12:00  lost: 2" in bars
+    assert bars.count('class="bar"') == 1

@@ -1,0 +1,96 @@
+"""Every figure of a channel in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from connectors.web.figures import GROUPS, acknowledged_in_time, chosen, delivered
+from sds_core.observer.totals import BloomGauge, ChannelTotals, Histogram
+
+MakeTotals = Callable[..., ChannelTotals]
+FIGURES = {figure.key: figure for _, figures in GROUPS for figure in figures}
+
+
+def test_figures_of_a_channel_read_as_a_person_would_say_them(
+    totals: MakeTotals, histogram: Callable[..., Histogram]
+) -> None:
+    """Counts, shares, percentiles, sizes and rates, each in its own form."""
+    channel = totals(
+        messages=1_284,
+        acknowledged_in_time=1_281,
+        unacknowledged=3,
+        definite_latency=histogram(*[900] * 94, *[4_000] * 4, 700_000, 700_000),
+        deliveries_first_pass=90,
+        deliveries_recovered=5,
+        deliveries_lost=5,
+        deliveries_retracted=1,
+        repair_answered=29,
+        repair_expired=1,
+        repair_redundant=11,
+        frames={"content.spec": 1_000, "sync.nim": 234},
+        bytes_bloom=12_345,
+        bloom_worst=BloomGauge(bits_set=500, m_bits=1_000, k=1),
+    )
+    assert {key: FIGURES[key].text(channel) for key in ALL_FORMS} == ALL_FORMS
+
+
+ALL_FORMS = {
+    "messages": "1,284",
+    "in_time": "99.7 %",
+    "ack_p50": "≤ 1 s",
+    "ack_p95": "≤ 5 s",
+    "ack_p99": "> 10 min",
+    "delivered": "96.0 %",
+    "answered": "96.6 %",
+    "repair_responses": "40",
+    "redundant": "27.5 %",
+    "repair_p50": "\N{EN DASH}",
+    "frames": "1,234",
+    "bytes_bloom": "12.3 kB",
+    "false_positives": "50 %",
+    "unacknowledged": "3",
+}
+
+
+def test_channel_of_which_nothing_is_known_has_no_figure_made_up(
+    totals: MakeTotals,
+) -> None:
+    """A share of nothing is a dash, and cannot be ordered by."""
+    nothing = totals()
+    assert {f.text(nothing) for f in FIGURES.values()} == {"0", "0 B", "\N{EN DASH}"}
+    for figure in FIGURES.values():
+        unknown = figure.text(nothing) == "\N{EN DASH}"
+        assert (figure.value(nothing) is None) == unknown, figure.key
+
+
+def test_share_that_an_objective_is_held_against_follows_its_definition(
+    totals: MakeTotals,
+) -> None:
+    """Unwitnessed messages are no fault, and a loss that was retracted is none."""
+    channel = totals(
+        acknowledged_in_time=19,
+        unacknowledged=1,
+        unwitnessed=80,
+        deliveries_first_pass=97,
+        deliveries_recovered=1,
+        deliveries_lost=2,
+        deliveries_retracted=1,
+    )
+    assert acknowledged_in_time(channel) == (19, 20)
+    assert delivered(channel) == (99, 100)
+
+
+def test_every_figure_stands_once_and_says_what_it_means() -> None:
+    """Keys are in addresses; headings and meanings are read."""
+    keys = [figure.key for _, figures in GROUPS for figure in figures]
+    assert len(keys) == len(set(keys))
+    assert all(figure.heading and figure.meaning for figure in FIGURES.values())
+
+
+def test_chosen_figures_keep_their_headlines() -> None:
+    """In the order of all, without headlines that have none of them."""
+    found = chosen("gaps_lost", "messages")
+    assert [(title, [f.key for f in figures]) for title, figures in found] == [
+        ("Acknowledgement", ["messages"]),
+        ("Missing dependencies", ["gaps_lost"]),
+    ]

@@ -1,0 +1,139 @@
+"""The verdict on everything, and what comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from connectors.web.summary import Level, by_trouble, summarise
+from sds_core.observer.channel_table import ChannelEntry, ChannelTable
+from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.totals import ChannelTotals, Verdict
+
+MakeSnapshot = Callable[..., Snapshot]
+MakeTotals = Callable[..., ChannelTotals]
+
+
+def test_nothing_amiss_is_said_in_three_words(
+    snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """Quiet and new channels are no trouble."""
+    channels = {v.value: totals(v) for v in (Verdict.OK, Verdict.QUIET)}
+    summary = summarise(snapshot(channels))
+    assert (summary.level, summary.sentence) == (Level.FINE, "Everything is fine")
+
+
+@pytest.mark.parametrize(
+    ("job", "level", "sentence"),
+    [
+        (
+            {"error": "no broker\n  at kafka:9092", "running": False},
+            Level.TROUBLE,
+            "Query stopped: no broker at kafka:9092",
+        ),
+        ({"running": False}, Level.TROUBLE, "Query stopped"),
+        (
+            {"event_time_lag_seconds": None},
+            Level.STARTING,
+            "Starting: waiting for the first batch",
+        ),
+        ({"event_time_lag_seconds": 60}, Level.FINE, "Everything is fine"),
+        ({"event_time_lag_seconds": 1_239.9}, Level.TROUBLE, "Behind by over 1,230 s"),
+    ],
+)
+def test_state_of_the_job_is_said_first(
+    snapshot: MakeSnapshot, job: dict[str, object], level: Level, sentence: str
+) -> None:
+    """Figures of a job that does not run well are told as such."""
+    summary = summarise(snapshot(**job))
+    assert (summary.level, summary.sentence) == (level, sentence)
+
+
+def test_checkpoint_that_is_not_read_yet_is_a_start(snapshot: MakeSnapshot) -> None:
+    """An empty fleet before priming is not a fine fleet."""
+    summary = summarise(replace(snapshot(), primed=False))
+    assert summary.level is Level.STARTING
+    assert summary.sentence == "Starting: reading the checkpoint"
+
+
+def test_all_troubles_are_named_in_one_sentence(
+    snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """Failing, blind and behind stand side by side, names up to three."""
+    channels = {f"f{n}": totals(Verdict.FAILING) for n in range(5)}
+    channels |= {"b": totals(Verdict.BLIND), "o": totals(), "d": totals("degraded")}
+    summary = summarise(snapshot(channels, event_time_lag_seconds=75))
+    assert summary.level is Level.TROUBLE
+    assert summary.sentence == (
+        "5 of 8 channels failing: f0, f1, f2, 2 more; "
+        "1 of 8 channels blind: b; behind by over 70 s"
+    )
+
+
+def test_degraded_channel_is_a_warning(
+    snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """What may still heal is told apart from what is broken."""
+    summary = summarise(snapshot({"chat": totals(Verdict.DEGRADED)}))
+    assert summary.level is Level.WARNING
+    assert summary.sentence == "Nothing is failing; 1 of 1 channel degraded: chat"
+
+
+def test_channel_is_called_by_its_name_and_a_muted_one_by_none(
+    snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """Nobody is told of the troubles of a muted channel, only that there is one."""
+    table = ChannelTable(
+        [ChannelEntry("/waku/1", name="Town"), ChannelEntry("m", mute_until_ms=2)]
+    )
+    failing = totals(Verdict.FAILING)
+    named = snapshot({"/waku/1": failing, "m": failing, "o": totals()})
+    assert (
+        summarise(named.with_table(table, 1)).sentence
+        == "1 of 2 channels failing: Town; 1 muted"
+    )
+    quiet = snapshot({"m": failing, "o": totals()}).with_table(table, 1)
+    assert summarise(quiet).sentence == "Everything is fine; 1 muted"
+    assert summarise(quiet.with_table(table, 2)).level is Level.TROUBLE
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+@pytest.mark.parametrize("lag", [0, 61])
+@pytest.mark.parametrize("running", [True, False])
+@pytest.mark.parametrize("muted", [True, False])
+def test_sentence_agrees_with_the_one_number(
+    snapshot: MakeSnapshot,
+    totals: MakeTotals,
+    verdict: Verdict,
+    lag: int,
+    running: bool,
+    muted: bool,
+) -> None:
+    """The page is never calmer than `sds_monitor_ok`, nor more alarmed."""
+    shown = snapshot(
+        {"chat": totals(verdict)}, event_time_lag_seconds=lag, running=running
+    )
+    shown = replace(shown, muted=frozenset({"chat"} if muted else ()))
+    assert shown.ok == (summarise(shown).level is not Level.TROUBLE)
+
+
+def test_most_troubled_channels_come_first(
+    snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """Channels are in order of trouble, then of id; the muted come last."""
+    channels = {verdict.value: totals(verdict) for verdict in Verdict}
+    channels["also failing"] = totals(Verdict.FAILING)
+    channels["muted"] = totals(Verdict.FAILING)
+    shown = replace(snapshot(channels), muted=frozenset({"muted"}))
+    assert [channel for channel, _ in by_trouble(shown)] == [
+        "also failing",
+        "failing",
+        "blind",
+        "degraded",
+        "warming_up",
+        "quiet",
+        "ok",
+        "muted",
+    ]
