@@ -23,7 +23,7 @@ _ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-_DESKTOP = {"width": 1280, "height": 800}
+_DESKTOP = {"width": 1280, "height": 720}
 _PHONE = {"width": 390, "height": 844}
 _LARGEST_BYTES = 150_000
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable, Objectives
-from sds_core.simulation.reading import ScenarioError, Table, read
+from sds_core.reading import Table, TableError, read
 
 _LIST = "channel"
 
@@ -94,7 +94,7 @@ def read_entries(path: Path) -> list[ChannelEntry]:
             where += f" ({raw['match']!r})"
         try:
             entry = read(raw, _Entry)
-        except ScenarioError as error:
+        except TableError as error:
             problem = " ".join(filter(None, (where, error.path, error.problem)))
             raise BadChannelTable(path, problem) from None
         if first.setdefault(entry.match, number) != number:

@@ -7,7 +7,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from sds_core.simulation.reading import ScenarioError
+from sds_core.reading import TableError
 from sds_core.simulation.scenario import Scenario
 
 _SUFFIX = ".toml"
@@ -78,5 +78,5 @@ def _read(file: Traversable, name: str) -> Scenario:
         raise UnreadableScenario(name, error.strerror or str(error)) from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UnreadableScenario(name, f"is not TOML: {error}") from error
-    except ScenarioError as error:
+    except TableError as error:
         raise UnreadableScenario(name, str(error)) from error

@@ -18,7 +18,7 @@ from starlette.routing import BaseRoute, Route
 from connectors.history.errors import DamagedHistory, NoHistory
 from connectors.web.parameters import hours, incident_query, number
 from connectors.web.sources import Sources
-from connectors.web.summary import by_trouble, summarise
+from connectors.web.summary import by_trouble, channels_shown_by, summarise
 from connectors.web.trends import Growth, recent_trend
 from sds_core.observer.incidents import incident_object
 from sds_core.observer.report import channel_report
@@ -220,9 +220,7 @@ def _tap_object(snapshot: Snapshot, observer: str, tap: TapTotals) -> dict[str, 
         "missing_records": tap.missing_records,
         "last_hole": tap.last_hole_ms,
         "holes": [list(span) for span in tap.holes],
-        "channel_count": sum(
-            observer in totals.observers for totals in snapshot.channels.values()
-        ),
+        "channel_count": channels_shown_by(snapshot, observer),
     }
 
 

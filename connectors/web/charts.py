@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from connectors.web import words
-from connectors.web.figures import Ratio, eventual_delivery
+from connectors.web.figure import Ratio
+from connectors.web.figures import eventual_delivery
 from connectors.web.trends import Growth, Trend
 from sds_core.observer.channel_table import ChannelSettings
 from sds_core.observer.settings import DEFAULTS

@@ -1,49 +1,10 @@
-"""Every figure of a channel once: what it is called, what it means, how it reads."""
+"""Every figure of a channel that the pages show, once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
-
 from connectors.web import words
-from sds_core.observer.totals import BUCKETS_MS, ChannelTotals, Histogram
-
-
-class Ratio(NamedTuple):
-    """A part of a whole, both counts."""
-
-    part: int
-    of: int
-
-    @property
-    def value(self) -> float | None:
-        """In [0, 1]; None of nothing."""
-        return self.part / self.of if self.of else None
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One figure of every channel.
-
-    Attributes:
-        key: Its name in a page's address.
-        heading: What tables call it.
-        meaning: One line that says what it is.
-        text: From a channel's totals to its words.
-        value: From a channel's totals to what channels are ordered by; None if there
-            is nothing to measure.
-        grave: Whether anything but zero is a fault.
-        least_first: Whether little of it is trouble.
-    """
-
-    key: str
-    heading: str
-    meaning: str
-    text: Callable[[ChannelTotals], str]
-    value: Callable[[ChannelTotals], float | None]
-    grave: bool = False
-    least_first: bool = False
+from connectors.web.figure import Figure, Ratio, count, percentile, share, size
+from sds_core.observer.totals import ChannelTotals
 
 
 def acknowledged_in_time(totals: ChannelTotals) -> Ratio:
@@ -65,62 +26,6 @@ def eventual_delivery(reached: int, lost: int, retracted: int) -> Ratio:
     """(ended - lost + retracted) / ended: a loss that was retracted is none."""
     # What is retracted in an interval may have been lost before it.
     return Ratio(reached + min(retracted, lost), reached + lost)
-
-
-def _count(
-    key: str, heading: str, meaning: str, field: str = "", grave: bool = False
-) -> Figure:
-    def value(totals: ChannelTotals) -> int:
-        counted: int = getattr(totals, field or key)
-        return counted
-
-    return Figure(key, heading, meaning, lambda t: words.number(value(t)), value, grave)
-
-
-def _share(
-    key: str, heading: str, meaning: str, ratio: Callable[[ChannelTotals], Ratio]
-) -> Figure:
-    return Figure(
-        key,
-        heading,
-        meaning,
-        lambda t: words.share(*ratio(t), decimals=1),
-        lambda t: ratio(t).value,
-        least_first=True,
-    )
-
-
-def _percentile(key: str, heading: str, meaning: str, field: str) -> Figure:
-    percent = int(key.rpartition("p")[2])
-
-    def histogram(totals: ChannelTotals) -> Histogram:
-        observed: Histogram = getattr(totals, field)
-        return observed
-
-    def value(totals: ChannelTotals) -> float | None:
-        observed = histogram(totals)
-        if not observed.count:
-            return None
-        # The open bucket has no bound.
-        return observed.percentile_ms(percent) or BUCKETS_MS[-1] + 1
-
-    return Figure(
-        key,
-        heading,
-        meaning,
-        lambda t: words.percentile(histogram(t), percent),
-        value,
-    )
-
-
-def _bytes(key: str, heading: str, meaning: str) -> Figure:
-    return Figure(
-        key,
-        heading,
-        meaning,
-        lambda t: words.size(getattr(t, key)),
-        lambda t: getattr(t, key),
-    )
 
 
 def _answered(totals: ChannelTotals) -> Ratio:
@@ -147,55 +52,55 @@ GROUPS: tuple[tuple[str, tuple[Figure, ...]], ...] = (
     (
         "Acknowledgement",
         (
-            _count("messages", "Messages", "distinct content messages"),
-            _percentile(
+            count("messages", "Messages", "distinct content messages"),
+            percentile(
                 "ack_p50",
                 "p50",
                 "half of the definite acknowledgements came within this time",
                 "definite_latency",
             ),
-            _percentile(
+            percentile(
                 "ack_p95",
                 "p95",
                 "95 % of the definite acknowledgements came within this time",
                 "definite_latency",
             ),
-            _percentile(
+            percentile(
                 "ack_p99",
                 "p99",
                 "99 % of the definite acknowledgements came within this time",
                 "definite_latency",
             ),
-            _share(
+            share(
                 "in_time",
                 "In time",
                 "messages acknowledged by their deadline, of those that others could "
                 "have acknowledged",
                 acknowledged_in_time,
             ),
-            _count(
+            count(
                 "acknowledged_definite",
                 "Definite",
                 "messages that another participant's causal history names",
             ),
-            _count(
+            count(
                 "acknowledged_probable",
                 "Probable",
                 "messages that only filters of others hold",
             ),
-            _count(
+            count(
                 "unacknowledged",
                 "Unacknowl\N{SOFT HYPHEN}edged",
                 "messages whose deadline passed although others could have "
                 "acknowledged them",
                 grave=True,
             ),
-            _count(
+            count(
                 "unwitnessed",
                 "Unwitnessed",
                 "messages whose deadline passed while nobody else spoke: no fault",
             ),
-            _count(
+            count(
                 "in_flight",
                 "In flight",
                 "messages not yet acknowledged whose deadline has not passed",
@@ -205,31 +110,31 @@ GROUPS: tuple[tuple[str, tuple[Figure, ...]], ...] = (
     (
         "Deliveries",
         (
-            _share(
+            share(
                 "delivered",
                 "Delivered",
                 "pairs of a message and a participant that reached it, of all that "
                 "ended",
                 delivered,
             ),
-            _count(
+            count(
                 "deliveries_first_pass", "First pass", "were never shown to be missing"
             ),
-            _count(
+            count(
                 "deliveries_recovered", "Recovered", "were missing, and came in time"
             ),
-            _count(
+            count(
                 "deliveries_lost",
                 "Not delivered",
                 "were still missing at the deadline",
                 grave=True,
             ),
-            _count(
+            count(
                 "deliveries_retracted",
                 "Came later",
                 "were shown after they had been counted as not delivered",
             ),
-            _percentile(
+            percentile(
                 "recovery_p95",
                 "Recovery p95",
                 "95 % of those that were missing came within this time",
@@ -240,40 +145,40 @@ GROUPS: tuple[tuple[str, tuple[Figure, ...]], ...] = (
     (
         "Missing dependencies",
         (
-            _count(
+            count(
                 "gaps_open",
                 "Open now",
                 "messages that others refer to and no tap has shown yet",
             ),
-            _count(
+            count(
                 "gaps_opened",
                 "Opened",
                 "all that were ever missing for longer than the settle time",
             ),
-            _count("gaps_late", "Late", "came by themselves"),
-            _count("gaps_repaired", "Repaired", "came after a repair request"),
-            _count(
+            count("gaps_late", "Late", "came by themselves"),
+            count("gaps_repaired", "Repaired", "came after a repair request"),
+            count(
                 "gaps_recovered_late",
                 "Recovered late",
                 "came when the last repair request was no longer live",
             ),
-            _count(
+            count(
                 "gaps_lost",
                 "Lost",
                 "never came, and nobody but the sender has shown them",
                 grave=True,
             ),
-            _count(
+            count(
                 "gaps_tap_gap",
                 "Tap gap",
                 "never came to a tap, but the network had them",
             ),
-            _count(
+            count(
                 "gaps_retracted",
                 "Came later",
                 "came after they had been counted as lost",
             ),
-            _percentile(
+            percentile(
                 "gap_p95",
                 "Filled p95",
                 "95 % of those that came did so within this time",
@@ -284,18 +189,18 @@ GROUPS: tuple[tuple[str, tuple[Figure, ...]], ...] = (
     (
         "Repair",
         (
-            _share(
+            share(
                 "answered",
                 "Answered",
                 "repair episodes that ended with a response, of all that ended",
                 _answered,
             ),
-            _count("repair_answered", "Episodes answered", "ended with a response"),
-            _count("repair_expired", "Expired", "ended without one"),
-            _count(
+            count("repair_answered", "Episodes answered", "ended with a response"),
+            count("repair_expired", "Expired", "ended without one"),
+            count(
                 "repair_requests", "Requests", "repair requests, one per frame and id"
             ),
-            _count(
+            count(
                 "repair_responses",
                 "Responses",
                 "messages broadcast again in answer to a request",
@@ -307,13 +212,13 @@ GROUPS: tuple[tuple[str, tuple[Figure, ...]], ...] = (
                 lambda t: words.share(*_redundant(t), decimals=1),
                 lambda t: _redundant(t).value,
             ),
-            _percentile(
+            percentile(
                 "repair_p50",
                 "Response p50",
                 "half of the answers came within this time of the first request",
                 "repair_response",
             ),
-            _percentile(
+            percentile(
                 "repair_p95",
                 "Response p95",
                 "95 % of the answers came within this time of the first request",
@@ -324,7 +229,7 @@ GROUPS: tuple[tuple[str, tuple[Figure, ...]], ...] = (
     (
         "Traffic",
         (
-            _count(
+            count(
                 "participants_lately",
                 "Participants",
                 "distinct senders within the last 10 min",
@@ -336,21 +241,21 @@ GROUPS: tuple[tuple[str, tuple[Figure, ...]], ...] = (
                 lambda t: words.number(sum(t.frames.values())),
                 lambda t: sum(t.frames.values()),
             ),
-            _count("replicas", "Replicas", "further copies of one broadcast"),
-            _count(
+            count("replicas", "Replicas", "further copies of one broadcast"),
+            count(
                 "rebroadcasts_repair",
                 "Sent again: repair",
                 "messages broadcast again after a repair request",
             ),
-            _count(
+            count(
                 "rebroadcasts_retry",
                 "Sent again: retry",
                 "messages broadcast again by their senders",
             ),
-            _bytes("bytes_content", "Content", "bytes of content in frames"),
-            _bytes("bytes_history", "Histories", "bytes of causal histories in frames"),
-            _bytes("bytes_bloom", "Filters", "bytes of bloom filters in frames"),
-            _bytes("bytes_repair", "Requests", "bytes of repair requests in frames"),
+            size("bytes_content", "Content", "bytes of content in frames"),
+            size("bytes_history", "Histories", "bytes of causal histories in frames"),
+            size("bytes_bloom", "Filters", "bytes of bloom filters in frames"),
+            size("bytes_repair", "Requests", "bytes of repair requests in frames"),
             Figure(
                 "false_positives",
                 "False positives",
@@ -358,7 +263,7 @@ GROUPS: tuple[tuple[str, tuple[Figure, ...]], ...] = (
                 _saturation_text,
                 _saturation,
             ),
-            _count(
+            count(
                 "message_id_collisions",
                 "Id collisions",
                 "frames with a known message id but another sender or Lamport "

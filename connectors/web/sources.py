@@ -16,10 +16,10 @@ class Sources:
     """What is asked, and how.
 
     Attributes:
-        current: Gives the newest snapshot; called in the thread of the server. Until
-            the job has started it is one that is not primed.
-        find_incidents: Gives incidents, found last first; called in threads of the
-            server's own. Raises `NoHistory` and `DamagedHistory`.
+        current: Gives the newest snapshot; called in threads of the server's own.
+            Until the job has started it is one that is not primed.
+        find_incidents: Gives incidents, found last first; called as `current`. Raises
+            `NoHistory` and `DamagedHistory`.
         find_minutes: From a channel's id and a begin and end, Unix ms of event time,
             to the rows of `connectors.history.schema.CHANNEL_MINUTES` that began in
             [begin, end), in order; called and raises as `find_incidents`.

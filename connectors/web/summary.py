@@ -74,6 +74,11 @@ def by_trouble(snapshot: Snapshot) -> list[tuple[str, ChannelTotals]]:
     )
 
 
+def channels_shown_by(snapshot: Snapshot, observer: str) -> int:
+    """How many channels a tap showed within the horizon."""
+    return sum(observer in totals.observers for totals in snapshot.channels.values())
+
+
 def _channels_with(snapshot: Snapshot, verdict: Verdict) -> str:
     """As in "2 of 5 channels failing: a, b"; empty if no channel has the verdict."""
     heard = {c: t for c, t in snapshot.channels.items() if c not in snapshot.muted}

@@ -10,7 +10,7 @@ from msgspec import Meta
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from sds_core.simulation.reading import Table
+from sds_core.reading import Table
 
 # An hour: more would be a delay in name only.
 Milliseconds = Annotated[float, Meta(ge=0, le=3_600_000)]

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from sds_core.message_channel.profile import Profile
-from sds_core.simulation.reading import ScenarioError, Table, read
+from sds_core.reading import Table, TableError, read
 from sds_core.wire import BloomParameters
 
 
@@ -34,7 +34,7 @@ class ProfileShare(Table, frozen=True, kw_only=True):
             path: where this table stands, for the error.
 
         Raises:
-            ScenarioError: the overrides cannot be.
+            TableError: the overrides cannot be.
         """
         path = f"{path}.overrides"
         overrides = msgspec.structs.asdict(read(self.overrides, _OVERRIDES, path))
@@ -48,7 +48,7 @@ class ProfileShare(Table, frozen=True, kw_only=True):
             }
             return replace(_BASES[self.base], **changes)
         except ValueError as error:
-            raise ScenarioError(path, f"make no profile: {error}") from error
+            raise TableError(path, f"make no profile: {error}") from error
 
 
 _BASES = {

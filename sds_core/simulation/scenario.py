@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from sds_core.reading import Table, TableError, read
 from sds_core.simulation.delays import Delay, Lognormal
 from sds_core.simulation.profile_share import ProfileShare
-from sds_core.simulation.reading import ScenarioError, Table, read
 
 # Thirty days: what is longer is a slip of the unit, and infinity is a number in TOML.
 LONGEST_S = 2_592_000
@@ -304,7 +304,7 @@ class Scenario(Table, frozen=True, kw_only=True):
         """Read a scenario.
 
         Raises:
-            ScenarioError: it is none; says where, what stands there, what is allowed.
+            TableError: it is none; says where, what stands there, what is allowed.
         """
         scenario = read(mapping, cls)
         _check_names(scenario)
@@ -343,7 +343,7 @@ def _refuse_twice(what: str, names: Iterable[tuple[str, str]]) -> None:
     for path, name in names:
         if name in seen:
             problem = f"makes a {what} {name!r}: allowed is a name not yet taken"
-            raise ScenarioError(path, problem)
+            raise TableError(path, problem)
         seen.add(name)
 
 
@@ -362,7 +362,7 @@ def _check_population(scenario: Scenario) -> None:
                 f"is {count}: allowed is up to {limit}, "
                 f"as the scenario has participants = {most}"
             )
-            raise ScenarioError(path, problem)
+            raise TableError(path, problem)
 
 
 def _check_profiles(scenario: Scenario) -> None:

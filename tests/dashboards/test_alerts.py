@@ -107,6 +107,22 @@ def test_queries_of_runbooks_are_valid(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_examples_that_are_cases_say_what_their_cases_expect() -> None:
+    """A runbook names the case, and each line of its example is expected there."""
+    example = re.compile(
+        r"`(tests/\S+\.yml)`, \*(.+)\*:\n\n```text\n(.*?)```", re.DOTALL
+    )
+    found = 0
+    for runbook in sorted(RUNBOOKS.iterdir()):
+        for file, name, lines in example.findall(runbook.read_text()):
+            case = (ROOT / file).read_text()
+            assert f"- name: {name}" in case
+            for line in lines.splitlines():
+                assert line.partition(": ")[2] in case
+            found += 1
+    assert found
+
+
 def test_list_of_alerts_is_up_to_date() -> None:
     """Who changes an alert runs ``python -m docs.make_alerts``."""
     assert make_alerts.PAGE.read_text(encoding="utf-8") == make_alerts.page()

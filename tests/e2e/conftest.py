@@ -21,7 +21,7 @@ Observe = Callable[..., AbstractContextManager[Observed]]
 
 @pytest.fixture(scope="module")
 def observe(
-    spark: SparkSession,  # noqa: F811 - pytest finds it by this name
+    spark: SparkSession,
     kafka_broker: EmbeddedBroker,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Observe:

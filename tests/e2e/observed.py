@@ -61,12 +61,16 @@ class Observed:
 
     def alerts(self, state: str) -> list[Labels]:
         """Labels of the alerts that were in a state at any time since the begin."""
-        since_ms = round((time.time() - self.begun_s) * 1000)
+        since_ms = round((_wall_s() - self.begun_s) * 1000)
         selector = f'ALERTS{{alertstate="{state}"}}[{since_ms}ms]'
         return [
             {name: value for name, value in labels.items() if name != "alertstate"}
             for labels, _ in self.prometheus.query(f"count_over_time({selector})")
         ]
+
+    def wait_for_pending(self) -> None:
+        """Wait until nothing is about to fire: it has fired, or it is over."""
+        wait_for(lambda: not self.prometheus.query('ALERTS{alertstate="pending"}'))
 
     def told(self, status: str) -> list[Alert]:
         """The alerts that the webhook was told to be `firing` or `resolved`."""
@@ -98,7 +102,7 @@ def observed(
         table: What the operator says of channels.
     """
     # It ends now: nothing may lie in the future when it is written.
-    play = Play(simulated(scenarios, _SEED, time.time_ns() // 1_000_000), SPEED)
+    play = Play(simulated(scenarios, _SEED, round(_wall_s() * 1000)), SPEED)
     kafka = KafkaSettings(bootstrap, directory.name)
     with (
         ConformanceNode() as node,
@@ -110,8 +114,7 @@ def observed(
         ) as alertmanager,
         running_prometheus(
             directory / "prometheus",
-            _faster(
-                _shipped("prometheus.yml"),
+            _scraping(
                 {
                     "sds-monitor": monitor_url.removeprefix("http://"),
                     "sds-mirror": mirror,
@@ -124,10 +127,10 @@ def observed(
         play.staged(spark, kafka, directory / "checkpoint", table),
     ):
         wait_for(lambda: prometheus.is_scraping() and not prometheus.query("ALERTS"))
-        begun_s = time.time()
+        begun_s = _wall_s()
         play.begin()
         wait_for(lambda: play.is_over)
-        yield Observed(prometheus, webhook, begun_s, time.time())
+        yield Observed(prometheus, webhook, begun_s, _wall_s())
 
 
 def as_long_as(other: Scenario, scenario: Scenario) -> Scenario:
@@ -146,25 +149,27 @@ def _shipped(name: str) -> dict[str, Any]:
     return dict(yaml.safe_load(file.read_text("utf-8")))
 
 
-def _faster(
-    shipped: Mapping[str, Any], targets: Mapping[str, str], alertmanager: str
-) -> dict[str, Any]:
-    """The shipped configuration in the play's time, for some of its jobs."""
-    seconds = int(shipped["global"]["scrape_interval"].removesuffix("s"))
-    often = f"{seconds * 1000 // SPEED}ms"
-    assert targets.keys() <= {one["job_name"] for one in shipped["scrape_configs"]}
+def _scraping(targets: Mapping[str, str], alertmanager: str) -> dict[str, Any]:
+    """Of jobs of the shipped configuration, by the addresses of their targets."""
+    shipped = {one["job_name"] for one in _shipped("prometheus.yml")["scrape_configs"]}
+    assert targets.keys() <= shipped
     return {
         "global": {
-            "scrape_interval": often,
-            # The exporter is no faster than in life.
-            "scrape_timeout": often,
-            "evaluation_interval": often,
+            # Half a minute in the play, where 15 s are shipped: the exporter is no
+            # faster than in life, and has to answer within the interval.
+            "scrape_interval": "500ms",
+            "scrape_timeout": "500ms",
+            "evaluation_interval": "250ms",
         },
         "alerting": {"alertmanagers": [_target(alertmanager)]},
         "scrape_configs": [
             {"job_name": job, **_target(address)} for job, address in targets.items()
         ],
     }
+
+
+def _wall_s() -> float:
+    return time.time_ns() / 1e9
 
 
 def _target(address: str) -> dict[str, Any]:

@@ -50,10 +50,10 @@ EXPECTED: set[Told] = {
 SHOWN = ("mended", "incident", "muted")
 """Channels that the dashboards are asked for: with repairs, with losses, muted."""
 
-EMPTY = {
-    (MONITOR, "Oldest record waiting"): "none waits while Kafka takes them",
+FLEETING = {
+    (MONITOR, "Oldest record waiting"): "one waits only until Kafka has it",
 }
-"""Panels, by dashboard and title, with a query that gives no number, and why."""
+"""Panels, by dashboard and title, that have a number at moments only, and why."""
 
 
 @pytest.fixture(scope="module")
@@ -76,16 +76,17 @@ def test_incident_fires_what_it_is_expected_to_and_nothing_else(
     incident: Observed,
 ) -> None:
     """At any time, in Prometheus and at the webhook."""
+    incident.wait_for_pending()
     assert told(incident.alerts("firing")) == EXPECTED
     assert told(one["labels"] for one in incident.told("firing")) == EXPECTED
 
 
 def test_every_alert_is_over_when_the_incident_is(incident: Observed) -> None:
-    """The webhook is told so, and nothing is about to fire."""
+    """The webhook is told so."""
     wait_for(
-        lambda: told(one["labels"] for one in incident.told("resolved")) == EXPECTED, 30
+        lambda: told(one["labels"] for one in incident.told("resolved")) == EXPECTED
     )
-    assert not incident.prometheus.query("ALERTS")
+    assert not incident.prometheus.query('ALERTS{alertstate="firing"}')
 
 
 def test_alert_says_what_and_where_to_look(incident: Observed) -> None:
@@ -130,13 +131,16 @@ def test_every_rule_can_be_evaluated(incident: Observed) -> None:
 
 def test_every_panel_has_something_to_show(incident: Observed) -> None:
     """Each query of each dashboard gives a number, or it is known why it cannot."""
+    asked = [
+        one for board in dashboards(Links()).values() for one in expressions(board)
+    ]
     empty = {
         (one.dashboard, one.panel)
-        for dashboard in dashboards(Links()).values()
-        for one in expressions(dashboard)
+        for one in asked
         if not any(has_number(incident, one.expr, channel) for channel in SHOWN)
     }
-    assert empty == EMPTY.keys()
+    assert empty <= FLEETING.keys()
+    assert FLEETING.keys() <= {(one.dashboard, one.panel) for one in asked}
 
 
 def has_number(incident: Observed, expression: str, channel: str) -> bool:
@@ -146,10 +150,10 @@ def has_number(incident: Observed, expression: str, channel: str) -> bool:
         "channel": channel,
         "epoch_limit": "100",
         "__range": f"{incident.ended_s - incident.begun_s:.0f}s",
-        "__rate_interval": "1s",
+        "__rate_interval": "2s",
     }
     series = incident.prometheus.query_range(
-        substitute(expression, values), incident.begun_s, incident.ended_s, step_s=1.0
+        substitute(expression, values), incident.begun_s, incident.ended_s, step_s=2.0
     )
     return any(not math.isnan(value) for _, found in series for value in found)
 

@@ -19,8 +19,7 @@ from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording
 from streaming.admission import Window
-from streaming.cli import group
-from streaming.cli import replay as command_module
+from streaming.cli import group, starting
 from tests.streaming.conftest import JobRunner
 from tests.support.identities import assert_identities
 from tests.support.kafka import KafkaTopic
@@ -58,7 +57,7 @@ def replay(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Replay:
     """Run the command in the session at hand; its report is ``report.json``."""
-    monkeypatch.setattr(command_module, "make_session", lambda settings: spark)
+    monkeypatch.setattr(starting, "make_session", lambda settings: spark)
     # The session stays for the tests to come.
     monkeypatch.setattr(spark, "stop", lambda: None)
 
@@ -170,7 +169,10 @@ def test_window_with_nothing_in_it_is_wrong_use(
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_window_whose_beginning_may_be_gone_says_so(
-    topic: Callable[..., KafkaSettings], replay: Replay, tmp_path: Path
+    topic: Callable[..., KafkaSettings],
+    replay: Replay,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """What retention has left is reported, and not taken for the whole."""
     kafka = topic()
@@ -178,7 +180,7 @@ def test_window_whose_beginning_may_be_gone_says_so(
     KafkaTopic(kafka).delete_before(1)
     result = replay(kafka, Window(1_000, 3_000))
     assert result.exit_code == 0, result.output
-    assert "partition 0 holds nothing before 1970-01-01T00:00:02.000Z" in result.output
+    assert "partition 0 holds nothing before 1970-01-01T00:00:02.000Z" in caplog.text
     assert sum(report_in(tmp_path)["totals"]["undecodable"].values()) == 2
 
 

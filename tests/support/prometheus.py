@@ -23,10 +23,10 @@ class Prometheus:
     """One that runs.
 
     Attributes:
-        url: Where, without a slash at the end.
+        http: Asks it.
     """
 
-    url: str
+    http: httpx.Client
 
     def query(self, expression: str) -> list[tuple[Labels, float]]:
         """Evaluate an expression now: the labels and value of each series.
@@ -70,7 +70,7 @@ class Prometheus:
 
     def failed_evaluations(self) -> int:
         """How many evaluations of rules have failed since its start."""
-        text = httpx.get(f"{self.url}/metrics").text
+        text = self.http.get("/metrics").text
         counts = re.findall(
             r"^prometheus_rule_evaluation_failures_total\{.*\} (\S+)$",
             text,
@@ -80,7 +80,7 @@ class Prometheus:
         return round(sum(map(float, counts)))
 
     def _get(self, path: str, **parameters: str) -> Any:
-        answer = httpx.get(f"{self.url}/api/v1/{path}", params=parameters).json()
+        answer = self.http.get(f"/api/v1/{path}", params=parameters).json()
         if answer["status"] != "success":
             raise ValueError(answer["error"])
         return answer["data"]
@@ -117,5 +117,8 @@ def running_prometheus(
         f"--query.lookback-delta={lookback_s:g}s",
     ]
     url = f"http://{address}"
-    with running(command, f"{url}/-/ready", directory / "log"):
-        yield Prometheus(url)
+    with (
+        running(command, f"{url}/-/ready", directory / "log"),
+        httpx.Client(base_url=url) as http,
+    ):
+        yield Prometheus(http)

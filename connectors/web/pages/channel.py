@@ -15,20 +15,38 @@ from connectors.history.errors import DamagedHistory, NoHistory
 from connectors.web import words
 from connectors.web.charts import Chart, channel_charts
 from connectors.web.drawing import draw
-from connectors.web.figures import GROUPS, Ratio, acknowledged_in_time, delivered
-from connectors.web.incident_words import IncidentWords, incident_words
+from connectors.web.figure import Ratio
+from connectors.web.figures import GROUPS, acknowledged_in_time, delivered
+from connectors.web.incident_words import KINDS, IncidentWords, incident_words
 from connectors.web.naming import called, channel_href, quoted
 from connectors.web.pages.layout import Layout
 from connectors.web.parameters import hours, one_of
 from connectors.web.sources import Sources
 from connectors.web.trends import HOURS, recent_trend
 from sds_core.observer.channel_table import ChannelSettings
-from sds_core.observer.incidents import IncidentQuery
+from sds_core.observer.incidents import IncidentKind, IncidentQuery
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.totals import ChannelTotals
 
-SHOWN_INCIDENTS = 10
-"""Found last first; the list of incidents has more."""
+SHOWN_INCIDENTS = 5
+"""Of each kind, found last first; the list of incidents has more."""
+
+
+@dataclass(frozen=True, slots=True)
+class KindOfIncidents:
+    """Incidents of one kind.
+
+    Attributes:
+        kind: The kind.
+        name: The same in words.
+        shown: Found last first.
+        more: Whether there are others.
+    """
+
+    kind: IncidentKind
+    name: str
+    shown: Sequence[IncidentWords]
+    more: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +56,13 @@ class History:
     Attributes:
         charts: Each with its picture; none if they cannot be made.
         no_charts: Why there are no charts; empty if there are.
-        incidents: Of the channel, found last first.
-        more: Whether there are more than are shown.
+        incidents: Of the channel: by kind, the gravest first.
         no_incidents: Why they cannot be listed; empty if they can.
     """
 
     charts: Sequence[tuple[Chart, Markup]] = ()
     no_charts: str = ""
-    incidents: Sequence[IncidentWords] = ()
-    more: bool = False
+    incidents: Sequence[KindOfIncidents] = ()
     no_incidents: str = ""
 
 
@@ -156,12 +172,23 @@ def _history(
         charts = channel_charts(trend, snapshot.table.of(channel))
         found["charts"] = [(chart, draw(chart)) for chart in charts]
     try:
-        query = IncidentQuery(channel, limit=SHOWN_INCIDENTS + 1)
-        incidents = sources.find_incidents(query)
+        # Each kind by itself: many of one leave room for the one of another.
+        kinds = [_incidents(sources, snapshot, channel, kind) for kind in IncidentKind]
     except (NoHistory, DamagedHistory) as error:
         found["no_incidents"] = str(error)
     else:
-        shown = incidents[:SHOWN_INCIDENTS]
-        found["incidents"] = [incident_words(snapshot, one) for one in shown]
-        found["more"] = len(incidents) > len(shown)
+        found["incidents"] = [one for one in kinds if one.shown]
     return History(**found)
+
+
+def _incidents(
+    sources: Sources, snapshot: Snapshot, channel: str, kind: IncidentKind
+) -> KindOfIncidents:
+    query = IncidentQuery(channel, kind, limit=SHOWN_INCIDENTS + 1)
+    found = sources.find_incidents(query)
+    return KindOfIncidents(
+        kind,
+        KINDS[kind],
+        [incident_words(snapshot, one) for one in found[:SHOWN_INCIDENTS]],
+        more=len(found) > SHOWN_INCIDENTS,
+    )

@@ -11,7 +11,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from connectors.web import words
-from connectors.web.figures import Figure, chosen
+from connectors.web.figure import Figure
+from connectors.web.figures import chosen
 from connectors.web.naming import called, channel_href
 from connectors.web.pages.layout import Layout
 from connectors.web.parameters import one_of

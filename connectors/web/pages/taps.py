@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute, Route
 from connectors.web import words
 from connectors.web.pages.layout import Layout
 from connectors.web.sources import Sources
+from connectors.web.summary import channels_shown_by
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.totals import TapTotals
@@ -68,7 +69,6 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
 def _tap(snapshot: Snapshot, observer: str, tap: TapTotals) -> Tap:
     silent_ms = snapshot.clock_ms - tap.last_seen_ms
     troubles = _troubles(tap, snapshot.clock_ms)
-    shows = sum(observer in totals.observers for totals in snapshot.channels.values())
     return Tap(
         observer,
         name=words.shown(observer),
@@ -76,7 +76,7 @@ def _tap(snapshot: Snapshot, observer: str, tap: TapTotals) -> Tap:
         state="; ".join(troubles) or "shows all its records",
         last_seen=f"{words.utc(tap.last_seen_ms)}, {words.age(silent_ms)} ago",
         missing=words.number(tap.missing_records),
-        channels=words.number(shows),
+        channels=words.number(channels_shown_by(snapshot, observer)),
         holes=[_span(*hole) for hole in tap.holes[: -_SHOWN_HOLES - 1 : -1]],
         hidden=max(len(tap.holes) - _SHOWN_HOLES, 0),
     )

@@ -19,7 +19,7 @@ from connectors.prometheus.collector import SnapshotCollector
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
-from sds_core.observer.incidents import ChannelIncident, IncidentQuery
+from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentQuery
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.totals import ChannelTotals, Histogram, Verdict
 
@@ -54,7 +54,7 @@ class Stage:
     Attributes:
         snapshot: Replace it to change what is shown.
         runbooks: Directory of runbooks, empty at first.
-        incidents: What the store of incidents gives, whatever it is asked for.
+        incidents: What the store of incidents has.
         asked: What it was asked for.
         minutes: Rows of the only channel that has any.
         has_history: Whether there is one.
@@ -78,10 +78,12 @@ class Stage:
         return create_app(sources, registry)
 
     def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
-        """The store: it keeps to the limit, and leaves the rest to other tests."""
+        """The store: kind and limit; the rest it leaves to other tests."""
         self._check()
         self.asked.append(query)
-        return self.incidents[: query.limit]
+        kinds = [query.kind] if query.kind else list(IncidentKind)
+        found = [one for one in self.incidents if one.incident.kind in kinds]
+        return found[: query.limit]
 
     def find_minutes(self, channel: str, since_ms: int, until_ms: int) -> list[Row]:
         """The history."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sds_core.message_channel.profile import LamportRule, Profile
-from sds_core.simulation.reading import ScenarioError
+from sds_core.reading import TableError
 from sds_core.simulation.scenario import Scenario, Span
 from sds_core.wire import BloomParameters
 
@@ -171,7 +171,7 @@ def test_what_cannot_be_is_refused_with_path_value_and_what_is_allowed(
     mapping: dict[str, Any], path: str, value: object, error_path: str, said: list[str]
 ) -> None:
     """Whoever wrote the scenario can mend it without reading our code."""
-    with pytest.raises(ScenarioError) as caught:
+    with pytest.raises(TableError) as caught:
         Scenario.from_mapping(changed(mapping, path, value))
     assert caught.value.path == error_path
     for text in said:
@@ -183,7 +183,7 @@ def test_what_cannot_be_is_refused_with_path_value_and_what_is_allowed(
 def test_missing_key_is_named(mapping: dict[str, Any]) -> None:
     """There is no default for how long a scenario takes."""
     del mapping["duration_s"]
-    with pytest.raises(ScenarioError, match="lacks the key 'duration_s'"):
+    with pytest.raises(TableError, match="lacks the key 'duration_s'"):
         Scenario.from_mapping(mapping)
 
 

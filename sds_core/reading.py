@@ -26,8 +26,8 @@ _NAME = re.compile(r"`([^`]*)`$")
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
-class ScenarioError(ValueError):
-    """A scenario is not one.
+class TableError(ValueError):
+    """A mapping is not what it is to be.
 
     Attributes:
         path: where in it, for example `taps[0].loss`; empty for the whole.
@@ -41,7 +41,7 @@ class ScenarioError(ValueError):
 
     def __str__(self) -> str:
         """One line."""
-        return f"{self.path or 'the scenario'} {self.problem}"
+        return f"{self.path or 'the table'} {self.problem}"
 
 
 def read(mapping: Mapping[str, Any], into: type[T], within: str = "") -> T:
@@ -54,7 +54,7 @@ def read(mapping: Mapping[str, Any], into: type[T], within: str = "") -> T:
         within: the path of the mapping inside a greater one.
 
     Raises:
-        ScenarioError: an unknown or missing key, a wrong type, an impossible value.
+        TableError: an unknown or missing key, a wrong type, an impossible value.
     """
     try:
         return msgspec.convert(mapping, into)
@@ -66,7 +66,7 @@ def read(mapping: Mapping[str, Any], into: type[T], within: str = "") -> T:
         if error.__cause__ is None:
             text = _problem(text, mapping, into, steps)
         path = "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in steps)
-        raise ScenarioError((within + path).lstrip("."), text) from None
+        raise TableError((within + path).lstrip("."), text) from None
 
 
 def _steps(path: str) -> Iterator[str | int]:

@@ -1,0 +1,62 @@
+"""Pages as a reader without a browser has them."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from typing import Any
+
+import httpx
+
+from sds_core.observer.incidents import ChannelIncident, Incident, IncidentKind
+
+HASH = "884c806b73fb8e79827c1ada2598a895369053663467025ae55a1d7b768f479f"
+"""Id of the message of `lost`."""
+
+
+class Tags(HTMLParser):
+    """Collects tags with their attributes, and the text of the body."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Remember one tag."""
+        self.found.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        """Remember text, one space for each run of white space."""
+        self.text += " " + " ".join(data.split())
+
+
+def text_of(client: httpx.Client, path: str) -> str:
+    """What a page says."""
+    answer = client.get(path)
+    assert answer.status_code == 200, answer.text
+    return " ".join(Tags(answer.text).text.split())
+
+
+def keys(client: httpx.Client, path: str, tag: str = "tr") -> list[str | None]:
+    """Which rows or articles a page has, in order."""
+    tags = Tags(client.get(path).text).found
+    return [a["data-key"] for name, a in tags if name == tag and "data-key" in a]
+
+
+def lost(channel: str = "c", **values: Any) -> ChannelIncident:
+    """A lost message that still stands."""
+    incident = Incident(
+        IncidentKind.LOST,
+        HASH,
+        "alice",
+        since_ms=1_786_276_000_000,
+        found_ms=1_786_276_300_000,
+        lacking={"bob": 1_786_276_060_000},
+        named_by=["carol"],
+        waku_hash=bytes(range(32)),
+        hint=b"\x0a\x0b",
+    )
+    for name, value in values.items():
+        setattr(incident, name, value)
+    return ChannelIncident(channel, incident, tap_hole=True)

@@ -1,0 +1,181 @@
+"""The list of channels, and the page of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from connectors.history.schema import ToldMinute, minute_row
+from connectors.web.pages.fleet import SHOWN_CHANNELS
+from sds_core.observer.channel_table import ChannelEntry, ChannelTable, Objectives
+from sds_core.observer.incidents import IncidentKind
+from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.totals import ChannelTotals, Histogram, Verdict
+from tests.connectors.web.reading import HASH, Tags, keys, lost, text_of
+
+MakeSnapshot = Callable[..., Snapshot]
+MakeTotals = Callable[..., ChannelTotals]
+
+
+def test_fleet_shows_what_matters_of_each_channel(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """Verdict, reason and figures, and the way to the channel."""
+    failing = totals(Verdict.FAILING, verdict_reason="lost", gaps_lost=4_321)
+    stage.snapshot = snapshot({"a/b c": failing}, records_behind=98_765)
+    text = text_of(client, "/")
+    for part in ("Failing messages were lost", "4,321", "98,765", "1: 1 failing"):
+        assert part in text
+    assert 'href="channel?id=a%2Fb%20c"' in client.get("/").text
+
+
+def test_page_shows_only_the_most_troubled_of_many(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """Two thousand channels give a page of two hundred rows that says so."""
+    channels = {f"c{n:04}": totals() for n in range(1_999)}
+    stage.snapshot = snapshot(channels | {"z": totals(Verdict.BLIND)})
+    assert len(keys(client, "/")) == SHOWN_CHANNELS
+    assert keys(client, "/")[0] == "z"
+    assert "1,800 more channels not shown here" in text_of(client, "/")
+    assert keys(client, "/?find=C1998") == ["c1998"]
+
+
+@pytest.mark.parametrize(
+    ("sort", "order", "aria"),
+    [
+        ("trouble", "bacd", "ascending"),
+        ("-trouble", "dcab", "descending"),
+        ("name", "dbca", "ascending"),
+        ("-name", "acbd", "descending"),
+        ("messages", "cbad", "descending"),
+        ("-messages", "dabc", "ascending"),
+        ("in_time", "bacd", "ascending"),
+        ("-in_time", "acbd", "descending"),
+    ],
+)
+def test_channels_are_sorted_by_what_is_asked_for(
+    client: httpx.Client,
+    stage: Any,
+    snapshot: MakeSnapshot,
+    totals: MakeTotals,
+    sort: str,
+    order: str,
+    aria: str,
+) -> None:
+    """Worst first, by name, or the other way; what cannot be measured comes last."""
+    channels = {
+        "a": totals(Verdict.DEGRADED, messages=2, acknowledged_in_time=1),
+        "b": totals(Verdict.FAILING, messages=3, unacknowledged=1),
+        "c": totals(messages=4, acknowledged_in_time=9),
+        "d": totals(),
+    }
+    table = ChannelTable([ChannelEntry("d", name="A"), ChannelEntry("a", name="z")])
+    stage.snapshot = snapshot(channels).with_table(table, 0)
+    assert "".join(str(key) for key in keys(client, f"/?sort={sort}")) == order
+    heads = [
+        a for tag, a in Tags(client.get(f"/?sort={sort}").text).found if tag == "th"
+    ]
+    assert [
+        a["aria-sort"] for a in heads if a.get("aria-sort") not in ("none", None)
+    ] == [aria]
+
+
+def test_filter_finds_part_of_a_name_or_an_id(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """Whatever the case; and says when there is none."""
+    table = ChannelTable([ChannelEntry("x1", name="Town hall")])
+    stage.snapshot = snapshot({"x1": totals(), "hallway": totals(), "y": totals()})
+    stage.snapshot = stage.snapshot.with_table(table, 0)
+    assert keys(client, "/?find=HALL") == ["hallway", "x1"]
+    assert keys(client, "/?find=x1&sort=name") == ["x1"]
+    assert "No channel has this in its name or id." in text_of(client, "/?find=q")
+
+
+def test_channel_page_says_how_the_channel_is_and_what_it_is_to_reach(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """Verdict with its reason and since when, objectives, and all figures."""
+    figures = totals(
+        Verdict.DEGRADED,
+        verdict_reason="recovering",
+        verdict_since_ms=1_786_276_800_000,
+        acknowledged_in_time=949,
+        unacknowledged=51,
+        deliveries_first_pass=3,
+        gaps_recovered_late=77,
+    )
+    entry = ChannelEntry("c", objectives=Objectives(delivery=0.995))
+    stage.snapshot = snapshot({"c": figures}).with_table(ChannelTable([entry]), 0)
+    text = text_of(client, "/channel?id=c")
+    for part in (
+        "Degraded recovering missing messages since 2026-08-09 12:00:00 UTC",
+        "Acknowledged in time 95 % 94.90 % missed",
+        "Delivered 99.5 % 100 % met",
+        "Recovered late 77",
+    ):
+        assert part in text
+
+
+def test_lost_message_and_who_lacks_it_is_read_on_the_channels_page(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """One click from the first page; its hash and hint stand there whole."""
+    stage.snapshot = snapshot({"c": totals(Verdict.FAILING)})
+    undelivered = IncidentKind.UNDELIVERED
+    stage.incidents = [lost(kind=undelivered, message_id=f"m{n}") for n in range(9)]
+    stage.incidents.append(lost())
+    text = text_of(client, "/channel?id=c")
+    assert text.index(HASH) < text.index("Message m0") < text.index("Message m4")
+    assert "m5" not in text
+    assert "More of this kind in this channel: Not delivered" in text
+    for part in (
+        "Lost Still stands",
+        "Not delivered Still stands",
+        f"Message {HASH}",
+        "Lacked by bob since 2026-08-09 11:47:40 UTC",
+        "Named by carol",
+        "Waku hash 0x000102030405060708090a0b0c0d0e0f",
+        "Retrieval hint 0a0b",
+        "Why Named in a causal history by carol",
+        "Every tap of the channel had a hole in its records meanwhile",
+    ):
+        assert part in text
+    assert stage.asked[0].channel == "c"
+
+
+def test_charts_show_the_last_hours_as_pictures_and_as_tables(
+    client: httpx.Client,
+    stage: Any,
+    snapshot: MakeSnapshot,
+    totals: MakeTotals,
+    histogram: Callable[..., Histogram],
+) -> None:
+    """The intervals of the hours that are asked for, from the history."""
+    minute_ms = snapshot().clock_ms // 60_000 * 60_000
+    stage.snapshot = snapshot({"c": totals(first_event_ms=minute_ms)})
+    figures = totals(messages=4_711, definite_latency=histogram(4_000))
+    stage.minutes = [minute_row(ToldMinute(1, "c", minute_ms, figures))]
+    html = client.get("/channel?id=c&hours=1").text
+    assert html.count("<svg") == 5
+    text = " ".join(Tags(html).text.split())
+    assert "The last 1 hour" in text
+    assert "12:03 ≤ 5 s ≤ 5 s ≤ 5 s" in text
+    assert "12:03 4,711 0 0 0" in text
+    light = client.get("/channel?id=c&hours=1&history=false").text
+    assert "<svg" not in light
+    assert light.count("data-kept") == 2
+
+
+def test_channel_of_a_monitor_that_starts_is_not_called_unknown(
+    client: httpx.Client, stage: Any
+) -> None:
+    """Its figures have only not been read."""
+    stage.snapshot = Snapshot()
+    answer = client.get("/channel?id=c")
+    assert answer.status_code == 503
+    assert "have not been read yet" in Tags(answer.text).text

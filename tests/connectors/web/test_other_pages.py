@@ -1,0 +1,144 @@
+"""Incidents, taps, the monitor itself, and runbooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+
+from sds_core.observer.channel_table import ChannelEntry, ChannelTable
+from sds_core.observer.incidents import IncidentKind, IncidentQuery
+from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.totals import ChannelTotals, Histogram, TapTotals
+from tests.connectors.web.reading import Tags, keys, lost, text_of
+
+MakeSnapshot = Callable[..., Snapshot]
+MakeTotals = Callable[..., ChannelTotals]
+
+
+def test_incidents_are_those_that_are_asked_for(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """By kind, state and channel; an empty field of the form asks for nothing."""
+    table = ChannelTable([ChannelEntry("c", name="Town")])
+    stage.snapshot = snapshot({"c": totals()}).with_table(table, 0)
+    stage.incidents = [lost(message_id=f"m{n}", ended_ms=1) for n in range(201)]
+    path = "/incidents?kind=lost&standing=true&channel=c%2F"
+    assert len(keys(client, path, "article")) == 200
+    assert stage.asked == [
+        IncidentQuery("c/", IncidentKind.LOST, standing=True, limit=201)
+    ]
+    html = client.get("/incidents?kind=&standing=&channel=").text
+    assert stage.asked[-1] == IncidentQuery(limit=201)
+    text = " ".join(Tags(html).text.split())
+    assert "There are more than the 200 found last" in text
+    assert "in Town" in text
+    assert 'href="channel?id=c"' in html
+
+
+def test_taps_are_told_apart_by_what_they_miss(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """Those in trouble first, each with its reason, its holes newest first."""
+    now_ms = snapshot().clock_ms
+    holes = [(now_ms - 5_000 * n, now_ms - 5_000 * n + 2_000) for n in range(12, 0, -1)]
+    taps = {
+        "good": TapTotals(now_ms - 3_000),
+        "holed": TapTotals(now_ms, 1_234, now_ms - 3_000, holes),
+        "silent": TapTotals(now_ms - 16_000),
+    }
+    channels = {"c": totals(observers=["good", "holed"])}
+    stage.snapshot = replace(snapshot(channels), taps=taps)
+    assert keys(client, "/taps") == ["holed", "silent", "good"]
+    text = text_of(client, "/taps")
+    for part in (
+        "holed Troubled a hole within the last 10 min 2026-08-09 12:03:10 UTC, 0 s ago "
+        "1 1,234 2026-08-09 12:03:05 UTC, for 2 s 2026-08-09 12:03:00 UTC, for 2 s",
+        "and 2 older ones",
+        "silent Troubled silent for 16 s",
+        "good Whole shows all its records",
+        "A channel all of whose taps are in trouble is blind",
+    ):
+        assert part in text
+    stage.snapshot = snapshot()
+    assert "No tap has shown a record within the last hour." in text_of(client, "/taps")
+
+
+def test_monitor_tells_its_own_state(
+    client: httpx.Client,
+    stage: Any,
+    snapshot: MakeSnapshot,
+    totals: MakeTotals,
+    histogram: Callable[..., Histogram],
+) -> None:
+    """Progress, batches, state, labels and dead letters by reason."""
+    shown = snapshot(
+        {"a": totals(), "b": totals()},
+        records_behind=12_345,
+        batch_duration=histogram(400),
+        state_bytes=34_567_890,
+        history_pending=22,
+    )
+    stage.snapshot = replace(
+        shown, labels=("a",), undecodable={"too_large": 0, "protobuf_error": 2}
+    )
+    text = text_of(client, "/monitor")
+    for part in (
+        "The query runs.",
+        "Event-time lag 1.2 s",
+        "Records behind 12,345",
+        "p95 ≤ 0.5 s",
+        "State 34.6 MB",
+        "Without a label of their own 1",
+        "Rows of history pending 22",
+        "protobuf_error 2",
+        "sds-monitor dead-letter list --reason protobuf_error",
+    ):
+        assert part in text
+    assert "too_large" not in text
+
+
+@pytest.mark.parametrize(
+    ("job", "primed", "said"),
+    [
+        ({"error": "no\nbroker"}, True, "The query has stopped: no broker"),
+        ({"running": False}, True, "The query has stopped. The figures are the last"),
+        ({"running": False}, False, "The query is starting"),
+        ({"event_time_lag_seconds": None}, True, "waits for its first batch"),
+    ],
+)
+def test_query_that_does_not_run_is_said_plainly(
+    client: httpx.Client,
+    stage: Any,
+    snapshot: MakeSnapshot,
+    job: dict[str, object],
+    primed: bool,
+    said: str,
+) -> None:
+    """On the monitor's page, with what figures there are."""
+    stage.snapshot = replace(snapshot(**job), primed=primed)
+    assert said in text_of(client, "/monitor")
+
+
+def test_runbook_is_markdown_without_markup_of_its_own(
+    client: httpx.Client, stage: Any
+) -> None:
+    """Headings, tables and code; links lead to other runbooks, or nowhere."""
+    (stage.runbooks / "SdsLoss.md").write_text(
+        "# SdsLoss\n\n| a | b |\n|---|---|\n| 1 | `x` |\n\n<b>raw</b>\n\n"
+        "[next](SdsBlind.md#do) [far](../../docs/x.md) [web](https://example.org/)\n"
+    )
+    (stage.runbooks / "SdsBlind.md").write_text("# SdsBlind\n")
+    (stage.runbooks / "not a runbook.txt").write_text("")
+    assert "SdsBlind SdsLoss" in text_of(client, "/runbooks")
+    tags = Tags(client.get("/runbooks/SdsLoss").text)
+    assert "<b>raw</b>" in tags.text
+    assert {"table", "code"} <= {tag for tag, _ in tags.found}
+    links = [a for tag, a in tags.found if tag == "a"]
+    targets = [a.get("href") for a in links]
+    assert "SdsBlind#do" in targets
+    assert "https://example.org/" in targets
+    assert {"title": "../../docs/x.md"} in links
