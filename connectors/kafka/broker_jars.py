@@ -41,7 +41,7 @@ _IVY_XML = f"""\
 </ivy-module>
 """
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("sds-monitor")
 
 
 class BrokerError(RuntimeError):

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 import click
+from py4j.protocol import Py4JError
 
 from connectors.kafka.offsets import TopicOffsets
 from streaming.board import Board
+from streaming.cli.log import logger
 from streaming.cli.signals import end_requested
-from streaming.query import Job, JobSettings, running_job
+from streaming.query import Job, JobFailed, JobSettings, running_job
 from streaming.session import SessionSettings, make_session
 
 
@@ -29,7 +31,7 @@ def started_job(
         board: Where its figures are to hang; None for a new one.
 
     Raises:
-        click.Abort: It was to end before it had started.
+        click.Abort: It was to end before it had started, or the JVM ended as well.
         Exception: As `streaming.query.running_job`.
     """
     # Before Spark starts: until here a signal may still end the program at once, and
@@ -39,7 +41,7 @@ def started_job(
     # An exception while Spark starts would leave a JVM behind that never ends.
     with end_requested() as ending:
         spark = make_session(session)
-        with end_requested(ending):
+        with end_requested(ending), _no_complaint_of_the_end(ending):
             try:
                 if ending.is_set():
                     raise click.Abort
@@ -47,6 +49,18 @@ def started_job(
                     yield job, ending
             finally:
                 spark.stop()
+
+
+@contextmanager
+def _no_complaint_of_the_end(ending: threading.Event) -> Iterator[None]:
+    """SIGTERM to the whole group of processes ends the JVM too, in whatever it does."""
+    try:
+        yield
+    except (JobFailed, Py4JError, ConnectionError) as error:
+        if not ending.is_set():
+            raise
+        logger.warning("Spark was ended as well: the last batch is done again")
+        raise click.Abort from error
 
 
 def looks(job: Job, ending: threading.Event) -> Iterator[None]:

@@ -375,7 +375,9 @@ def test_history_whose_directory_is_gone_is_named(checkpoint: Checkpoint) -> Non
     with pytest.raises(NoHistory):
         checkpoint.incidents()
     find = partial(find_incidents, checkpoint.store, checkpoint.settings)
-    sources = Sources(Snapshot, find, lambda *asked: [], checkpoint.directory)
+    sources = Sources(
+        lambda: Snapshot(primed=True), find, lambda *asked: [], checkpoint.directory
+    )
     app = create_app(sources, CollectorRegistry())
     with WebServer(app, "127.0.0.1", 0) as server:
         answer = httpx.get(f"{server.url}/api/v1/incidents")

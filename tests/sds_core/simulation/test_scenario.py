@@ -176,7 +176,7 @@ def test_what_cannot_be_is_refused_with_path_value_and_what_is_allowed(
     assert caught.value.path == error_path
     for text in said:
         assert text in caught.value.problem
-    assert str(caught.value) == f"{error_path or 'the scenario'} {caught.value.problem}"
+    assert str(caught.value) == f"{error_path or 'the table'} {caught.value.problem}"
     assert "\n" not in str(caught.value)
 
 
