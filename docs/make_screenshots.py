@@ -1,13 +1,19 @@
 """Takes the pictures of the status page that the documentation shows.
 
-With ``sds-monitor demo --scenario unrepaired --keep`` running:
-``python -m docs.make_screenshots --url http://127.0.0.1:9108``.
+``python -m docs.make_screenshots`` runs a demo with lost messages for them; with
+``--url`` they are of a monitor that runs.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from urllib.parse import quote
 
@@ -31,12 +37,39 @@ _LARGEST_BYTES = 150_000
 def main() -> None:
     """Open each view and save what it shows."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--url", default="http://127.0.0.1:9108")
+    parser.add_argument("--url", help="of a status page; a demo's unless given")
     parser.add_argument("--channel", help="id; the most troubled unless given")
     parser.add_argument("--runbook", help="alert; the first unless given")
     parser.add_argument("--out", type=Path, default=_IMAGES)
     options = parser.parse_args()
-    url = options.url.rstrip("/")
+    with nullcontext(options.url) if options.url else _demo() as url:
+        _take_all(url.rstrip("/"), options)
+
+
+@contextmanager
+def _demo() -> Iterator[str]:
+    """A demo that has played to its end; gives the URL of its page."""
+    command = ["sds-monitor", "demo", "--scenario", "unrepaired", "--keep"]
+    program = Path(sys.executable).with_name(command[0])
+    demo = subprocess.Popen(  # noqa: S603 - our own
+        [program, *command[1:], "--metrics-port", "0"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert demo.stdout is not None  # noqa: S101 - a pipe
+        for line in demo.stdout:
+            if found := re.match("the page stays up until Ctrl-C: (.+)", line):
+                yield found[1]
+                return
+        message = f"{' '.join(command)} has ended: run it to see why"
+        raise SystemExit(message)
+    finally:
+        demo.send_signal(signal.SIGINT)
+        demo.wait()
+
+
+def _take_all(url: str, options: argparse.Namespace) -> None:
     channel = f"channel?id={quote(options.channel or _most_troubled(url), safe='')}"
     options.out.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
