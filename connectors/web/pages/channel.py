@@ -142,7 +142,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
 def _objectives(totals: ChannelTotals, settings: ChannelSettings) -> list[Objective]:
     return [
         Objective.of(
-            "Acknow\N{SOFT HYPHEN}ledged in time",
+            "Acknowledged in time",
             settings.acknowledgement_objective,
             acknowledged_in_time(totals),
         ),
