@@ -68,9 +68,13 @@ class Observed:
             for labels, _ in self.prometheus.query(f"count_over_time({selector})")
         ]
 
-    def wait_for_pending(self) -> None:
-        """Wait until nothing is about to fire: it has fired, or it is over."""
-        wait_for(lambda: not self.prometheus.query('ALERTS{alertstate="pending"}'))
+    def wait_for_pending(self, but: str = "") -> None:
+        """Wait until nothing but one alert, if named, is about to fire: it has, or not.
+
+        What the traffic was to bring about is then there, however long it must hold.
+        """
+        pending = f'ALERTS{{alertstate="pending", alertname!="{but}"}}'
+        wait_for(lambda: not self.prometheus.query(pending))
 
     def told(self, status: str) -> list[Alert]:
         """The alerts that the webhook was told to be `firing` or `resolved`."""

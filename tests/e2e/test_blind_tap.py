@@ -30,7 +30,7 @@ def test_blind_taps_fire_nothing_but_that_they_are_blind(blind_taps: Observed) -
     prometheus = blind_taps.prometheus
     assert prometheus.query("sds_tap_missing_records_total > 0")
     assert prometheus.query('sds_dependency_gaps_closed_total{outcome="lost"} > 0')
-    blind_taps.wait_for_pending()
+    blind_taps.wait_for_pending(but="SdsTapBlind")
     fired = {one["alertname"] for one in blind_taps.alerts("firing")}
     told = {one["labels"]["alertname"] for one in blind_taps.told("firing")}
     assert fired == told == {"SdsTapBlind"}
