@@ -13,6 +13,7 @@ from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.totals import ChannelTotals, DeadLetterTotals, TapTotals
 from streaming.keys import KeyKind, split_key
+from streaming.position import Position
 
 _TOTALS: dict[KeyKind, type[Any]] = {
     KeyKind.CHANNEL: ChannelTotals,
@@ -73,10 +74,11 @@ class Board:
                 undecodable=MappingProxyType(_by_reason(self._dead)),
             )
 
-    def set_clock(self, clock_ms: int) -> None:
-        """Set the admission time of the newest batch."""
+    def set_position(self, position: Position) -> None:
+        """Set where the newest batch ended: its admission time and records."""
         with self._lock:
-            self._snapshot = replace(self._snapshot, clock_ms=clock_ms)
+            self._snapshot = replace(self._snapshot, clock_ms=position.clock_ms)
+        self.set_job(records=position.records, records_lost=position.skipped)
 
     def set_table(self, table: ChannelTable) -> None:
         """Set what the operator says of channels."""

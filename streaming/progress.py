@@ -95,8 +95,7 @@ class Progress:
         return [p for p in fresh if "addBatch" in p["durationMs"]]
 
     def _show(self, position: Position) -> None:
-        self._board.set_clock(position.clock_ms)
-        self._board.set_job(records=position.records, records_lost=position.skipped)
+        self._board.set_position(position)
         try:
             self._measure(position)
         except KafkaRefused:

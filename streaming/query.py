@@ -177,6 +177,11 @@ class Job:
     outbox: Outbox
     details: DetailStore | None = field(default=None)
 
+    @property
+    def has_begun(self) -> bool:
+        """True: incidents and minutes can be found."""
+        return True
+
     def wait(self, seconds: float) -> bool:
         """Wait for the end at most so long; returns whether the job has ended.
 
@@ -267,16 +272,17 @@ def running_job(
         sink = Sink(
             board, labels, tap_labels, dead_letters, incidents, minutes, details
         )
+        position = read_position(settings.checkpoint)
+        # Before the totals are shown: a counter of the job that began at 0 and then
+        # went on where it was would be taken for growth.
+        if position is not None:
+            board.set_position(position)
+        if minutes is not None:
+            board.set_job(history_pending=len(minutes))
         sink.show(read_totals(spark, settings.checkpoint))
         with _exporting(settings, outbox, incidents, board) as exporter:
             query = _start(spark, settings, sink, with_details=details is not None)
-            progress = Progress(
-                board,
-                offsets,
-                settings.group,
-                read_position(settings.checkpoint),
-                minutes,
-            )
+            progress = Progress(board, offsets, settings.group, position, minutes)
             board.set_job(running=True)
             try:
                 yield Job(settings, board, query, progress, incidents, outbox, details)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +14,9 @@ from sds_core.observer.channel_table import ChannelEntry, ChannelTable, Objectiv
 from sds_core.reading import Table, TableError, read
 
 _LIST = "channel"
+
+_LONGEST = 200
+"""Characters of a name: it is a label of a series, as ids of channels are."""
 
 _Ratio = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
@@ -50,7 +53,10 @@ class _Entry(Table, frozen=True, rename="kebab"):
             message = "has an empty match: write a channel id, or a pattern such as '*'"
             raise ValueError(message)
         if self.name is not None and not _is_shown(self.name):
-            message = f"has the name {self.name!r}: write one line that can be seen"
+            message = (
+                f"has the name {self.name[:_LONGEST]!r}: write one line that can be "
+                f"seen, of at most {_LONGEST} characters"
+            )
             raise ValueError(message)
         mute = self.mute_until
         if mute is not None and not (isinstance(mute, datetime) and mute.tzinfo):
@@ -60,6 +66,15 @@ class _Entry(Table, frozen=True, rename="kebab"):
                 "quotes, such as 2026-12-01T08:00:00Z"
             )
             raise ValueError(message)
+        if mute is not None:
+            try:
+                mute.astimezone(UTC)
+            except OverflowError:
+                message = (
+                    f"has mute-until = {mute}, which is no date in UTC: write one "
+                    "such as 2099-12-31T00:00:00Z"
+                )
+                raise ValueError(message) from None
 
 
 def read_channel_table(path: Path) -> ChannelTable:
@@ -74,10 +89,11 @@ def read_channel_table(path: Path) -> ChannelTable:
 def read_entries(path: Path) -> list[ChannelEntry]:
     """The entries of a channel table, as `read_channel_table`."""
     try:
-        given = tomllib.loads(path.read_text("utf-8"))
+        given = tomllib.loads(path.read_text("utf-8-sig"))
     except OSError as error:
         raise BadChannelTable(path, error.strerror or str(error)) from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    # Also numbers of thousands of digits, and brackets as deep.
+    except (ValueError, RecursionError) as error:
         raise BadChannelTable(path, f"is not TOML: {error}") from error
     if others := sorted(given.keys() - {_LIST}):
         problem = f"has {others[0]!r} at its top: allowed is [[{_LIST}]] alone"
@@ -119,5 +135,5 @@ def _said_by(entry: _Entry) -> ChannelEntry:
 
 
 def _is_shown(name: str) -> bool:
-    """Whether a name stands in one line, and is not blank."""
-    return name.isprintable() and bool(name.strip())
+    """Whether a name stands in one line of some length, and is not blank."""
+    return name.isprintable() and bool(name.strip()) and len(name) <= _LONGEST

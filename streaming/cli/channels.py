@@ -67,6 +67,9 @@ class ChannelTableFile:
         self._asked.clear()
         try:
             entries = read_entries(self._path)
+            if not entries:
+                # Half of a file that is being written must not end every silence.
+                raise BadChannelTable(self._path, "has no entry: write one")
         except BadChannelTable as error:
             logger.error("the channel table stays as it was: %s", error)
             return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.resources import files
 from typing import Protocol
 
@@ -33,6 +34,10 @@ class Shown(Protocol):
     def board(self) -> Board:
         """The newest figures."""
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether incidents and minutes can be found."""
+
     def find_incidents(self, query: IncidentQuery) -> Sequence[ChannelIncident]:
         """As `Sources.find_incidents`."""
 
@@ -51,6 +56,11 @@ class ComingJob:
     def __init__(self) -> None:
         self.board = Board()
         self.job: Job | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the job runs, or did."""
+        return self.job is not None
 
     def find_incidents(self, query: IncidentQuery) -> Sequence[ChannelIncident]:
         """Those of the job."""
@@ -90,7 +100,9 @@ def served(shown: Shown, host: str, port: int, clock: Clock = wall_ms) -> Iterat
     """
 
     def current() -> Snapshot:
-        return judged(shown.board, clock)
+        snapshot = judged(shown.board, clock)
+        # Figures without the incidents behind them would say that there are none.
+        return snapshot if shown.has_begun else replace(snapshot, primed=False)
 
     registry = CollectorRegistry()
     registry.register(SnapshotCollector(current))

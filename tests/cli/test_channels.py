@@ -36,13 +36,15 @@ def test_hangup_lets_the_file_be_read_again(
         assert found is not None
         assert found.of("a").name == "Second"
         assert table.news() is None
-        file.write_text("[[channel]]\n")
-        os.kill(os.getpid(), signal.SIGHUP)
-        assert table.news() is None
+        for bad in ("[[channel]]\n", ""):
+            file.write_text(bad)
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert table.news() is None
     assert signal.getsignal(signal.SIGHUP) is before
     assert caplog.messages == [
         "channel table read again: 1 entry",
         f"the channel table stays as it was: {file}: entry 1 lacks the key 'match'",
+        f"the channel table stays as it was: {file}: has no entry: write one",
     ]
 
 

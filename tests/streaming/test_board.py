@@ -6,6 +6,7 @@ from sds_core.observer import blob
 from sds_core.observer.totals import ChannelTotals, DeadLetterTotals, TapTotals
 from streaming.board import Board
 from streaming.keys import KeyKind, make_key
+from streaming.position import Position
 
 
 def packed(totals: object) -> bytes:
@@ -57,11 +58,10 @@ def test_an_older_snapshot_is_never_changed() -> None:
     board.set_totals({key: packed(ChannelTotals(messages=1))}, (), ())
     before = board.snapshot
     board.set_totals({key: packed(ChannelTotals(messages=2))}, (), ())
-    board.set_job(records=5)
-    board.set_clock(9)
+    board.set_position(Position(clock_ms=9, records=8, skipped=7))
     assert before.channels["town"].messages == 1
     assert board.snapshot.channels["town"].messages == 2
-    assert (board.snapshot.job.records, board.snapshot.clock_ms) == (5, 9)
+    assert (board.snapshot.job.records, board.snapshot.clock_ms) == (8, 9)
 
 
 def test_a_tap_of_which_nothing_is_known_is_dropped() -> None:

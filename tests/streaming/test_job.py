@@ -172,7 +172,7 @@ def test_a_drained_checkpoint_goes_on_and_counts_nothing_twice(
 
 
 def test_figures_go_on_after_a_restart_and_are_served(
-    recorded: KafkaSettings, drain: Drain, live: Live
+    recorded: KafkaSettings, recording: list[TopicRecord], drain: Drain, live: Live
 ) -> None:
     """The exporter is primed from the checkpoint before anything new is read."""
     report = drain(recorded)
@@ -180,6 +180,10 @@ def test_figures_go_on_after_a_restart_and_are_served(
         scraped = httpx.get(f"{url}/metrics").text
         assert f'sds_messages_total{{channel="town-square"}} {157.0}' in scraped
         assert "sds_monitor_restarts_total 1.0" in scraped
+        # No counter begins at 0 and jumps to where it was.
+        assert f"sds_monitor_records_total {float(len(recording))}" in scraped
+        newest_ms = max(record.timestamp_ms for record in recording)
+        assert job.board.snapshot.clock_ms == newest_ms
         assert httpx.get(f"{url}/readyz").status_code == 200
     assert report["channels"]["town-square"]["messages"] == 157
 

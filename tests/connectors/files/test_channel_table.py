@@ -70,6 +70,8 @@ WRITE_TIME = "without quotes, such as 2026-12-01T08:00:00Z"
     [
         (None, "No such file or directory"),
         ("[[channel]", "is not TOML: "),
+        ("a = " + "[" * 100_000, "is not TOML: "),
+        ("a = " + "9" * 5_000, "is not TOML: "),
         ("mute = 1", "has 'mute' at its top: allowed is [[channel]] alone"),
         ('[channel]\nmatch = "a"', "is to be a list of tables: write [[channel]]"),
         ('[[channel]]\nname = "x"', "entry 1 lacks the key 'match'"),
@@ -82,6 +84,8 @@ WRITE_TIME = "without quotes, such as 2026-12-01T08:00:00Z"
         (ENTRY + 'name = "a\\nb"', r"has the name 'a\nb': write one line"),
         (ENTRY + "mute-until = 2026-12-01T08:00:00", "2026-12-01 08:00:00: write date"),
         (ENTRY + "mute-until = 2026-12-01", "= 2026-12-01: write date"),
+        (ENTRY + "mute-until = 9999-12-31T23:59:59-12:00", "is no date in UTC"),
+        (ENTRY + f"name = '{'x' * 201}'", "of at most 200 characters"),
         (ENTRY + "mute-until = '2026-12-01T08:00:00Z'", WRITE_TIME),
         (ENTRY + "mute-until = true", "mute-until = True: write date, time and"),
         (
