@@ -53,6 +53,9 @@ Google, The Site Reliability Workbook, chapter 5, "Recommended parameters"; the 
 a day from slok/sloth (internal/alert/windows/google-30d.yaml): 10 % in a day.
 """
 
+BEFORE_WINDOW = timedelta(days=1)
+"""How old a figure may be with which one after a gap is compared."""
+
 BLIND_FOR = timedelta(minutes=1)
 """A scrape or two: a verdict of blindness stays for ten minutes anyway."""
 
@@ -89,24 +92,29 @@ TAP_SILENT_SECONDS = 4 * DEFAULTS.tap_hole_ms / 1000
 """Event time by which one tap is behind the newest: four holes, twelve heartbeats."""
 
 TAP_SILENT_FOR = timedelta(minutes=5)
+TAP_SEEN_WITHIN = timedelta(days=1)
+"""A tap that was there so lately is missed, also when the monitor has forgotten it."""
+
 TAP_MISSING_WINDOW = timedelta(hours=1)
 TAP_MISSING_RECORDS = 10
 """What one tap lacks now and then another one has."""
 
 MONITOR_DOWN_FOR = timedelta(minutes=5)
-MONITOR_SEEN_WITHIN = timedelta(days=1)
+MONITOR_SEEN_WITHIN = timedelta(days=7)
 """A monitor that was there so lately is missed."""
 
-BATCH_WINDOW = timedelta(minutes=5)
+STOPPED_WINDOW = timedelta(minutes=15)
 """Heartbeats alone make a batch every few seconds."""
 
-MONITOR_STOPPED_FOR = timedelta(minutes=10)
+STOPPED_SEEN_BEFORE = timedelta(minutes=10)
 """Longer than a start takes, with what the checkpoint holds."""
 
 BEHIND_SECONDS = 300
 """Event-time lag of an alert: what a large batch or a restart takes is no trouble."""
 
 BEHIND_FOR = timedelta(minutes=5)
+BEHIND_STILL = timedelta(minutes=30)
+"""Longer than it takes to catch up after an outage of hours."""
 
 RESTART_WINDOW = timedelta(hours=1)
 RESTARTS = 3
@@ -123,6 +131,16 @@ HISTORY_WINDOW = timedelta(minutes=10)
 HISTORY_STUCK_FOR = timedelta(minutes=20)
 
 LABELS_FOR = timedelta(minutes=15)
+
+EPOCH_MESSAGE_LIMIT = 100
+"""`rlnRelayUserMessageLimit` of 64/WAKU2-NETWORK (vacp2p/rfc-index@19cfc820).
+
+A membership may have less, so that the dashboard has a field for it.
+"""
+
+MIRROR_DOWN_FOR = timedelta(minutes=5)
+MIRROR_SEEN_WITHIN = timedelta(days=1)
+"""A mirror that was there so lately is missed."""
 
 NODE_DOWN_FOR = timedelta(minutes=5)
 

@@ -35,7 +35,10 @@ Several severities of one alert are several limits or windows.
 - **A loss that was retracted is none.**
 - **Muted channels are silent** until their time is over.
 - Times of events are compared with each other only, never with the wall clock, so that a replay or a monitor that catches up alerts nobody by its clock.
-- A monitor that comes back at another address goes on with its figures; two monitors never mix as long as their jobs have different names in Prometheus.
+- A monitor that comes back at another address goes on with its figures. One monitor per job in Prometheus is the rule; two of one job are taken for one that moves.
+- What was counted while nobody looked, for at most a day, counts when the figures come back; a monitor or a channel whose old figures Prometheus sees for the first time alerts nobody by them.
+- The channels beyond the label budget are together the channel `other`. Its alerts heed the blindness of every channel that is not muted; a muted one without a label of its own is muted for nobody.
+- The rules are tested with Prometheus 2.42, that of Debian; `docker-compose.yml` runs a release of 3.
 """  # noqa: E501 - one sentence per line
 
 _OBJECTIVES = """\
@@ -54,7 +57,8 @@ What may fail is the error budget, and the alerts on it ask how fast it is used 
 
 Factors and windows are for a period of 30 days: those of The Site Reliability Workbook (Google), chapter 5, and for a day those of slok/sloth.
 Of an objective of 93 % or less the fastest pair cannot fire, since not more than all can fail.
-Until the monitor has run for as long as a window, the window holds what there is.
+Until Prometheus has seen the monitor for as long as a window, the window holds what there is.
+What ended while it did not see the monitor for longer than a slice is in no window.
 Deliveries and messages are counted in slices of five minutes; a slice in which the channel was blind counts in no window.
 """  # noqa: E501 - one sentence per line
 

@@ -6,7 +6,8 @@ files of our own list, and text of strangers only as values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from itertools import dropwhile
 from pathlib import Path
@@ -82,9 +83,20 @@ def find_incidents(directory: Path, query: IncidentQuery) -> list[ChannelInciden
 
 
 def channel_minutes(
-    directory: Path, channel: str, since_ms: int, until_ms: int
+    directory: Path,
+    channel: str,
+    since_ms: int,
+    until_ms: int,
+    fields: Collection[str] | None = None,
 ) -> list[Row]:
     """A channel's rows of the minutes that began in [since_ms, until_ms), in order.
+
+    Args:
+        directory: Of the history.
+        channel: Channel id.
+        since_ms: When the first of them began at the earliest, Unix ms.
+        until_ms: Before which the last of them began.
+        fields: What is read besides key and `told`; None reads all.
 
     Raises:
         NoHistory: The directory holds none.
@@ -101,11 +113,18 @@ def channel_minutes(
 
     return _ask(
         directory,
-        CHANNEL_MINUTES,
+        CHANNEL_MINUTES if fields is None else _narrowed(CHANNEL_MINUTES, fields),
         choice,
         _MINUTES,
         {"channel": channel, "since_ms": since_ms, "until_ms": until_ms},
     )
+
+
+def _narrowed(table: HistoryTable, fields: Collection[str]) -> HistoryTable:
+    """The table as if it had only some fields besides key and `told`."""
+    wanted = {*table.key, "told", *fields}
+    schema = pa.schema([field for field in table.schema if field.name in wanted])
+    return replace(table, schema=schema)
 
 
 def _ask(

@@ -7,6 +7,7 @@ says so.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -15,11 +16,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from connectors.history.errors import DamagedHistory, NoHistory
+from connectors.web import parameters
+from connectors.web.lookups import Lookups, read_figures
 from connectors.web.parameters import hours, incident_query, number
+from connectors.web.refusals import NoChannel
 from connectors.web.sources import Sources
-from connectors.web.summary import by_trouble, channels_shown_by, summarise
-from connectors.web.trends import Growth, recent_trend
+from connectors.web.summary import by_trouble, channels_by_tap, summarise
+from connectors.web.trends import Growth
 from sds_core.observer.incidents import incident_object
 from sds_core.observer.report import channel_report
 from sds_core.observer.snapshot import JobFigures, Snapshot
@@ -46,46 +49,42 @@ class _AnyText(Convertor[str]):
 register_url_convertor("anytext", _AnyText())
 
 
-def routes(sources: Sources) -> list[BaseRoute]:
-    """The routes of the API; parameters that make no sense raise `WrongParameter`."""
+def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
+    """The routes of the API; what cannot be answered raises a `Refusal`."""
 
-    async def channels(request: Request) -> Response:
+    # None is async, and so they are called in threads: they go through all channels,
+    # or read files.
+    def channels(request: Request) -> Response:
         """All channels, the most troubled first, and the job.
 
-        Query parameter: `limit`, how many channels at most.
+        Query parameters: `limit`, how many channels at most; `id`, or `key`, of the
+        only one that is wanted.
         """
-        limit = number(request.query_params, "limit")
-        return _json(_fleet_object(sources.current(), limit))
-
-    async def channel(request: Request) -> Response:
-        """One channel by its percent-encoded id."""
+        given = request.query_params
+        limit = number(given, "limit")
         snapshot = sources.current()
-        wanted = request.path_params["id"]
-        totals = snapshot.channels.get(wanted)
-        if totals is None:
-            return _no_channel(wanted)
-        return _json(_channel_object(snapshot, wanted, totals))
+        wanted = parameters.channel(given, "id", snapshot) if snapshot.primed else None
+        return _json(_fleet_object(snapshot, wanted, limit))
 
-    # Not async, and so called in a thread: it reads files.
+    def channel(request: Request) -> Response:
+        """One channel by its percent-encoded id."""
+        snapshot = read_figures(sources)
+        wanted = request.path_params["id"]
+        return _json(_channel_object(snapshot, wanted, _totals(snapshot, wanted)))
+
     def incidents(request: Request) -> Response:
         """Incidents, found last first.
 
-        Query parameters: `channel`, its id; `kind`; `since`, Unix ms, for those found
-        then or later and those that still stand; `standing=true`, for those alone
-        that do; `limit`, how many at most.
+        Query parameters: `channel`, its id, or its `key`; `kind`; `since`, Unix ms,
+        for those found then or later and those that still stand; `standing=true`, for
+        those alone that do; `limit`, how many at most.
         """
-        query = incident_query(request.query_params)
         asked = number(request.query_params, "limit")
-        snapshot = sources.current()
-        if not snapshot.primed:
-            return _starting()
+        snapshot = read_figures(sources)
+        query = incident_query(request.query_params, snapshot)
         limit = SHOWN_INCIDENTS if asked is None else asked
         # One more than is shown tells whether there are more.
-        limited = msgspec.structs.replace(query, limit=limit + 1)
-        try:
-            found = sources.find_incidents(limited)
-        except (NoHistory, DamagedHistory) as error:
-            return refusal(500, str(error))
+        found = lookups.incidents(msgspec.structs.replace(query, limit=limit + 1))
         return _json(
             {
                 "incidents": [
@@ -97,43 +96,32 @@ def routes(sources: Sources) -> list[BaseRoute]:
             }
         )
 
-    async def taps(request: Request) -> Response:
+    def taps(request: Request) -> Response:
         """All taps by id."""
-        snapshot = sources.current()
+        snapshot = read_figures(sources)
+        channels = channels_by_tap(snapshot)
         return _json(
             {
                 "clock": snapshot.clock_ms or None,
                 "taps": [
-                    _tap_object(snapshot, observer, tap)
+                    _tap_object(observer, tap, channels[observer])
                     for observer, tap in sorted(snapshot.taps.items())
                 ],
             }
         )
 
-    # Not async, and so called in a thread: it reads files.
     def minutes(request: Request) -> Response:
         """What happened to a channel, interval by interval.
 
-        Query parameters: `channel`, its id; `hours`, how many to look back.
+        Query parameters: `channel`, its id, or its `key`; `hours`, how many to look
+        back.
         """
-        shown_hours = hours(request.query_params)
-        wanted = request.query_params.get("channel", "")
-        snapshot = sources.current()
-        if not snapshot.primed:
-            return _starting()
-        totals = snapshot.channels.get(wanted)
-        if totals is None:
-            return _no_channel(wanted)
-        try:
-            trend = recent_trend(
-                sources.find_minutes,
-                wanted,
-                first_event_ms=totals.first_event_ms or 0,
-                clock_ms=snapshot.clock_ms,
-                hours=shown_hours,
-            )
-        except (NoHistory, DamagedHistory) as error:
-            return refusal(500, str(error))
+        given = request.query_params
+        shown_hours = hours(given)
+        snapshot = read_figures(sources)
+        wanted = parameters.channel(given, "channel", snapshot) or ""
+        _totals(snapshot, wanted)
+        trend = lookups.trend(snapshot, wanted, shown_hours)
         return _json(
             {
                 "channel": wanted,
@@ -157,12 +145,14 @@ def routes(sources: Sources) -> list[BaseRoute]:
     ]
 
 
-def refusal(status: int, message: str, **values: str) -> Response:
+def refusal(status: int, message: str, values: Mapping[str, str]) -> Response:
     """An answer that says in one line why there is no other."""
     return _json({"error": message, **values}, status)
 
 
-def _fleet_object(snapshot: Snapshot, limit: int | None) -> dict[str, Any]:
+def _fleet_object(
+    snapshot: Snapshot, wanted: str | None, limit: int | None
+) -> dict[str, Any]:
     summary = summarise(snapshot)
     return {
         "ok": snapshot.ok,
@@ -174,9 +164,22 @@ def _fleet_object(snapshot: Snapshot, limit: int | None) -> dict[str, Any]:
         "channel_count": len(snapshot.channels),
         "channels": [
             _channel_object(snapshot, channel, totals)
-            for channel, totals in by_trouble(snapshot)[:limit]
+            for channel, totals in _chosen(snapshot, wanted)[:limit]
         ],
     }
+
+
+def _chosen(snapshot: Snapshot, wanted: str | None) -> list[tuple[str, ChannelTotals]]:
+    if wanted is None:
+        return by_trouble(snapshot)
+    return [(wanted, _totals(snapshot, wanted))]
+
+
+def _totals(snapshot: Snapshot, wanted: str) -> ChannelTotals:
+    totals = snapshot.channels.get(wanted)
+    if totals is None:
+        raise NoChannel("id", wanted)
+    return totals
 
 
 def _channel_object(
@@ -213,14 +216,14 @@ def _job_object(job: JobFigures) -> dict[str, Any]:
     }
 
 
-def _tap_object(snapshot: Snapshot, observer: str, tap: TapTotals) -> dict[str, Any]:
+def _tap_object(observer: str, tap: TapTotals, channels: int) -> dict[str, Any]:
     return {
         "id": observer,
         "last_seen": tap.last_seen_ms,
         "missing_records": tap.missing_records,
         "last_hole": tap.last_hole_ms,
         "holes": [list(span) for span in tap.holes],
-        "channel_count": channels_shown_by(snapshot, observer),
+        "channel_count": channels,
     }
 
 
@@ -239,11 +242,3 @@ def _percentiles(histogram: Histogram) -> dict[str, int | None]:
 
 def _json(content: dict[str, Any], status: int = 200) -> Response:
     return JSONResponse(content, status_code=status, headers=_HEADERS)
-
-
-def _starting() -> Response:
-    return refusal(503, "the monitor is starting: ask again in a few seconds")
-
-
-def _no_channel(channel: str) -> Response:
-    return refusal(404, "no channel has this id", id=channel)

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from connectors.web import api, health, pages
+from connectors.web.lookups import Lookups
 from connectors.web.metrics import Metrics
 from connectors.web.pages.layout import Layout
-from connectors.web.parameters import WrongParameter
+from connectors.web.refusals import Refusal
 from connectors.web.sources import Sources
+
+_HTTP = {
+    404: "there is nothing at this address",
+    405: "this address only answers to GET",
+}
+_UNFORESEEN = "the monitor failed to answer: its log has the error"
 
 
 def create_app(sources: Sources, registry: CollectorRegistry) -> Starlette:
@@ -23,23 +31,47 @@ def create_app(sources: Sources, registry: CollectorRegistry) -> Starlette:
         registry: What `/metrics` exports, as Prometheus text or OpenMetrics by the
             request's Accept header.
     """
-    layout = Layout()
+    layout, lookups = Layout(), Lookups(sources)
 
-    async def refuse(request: Request, error: Exception) -> Response:
-        """Say in one line what is wrong with a query parameter."""
-        if request.url.path.startswith("/api/"):
-            return api.refusal(400, str(error))
-        sentence = str(error)
-        return layout.problem(
-            request, sources.current(), 400, f"{sentence[0].upper()}{sentence[1:]}."
-        )
+    def refuse(request: Request, error: Exception) -> Response:
+        """Say in one line why there is no answer: in a page, or in JSON."""
+        match error:
+            case Refusal():
+                status, why, values = error.status, str(error), error.values
+            case HTTPException():
+                status, values = error.status_code, {}
+                why = _HTTP.get(status, error.detail)
+        if _is_api(request):
+            answer = api.refusal(status, why, values)
+        else:
+            answer = layout.problem(request, sources.current(), status, _sentence(why))
+        answer.headers.update(getattr(error, "headers", None) or {})
+        return answer
+
+    def fail(request: Request, _: Exception) -> Response:
+        """The same of an error that nobody foresaw; the server logs it."""
+        if _is_api(request):
+            answer = api.refusal(500, _UNFORESEEN, {})
+        else:
+            answer = layout.failure(request, _sentence(_UNFORESEEN))
+        # The server closes the connection, and a client is not to ask on it again.
+        answer.headers["Connection"] = "close"
+        return answer
 
     return Starlette(
         routes=[
             Route("/metrics", Metrics(registry), methods=["GET"]),
-            *api.routes(sources),
+            *api.routes(sources, lookups),
             *health.routes(sources.current),
-            *pages.routes(layout, sources),
+            *pages.routes(layout, sources, lookups),
         ],
-        exception_handlers={WrongParameter: refuse},
+        exception_handlers={Refusal: refuse, HTTPException: refuse, Exception: fail},
     )
+
+
+def _is_api(request: Request) -> bool:
+    return request.url.path.startswith("/api/")
+
+
+def _sentence(why: str) -> str:
+    return f"{why[0].upper()}{why[1:]}."

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
+
+import msgspec
 
 from connectors.web import words
-from connectors.web.naming import called, channel_href
+from connectors.web.naming import called, channel_href, short_key
 from sds_core.observer.incidents import ChannelIncident, IncidentKind, explain
 from sds_core.observer.snapshot import Snapshot
+
+SHOWN_PARTICIPANTS = 20
+"""Of those that lack a message, and of those that named it; the API has all."""
 
 KINDS = {
     IncidentKind.LOST: "Lost",
@@ -42,8 +49,10 @@ class IncidentWords:
         standing: The same in words, with the time of its end.
         channel: What its channel is called.
         channel_href: The channel's page, relative to the root of the site.
-        message_id: Whole.
-        lacked_by: Participants that lack it, each with the time since when.
+        message_id: As it is.
+        lacked_by: Participants that lack it, each with the time since when, those that
+            lack it longest.
+        others_lack: How many others do.
         facts: What else is known: heading and text.
         hash: Of the Waku message, and `hint`, to retrieve it by: as hexadecimal
             text; empty if unknown.
@@ -60,6 +69,7 @@ class IncidentWords:
     channel_href: str
     message_id: str
     lacked_by: list[tuple[str, str]]
+    others_lack: int
     facts: list[tuple[str, str]]
     hash: str
     hint: str
@@ -76,16 +86,19 @@ def incident_words(snapshot: Snapshot, found: ChannelIncident) -> IncidentWords:
     """
     incident = found.incident
     facts = [
-        ("Sender", words.whole(incident.sender) if incident.sender else "unknown"),
+        ("Sender", words.bounded(incident.sender) if incident.sender else "unknown"),
         (_SINCE[incident.kind], words.utc(incident.since_ms)),
         ("Found", words.utc(incident.found_ms)),
     ]
-    if incident.named_by:
-        named = ", ".join(words.whole(name) for name in incident.named_by)
-        facts.append(("Named by", named))
-    why = words.whole(explain(incident))
+    named_by = _some(incident.named_by)
+    if named_by:
+        facts.append(("Named by", ", ".join(named_by)))
+    why = words.whole(explain(msgspec.structs.replace(incident, named_by=named_by)))
+    lacked_by = nsmallest(
+        SHOWN_PARTICIPANTS, incident.lacking.items(), key=lambda one: one[1]
+    )
     return IncidentWords(
-        key=" ".join((found.channel, *incident.key)),
+        key=short_key(" ".join((found.channel, *incident.key))),
         kind=KINDS[incident.kind],
         stands=incident.ended_ms is None,
         standing="Still stands"
@@ -93,14 +106,21 @@ def incident_words(snapshot: Snapshot, found: ChannelIncident) -> IncidentWords:
         else f"{_ENDED[incident.kind]}: {words.utc(incident.ended_ms)}",
         channel=called(snapshot, found.channel),
         channel_href=channel_href(found.channel),
-        message_id=words.whole(incident.message_id),
+        message_id=incident.message_id,
         lacked_by=[
-            (words.whole(name), words.utc(since_ms))
-            for name, since_ms in sorted(incident.lacking.items(), key=lambda x: x[1])
+            (words.bounded(name), words.utc(since_ms)) for name, since_ms in lacked_by
         ],
+        others_lack=len(incident.lacking) - len(lacked_by),
         facts=facts,
         hash="0x" + incident.waku_hash.hex() if incident.waku_hash else "",
         hint=incident.hint.hex(),
         why=why[0].upper() + why[1:] + ".",
         doubt=_TAP_HOLE if found.tap_hole else "",
     )
+
+
+def _some(names: Sequence[str]) -> list[str]:
+    """The first names, and how many others there are."""
+    shown = [words.bounded(name) for name in names[:SHOWN_PARTICIPANTS]]
+    others = len(names) - len(shown)
+    return [*shown, words.counted(others, "other")] if others else shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from urllib.parse import quote
 
 from connectors.web import words
@@ -15,9 +16,35 @@ def called(snapshot: Snapshot, channel: str) -> str:
 
 def channel_href(channel: str) -> str:
     """A channel's page, relative to the root of the site."""
-    return f"channel?id={quoted(channel)}"
+    return f"channel?{channel_query(channel)}"
 
 
-def quoted(channel: str) -> str:
-    """A channel id as one part of an address."""
-    return quote(channel, safe="")
+def channel_query(channel: str, name: str = "id") -> str:
+    """A channel as a parameter of an address, by its id or its key.
+
+    Args:
+        channel: Its id.
+        name: Of the parameter that has an id.
+    """
+    return (
+        f"key={short_key(channel)}"
+        if is_long(channel)
+        else f"{name}={_quoted(channel)}"
+    )
+
+
+def is_long(text: str) -> bool:
+    """Whether text of strangers is too long for an address, and for each poll."""
+    # Most of the long are known without quoting them.
+    return len(text) > words.LONGEST or len(_quoted(text)) > words.LONGEST
+
+
+def short_key(text: str) -> str:
+    """The text itself, or 16 hexadecimal digits in place of a long one."""
+    if not is_long(text):
+        return text
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="", errors="surrogatepass")

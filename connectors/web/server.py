@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import logging
 import socket
 import threading
 from types import TracebackType
@@ -105,6 +107,7 @@ class WebServer:
                 timeout_graceful_shutdown=_STOP_SECONDS,
             )
         )
+        logging.getLogger("uvicorn.error").addFilter(_is_no_cancellation)
         thread = threading.Thread(
             target=server.run, args=([listener],), name="web-server", daemon=True
         )
@@ -140,6 +143,12 @@ class WebServer:
     ) -> None:
         """Stop."""
         self.stop()
+
+
+def _is_no_cancellation(record: logging.LogRecord) -> bool:
+    """Whether a record is of anything but a request that `stop` has cut short."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, asyncio.CancelledError)
 
 
 def _listen(host: str, port: int) -> socket.socket:

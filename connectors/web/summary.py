@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from dataclasses import dataclass
 
 from connectors.web import words
@@ -45,6 +46,8 @@ def summarise(snapshot: Snapshot) -> Summary:
     if not snapshot.primed:
         return Summary(Level.STARTING, "Starting: reading the checkpoint")
     if job.event_time_lag_seconds is None:
+        if job.running and not snapshot.clock_ms:
+            return Summary(Level.STARTING, "No record has been read yet")
         return Summary(Level.STARTING, "Starting: waiting for the first batch")
     if not job.running:
         return Summary(Level.TROUBLE, "Query stopped")
@@ -74,9 +77,13 @@ def by_trouble(snapshot: Snapshot) -> list[tuple[str, ChannelTotals]]:
     )
 
 
-def channels_shown_by(snapshot: Snapshot, observer: str) -> int:
-    """How many channels a tap showed within the horizon."""
-    return sum(observer in totals.observers for totals in snapshot.channels.values())
+def channels_by_tap(snapshot: Snapshot) -> Counter[str]:
+    """How many channels each tap showed within the horizon; 0 for any other."""
+    return Counter(
+        observer
+        for totals in snapshot.channels.values()
+        for observer in set(totals.observers)
+    )
 
 
 def _channels_with(snapshot: Snapshot, verdict: Verdict) -> str:

@@ -48,6 +48,9 @@ COUNTS = (
 
 _LATENCY = "ack_latency_ms_definite_buckets"
 
+FIELDS = (*COUNTS, _LATENCY)
+"""All fields of a row that are read here, besides its minute."""
+
 FindMinutes = Callable[[str, int, int], Sequence[Row]]
 
 

@@ -37,7 +37,10 @@ _REASONS = {
     "ok": "nothing amiss",
 }
 
-_NAME_HEAD, _NAME_TAIL = 26, 13
+LONGEST = 1_000
+"""Characters of a text of strangers that a page shows."""
+
+_NAME = 40
 
 
 def reason(code: str) -> str:
@@ -52,9 +55,12 @@ def shown(channel: str) -> str:
     could otherwise make the line read as something else. Of a long id the end is
     kept too, since long ids often share their beginning.
     """
-    if len(channel) > _NAME_HEAD + _NAME_TAIL + 1:
-        channel = channel[:_NAME_HEAD] + "…" + channel[-_NAME_TAIL:]
-    return whole(channel)
+    return whole(_cut(channel, _NAME))
+
+
+def bounded(text: str) -> str:
+    """Text of strangers in one line, of a very long one beginning and end."""
+    return whole(_cut(text, LONGEST))
 
 
 def whole(text: str) -> str:
@@ -143,12 +149,28 @@ def more_than(value: float) -> str:
 
 
 def utc(unix_ms: int | None) -> str:
-    """An event time, Unix ms, as UTC date and time; 0 and None are none."""
-    if not unix_ms:
-        return NOTHING
-    return f"{datetime.fromtimestamp(unix_ms // 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    """An event time, Unix ms, as UTC date and time; 0 and None are none.
+
+    One outside the years that a date has is given as the number that it is.
+    """
+    return _formatted(unix_ms, "%Y-%m-%d %H:%M:%S UTC") if unix_ms else NOTHING
 
 
 def time_of_day(unix_ms: int) -> str:
-    """An event time, Unix ms, as hours and minutes in UTC."""
-    return f"{datetime.fromtimestamp(unix_ms // 1000, UTC):%H:%M}"
+    """An event time, Unix ms, as hours and minutes in UTC; see `utc`."""
+    return _formatted(unix_ms, "%H:%M")
+
+
+def _formatted(unix_ms: int, form: str) -> str:
+    try:
+        time = datetime.fromtimestamp(unix_ms // 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return f"{unix_ms} ms"
+    return f"{time:{form}}"
+
+
+def _cut(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    tail = most // 3
+    return text[: most - tail - 1] + "…" + text[-tail:]

@@ -23,12 +23,7 @@ from dashboards.panels.frame import (
 )
 from dashboards.panels.queries import CHANNELS, RANGE, select
 from dashboards.panels.series import per_second
-
-EPOCH_MESSAGE_LIMIT = 100
-"""`rlnRelayUserMessageLimit` of 64/WAKU2-NETWORK (vacp2p/rfc-index@19cfc820).
-
-A membership may have less, so that the dashboard has a field for it.
-"""
+from dashboards.thresholds import EPOCH_MESSAGE_LIMIT
 
 
 def capacity(links: Links) -> models.Dashboard:
@@ -109,7 +104,7 @@ def _figures() -> list[Panel]:
             Text(
                 "Participants",
                 "Senders within the last ten minutes, summed over channels: who "
-                "speaks in two counts twice.",
+                "speaks in five channels counts five times.",
             ),
             Query(queries.total(select("sds_channel_participants", CHANNELS))),
         ),

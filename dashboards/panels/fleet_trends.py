@@ -55,7 +55,7 @@ def over_time() -> list[Panel]:
         ),
         lines(
             Text(
-                "Eventual delivery against the objective",
+                "Eventual delivery against the default objective",
                 "Share of deliveries that were not lost in the end, over the last "
                 "hour, and the default objective. Below the line the error budget "
                 "is being spent faster than it comes in. It can pass 100 % when a "
@@ -70,7 +70,7 @@ def over_time() -> list[Panel]:
         ),
         lines(
             Text(
-                "Acknowledged in time against the objective",
+                "Acknowledged in time against the default objective",
                 f"Share of messages acknowledged within {deadline_s} s, of those "
                 "that somebody could have acknowledged, over the last hour, and the "
                 "default objective.",

@@ -99,7 +99,9 @@ def bucket_counts(histogram: str, scope: str, **labels: str) -> str:
 
 def named(per_channel: str, scope: str) -> str:
     """A vector by `channel` alone, with the display name as a further label."""
-    names = greatest(select("sds_channel_info", scope), "channel", "name")
+    scraped = f"timestamp({select('sds_channel_info', scope)})"
+    # After a change of it the old name is still seen for some minutes: the newest.
+    names = f"topk by (channel) (1, {greatest(scraped, 'channel', 'name')}) ^ 0"
     return f"({per_channel}) * on (channel) group_left (name) {names}"
 
 

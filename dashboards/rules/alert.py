@@ -75,7 +75,8 @@ class Alert:
         if self.subject is Subject.MIRROR:
             # Dashboards are about one monitor's job, and a mirror has another.
             return {"dashboard_url": dashboard}
-        dashboard += f"?var-job={_escaped('job')}"
+        # A monitor that was never seen has no job.
+        dashboard += "{{ with $labels.job }}?var-job={{ . | urlquery }}{{ end }}"
         if self.subject is not Subject.CHANNEL:
             return {"dashboard_url": dashboard}
         channel = _escaped("channel")

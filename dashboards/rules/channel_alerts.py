@@ -15,7 +15,8 @@ from dashboards.rules.recording import BLIND, NET_LOSSES
 
 def channel_alerts(pace: Pace) -> Iterator[Alert]:
     """Each carries the channel's name; those that taps can cause heed blindness."""
-    lost = f"{NET_LOSSES} - min_over_time({NET_LOSSES}[{pace(at.LOSS_WINDOW)}])"
+    # They fall when one is retracted, which may be of long ago.
+    lost = growth(NET_LOSSES, at.LOSS_WINDOW, pace, may_fall=True)
     for severity, least in (
         (Severity.WARNING, at.LOST_MESSAGES),
         (Severity.CRITICAL, at.MANY_LOST_MESSAGES),
@@ -78,7 +79,7 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
     yield _alert(
         "SdsMessageIdCollision",
         Severity.WARNING,
-        growth("sds_message_id_collisions_total", pace(at.COLLISION_WINDOW)) + " > 0",
+        growth("sds_message_id_collisions_total", at.COLLISION_WINDOW, pace) + " > 0",
         "Different messages have the same id.",
         '{{ $labels.name }}: {{ printf "%.0f" $value }} frame(s) in the last '
         f"{LIFE(at.COLLISION_WINDOW)} with a known message id and another sender or "
@@ -88,7 +89,7 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
     yield _alert(
         "SdsMemoryEvicted",
         Severity.WARNING,
-        growth("sds_remembered_evicted_total", pace(at.EVICTION_WINDOW)) + " > 0",
+        growth("sds_remembered_evicted_total", at.EVICTION_WINDOW, pace) + " > 0",
         "The monitor forgot something of a channel before its time.",
         '{{ $labels.name }}: {{ printf "%.0f" $value }} entries pushed out of memory '
         f"in the last {LIFE(at.EVICTION_WINDOW)}; figures of this channel may be too "

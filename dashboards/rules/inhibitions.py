@@ -25,11 +25,10 @@ class Inhibition:
 
 INHIBITIONS = (
     Inhibition(
-        ('alertname=~"SdsMonitorDown|SdsMonitorStopped|SdsMonitorBehind"',),
+        ('alertname=~"SdsMonitorDown|SdsMonitorStopped"',),
         ('channel=~".+"',),
         ("job",),
-        "Without the monitor, or with figures of before, nothing is known of channels "
-        "now.",
+        "Without the monitor nothing is known of channels.",
     ),
     Inhibition(
         ('alertname="SdsTapBlind"',),

@@ -12,7 +12,23 @@ from dashboards.rules.pace import LIFE, Pace
 
 
 def mirror_alerts(pace: Pace) -> Iterator[Alert]:
-    """From a node that is away to messages that are lost."""
+    """From a mirror or a node that is away to messages that are lost."""
+    # Any figure that each has once.
+    figure = "sds_mirror_paused"
+    seen = f"last_over_time({figure}[{pace(at.MIRROR_SEEN_WITHIN)}])"
+    for severity, same, text in (
+        (Severity.WARNING, "job, instance", ""),
+        (Severity.CRITICAL, "job", ", and no other one of its job is left"),
+    ):
+        yield _alert(
+            "SdsMirrorDown",
+            severity,
+            f"max without (pod) ({seen})\nunless on ({same}) {figure}",
+            "No figures of a mirror reach Prometheus.",
+            f"No figures of mirror {{{{ $labels.instance }}}} for "
+            f"{LIFE(at.MIRROR_DOWN_FOR)}{text}.",
+            at.MIRROR_DOWN_FOR,
+        )
     yield _alert(
         "SdsMirrorNodeDown",
         Severity.WARNING,

@@ -9,46 +9,59 @@ from dashboards import thresholds as at
 from dashboards.links import CAPACITY, MONITOR
 from dashboards.rules.alert import Alert, Severity, Subject
 from dashboards.rules.pace import LIFE, Pace
-from dashboards.rules.promql import blind_channels, growth, latest
+from dashboards.rules.promql import growth, latest, summed
+from dashboards.rules.recording import BLIND
 
 
 def monitor_alerts(pace: Pace) -> Iterator[Alert]:
     """First those without which no other alert can be relied on."""
-    seen = f"last_over_time(sds_monitor_ok[{pace(at.MONITOR_SEEN_WITHIN)}])"
+    ok = "sds_monitor_ok"
+    seen = f"last_over_time({ok}[{pace(at.MONITOR_SEEN_WITHIN)}])"
     yield _alert(
         "SdsMonitorDown",
         Severity.CRITICAL,
-        f"({latest(seen)}\nunless {latest('sds_monitor_ok')})\n"
+        f"({latest(seen)}\nunless on (job) {ok})\n"
         # One that was never seen has no labels by which it could be missed.
-        "or on () absent(sds_monitor_ok)",
+        f"or on () absent({ok})",
         "No figures of the monitor reach Prometheus.",
         f"No sds_monitor_ok for {LIFE(at.MONITOR_DOWN_FOR)}: the monitor is down, or "
         "Prometheus does not reach it.",
         holds=at.MONITOR_DOWN_FOR,
     )
-    batches = "sds_monitor_batch_duration_seconds_count"
+    window = pace(at.STOPPED_WINDOW)
+    start = pace(at.STOPPED_SEEN_BEFORE)
+    first = pace(at.STOPPED_WINDOW - at.STOPPED_SEEN_BEFORE)
+    blind = f'max_over_time({BLIND}{{channel="other"}}[{window}])'
+    behind = f"max_over_time(sds_monitor_records_behind[{window}])"
+    batches = f"increase(sds_monitor_batch_duration_seconds_count[{window}])"
     yield _alert(
         "SdsMonitorStopped",
         Severity.CRITICAL,
-        f"{latest('sds_monitor_ok')} == 0\n"
-        f"and {growth(batches, pace(at.BATCH_WINDOW))} == 0\n"
+        # Windows, since a process that dies again and again leaves gaps, each of which
+        # would begin a wait anew.
+        f"{latest(f'max_over_time({ok}[{window}])')} == 0\n"
+        f"and {latest(f'last_over_time({ok}[{first}] offset {start})')} == 0\n"
+        f"unless {summed(batches)} > 0\n"
         # Where nothing arrives there is nothing to do, and channels are blind.
-        f"unless {blind_channels()} > 0",
+        f"unless ({latest(blind, 'channel')} > 0 and {latest(behind)} == 0)",
         "The monitor answers, and its job does not work.",
-        f"No batch was finished in the last {LIFE(at.BATCH_WINDOW)}: the job is "
-        "still starting, hangs, or has ended.",
-        holds=at.MONITOR_STOPPED_FOR,
+        f"No batch was finished in the last {LIFE(at.STOPPED_WINDOW)}: the job is "
+        "still starting, hangs, or ends again and again.",
     )
-    lag = latest("sds_monitor_event_time_lag_seconds")
-    yield _alert(
-        "SdsMonitorBehind",
-        Severity.WARNING,
-        f"{lag} > {at.BEHIND_SECONDS}",
-        "The figures are old: the monitor does not keep up with the topic.",
-        "The newest batch is {{ $value | humanizeDuration }} behind the newest record.",
-        holds=at.BEHIND_FOR,
-    )
-    restarts = growth("sds_monitor_restarts_total", pace(at.RESTART_WINDOW))
+    for severity, holds in (
+        (Severity.WARNING, at.BEHIND_FOR),
+        (Severity.CRITICAL, at.BEHIND_STILL),
+    ):
+        yield _alert(
+            "SdsMonitorBehind",
+            severity,
+            f"{latest('sds_monitor_event_time_lag_seconds')} > {at.BEHIND_SECONDS}",
+            "The figures are old: the monitor does not keep up with the topic.",
+            "The newest batch is {{ $value | humanizeDuration }} behind the newest "
+            "record.",
+            holds=holds,
+        )
+    restarts = growth("sds_monitor_restarts_total", at.RESTART_WINDOW, pace)
     yield _alert(
         "SdsMonitorRestarting",
         Severity.WARNING,
@@ -56,7 +69,7 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         "The monitor restarts again and again.",
         f'{{{{ printf "%.0f" $value }}}} starts in the last {LIFE(at.RESTART_WINDOW)}.',
     )
-    letters = growth("sds_undecodable_frames_total", pace(at.DEAD_LETTER_WINDOW))
+    letters = growth("sds_undecodable_frames_total", at.DEAD_LETTER_WINDOW, pace)
     yield _alert(
         "SdsDeadLetters",
         Severity.WARNING,
@@ -66,7 +79,7 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         f"{LIFE(at.DEAD_LETTER_WINDOW)} went to the dead-letter topic, reason "
         "{{ $labels.reason }}.",
     )
-    lost = growth("sds_monitor_records_lost_total", pace(at.RECORDS_LOST_WINDOW))
+    lost = growth("sds_monitor_records_lost_total", at.RECORDS_LOST_WINDOW, pace)
     yield _alert(
         "SdsRecordsLost",
         Severity.WARNING,
@@ -76,13 +89,13 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         f"{LIFE(at.RECORDS_LOST_WINDOW)}: the figures have a hole.",
     )
     pending = "sds_monitor_history_pending"
-    window = pace(at.HISTORY_WINDOW)
+    grown = growth(pending, at.HISTORY_WINDOW, pace, may_fall=True)
+    falls = latest(f"resets({pending}[{pace(at.HISTORY_WINDOW)}])")
     yield _alert(
         "SdsHistoryStuck",
         Severity.WARNING,
         # It falls whenever the files or the topics take rows.
-        f"{growth(pending, window)} > 0\n"
-        f"and {latest(f'resets({pending}[{window}])')} == 0",
+        f"{grown} > 0\nand {falls} == 0",
         "The history does not reach its files or its topics.",
         'The rows that wait only grow in number, by {{ printf "%.0f" $value }} in the '
         f"last {LIFE(at.HISTORY_WINDOW)}.",

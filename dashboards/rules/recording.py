@@ -12,11 +12,11 @@ from datetime import timedelta
 from typing import Any
 
 from dashboards.rules.pace import LIFE, Pace
-from dashboards.rules.promql import blind_channels, latest, summed
+from dashboards.rules.promql import ALL_LABELLED, blind_channels, latest, summed
 from dashboards.thresholds import BURN_RATES, SLICE, SLICE_INTERVAL
 
 BLIND = "channel:sds_channel_blind:max"
-"""1 while a channel is blind, else 0; `other` as soon as any channel is blind."""
+"""1 while a channel is blind, else 0; `other` as soon as one that is not muted is."""
 
 NET_LOSSES = "channel:sds_dependency_losses:net"
 """Messages lost to everybody, less those that came after all."""
@@ -60,7 +60,11 @@ WINDOWS = sorted({w for burn in BURN_RATES for w in (burn.long, burn.short)} - {
 
 def recording_file(pace: Pace) -> dict[str, Any]:
     """The file of recording rules."""
-    rules = [_rule(BLIND, _blind()), _rule(NET_LOSSES, _net_losses())]
+    rules = [
+        _rule(ALL_LABELLED, _all_labelled()),
+        _rule(BLIND, _blind()),
+        _rule(NET_LOSSES, _net_losses()),
+    ]
     rules += _slices(DELIVERY, *_deliveries(pace(SLICE)), pace)
     rules += _slices(ACKNOWLEDGEMENT, *_acknowledgements(pace(SLICE)), pace)
     for indicator in (DELIVERY, ACKNOWLEDGEMENT):
@@ -79,6 +83,12 @@ def recording_file(pace: Pace) -> dict[str, Any]:
 
 def _rule(name: str, expression: str) -> dict[str, str]:
     return {"record": name, "expr": expression}
+
+
+def _all_labelled() -> str:
+    dropped = latest("sds_monitor_dropped_label_channels")
+    # Of these only the channels are absent before priming.
+    return f"{dropped} == bool 0\nand {latest('sds_channels', 'verdict')}"
 
 
 def _blind() -> str:

@@ -5,11 +5,10 @@ Commands are imported when they are called, so that those without Spark start fa
 
 from __future__ import annotations
 
-import signal
+import os
 import sys
 from importlib import import_module
 from importlib.metadata import version
-from types import FrameType
 
 import click
 
@@ -17,6 +16,9 @@ from connectors.java import JavaMissing
 from connectors.kafka.broker_jars import BrokerError
 from connectors.kafka.settings import KafkaUnreachable, RecordsLost, TopicMissing
 from streaming.cli.log import begin_log, logger
+from streaming.cli.log_option import asked_format
+from streaming.cli.signals import end_on_signals
+from streaming.cli.streams import outlive_reader
 
 FINE = 0
 FINDING = 1
@@ -70,18 +72,13 @@ def group() -> None:
     """
 
 
-class EndedBySignal(SystemExit):
-    """SIGTERM was received: end as on a normal exit, so that all is stopped."""
-
-
-def _end(number: int, frame: FrameType | None) -> None:
-    raise EndedBySignal(FINE)
-
-
 def main() -> None:
     """Entry point: errors in one line, exit codes as documented."""
-    begin_log()
-    signal.signal(signal.SIGTERM, _end)
+    arguments = sys.argv[1:]
+    outlive_reader()
+    begin_log(asked_format(arguments, os.environ))
+    # Whether it has a table to be read on SIGHUP may be known from a file alone.
+    end_on_signals(hold_hangup=arguments[:1] == ["run"])
     try:
         sys.exit(group(standalone_mode=False) or FINE)
     except click.exceptions.Abort:
@@ -92,6 +89,9 @@ def main() -> None:
         _fail(str(error), UNREACHABLE)
     except RecordsLost as error:
         _fail(str(error), FINDING)
+    except Exception as error:
+        logger.critical("an error that nobody foresaw: %r", error, exc_info=True)
+        sys.exit(FINDING)
 
 
 def _fail(message: str, code: int) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from connectors.kafka.broker import EmbeddedBroker, PortUnavailable
-from streaming.cli.log import log_option
+from streaming.cli.log_option import log_option
 from streaming.cli.settings import config_option, setting
 
 

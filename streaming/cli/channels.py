@@ -19,6 +19,7 @@ from connectors.files.channel_table import (
 from sds_core.observer.channel_table import ChannelTable
 from streaming.cli.log import logger
 from streaming.cli.settings import setting
+from streaming.cli.signals import HeldHangup
 
 channels_option = setting(
     "--channels",
@@ -85,9 +86,15 @@ def _counted(entries: int) -> str:
 def read_on_hangup(path: Path | None) -> Iterator[ChannelTableFile | None]:
     """A file that SIGHUP asks to be read while the block runs; None without a path.
 
-    Without one SIGHUP ends the process as ever.
+    Without one SIGHUP ends the process as ever. One that was held until now counts.
+
+    Raises:
+        streaming.cli.signals.EndedBySignal: One was held, and there is no path.
     """
     if path is None:
+        held = signal.getsignal(signal.SIGHUP)
+        if isinstance(held, HeldHangup):
+            held.release()
         yield None
         return
     file = ChannelTableFile(path)
@@ -96,6 +103,8 @@ def read_on_hangup(path: Path | None) -> Iterator[ChannelTableFile | None]:
         file.ask()
 
     before = signal.signal(signal.SIGHUP, ask)
+    if isinstance(before, HeldHangup) and before.came:
+        file.ask()
     try:
         yield file
     finally:

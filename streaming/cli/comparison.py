@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from sds_core.simulation.comparison import Comparison
 
@@ -15,7 +16,7 @@ def show_comparison(
     console: Console, title: str, comparisons: Sequence[Comparison]
 ) -> bool:
     """Print the table; returns whether everything is the same."""
-    table = Table(title=f"{title}, all channels together")
+    table = Table(title=Text(f"{title}, all channels together", "table.title"))
     for heading, justify in (
         ("figure", "left"),
         ("truth", "right"),

@@ -34,6 +34,7 @@ from streaming.cli.inspection import (
     show_facts,
 )
 from streaming.cli.kafka_options import kafka_options
+from streaming.cli.log import logger
 from streaming.cli.output import plain, shown_time, wall_ms
 from streaming.cli.settings import Time, config_option, setting
 
@@ -172,12 +173,12 @@ def list_command(
                 counts[letter.reason] += 1
                 newest.append(_listed(letter))
     except TopicMissing as error:
-        click.echo(str(error), err=True)
+        logger.warning("%s", error)
     if reader.strangers:
-        click.echo(
-            f"{counted(reader.strangers, 'record')} of {dead_letter_topic} without "
-            "reason or source: no dead letters",
-            err=True,
+        logger.warning(
+            "%s of %s without reason or source: no dead letters",
+            counted(reader.strangers, "record"),
+            dead_letter_topic,
         )
     _show_list(list(reversed(newest)), as_json)
     if not as_json:
@@ -307,7 +308,7 @@ def replay_command(
             written += write(_placed(told, partitions), settings)
     missing = sorted(wanted - outcome.found)
     if missing:
-        click.echo(_not_found(missing, dead_letter_topic), err=True)
+        logger.warning("%s", _not_found(missing, dead_letter_topic))
     verb = "would be written" if dry_run else "written"
     click.echo(
         f"{counted(written, 'record')} {verb}, {number(outcome.refused)} refused"
@@ -331,9 +332,7 @@ def _usable(
         record = _whole_record(kafka, letter)
         if record is None:
             outcome.refused += 1
-            click.echo(
-                f"{letter.source} refused: its topic has lost the value", err=True
-            )
+            logger.warning("%s refused: its topic has lost the value", letter.source)
             continue
         record = _marked(record)
         now_ms = wall_ms()
@@ -341,7 +340,7 @@ def _usable(
         if reason is not None and not force:
             outcome.refused += 1
             why = plain(explain(record, now_ms))
-            click.echo(f"{letter.source} refused: {reason}: {why}", err=True)
+            logger.warning("%s refused: %s: %s", letter.source, reason, why)
             continue
         yield letter.source, record
 

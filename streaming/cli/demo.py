@@ -35,7 +35,8 @@ from streaming.cli import FINDING
 from streaming.cli.channels import channel_table, channels_option
 from streaming.cli.comparison import show_comparison
 from streaming.cli.live import following
-from streaming.cli.log import LogFormat, log_option
+from streaming.cli.log import LogFormat
+from streaming.cli.log_option import log_option
 from streaming.cli.output import wall_ms
 from streaming.cli.progress import Show
 from streaming.cli.run import as_click_error, write_report

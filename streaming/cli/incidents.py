@@ -19,6 +19,7 @@ from connectors.history.errors import DamagedHistory, NoHistory
 from sds_core.observer.incidents import IncidentKind, IncidentQuery, incident_object
 from streaming.cli import FINDING, UNREACHABLE
 from streaming.cli.channels import channel_table, channels_option
+from streaming.cli.log import logger
 from streaming.cli.output import plain, shown_time
 from streaming.cli.settings import Time, config_option, setting
 
@@ -221,10 +222,9 @@ def _ask(url: str, parameters: dict[str, Any]) -> list[_Incident]:
         message = f"no monitor answers at {url} ({error}): is it running?"
         raise _Unreachable(message) from error
     if told.more:
-        click.echo(
-            f"only the {len(told.incidents):,} found last are shown: narrow it by "
-            "--channel or --since",
-            err=True,
+        logger.warning(
+            "only the %s found last are shown: narrow it by --channel or --since",
+            f"{len(told.incidents):,}",
         )
     return told.incidents
 

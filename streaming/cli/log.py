@@ -6,20 +6,12 @@ import enum
 import json
 import logging
 import sys
-from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, TypeVar
-
-import click
-
-from streaming.cli.settings import setting
 
 logger = logging.getLogger("sds-monitor")
 
 FIGURES = "figures"
 """Attribute of a record: what stands beside its message in JSON, by name."""
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 class LogFormat(enum.StrEnum):
@@ -29,46 +21,26 @@ class LogFormat(enum.StrEnum):
     JSON = "json"
 
 
-def log_option(*, exposed: bool = False) -> Callable[[_Command], _Command]:
-    """Add ``--log-format`` to a command.
-
-    Args:
-        exposed: Whether the command gets it too, as ``log_format``.
-    """
-    return setting(
-        "--log-format",
-        type=click.Choice([one.value for one in LogFormat]),
-        default=LogFormat.TEXT.value,
-        # Before the other settings, so that what is wrong with them is told by it.
-        is_eager=True,
-        expose_value=exposed,
-        callback=_choose,
-        help="Of what is told on standard error: lines for people, or JSON objects.",
-    )
-
-
-def begin_log() -> None:
-    """Tell everything from now on, as text until a command chooses otherwise."""
-    handler = _StandardError()
-    handler.setFormatter(_FORMATTERS[LogFormat.TEXT])
-    logging.getLogger().addHandler(handler)
+def begin_log(log_format: LogFormat = LogFormat.TEXT) -> None:
+    """Tell everything from now on, so until a command chooses otherwise."""
+    logging.getLogger().addHandler(_StandardError())
+    choose_format(log_format)
     logger.setLevel(logging.INFO)
 
 
-def _choose(
-    context: click.Context, parameter: click.Parameter, value: str
-) -> LogFormat:
-    chosen = LogFormat(value)
+def choose_format(log_format: LogFormat) -> None:
+    """Tell everything so from now on; does nothing before `begin_log`."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, _StandardError):
-            handler.setFormatter(_FORMATTERS[chosen])
-    return chosen
+            handler.setFormatter(_FORMATTERS[log_format])
 
 
 class _StandardError(logging.Handler):
     """Writes to what standard error is at the time: a live table puts itself there."""
 
     def emit(self, record: logging.LogRecord) -> None:
+        if sys.stderr is None:
+            return
         try:
             sys.stderr.write(self.format(record) + "\n")
             sys.stderr.flush()

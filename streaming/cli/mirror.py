@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import signal
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
@@ -33,10 +32,11 @@ from connectors.web.server import AddressUnusable, PortInUse, WebServer
 from sds_core.mirror.figures import MirrorFigures
 from sds_core.waku import BadContentTopic, autosharded_topic
 from streaming.cli.kafka_options import kafka_options, topic_option
-from streaming.cli.log import log_option, logger
+from streaming.cli.log import logger
+from streaming.cli.log_option import log_option
 from streaming.cli.output import wall_ms
 from streaming.cli.settings import config_option, secret_setting, setting
-from streaming.cli.signals import end_requested
+from streaming.cli.signals import end_requested, ending_signals
 
 _DEFAULTS = MirrorSettings((), {})
 _PARTITIONS = 4
@@ -341,9 +341,9 @@ def topics_of(
 
 
 async def _until_signal(mirror: Mirror) -> None:
-    """Run the mirror until SIGINT or SIGTERM: it then ends in order."""
+    """Run the mirror until a signal is to end it: it then ends in order."""
     ending = Ending()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in ending_signals():
         loop.add_signal_handler(number, ending.set)
     await mirror.run(ending)

@@ -14,7 +14,8 @@ from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.snapshot import Snapshot
 from streaming.admission import BatchLimits, Window
 from streaming.cli.kafka_options import kafka_options, topic_option
-from streaming.cli.log import log_option, logger
+from streaming.cli.log import logger
+from streaming.cli.log_option import log_option
 from streaming.cli.output import shown_time
 from streaming.cli.progress import progress_lines
 from streaming.cli.run import as_click_error, reading_options, write_report

@@ -23,7 +23,8 @@ from streaming.cli.channels import channel_table, channels_option, read_on_hangu
 from streaming.cli.history_options import history_options
 from streaming.cli.kafka_options import kafka_options, topic_option
 from streaming.cli.live import following
-from streaming.cli.log import LogFormat, log_option
+from streaming.cli.log import LogFormat
+from streaming.cli.log_option import log_option
 from streaming.cli.output import wall_ms, write_json
 from streaming.cli.serving import ComingJob, judged, served
 from streaming.cli.settings import Time, config_option, setting

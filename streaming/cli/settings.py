@@ -18,7 +18,11 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from streaming.cli.log import logger
+
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_FILE_WITH_SECRETS = f"{__name__}.file_with_secrets"
 
 
 def setting(
@@ -52,6 +56,8 @@ def _kept_secret(
     context: click.Context, parameter: click.Parameter, value: str | None
 ) -> str | None:
     assert parameter.name is not None  # noqa: S101 - an option has a name
+    if (path := context.meta.pop(_FILE_WITH_SECRETS, None)) is not None:
+        _warn_if_others_can_read(path)
     source = context.get_parameter_source(parameter.name)
     if source is ParameterSource.COMMANDLINE:
         flag = parameter.opts[0]
@@ -89,7 +95,8 @@ def _read_config(
     options = _options(context.command)
     values = _values(path, given, context, parameter)
     if any(isinstance(options.get(name), _Secret) for name in values):
-        _warn_if_others_can_read(path)
+        # It is told later, as the file may say how: in which format of the log.
+        context.meta[_FILE_WITH_SECRETS] = path
     context.default_map = {
         str(option.name): _given(path, name, option, values[name], parameter)
         for name, option in options.items()
@@ -169,8 +176,11 @@ def _given(
 
 def _warn_if_others_can_read(path: Path) -> None:
     if path.stat().st_mode & 0o077:
-        message = f"sds-monitor: {path} holds a password that others can read: "
-        click.echo(f"{message}chmod 600 {shlex.quote(str(path))}", err=True)
+        logger.warning(
+            "%s holds a password that others can read: chmod 600 %s",
+            path,
+            shlex.quote(str(path)),
+        )
 
 
 class Time(click.ParamType[str | int]):

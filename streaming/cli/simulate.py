@@ -23,7 +23,7 @@ from connectors.simulator.scenario_files import (
 from sds_core.simulation.scenario import LONGEST_S, Scenario
 from sds_core.simulation.truth import Truth
 from streaming.cli.kafka_options import kafka_options
-from streaming.cli.log import log_option
+from streaming.cli.log_option import log_option
 from streaming.cli.output import told, wall_ms, write_json
 from streaming.cli.settings import config_option, setting
 from streaming.cli.signals import end_requested

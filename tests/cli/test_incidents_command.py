@@ -311,13 +311,13 @@ def test_flags_are_passed_on_to_the_api(serve: Callable[[ASGIApp], str]) -> None
 
 
 def test_more_than_one_answer_holds_are_not_kept_silent(
-    serve: Callable[[ASGIApp], str],
+    serve: Callable[[ASGIApp], str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The last line says how to see the others."""
+    """The log says how to see the others."""
     app = app_of(lambda query: [LOST] * 1_001)
     result = invoke("--api", serve(app), "--json")
     assert len(result.stdout.splitlines()) == 1_000
-    assert "only the 1,000 found last are shown" in result.stderr
+    assert "only the 1,000 found last are shown" in caplog.text
 
 
 def test_no_incidents_is_said_and_fine(

@@ -17,7 +17,6 @@ from dashboards.links import Links
 from dashboards.panels import dashboards
 from dashboards.panels.expressions import expressions, substitute
 from sds_core.catalogue import ALL_METRICS, Kind
-from tests.dashboards.empty_panels import EMPTY_PANELS
 
 MONITOR_URL = "https://sds.example"
 BUILT = dashboards(Links(monitor_url=MONITOR_URL))
@@ -164,8 +163,3 @@ def test_a_variable_without_a_value_is_refused() -> None:
     )
     with pytest.raises(KeyError, match="c"):
         substitute('a{b="$c"}', {"b": "x"})
-
-
-def test_panels_that_may_be_empty_exist() -> None:
-    """A reason for a panel that is gone would excuse nothing."""
-    assert EMPTY_PANELS.keys() <= {(one.dashboard, one.panel) for one in EXPRESSIONS}

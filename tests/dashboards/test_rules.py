@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 LINKS = Links("https://sds.example", "https://grafana.example")
 
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
-_RECORDED = re.compile(r"\bchannel:\w+:\w+")
+_RECORDED = re.compile(r"\b(?:channel|job):\w+:\w+")
 
 
 def rules(speed: float = 1.0) -> Iterator[dict[str, Any]]:
@@ -32,7 +32,7 @@ def durations(speed: float) -> Iterator[float]:
     """Those of all rules and groups in order, in seconds."""
     for content in rule_files(LINKS, speed).values():
         for number, unit in re.findall(
-            r"(?:\[|interval: |for: )(\d+)(ms|s|m|h|d)\b",
+            r"(?:\[|offset |interval: |for: )(\d+)(ms|s|m|h|d)\b",
             yaml.safe_dump(content, sort_keys=False, width=100_000),
         ):
             yield int(number) * _SECONDS[unit]
@@ -57,7 +57,7 @@ def test_faster_traffic_shortens_every_duration() -> None:
     fast = list(durations(60))
     assert [60 * seconds for seconds in fast] == pytest.approx(list(durations(1)))
     assert min(fast) == 1
-    texts = re.compile(r"\[\w+\]")
+    texts = re.compile(r"\[\w+\]|offset \w+")
     assert [texts.sub("", rule["expr"]) for rule in rules(60)] == [
         texts.sub("", rule["expr"]) for rule in rules()
     ]

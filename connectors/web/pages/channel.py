@@ -11,18 +11,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from connectors.history.errors import DamagedHistory, NoHistory
-from connectors.web import words
+from connectors.web import parameters, words
 from connectors.web.charts import Chart, channel_charts
 from connectors.web.drawing import draw
 from connectors.web.figure import Ratio
 from connectors.web.figures import GROUPS, acknowledged_in_time, delivered
 from connectors.web.incident_words import KINDS, IncidentWords, incident_words
-from connectors.web.naming import called, channel_href, quoted
+from connectors.web.lookups import Lookups
+from connectors.web.naming import called, channel_href, channel_query
 from connectors.web.pages.layout import Layout
 from connectors.web.parameters import hours, one_of
+from connectors.web.refusals import HistoryBusy, HistoryUnreadable, NoRecord
 from connectors.web.sources import Sources
-from connectors.web.trends import HOURS, recent_trend
+from connectors.web.trends import HOURS
 from sds_core.observer.channel_table import ChannelSettings
 from sds_core.observer.incidents import IncidentKind, IncidentQuery
 from sds_core.observer.snapshot import Snapshot
@@ -92,27 +93,25 @@ class Objective:
         )
 
 
-def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
+def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     """The page of a channel."""
 
     # Not async, and so called in a thread: it reads files.
     def page(request: Request) -> Response:
-        """Query parameters: `id`; `hours`; `history=false`, without any of it."""
+        """Query parameters: `id` or `key`; `hours`; `history=false`, without any."""
         given = request.query_params
         shown_hours = hours(given)
         with_history = one_of(given, "history", ["true", "false"]) != "false"
         snapshot = sources.current()
-        channel = given.get("id")
-        totals = snapshot.channels.get(channel or "")
-        if channel is None or totals is None:
-            if channel is not None and not snapshot.primed:
-                sentence = "The figures of the channel have not been read yet."
-                return layout.problem(request, snapshot, 503, sentence)
-            sentence = (
-                "No channel was asked for."
-                if channel is None
-                else f"No channel has the id {words.shown(channel)}."
-            )
+        if not snapshot.primed:
+            return layout.unread(request, snapshot, "Channel")
+        channel = parameters.channel(given, "id", snapshot)
+        if channel is None:
+            sentence = "No channel was asked for."
+            return layout.problem(request, snapshot, 404, sentence)
+        totals = snapshot.channels.get(channel)
+        if totals is None:
+            sentence = f"No channel has the id {words.shown(channel)}."
             return layout.problem(request, snapshot, 404, sentence)
         return layout.page(
             request,
@@ -122,7 +121,8 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             light="history=false",
             channel=channel,
             href=channel_href(channel),
-            quoted=quoted(channel),
+            as_id=channel_query(channel),
+            as_channel=channel_query(channel, "channel"),
             totals=totals,
             objectives=_objectives(totals, snapshot.table.of(channel)),
             muted=snapshot.table.of(channel).mute_until_ms
@@ -131,7 +131,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             groups=GROUPS,
             choices=HOURS,
             hours=shown_hours,
-            history=_history(sources, snapshot, channel, totals, shown_hours)
+            history=_history(lookups, snapshot, channel, shown_hours)
             if with_history
             else None,
         )
@@ -151,30 +151,20 @@ def _objectives(totals: ChannelTotals, settings: ChannelSettings) -> list[Object
 
 
 def _history(
-    sources: Sources,
-    snapshot: Snapshot,
-    channel: str,
-    totals: ChannelTotals,
-    shown_hours: int,
+    lookups: Lookups, snapshot: Snapshot, channel: str, shown_hours: int
 ) -> History:
     found: dict[str, Any] = {}
     try:
-        trend = recent_trend(
-            sources.find_minutes,
-            channel,
-            first_event_ms=totals.first_event_ms or 0,
-            clock_ms=snapshot.clock_ms,
-            hours=shown_hours,
-        )
-    except (NoHistory, DamagedHistory) as error:
+        trend = lookups.trend(snapshot, channel, shown_hours)
+    except (HistoryBusy, HistoryUnreadable, NoRecord) as error:
         found["no_charts"] = str(error)
     else:
         charts = channel_charts(trend, snapshot.table.of(channel))
         found["charts"] = [(chart, draw(chart)) for chart in charts]
     try:
         # Each kind by itself: many of one leave room for the one of another.
-        kinds = [_incidents(sources, snapshot, channel, kind) for kind in IncidentKind]
-    except (NoHistory, DamagedHistory) as error:
+        kinds = [_incidents(lookups, snapshot, channel, kind) for kind in IncidentKind]
+    except (HistoryBusy, HistoryUnreadable) as error:
         found["no_incidents"] = str(error)
     else:
         found["incidents"] = [one for one in kinds if one.shown]
@@ -182,10 +172,10 @@ def _history(
 
 
 def _incidents(
-    sources: Sources, snapshot: Snapshot, channel: str, kind: IncidentKind
+    lookups: Lookups, snapshot: Snapshot, channel: str, kind: IncidentKind
 ) -> KindOfIncidents:
     query = IncidentQuery(channel, kind, limit=SHOWN_INCIDENTS + 1)
-    found = sources.find_incidents(query)
+    found = lookups.incidents(query)
     return KindOfIncidents(
         kind,
         KINDS[kind],

@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route
 from connectors.web import words
 from connectors.web.figure import Figure
 from connectors.web.figures import chosen
-from connectors.web.naming import called, channel_href
+from connectors.web.naming import called, channel_href, short_key
 from connectors.web.pages.layout import Layout
 from connectors.web.parameters import one_of
 from connectors.web.sources import Sources
@@ -100,7 +100,7 @@ class Row:
     """One channel in words.
 
     Attributes:
-        channel: Its id, as it is.
+        key: Tells it apart from all others.
         name: What it is called.
         id: Its id in one line if it is called something else, else empty.
         href: Its page.
@@ -109,7 +109,7 @@ class Row:
         totals: Its figures.
     """
 
-    channel: str
+    key: str
     name: str
     id: str
     href: str
@@ -121,13 +121,21 @@ class Row:
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
     """The first view."""
 
-    async def page(request: Request) -> Response:
+    # Not async, and so called in a thread: it goes through all channels.
+    def page(request: Request) -> Response:
         """Query parameters: `sort`, one of `ORDERS`; `find`, part of name or id."""
         snapshot = sources.current()
+        if not snapshot.primed:
+            return layout.unread(request, snapshot, "Channels")
         asked = one_of(request.query_params, "sort", ORDERS) or _TROUBLE
         order = Order(asked.removeprefix("-"), asked.startswith("-"))
         find = request.query_params.get("find", "")
-        found = [one for one in order.of(snapshot) if _has(snapshot, one[0], find)]
+        wanted = find.strip().casefold()
+        found = [
+            one
+            for one in order.of(snapshot)
+            if not wanted or _has(snapshot, one[0], wanted)
+        ]
         rows = [_row(snapshot, *one) for one in found[:SHOWN_CHANNELS]]
         return layout.page(
             request,
@@ -157,8 +165,7 @@ def _rank(figure: Figure, reverse: bool) -> Callable[[_Channel], tuple[bool, flo
     return rank
 
 
-def _has(snapshot: Snapshot, channel: str, find: str) -> bool:
-    wanted = find.strip().casefold()
+def _has(snapshot: Snapshot, channel: str, wanted: str) -> bool:
     return any(
         wanted in text.casefold() for text in (channel, snapshot.table.of(channel).name)
     )
@@ -168,7 +175,7 @@ def _row(snapshot: Snapshot, channel: str, totals: ChannelTotals) -> Row:
     settings = snapshot.table.of(channel)
     muted = channel in snapshot.muted
     return Row(
-        channel,
+        short_key(channel),
         name=called(snapshot, channel),
         id=words.shown(channel) if settings.name else "",
         href=channel_href(channel),

@@ -9,10 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from connectors.history.errors import DamagedHistory, NoHistory
 from connectors.web.incident_words import KINDS, incident_words
+from connectors.web.lookups import Lookups
 from connectors.web.pages.layout import Layout
 from connectors.web.parameters import incident_query
+from connectors.web.refusals import HistoryBusy, HistoryUnreadable
 from connectors.web.sources import Sources
 
 SHOWN_INCIDENTS = 200
@@ -22,22 +23,24 @@ _POLL_S = 10
 """An answer may have to read the history of a month."""
 
 
-def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
+def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     """The list of incidents."""
 
     # Not async, and so called in a thread: it reads files.
     def page(request: Request) -> Response:
-        """Query parameters: `channel`, `kind` and `standing=true`; empty is none."""
+        """Query parameters: those of the API but `limit`; empty is none."""
         given = {name: text for name, text in request.query_params.items() if text}
-        query = incident_query(given)
         snapshot = sources.current()
+        if not snapshot.primed:
+            return layout.unread(request, snapshot, "Incidents")
+        query = incident_query(given, snapshot)
         problem, more = "", False
         incidents = []
         try:
             # One more than is shown tells whether there are more.
             limited = msgspec.structs.replace(query, limit=SHOWN_INCIDENTS + 1)
-            found = sources.find_incidents(limited)
-        except (NoHistory, DamagedHistory) as error:
+            found = lookups.incidents(limited)
+        except (HistoryBusy, HistoryUnreadable) as error:
             problem = str(error)
         else:
             more = len(found) > SHOWN_INCIDENTS
@@ -51,6 +54,8 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             title="Incidents",
             poll_s=_POLL_S,
             query=query,
+            channel=given.get("channel", ""),
+            key=given.get("key", ""),
             kinds=KINDS,
             incidents=incidents,
             more=more,

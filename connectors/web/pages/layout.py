@@ -78,10 +78,9 @@ class Layout:
                 to find out; empty to ask for the whole page each time.
             shown: Values for the template.
         """
-        path = request.url.path
         html = self._environment.get_template(template).render(
-            root="../" * (path.count("/") - 1),
-            view=path.strip("/"),
+            root=_root(request),
+            view=request.url.path.strip("/"),
             title=title,
             summary=summarise(snapshot),
             snapshot=snapshot,
@@ -90,6 +89,10 @@ class Layout:
             **shown,
         )
         return HTMLResponse(html, status, headers=_HEADERS)
+
+    def unread(self, request: Request, snapshot: Snapshot, title: str) -> Response:
+        """A view before there are figures to show: none is not 0."""
+        return self.page(request, snapshot, "unread.html", title=title)
 
     def problem(
         self, request: Request, snapshot: Snapshot, status: int, sentence: str
@@ -104,6 +107,18 @@ class Layout:
             sentence=sentence,
         )
 
+    def failure(self, request: Request, sentence: str) -> Response:
+        """A page that says that there is no answer, and needs nothing for that."""
+        html = self._environment.get_template("failure.html").render(
+            root=_root(request), sentence=sentence
+        )
+        return HTMLResponse(html, 500, headers=_HEADERS)
+
     def assets(self) -> BaseRoute:
         """Stylesheets, scripts and the icon under `/static`."""
         return Mount("/static", StaticFiles(directory=_HERE / "static"))
+
+
+def _root(request: Request) -> str:
+    """The root of the site as seen from a page."""
+    return "../" * (request.url.path.count("/") - 1)

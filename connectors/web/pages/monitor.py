@@ -17,7 +17,8 @@ _Facts = list[tuple[str, str]]
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
     """The view of the job."""
 
-    async def page(request: Request) -> Response:
+    # Not async, and so called in a thread: its head goes through all channels.
+    def page(request: Request) -> Response:
         """Facts about the job, and dead letters by reason."""
         snapshot = sources.current()
         return layout.page(
@@ -52,6 +53,8 @@ def _state(snapshot: Snapshot) -> str:
     if not job.running:
         return "The query has stopped. The figures are the last ones."
     if job.event_time_lag_seconds is None:
+        if not snapshot.clock_ms:
+            return "The query runs; no record has been read yet."
         return "The query runs and waits for its first batch."
     return "The query runs."
 

@@ -30,7 +30,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
 
     # Not async, and so called in threads: they read files.
     def listed(request: Request) -> Response:
-        """All runbooks with the first sentence of each."""
+        """All runbooks by the names of their alerts."""
         return layout.page(
             request,
             sources.current(),

@@ -9,9 +9,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from connectors.web import words
+from connectors.web.naming import short_key
 from connectors.web.pages.layout import Layout
 from connectors.web.sources import Sources
-from connectors.web.summary import channels_shown_by
+from connectors.web.summary import channels_by_tap
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.totals import TapTotals
@@ -24,7 +25,7 @@ class Tap:
     """One tap in words.
 
     Attributes:
-        observer: Its id, as it is.
+        key: Tells it apart from all others.
         name: Its id in one line.
         troubled: Whether it may miss something now.
         state: The same in words.
@@ -35,7 +36,7 @@ class Tap:
         hidden: How many older holes there are.
     """
 
-    observer: str
+    key: str
     name: str
     troubled: bool
     state: str
@@ -49,11 +50,18 @@ class Tap:
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
     """The list of taps."""
 
-    async def page(request: Request) -> Response:
+    # Not async, and so called in a thread: it goes through all channels.
+    def page(request: Request) -> Response:
         """All taps, those in trouble first."""
         snapshot = sources.current()
-        taps = [_tap(snapshot, *one) for one in snapshot.taps.items()]
-        taps.sort(key=lambda tap: (not tap.troubled, tap.observer))
+        if not snapshot.primed:
+            return layout.unread(request, snapshot, "Taps")
+        channels = channels_by_tap(snapshot)
+        taps = [
+            _tap(snapshot, observer, tap, channels[observer])
+            for observer, tap in sorted(snapshot.taps.items())
+        ]
+        taps.sort(key=lambda tap: not tap.troubled)
         return layout.page(
             request,
             snapshot,
@@ -66,17 +74,17 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
     return [Route("/taps", page)]
 
 
-def _tap(snapshot: Snapshot, observer: str, tap: TapTotals) -> Tap:
+def _tap(snapshot: Snapshot, observer: str, tap: TapTotals, channels: int) -> Tap:
     silent_ms = snapshot.clock_ms - tap.last_seen_ms
     troubles = _troubles(tap, snapshot.clock_ms)
     return Tap(
-        observer,
+        short_key(observer),
         name=words.shown(observer),
         troubled=bool(troubles),
         state="; ".join(troubles) or "shows all its records",
         last_seen=f"{words.utc(tap.last_seen_ms)}, {words.age(silent_ms)} ago",
         missing=words.number(tap.missing_records),
-        channels=words.number(channels_shown_by(snapshot, observer)),
+        channels=words.number(channels),
         holes=[_span(*hole) for hole in tap.holes[: -_SHOWN_HOLES - 1 : -1]],
         hidden=max(len(tap.holes) - _SHOWN_HOLES, 0),
     )

@@ -8,9 +8,13 @@ const PATIENCE_MS = 10000;
 const LIGHT_ANSWERS = 14;
 
 const silence = document.querySelector(".silence");
+let { version } = document.body.dataset;
 let answeredAt = new Date();
 let questions = 0;
 let polls = 0;
+
+// What the monitor says when it cannot answer.
+class Failure extends Error {}
 
 async function ask(light) {
   const url = new URL(location.href);
@@ -19,6 +23,9 @@ async function ask(light) {
     url.searchParams.set(name, value);
   }
   const response = await fetch(url, { signal: AbortSignal.timeout(PATIENCE_MS) });
+  if (response.status >= 500) {
+    throw new Failure(`The monitor answers with an error (${response.status})`);
+  }
   // A refusal is a page too; what comes from elsewhere is no answer.
   if (!response.headers.get("content-type")?.startsWith("text/html")) throw response;
   return new DOMParser().parseFromString(await response.text(), "text/html");
@@ -26,7 +33,13 @@ async function ask(light) {
 
 async function refresh(light = "") {
   const question = ++questions;
-  const fresh = await ask(light).catch(() => null);
+  let fresh = null;
+  let trouble = "";
+  try {
+    fresh = await ask(light);
+  } catch (error) {
+    trouble = error instanceof Failure ? error.message : "No answer from the monitor";
+  }
   // Another question has been asked meanwhile, for another page.
   if (question !== questions) return;
   if (fresh) {
@@ -35,12 +48,20 @@ async function refresh(light = "") {
     show(fresh);
   } else {
     const since = answeredAt.toLocaleTimeString("en-GB");
-    silence.textContent = `No answer from the monitor since ${since}`;
+    silence.textContent = `${trouble} since ${since}`;
   }
   document.body.toggleAttribute("data-silent", !fresh);
 }
 
 function show(fresh) {
+  // While it starts, the monitor may not say.
+  const newVersion = fresh.body.dataset.version;
+  if (version && newVersion && newVersion !== version) {
+    // This script may not understand the new pages.
+    location.reload();
+    return;
+  }
+  version ||= newVersion;
   document.title = fresh.title;
   Object.assign(document.body.dataset, fresh.body.dataset);
   const main = document.querySelector("main");
@@ -130,9 +151,10 @@ document.addEventListener("input", (event) => {
 });
 document.addEventListener("click", (event) => {
   if (!event.target.matches(".copy")) return;
-  const text = event.target.parentNode.querySelector("code").textContent;
-  navigator.clipboard.writeText(text).then(() => {
-    event.target.textContent = "Copied";
+  const button = event.target;
+  navigator.clipboard.writeText(JSON.parse(button.dataset.text)).then(() => {
+    button.textContent = "Copied";
+    button.ariaLabel = button.ariaLabel.replace("Copy", "Copied");
   });
 });
 

@@ -128,6 +128,28 @@ def test_minutes_of_a_channel_come_in_order(
     assert channel_minutes(directory, "nowhere", 0, 10**18) == []
 
 
+def test_only_the_fields_that_are_wanted_are_read(
+    directory: Path, history: ParquetHistory
+) -> None:
+    """And those that tell rows apart and say which one counts."""
+    history.write(
+        CHANNEL_MINUTES,
+        [minute(MONDAY_MS, told=1, messages=1), minute(MONDAY_MS, told=2, messages=2)],
+    )
+    rows = channel_minutes(
+        directory, "town", 0, 10**18, ["messages", "ack_latency_ms_definite_buckets"]
+    )
+    assert rows == [
+        {
+            "channel": "town",
+            "minute": MONDAY_MS,
+            "messages": 2,
+            "ack_latency_ms_definite_buckets": [0] * 13,
+            "told": 2,
+        }
+    ]
+
+
 def test_history_without_rows_holds_nothing(
     directory: Path, history: ParquetHistory
 ) -> None:

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from connectors.history.schema import ToldMinute, minute_row
+from connectors.web import words
 from connectors.web.api import SHOWN_INCIDENTS
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from sds_core.observer.incidents import (
@@ -95,7 +96,10 @@ def test_senseless_limit_is_refused_in_one_line(
     """Wrong use is answered by what would be right."""
     answer = client.get("/api/v1/channels", params={"limit": limit})
     assert answer.status_code == 400
-    assert answer.json() == {"error": "limit must be a whole number, 0 or more"}
+    given = words.shown(limit)
+    assert answer.json() == {
+        "error": f"limit must be a whole number, 0 or more, not {given}"
+    }
 
 
 def test_channel_has_the_name_that_it_was_given(
@@ -106,7 +110,8 @@ def test_channel_has_the_name_that_it_was_given(
     stage.snapshot = snapshot({"a": totals()}).with_table(table, 0)
     stage.incidents = incidents(1)
     (listed,) = client.get("/api/v1/channels").json()["channels"]
-    for found in (listed, client.get("/api/v1/channels/a").json()):
+    (only,) = client.get("/api/v1/channels?id=a&limit=1").json()["channels"]
+    for found in (listed, only, client.get("/api/v1/channels/a").json()):
         assert (found["name"], found["muted"]) == ("Town hall", True)
     (incident,) = client.get("/api/v1/incidents").json()["incidents"]
     assert incident["channel_name"] == "Town hall"
@@ -223,30 +228,56 @@ def test_senseless_question_for_incidents_is_refused_in_one_line(
     """Nothing is searched for."""
     answer = client.get("/api/v1/incidents", params={name: value})
     assert answer.status_code == 400
-    assert answer.json() == {"error": said}
+    assert answer.json() == {"error": f"{said}, not {words.shown(value)}"}
     assert stage.asked == []
 
 
 @pytest.mark.parametrize(
     "path", ["/api/v1/incidents", "/api/v1/minutes?channel=a&hours=1"]
 )
-def test_what_is_in_files_is_said_to_be_missing(
+def test_history_that_cannot_be_read_is_said(
     client: httpx.Client,
     stage: Any,
     snapshot: MakeSnapshot,
     totals: MakeTotals,
     path: str,
 ) -> None:
-    """Without a history, and while the monitor starts: nothing was found, is a lie."""
+    """Nothing was found, would be a lie."""
     stage.snapshot = snapshot({"a": totals()})
     stage.has_history = False
     answer = client.get(path)
     assert answer.status_code == 500
     assert answer.json()["error"].startswith("there is no history in nowhere")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/incidents",
+        "/api/v1/minutes?channel=a",
+        "/api/v1/taps",
+        "/api/v1/channels/a",
+    ],
+)
+def test_nothing_is_told_of_figures_that_are_not_read(
+    client: httpx.Client, stage: Any, path: str
+) -> None:
+    """A monitor that starts knows of no channel, tap or incident that there is none."""
     stage.snapshot = Snapshot()
     answer = client.get(path)
     assert answer.status_code == 503
-    assert answer.json()["error"].startswith("the monitor is starting")
+    assert "the figures have not been read yet" in answer.json()["error"]
+    assert stage.asked == []
+
+
+def test_minutes_need_a_record_to_look_back_from(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """They are not those before 1970."""
+    stage.snapshot = replace(snapshot({"a": totals()}), clock_ms=0)
+    answer = client.get("/api/v1/minutes?channel=a")
+    assert answer.status_code == 503
+    assert answer.json() == {"error": "no record has been read yet"}
 
 
 def test_taps_tell_what_is_known_of_them(
@@ -318,7 +349,12 @@ def test_minutes_tell_what_happened_in_each_interval(
 @pytest.mark.parametrize(
     ("parameters", "status", "said"),
     [
-        ({"channel": "a", "hours": "2"}, 400, "hours must be one of 1, 3, 6, 24"),
+        (
+            {"channel": "a", "hours": "2"},
+            400,
+            "hours must be one of 1, 3, 6, 24, not 2",
+        ),
+        ({"key": "0" * 16}, 404, "no channel has this key"),
         ({"channel": "nobody"}, 404, "no channel has this id"),
         ({}, 404, "no channel has this id"),
     ],

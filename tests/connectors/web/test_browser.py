@@ -25,6 +25,7 @@ MakeSnapshot = Callable[..., Snapshot]
 MakeTotals = Callable[..., ChannelTotals]
 
 HOSTILE = "<img src=x onerror=alert(1)>"
+ESCAPED = f"{HOSTILE}'\n\u202e"
 VIEWS = {
     "fleet": "/",
     "channel": "/channel?id=%2Fwaku%2F1",
@@ -138,7 +139,7 @@ def busy(
     ]
     stage.incidents = [
         lost("/waku/1"),
-        lost("/waku/1", message_id=HOSTILE, sender=HOSTILE, ended_ms=1_786_276_400_000),
+        lost("/waku/1", message_id=ESCAPED, sender=HOSTILE, ended_ms=1_786_276_400_000),
     ]
     (stage.runbooks / "SdsLoss.md").write_text(
         "# SdsLoss\n\n## Do\n\n| a | b |\n|---|---|\n| 1 | `x` |\n\n"
@@ -263,9 +264,11 @@ def test_one_click_leads_from_the_fleet_to_the_lost_message(
     page.get_by_role("link", name="Town").click()
     incident = page.locator("article").first
     expect(incident).to_contain_text("bob since 2026-08-09 11:47:40 UTC")
-    incident.get_by_role("button", name="Copy").first.click()
-    expect(incident.get_by_role("button", name="Copied")).to_be_visible()
-    assert page.evaluate("navigator.clipboard.readText()") == HASH
+    for article, text in ((page.locator("article").nth(1), ESCAPED), (incident, HASH)):
+        article.get_by_role("button", name="Copy message id").click()
+        copied = article.get_by_role("button", name="Copied message id")
+        expect(copied).to_have_text("Copied")
+        assert page.evaluate("navigator.clipboard.readText()") == text
     page.locator("figure summary").first.click()
     incident.locator("code").first.click()
     assert page.evaluate("String(getSelection())") == HASH
@@ -311,6 +314,26 @@ def test_silent_monitor_is_said_and_its_return_noticed(
     finally:
         page.close()
         server.stop()
+
+
+def test_error_of_the_monitor_is_told_from_its_silence(
+    page: Page, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """The page keeps what it knows; after an upgrade it is loaded anew."""
+    stage.snapshot = snapshot({"a": totals()})
+    page.goto("/")
+    page.evaluate("window.same = true")
+    stage.snapshot = None
+    expect(page.locator(".silence")).to_have_text(
+        re.compile(r"^The monitor answers with an error \(500\) since \d\d:\d\d:\d\d$")
+    )
+    expect(page.locator("tbody th a")).to_have_text(["a"])
+    stage.snapshot = Snapshot()
+    expect(page.locator(".sentence")).to_contain_text("Starting")
+    assert page.evaluate("window.same")
+    stage.snapshot = snapshot({"a": totals()}, version="1.2.4")
+    expect(page.locator("footer")).to_contain_text("Version 1.2.4")
+    assert not page.evaluate("window.same")
 
 
 def test_incidents_are_chosen_without_loading_the_page_anew(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -171,11 +172,11 @@ def test_charts_show_the_last_hours_as_pictures_and_as_tables(
     assert light.count("data-kept") == 2
 
 
-def test_channel_of_a_monitor_that_starts_is_not_called_unknown(
-    client: httpx.Client, stage: Any
+def test_charts_without_a_clock_are_said_to_be_missing(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
-    """Its figures have only not been read."""
-    stage.snapshot = Snapshot()
-    answer = client.get("/channel?id=c")
-    assert answer.status_code == 503
-    assert "have not been read yet" in Tags(answer.text).text
+    """They are not those before 1970."""
+    stage.snapshot = replace(snapshot({"c": totals()}), clock_ms=0)
+    html = client.get("/channel?id=c").text
+    assert "no record has been read yet" in html
+    assert "<svg" not in html

@@ -118,13 +118,20 @@ def test_every_view_begins_with_the_verdict_on_everything(
     assert "Channels Incidents Taps Monitor Runbooks" in text
 
 
-@pytest.mark.parametrize("path", [v for v in VIEWS if "channel" not in v])
+@pytest.mark.parametrize("path", VIEWS)
 def test_monitor_that_starts_says_so_on_every_page(
     client: httpx.Client, stage: Any, path: str
 ) -> None:
-    """Before there is anything to show."""
+    """Of figures that are not read it does not say that there are none."""
     stage.snapshot = Snapshot()
-    assert "Starting: reading the checkpoint" in text_of(client, path)
+    text = text_of(client, path)
+    assert "Starting: reading the checkpoint" in text
+    if path not in ("/monitor", "/runbooks"):
+        assert "The figures have not been read yet." in text
+    if path != "/runbooks":
+        assert "no channel" not in text.lower()
+        assert "There are none" not in text
+    assert stage.asked == []
 
 
 def test_named_channel_keeps_its_id_and_a_muted_one_is_marked_in_words(
@@ -147,7 +154,7 @@ def test_named_channel_keeps_its_id_and_a_muted_one_is_marked_in_words(
     ("path", "said"),
     [
         ("/?sort=colour", "Sort must be one of trouble, -trouble, name"),
-        ("/channel?id=c&hours=2", "Hours must be one of 1, 3, 6, 24."),
+        ("/channel?id=c&hours=2", "Hours must be one of 1, 3, 6, 24, not 2."),
         ("/incidents?kind=gone", "Kind must be one of lost, undelivered"),
     ],
 )
@@ -183,7 +190,9 @@ def test_missing_history_is_said_where_it_is_missed(
         ("/channel?id=nobody", 404, "No channel has the id nobody."),
         ("/channel", 404, "No channel was asked for."),
         ("/runbooks/Nothing", 404, "There is no runbook of this name."),
-        ("/runbooks/..%2Fsecret", 404, "Not Found"),
+        ("/runbooks/..%2Fsecret", 404, "There is nothing at this address."),
+        ("/nowhere", 404, "There is nothing at this address."),
+        ("/channel?key=1", 404, "No channel has this key."),
     ],
 )
 def test_page_that_is_not_there_says_so(
@@ -194,3 +203,4 @@ def test_page_that_is_not_there_says_so(
     answer = client.get(path)
     assert answer.status_code == status
     assert said in Tags(answer.text).text
+    assert "All channels" in Tags(answer.text).text

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import socket
 import threading
 from typing import Any
 
 import httpx
 import pytest
+from starlette.types import Receive, Scope, Send
 
 from connectors.web.server import PortInUse, WebServer
 
@@ -89,3 +92,23 @@ def test_address_can_be_reached_from_this_machine(
         if ":" not in host:
             raise
         pytest.skip("no IPv6 here")
+
+
+def test_stop_cuts_a_request_short_without_a_traceback(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It is what stopping means, and no error of the application."""
+    begun = threading.Event()
+
+    async def endless(scope: Scope, receive: Receive, send: Send) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    with WebServer(endless, port=0) as server:
+        port = int(server.url.rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert begun.wait(5)
+            with caplog.at_level(logging.ERROR):
+                server.stop()
+    assert [record for record in caplog.records if record.exc_info] == []

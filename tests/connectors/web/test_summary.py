@@ -58,6 +58,13 @@ def test_checkpoint_that_is_not_read_yet_is_a_start(snapshot: MakeSnapshot) -> N
     assert summary.sentence == "Starting: reading the checkpoint"
 
 
+def test_empty_topic_is_said(snapshot: MakeSnapshot) -> None:
+    """A batch that never comes is not waited for in silence."""
+    summary = summarise(replace(snapshot(event_time_lag_seconds=None), clock_ms=0))
+    assert summary.level is Level.STARTING
+    assert summary.sentence == "No record has been read yet"
+
+
 def test_all_troubles_are_named_in_one_sentence(
     snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:

@@ -120,3 +120,17 @@ def test_absent_time_is_a_dash() -> None:
     """A clock that has not started is not 1970."""
     assert words.utc(None) == words.utc(0) == "\N{EN DASH}"
     assert words.utc(1_786_276_990_123) == "2026-08-09 12:03:10 UTC"
+
+
+@pytest.mark.parametrize("unix_ms", [10**15, 10**18, -(10**15)])
+def test_time_that_no_date_can_show_is_its_number(unix_ms: int) -> None:
+    """Clocks of strangers may say anything."""
+    assert words.utc(unix_ms) == words.time_of_day(unix_ms) == f"{unix_ms} ms"
+
+
+def test_very_long_text_is_bounded() -> None:
+    """What a page shows of it is its beginning and its end."""
+    text = words.bounded("a" + "x" * 1_000_000 + "z")
+    assert len(text) == words.LONGEST
+    assert (text[0], text[-1]) == ("a", "z")
+    assert words.bounded("ab" * 500) == "ab" * 500

@@ -1,0 +1,94 @@
+"""Why a request cannot be answered.
+
+Refusal
+├── WrongParameter       400
+├── NoChannel            404
+├── FiguresUnread        503
+├── NoRecord             503
+├── HistoryBusy          503
+└── HistoryUnreadable    500
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import ClassVar
+
+from connectors.web import words
+
+_NO_VALUES: Mapping[str, str] = MappingProxyType({})
+
+
+class Refusal(Exception):
+    """A request cannot be answered; the message says why in one line.
+
+    Attributes:
+        status: HTTP status.
+        values: What a program may want besides the message.
+    """
+
+    status: ClassVar[int]
+
+    def __init__(self, why: str, values: Mapping[str, str] = _NO_VALUES) -> None:
+        super().__init__(why)
+        self.values = values
+
+
+class WrongParameter(Refusal):
+    """A query parameter makes no sense; the message says what would.
+
+    Attributes:
+        name: The parameter.
+    """
+
+    status = 400
+
+    def __init__(self, name: str, expected: str, given: str) -> None:
+        super().__init__(f"{name} must be {expected}, not {words.shown(given)}")
+        self.name = name
+
+
+class NoChannel(Refusal):
+    """No channel has the id, or the key in its place, that was asked for."""
+
+    status = 404
+
+    def __init__(self, name: str, given: str) -> None:
+        super().__init__(f"no channel has this {name}", {name: given})
+
+
+class FiguresUnread(Refusal):
+    """The totals of the checkpoint have not been read yet."""
+
+    status = 503
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the monitor is starting, and the figures have not been read yet: "
+            "ask again in a few seconds"
+        )
+
+
+class NoRecord(Refusal):
+    """There is no event time yet to look back from."""
+
+    status = 503
+
+    def __init__(self) -> None:
+        super().__init__("no record has been read yet")
+
+
+class HistoryBusy(Refusal):
+    """Others ask the history so much that it is not this one's turn."""
+
+    status = 503
+
+    def __init__(self) -> None:
+        super().__init__("the history is busy: ask again in a few seconds")
+
+
+class HistoryUnreadable(Refusal):
+    """There is no history, or a file of it is damaged."""
+
+    status = 500

@@ -1,0 +1,43 @@
+"""What may be in files is asked for a few requests at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from connectors.web.lookups import Lookups
+from connectors.web.refusals import HistoryBusy
+from connectors.web.sources import Sources
+from sds_core.observer.incidents import ChannelIncident, IncidentQuery
+from sds_core.observer.snapshot import Snapshot
+
+QUERY = IncidentQuery()
+
+
+def test_third_question_at_a_time_waits_and_is_then_refused(tmp_path: Path) -> None:
+    """Many open pages do not take all memory; who is refused may ask again."""
+    under_way = threading.Semaphore(0)
+    end = threading.Event()
+
+    def find(query: IncidentQuery) -> Sequence[ChannelIncident]:
+        under_way.release()
+        assert end.wait(10)
+        return []
+
+    sources = Sources(Snapshot, find, lambda *asked: [], tmp_path)
+    lookups = Lookups(sources, patience_s=0.05)
+    threads = [threading.Thread(target=lookups.incidents, args=[QUERY]) for _ in "12"]
+    for thread in threads:
+        thread.start()
+    try:
+        assert all(under_way.acquire(timeout=5) for _ in threads)
+        with pytest.raises(HistoryBusy):
+            lookups.incidents(QUERY)
+    finally:
+        end.set()
+        for thread in threads:
+            thread.join()
+    assert lookups.incidents(QUERY) == []

@@ -1,0 +1,111 @@
+"""Requests that get no answer, and those that take long."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from prometheus_client import CollectorRegistry
+
+from connectors.web.app import create_app
+from connectors.web.server import WebServer
+from connectors.web.sources import Sources
+from sds_core.observer.snapshot import Snapshot
+from tests.connectors.web.reading import Tags
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "/api/v1/nothing", 404), ("POST", "/api/v1/channels", 405)],
+)
+def test_wrong_address_of_the_api_is_said_in_json(
+    client: httpx.Client, method: str, path: str, status: int
+) -> None:
+    """A program reads no page."""
+    answer = client.request(method, path)
+    assert answer.status_code == status
+    assert "address" in answer.json()["error"]
+
+
+def test_wrong_method_is_said_in_a_page(client: httpx.Client) -> None:
+    """With the way back, and with the header that says what would be right."""
+    answer = client.post("/taps")
+    assert answer.status_code == 405
+    assert "GET" in answer.headers["allow"]
+    assert "All channels" in Tags(answer.text).text
+
+
+def test_error_that_nobody_foresaw_is_told_to_people_and_programs(
+    client: httpx.Client, stage: Any
+) -> None:
+    """In a page that shows nothing of what may be wrong, and in JSON."""
+    stage.snapshot = None
+    for path in ("/", "/runbooks/SdsLoss"):
+        answer = client.get(path)
+        assert answer.status_code == 500
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        tags = Tags(answer.text)
+        assert "The monitor failed to answer" in tags.text
+        (back,) = [attrs["href"] for tag, attrs in tags.found if tag == "a"]
+        assert answer.url.join(str(back)).path == "/"
+    answer = client.get("/api/v1/channels")
+    assert answer.status_code == 500
+    assert answer.json()["error"].startswith("the monitor failed to answer")
+
+
+class SlowSnapshot:
+    """A snapshot that takes until `end` to be had.
+
+    Attributes:
+        asked: Whether somebody wants it.
+        end: Set it to have it given.
+    """
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self.end = threading.Event()
+
+    def __call__(self) -> Snapshot:
+        """Wait and give it."""
+        self.asked.set()
+        assert self.end.wait(10)
+        return Snapshot(primed=True)
+
+
+@pytest.fixture
+def slow(server: WebServer, switch: Any, tmp_path: Path) -> Iterator[SlowSnapshot]:
+    """What the server shows."""
+    current = SlowSnapshot()
+    sources = Sources(current, lambda query: [], lambda *asked: [], tmp_path)
+    switch.app = create_app(sources, CollectorRegistry())
+    yield current
+    current.end.set()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/taps",
+        "/monitor",
+        "/api/v1/channels",
+        "/api/v1/channels/a",
+        "/api/v1/taps",
+    ],
+)
+def test_view_that_takes_long_does_not_hold_up_the_probe(
+    slow: SlowSnapshot, server: WebServer, path: str
+) -> None:
+    """A busy monitor is not restarted for that."""
+    request = threading.Thread(target=httpx.get, args=[f"{server.url}{path}"])
+    request.start()
+    try:
+        assert slow.asked.wait(5)
+        assert httpx.get(f"{server.url}/healthz", timeout=3).status_code == 200
+    finally:
+        slow.end.set()
+        request.join()
