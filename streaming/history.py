@@ -10,7 +10,7 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
@@ -312,6 +312,7 @@ def find_minutes(
     channel: str,
     since_ms: int,
     until_ms: int,
+    fields: Collection[str] | None = None,
 ) -> list[Row]:
     """A channel's minutes, those that are on their way into the history too.
 
@@ -321,6 +322,7 @@ def find_minutes(
         channel: Channel id.
         since_ms: When the first of them began at the earliest, Unix ms.
         until_ms: Before which the last of them began.
+        fields: What each has at least, besides key and `told`; None for all.
 
     Raises:
         connectors.history.errors.DamagedHistory: A file of it cannot be read.
@@ -335,7 +337,8 @@ def find_minutes(
         if since_ms <= one.minute_ms < until_ms
     ]
     rows: dict[int, Row] = {}
-    for row in query_minutes(history.directory, channel, since_ms, until_ms) + waiting:
+    stored = query_minutes(history.directory, channel, since_ms, until_ms, fields)
+    for row in stored + waiting:
         known = rows.get(row["minute"])
         if known is None or known["told"] <= row["told"]:
             rows[row["minute"]] = row

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -201,10 +201,16 @@ class Job:
         """Incidents since the checkpoint was begun; see `history.find_incidents`."""
         return find_incidents(self.incidents, self.settings.history, query)
 
-    def find_minutes(self, channel: str, since_ms: int, until_ms: int) -> list[Row]:
+    def find_minutes(
+        self,
+        channel: str,
+        since_ms: int,
+        until_ms: int,
+        fields: Collection[str] | None = None,
+    ) -> list[Row]:
         """A channel's minutes; see `history.find_minutes`."""
         return find_minutes(
-            self.outbox, self.settings.history, channel, since_ms, until_ms
+            self.outbox, self.settings.history, channel, since_ms, until_ms, fields
         )
 
     def set_channel_table(self, table: ChannelTable) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 
@@ -20,13 +20,14 @@ class Sources:
             Until the job has started it is one that is not primed.
         find_incidents: Gives incidents, found last first; called as `current`. Raises
             `NoHistory` and `DamagedHistory`.
-        find_minutes: From a channel's id and a begin and end, Unix ms of event time,
-            to the rows of `connectors.history.schema.CHANNEL_MINUTES` that began in
-            [begin, end), in order; called and raises as `find_incidents`.
+        find_minutes: From a channel's id, a begin and end, Unix ms of event time, and
+            names of fields, to the rows of `connectors.history.schema.CHANNEL_MINUTES`
+            that began in [begin, end), in order, with at least these fields besides
+            their minute; called and raises as `find_incidents`.
         runbooks: Directory of `<Alert>.md`.
     """
 
     current: Callable[[], Snapshot]
     find_incidents: Callable[[IncidentQuery], Sequence[ChannelIncident]]
-    find_minutes: Callable[[str, int, int], Sequence[Row]]
+    find_minutes: Callable[[str, int, int, Collection[str]], Sequence[Row]]
     runbooks: Traversable

@@ -6,7 +6,7 @@ nothing changed has none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -51,7 +51,7 @@ _LATENCY = "ack_latency_ms_definite_buckets"
 FIELDS = (*COUNTS, _LATENCY)
 """All fields of a row that are read here, besides its minute."""
 
-FindMinutes = Callable[[str, int, int], Sequence[Row]]
+FindMinutes = Callable[[str, int, int, Collection[str]], Sequence[Row]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,13 +148,14 @@ def recent_trend(
     step_ms = HOURS[hours]
     end_ms = (clock_ms // step_ms + 1) * step_ms
     begin_ms = end_ms - hours * _HOUR_MS
-    rows = find_minutes(channel, begin_ms - step_ms, end_ms)
+    rows = find_minutes(channel, begin_ms - step_ms, end_ms, FIELDS)
     earlier = [row for row in rows if row["minute"] < begin_ms]
     rows = rows[len(earlier) :]
     if rows and not earlier:
         # It was quiet, or not there. A day lies in no more than one further day of the
         # history's files.
-        earlier = list(find_minutes(channel, begin_ms - 24 * _HOUR_MS, begin_ms))
+        before_ms = begin_ms - 24 * _HOUR_MS
+        earlier = list(find_minutes(channel, before_ms, begin_ms, FIELDS))
     before = None
     if earlier:
         before = _totals(earlier[-1])

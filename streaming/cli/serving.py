@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.resources import files
@@ -41,7 +41,9 @@ class Shown(Protocol):
     def find_incidents(self, query: IncidentQuery) -> Sequence[ChannelIncident]:
         """As `Sources.find_incidents`."""
 
-    def find_minutes(self, channel: str, since_ms: int, until_ms: int) -> Sequence[Row]:
+    def find_minutes(
+        self, channel: str, since_ms: int, until_ms: int, fields: Collection[str]
+    ) -> Sequence[Row]:
         """As `Sources.find_minutes`."""
 
 
@@ -66,11 +68,13 @@ class ComingJob:
         """Those of the job."""
         return [] if self.job is None else self.job.find_incidents(query)
 
-    def find_minutes(self, channel: str, since_ms: int, until_ms: int) -> Sequence[Row]:
+    def find_minutes(
+        self, channel: str, since_ms: int, until_ms: int, fields: Collection[str]
+    ) -> Sequence[Row]:
         """Those of the job."""
         if self.job is None:
             return []
-        return self.job.find_minutes(channel, since_ms, until_ms)
+        return self.job.find_minutes(channel, since_ms, until_ms, fields)
 
 
 def judged(board: Board, clock: Clock) -> Snapshot:

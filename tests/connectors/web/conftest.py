@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -85,7 +85,9 @@ class Stage:
         found = [one for one in self.incidents if one.incident.kind in kinds]
         return found[: query.limit]
 
-    def find_minutes(self, channel: str, since_ms: int, until_ms: int) -> list[Row]:
+    def find_minutes(
+        self, channel: str, since_ms: int, until_ms: int, fields: Collection[str]
+    ) -> list[Row]:
         """The history."""
         self._check()
         return [row for row in self.minutes if since_ms <= row["minute"] < until_ms]

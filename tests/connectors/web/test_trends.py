@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import pytest
@@ -39,10 +39,16 @@ class Rows:
         self.rows = rows
         self.asked: list[tuple[int, int]] = []
 
-    def __call__(self, channel: str, since_ms: int, until_ms: int) -> list[Row]:
+    def __call__(
+        self, channel: str, since_ms: int, until_ms: int, fields: Collection[str]
+    ) -> list[Row]:
         """As `Sources.find_minutes`."""
         self.asked.append((since_ms, until_ms))
-        return [one for one in self.rows if since_ms <= one["minute"] < until_ms]
+        return [
+            {name: one[name] for name in ("minute", *fields)}
+            for one in self.rows
+            if since_ms <= one["minute"] < until_ms
+        ]
 
 
 def recent(rows: Sequence[Row], first_event_ms: int = 0, hours: int = 1) -> Trend:
