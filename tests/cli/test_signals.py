@@ -17,8 +17,14 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @pytest.fixture(autouse=True)
 def handlers() -> Iterator[None]:
-    """The handlers of this process come back."""
-    before = {number: signal.getsignal(number) for number in SIGNALS}
+    """As in a program that somebody starts by hand; those of the tests come back."""
+    before = {
+        number: signal.signal(
+            number,
+            signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL,
+        )
+        for number in SIGNALS
+    }
     yield
     for number, handler in before.items():
         signal.signal(number, handler)

@@ -18,6 +18,8 @@ def started(*arguments: str, stdout: int, stderr: IO[bytes]) -> subprocess.Popen
         stdin=subprocess.DEVNULL,
         stdout=stdout,
         stderr=stderr,
+        # Under `nohup` the tests ignore it, and so would what they start.
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
 
 
