@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import signal
 import sqlite3
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -263,7 +265,7 @@ def command(
             writer = FrameWriter(kafka, partitions or _PARTITIONS, spool.observer)
             try:
                 mirror = Mirror(settings, spool, writer, figures, wall_ms)
-                asyncio.run(_until_signal(mirror))
+                _run_until_signal(mirror)
             finally:
                 writer.close()
     except (
@@ -340,10 +342,21 @@ def topics_of(
     return topics
 
 
-async def _until_signal(mirror: Mirror) -> None:
+def _run_until_signal(mirror: Mirror) -> None:
     """Run the mirror until a signal is to end it: it then ends in order."""
+    signals = ending_signals()
+    # One that comes while asyncio starts would cut it in the middle.
+    with end_requested() as early:
+        asyncio.run(_until(signals, early, mirror))
+
+
+async def _until(
+    signals: Iterable[signal.Signals], early: threading.Event, mirror: Mirror
+) -> None:
     ending = Ending()
     loop = asyncio.get_running_loop()
-    for number in ending_signals():
+    for number in signals:
         loop.add_signal_handler(number, ending.set)
+    if early.is_set():
+        ending.set()
     await mirror.run(ending)
