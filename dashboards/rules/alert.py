@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -34,24 +34,25 @@ class Alert:
 
     Attributes:
         name: In CamelCase; also that of its runbook.
-        subject: What it is about; those on a channel have a label ``channel``.
         severity: Who is to know.
         expression: PromQL; what it gives fires.
         summary: One sentence without figures.
         description: A template, with figures and their units.
-        dashboard: Uid of the one to look at.
         holds: For how long the expression must give something, in life.
+        subject: What it is about; those on a channel have a label ``channel``.
+        dashboard: Uid of the one to look at.
         labels: Further ones.
     """
 
     name: str
-    subject: Subject
     severity: Severity
     expression: str
     summary: str
     description: str
-    dashboard: str
     holds: timedelta = timedelta()
+    _: KW_ONLY
+    subject: Subject
+    dashboard: str
     labels: dict[str, str] = field(default_factory=dict)
 
     def rule(self, links: Links, pace: Pace) -> dict[str, Any]:

@@ -39,14 +39,14 @@ def _alert(indicator: Indicator, burn: BurnRate) -> Alert:
     long = LIFE(burn.long)
     return Alert(
         name,
-        Subject.CHANNEL,
         Severity(burn.severity),
         named(unless_muted(_burning(indicator, burn))),
         summary,
         "{{ $labels.name }}: {{ $value | humanizePercentage }} "
         f"{events} {long} {failed}, more than {_times(burn.factor)}what the "
         "objective allows.",
-        CHANNEL,
+        subject=Subject.CHANNEL,
+        dashboard=CHANNEL,
         labels={"window": long},
     )
 

@@ -109,13 +109,13 @@ def _alert(
 ) -> Alert:
     return Alert(
         name,
-        Subject.CHANNEL,
         severity,
         named(unless_muted(expression)),
         summary,
         description,
-        dashboard,
         holds,
+        subject=Subject.CHANNEL,
+        dashboard=dashboard,
     )
 
 

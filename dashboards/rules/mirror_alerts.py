@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from functools import partial
 
 from dashboards import thresholds as at
 from dashboards.links import MONITOR
 from dashboards.rules.alert import Alert, Severity, Subject
 from dashboards.rules.pace import LIFE, Pace
+
+_alert = partial(Alert, subject=Subject.MIRROR, dashboard=MONITOR)
 
 
 def mirror_alerts(pace: Pace) -> Iterator[Alert]:
@@ -77,24 +79,4 @@ def mirror_alerts(pace: Pace) -> Iterator[Alert]:
         'Mirror {{ $labels.instance }} probably lost messages {{ printf "%.0f" $value '
         f"}}}} times in the last {LIFE(at.MIRROR_LOSS_WINDOW)}, cause "
         "{{ $labels.cause }}.",
-    )
-
-
-def _alert(
-    name: str,
-    severity: Severity,
-    expression: str,
-    summary: str,
-    description: str,
-    holds: timedelta = timedelta(),
-) -> Alert:
-    return Alert(
-        name,
-        Subject.MIRROR,
-        severity,
-        expression,
-        summary,
-        description,
-        MONITOR,
-        holds,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from functools import partial
 
 from dashboards import thresholds as at
 from dashboards.links import CAPACITY, MONITOR
@@ -11,6 +11,8 @@ from dashboards.rules.alert import Alert, Severity, Subject
 from dashboards.rules.pace import LIFE, Pace
 from dashboards.rules.promql import growth, latest, summed
 from dashboards.rules.recording import BLIND
+
+_alert = partial(Alert, subject=Subject.MONITOR, dashboard=MONITOR)
 
 
 def monitor_alerts(pace: Pace) -> Iterator[Alert]:
@@ -108,27 +110,6 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         "Some channels have no series of their own.",
         '{{ printf "%.0f" $value }} channel(s) are beyond the label budget and '
         "exported together as `other`.",
-        CAPACITY,
         at.LABELS_FOR,
-    )
-
-
-def _alert(
-    name: str,
-    severity: Severity,
-    expression: str,
-    summary: str,
-    description: str,
-    dashboard: str = MONITOR,
-    holds: timedelta = timedelta(),
-) -> Alert:
-    return Alert(
-        name,
-        Subject.MONITOR,
-        severity,
-        expression,
-        summary,
-        description,
-        dashboard,
-        holds,
+        dashboard=CAPACITY,
     )

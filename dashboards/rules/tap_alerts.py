@@ -20,14 +20,14 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
     ):
         yield Alert(
             "SdsTapBlind",
-            Subject.TAP,
             severity,
             f"{blind_channels()} > 0",
             "Nothing can be said of channels whose taps do not see them whole.",
             '{{ printf "%.0f" $value }} channel(s) are blind: their taps were silent, '
             "lost records, or nothing arrives at all.",
-            FLEET,
             holds,
+            subject=Subject.TAP,
+            dashboard=FLEET,
         )
     last_seen = "sds_tap_last_seen_timestamp_seconds"
     newest = latest(last_seen, "observer")
@@ -35,19 +35,18 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
     each = f"last_over_time({last_seen}[{pace(at.TAP_SEEN_WITHIN)}])"
     yield Alert(
         "SdsTapSilent",
-        Subject.TAP,
         Severity.WARNING,
         f"{newest}\n- ignoring (observer) group_right {latest(each)}\n"
         f"> {at.TAP_SILENT_SECONDS:g}",
         "A tap has fallen silent.",
         "Tap {{ $labels.observer }} is {{ $value | humanizeDuration }} of event time "
         "behind the newest tap.",
-        MONITOR,
         at.TAP_SILENT_FOR,
+        subject=Subject.TAP,
+        dashboard=MONITOR,
     )
     yield Alert(
         "SdsTapSilent",
-        Subject.TAP,
         Severity.CRITICAL,
         f"{latest(each, 'observer')}\n"
         f"unless {newest}\n"
@@ -56,14 +55,14 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         "A tap has fallen silent.",
         "No tap is left: the last record of the last one is of "
         "{{ $value | humanizeTimestamp }}.",
-        MONITOR,
         at.TAP_SILENT_FOR,
+        subject=Subject.TAP,
+        dashboard=MONITOR,
     )
     window = pace(at.TAP_MISSING_WINDOW)
     missing = growth("sds_tap_missing_records_total", at.TAP_MISSING_WINDOW, pace)
     yield Alert(
         "SdsTapMissingRecords",
-        Subject.TAP,
         Severity.WARNING,
         f"{missing} >= {at.TAP_MISSING_RECORDS}\n"
         # With one tap alone they blind its channels, of which is told already.
@@ -72,5 +71,6 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         "Records of one of several taps never came.",
         'Tap {{ $labels.observer }}: {{ printf "%.0f" $value }} number(s) of its '
         f"sequence missing in the last {LIFE(at.TAP_MISSING_WINDOW)}.",
-        MONITOR,
+        subject=Subject.TAP,
+        dashboard=MONITOR,
     )

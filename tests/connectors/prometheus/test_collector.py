@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -407,10 +405,6 @@ def test_openmetrics_text_is_readable_and_says_the_same() -> None:
     }
 
 
-@pytest.mark.skipif(
-    shutil.which("promtool") is None and "CI" not in os.environ,
-    reason="promtool is not installed",
-)
 @pytest.mark.parametrize(
     "exported",
     [
