@@ -80,7 +80,7 @@ mutation: install ## Does a test notice each small change of the participant? (l
 
 .PHONY: recording
 recording: ## Make the shipped recording again (needs Node 20 and xz)
-	cd connectors/recording/generator && npm ci --silent && npm run --silent record
+	cd tools/recording && npm ci --silent && npm run --silent record
 
 .PHONY: constraints
 constraints: install ## Pin every dependency at its newest allowed version

@@ -20,6 +20,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from connectors.broker.broker import EmbeddedBroker
 from connectors.history.parquet import ParquetHistory
 from connectors.history.schema import (
     CHANNEL_MINUTES,
@@ -30,14 +31,13 @@ from connectors.history.schema import (
     minute_row,
 )
 from connectors.history.topics import INCIDENTS_TOPIC, MINUTES_TOPIC, HistoryTopics
-from connectors.kafka.broker import EmbeddedBroker
-from connectors.kafka.record import RawRecord
 from connectors.kafka.settings import KafkaSettings
 from connectors.simulator.records import simulated_records
-from sds_core.observer.channel_view import ChannelView
-from sds_core.observer.digest import ChannelDigest
 from sds_core.observer.incidents import ChannelIncident, Incident
 from sds_core.observer.minutes import ChannelMinute
+from sds_core.observer.record import RawRecord
+from sds_core.observer.sds.channel_view import ChannelView
+from sds_core.observer.sds.digest import ChannelDigest
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.truth import Truth
 from streaming.chunk import Chunk

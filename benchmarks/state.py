@@ -19,12 +19,12 @@ from collections.abc import Iterator
 import click
 import msgspec
 
-from connectors.kafka.record import RawRecord
 from connectors.simulator.records import simulated_records
 from sds_core.observer import blob
-from sds_core.observer.channel_state import ChannelState
-from sds_core.observer.channel_view import ChannelView
-from sds_core.observer.digest import ChannelDigest
+from sds_core.observer.record import RawRecord
+from sds_core.observer.sds.channel_state import ChannelState
+from sds_core.observer.sds.channel_view import ChannelView
+from sds_core.observer.sds.digest import ChannelDigest
 from sds_core.observer.settings import DEFAULTS
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.truth import Truth

@@ -18,8 +18,10 @@ from sds_core.catalogue import (
 )
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
 from sds_core.observer.channel_table import ChannelSettings
+from sds_core.observer.histogram import BUCKETS_MS
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.totals import BUCKETS_MS, ChannelTotals, TapTotals
+from sds_core.observer.tap_view import TapTotals
 
 PAGE = Path(__file__).with_name("metrics.md")
 

@@ -13,8 +13,11 @@ from typing import Any, Generic, TypeVar
 
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
 from sds_core.observer.channel_table import ChannelSettings
+from sds_core.observer.histogram import Histogram
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.totals import ChannelTotals, Histogram, TapTotals, Verdict
+from sds_core.observer.tap_view import TapTotals
+from sds_core.observer.verdict import Verdict
 from sds_core.wire.errors import Reason
 
 Value = int | float | Histogram

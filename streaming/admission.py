@@ -15,8 +15,8 @@ from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 from connectors.kafka.offsets import TimedOffset
-from connectors.kafka.record import MAX_AHEAD_MS, is_future
 from connectors.kafka.settings import RecordsLost
+from sds_core.observer.record import MAX_AHEAD_MS, is_future
 from streaming.position import PartitionPosition, Position
 
 IDLE_PARTITION_MS = 30_000

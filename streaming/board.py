@@ -10,8 +10,10 @@ from typing import Any
 
 from sds_core.observer import blob
 from sds_core.observer.channel_table import ChannelTable
+from sds_core.observer.dead_letter_view import DeadLetterTotals
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Snapshot
-from sds_core.observer.totals import ChannelTotals, DeadLetterTotals, TapTotals
+from sds_core.observer.tap_view import TapTotals
 from streaming.keys import KeyKind, split_key
 from streaming.position import Position
 

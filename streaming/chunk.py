@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from connectors.kafka.record import (
+from sds_core.observer.dead_letter_view import DeadLetter, DeadLetterDigest
+from sds_core.observer.record import (
     BadHeader,
     RawRecord,
     TapHeaders,
@@ -19,8 +20,7 @@ from connectors.kafka.record import (
     read_headers,
     read_tap,
 )
-from sds_core.observer.dead_letter_view import DeadLetter, DeadLetterDigest
-from sds_core.observer.digest import Arrival, ChannelDigester
+from sds_core.observer.sds.digest import Arrival, ChannelDigester
 from sds_core.observer.tap_view import TapDigest
 from sds_core.wire import MAX_VALUE_BYTES, Frame, Reason, UndecodableFrame, decode
 from streaming.keys import KeyKind, make_key

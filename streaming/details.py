@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from sds_core.observer.acknowledgements import DefiniteAcknowledgement
+from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
 from streaming.database import Database
 
 _SCHEMA = """

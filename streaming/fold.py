@@ -14,10 +14,10 @@ import pandas as pd
 from pyspark.sql.streaming.state import GroupState
 
 from sds_core.observer import blob
-from sds_core.observer.acknowledgements import DefiniteAcknowledgement
-from sds_core.observer.channel_view import ChannelView
 from sds_core.observer.dead_letter_view import DeadLetterDigest, DeadLetterView
-from sds_core.observer.digest import ChannelDigest
+from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
+from sds_core.observer.sds.channel_view import ChannelView
+from sds_core.observer.sds.digest import ChannelDigest
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.tap_view import TapDigest, TapView
 from streaming.keys import KeyKind, split_key

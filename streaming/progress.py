@@ -11,9 +11,9 @@ from typing import Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.record import is_future
 from connectors.kafka.settings import KafkaRefused, KafkaUnreachable
-from sds_core.observer.totals import Histogram
+from sds_core.observer.histogram import Histogram
+from sds_core.observer.record import is_future
 from streaming.board import Board
 from streaming.outbox import Outbox
 from streaming.position import Position

@@ -8,12 +8,12 @@ import msgspec
 from pyspark.sql import DataFrame, Row
 
 from connectors.kafka.dead_letter import DeadLetterWriter
-from sds_core.observer.acknowledgements import DefiniteAcknowledgement
 from sds_core.observer.blindness import coincides_with_hole
-from sds_core.observer.channel_view import ChannelEvent
 from sds_core.observer.dead_letter_view import DeadLetter
 from sds_core.observer.incidents import Incident
 from sds_core.observer.minutes import ChannelMinute
+from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
+from sds_core.observer.sds.channel_view import ChannelEvent
 from sds_core.observer.settings import DEFAULTS
 from streaming.board import Board
 from streaming.details import DetailStore

@@ -23,8 +23,8 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 
 from connectors.kafka.consumer import Client, OffsetRange, fetch
 from connectors.kafka.offsets import TimedOffset, TopicOffsets
-from connectors.kafka.record import RawRecord, is_future
 from connectors.kafka.settings import KafkaSettings
+from sds_core.observer.record import RawRecord, is_future
 from streaming.admission import Admission, BatchLimits, Target, Window
 from streaming.chunk import Chunk, DigestRow
 from streaming.keys import KeyKind, make_key

@@ -17,8 +17,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+from connectors.broker.jars import KAFKA_VERSION
 from connectors.files.channel_table import read_entries
-from connectors.kafka.broker_jars import KAFKA_VERSION
 from connectors.kafka.settings import FRAMES_TOPIC, MAX_MESSAGE_BYTES
 from connectors.simulator.scenario_files import load_scenario
 from dashboards.links import Links

@@ -19,25 +19,25 @@ import click
 import msgspec
 import pytest
 
-from connectors.kafka.broker import EmbeddedBroker
+from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.consumer import Client, OffsetRange, fetch
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.record import MAX_AHEAD_MS, RawRecord
 from connectors.kafka.settings import MAX_MESSAGE_BYTES, KafkaSettings
 from docs import make_metrics
 from sds_core.catalogue import ALL_METRICS, CHANNEL_METRICS, TAP_METRICS, Kind
 from sds_core.observer.dead_letter_view import DeadLetterDigest
-from sds_core.observer.digest import ChannelDigest, frames_of
 from sds_core.observer.incidents import (
     ChannelIncident,
     Incident,
     IncidentKind,
     incident_object,
 )
+from sds_core.observer.record import MAX_AHEAD_MS, RawRecord
 from sds_core.observer.report import build_report, channel_report
+from sds_core.observer.sds.digest import ChannelDigest, frames_of
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.totals import ChannelTotals
 from sds_core.simulation.scenario import Scenario
 from sds_core.wire import MAX_VALUE_BYTES, Reason
 from sds_core.wire.proto.sds_spec_pb2 import SdsMessage

@@ -12,7 +12,7 @@ from io import BufferedIOBase, BufferedReader, BufferedWriter
 from pathlib import Path
 
 from connectors.files.record_lines import BadLine, format_line, parse_line
-from connectors.kafka.record import RawRecord
+from sds_core.observer.record import RawRecord
 
 _LONGEST_LINE = 80 * 1024 * 1024
 """Bytes: the largest record of a topic, 32 MiB, in hexadecimal digits and more."""

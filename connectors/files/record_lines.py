@@ -11,7 +11,7 @@ from typing import Annotated
 import msgspec
 
 from connectors.files.waku_lines import NotWaku, read_waku
-from connectors.kafka.record import RawRecord
+from sds_core.observer.record import RawRecord
 
 NO_OFFSET = -1
 """Of a record whose line does not say where it lay."""

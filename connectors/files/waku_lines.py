@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 import msgspec
 
-from connectors.kafka.record import RawRecord
 from connectors.kafka.waku_headers import waku_headers
 from connectors.waku_rest.answers import (
     UNREADABLE,
@@ -18,6 +17,7 @@ from connectors.waku_rest.answers import (
     read_page,
     read_store_answer,
 )
+from sds_core.observer.record import RawRecord
 from sds_core.waku import WakuMessage
 from sds_core.wire import UndecodableFrame, decode
 

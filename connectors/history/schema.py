@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from sds_core.catalogue import CHANNEL_METRICS
+from sds_core.observer.histogram import BUCKETS_MS
 from sds_core.observer.incidents import (
     ChannelIncident,
     Incident,
@@ -22,7 +23,7 @@ from sds_core.observer.incidents import (
     incident_object,
 )
 from sds_core.observer.report import channel_report
-from sds_core.observer.totals import BUCKETS_MS, ChannelTotals
+from sds_core.observer.sds.totals import ChannelTotals
 
 Row = dict[str, Any]
 """One row by the names of its fields, in values of JSON."""

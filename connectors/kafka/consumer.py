@@ -21,13 +21,13 @@ from connectors.kafka.clients import (
     kafka_python_options,
 )
 from connectors.kafka.handshake import check_admission, wait_until_listening
-from connectors.kafka.record import RawRecord
 from connectors.kafka.settings import (
     KafkaSettings,
     KafkaUnreachable,
     RecordsLost,
     TopicMissing,
 )
+from sds_core.observer.record import RawRecord
 
 _POLL_S = 1.0
 _POLL_EMPTY_MS = 100

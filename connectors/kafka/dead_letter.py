@@ -11,7 +11,6 @@ from kafka.producer.future import FutureRecordMetadata
 
 from connectors.kafka.clients import abandon, failure, kafka_python_options
 from connectors.kafka.consumer import Client, OffsetRange, fetch
-from connectors.kafka.record import RawRecord
 from connectors.kafka.record_source import RecordSource
 from connectors.kafka.settings import (
     DEAD_LETTER_TOPIC,
@@ -21,6 +20,7 @@ from connectors.kafka.settings import (
 )
 from connectors.kafka.topics import ensure_topic
 from sds_core.observer.dead_letter_view import DeadLetter
+from sds_core.observer.record import RawRecord
 from sds_core.wire import Reason
 
 REASON_HEADER = "dead-letter-reason"

@@ -10,13 +10,13 @@ from typing import NamedTuple
 from connectors.kafka.consumer import Client, OffsetRange, fetch
 from connectors.kafka.dead_letter import REASON_HEADER, SIZE_HEADER, SOURCE_HEADER
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.record import RawRecord
 from connectors.kafka.record_source import RecordSource, parse_source
 from connectors.kafka.settings import (
     DEAD_LETTER_TOPIC,
     KafkaSettings,
     TopicMissing,
 )
+from sds_core.observer.record import RawRecord
 
 _OWN_HEADERS = frozenset({REASON_HEADER, SOURCE_HEADER, SIZE_HEADER})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from connectors.kafka.producer import TopicRecord, partition_of
-from connectors.kafka.record import RawRecord
+from sds_core.observer.record import RawRecord
 
 
 def topic_record(record: RawRecord, partition: int) -> TopicRecord:

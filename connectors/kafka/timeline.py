@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from connectors.kafka.consumer import Client, OffsetRange, fetch
 from connectors.kafka.offsets import TimedOffset, TopicOffsets
-from connectors.kafka.record import RawRecord
 from connectors.kafka.settings import KafkaSettings
+from sds_core.observer.record import RawRecord
 
 SLICE_RECORDS = 5_000
 """So many are held at once, to be put in order: 100 MB with default filters."""

@@ -34,14 +34,10 @@ from sds_core.catalogue import (
 )
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
 from sds_core.observer.channel_table import DEFAULT_SETTINGS, ChannelSettings
+from sds_core.observer.histogram import BUCKETS_MS, Histogram
+from sds_core.observer.sds.totals import ChannelTotals, sum_totals
 from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.totals import (
-    BUCKETS_MS,
-    ChannelTotals,
-    Histogram,
-    TapTotals,
-    sum_totals,
-)
+from sds_core.observer.tap_view import TapTotals
 
 OTHER = "other"
 """Label value of everything that has no label of its own."""

@@ -23,10 +23,12 @@ from connectors.web.refusals import NoChannel
 from connectors.web.sources import Sources
 from connectors.web.summary import by_trouble, channels_by_tap, summarise
 from connectors.web.trends import Growth
+from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import incident_object
 from sds_core.observer.report import channel_report
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Snapshot
-from sds_core.observer.totals import ChannelTotals, Histogram, TapTotals
+from sds_core.observer.tap_view import TapTotals
 
 SHOWN_INCIDENTS = 1_000
 """In one answer, unless more are asked for."""

@@ -11,8 +11,8 @@ from connectors.web.figure import Ratio
 from connectors.web.figures import eventual_delivery
 from connectors.web.trends import Growth, Trend
 from sds_core.observer.channel_table import ChannelSettings
+from sds_core.observer.histogram import BUCKETS_MS
 from sds_core.observer.settings import DEFAULTS
-from sds_core.observer.totals import BUCKETS_MS
 
 
 class Scale(enum.Enum):

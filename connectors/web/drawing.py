@@ -13,7 +13,7 @@ from pygal import PluginImportFixer
 from pygal.style import Style
 
 from connectors.web.charts import Chart, Scale, Series
-from sds_core.observer.totals import BUCKETS_MS
+from sds_core.observer.histogram import BUCKETS_MS
 
 # For map plugins, which are not used here, pygal adds a finder of a kind that Python
 # has given up: each later import of anything would warn of it.

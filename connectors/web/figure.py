@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from connectors.web import words
-from sds_core.observer.totals import BUCKETS_MS, ChannelTotals, Histogram
+from sds_core.observer.histogram import BUCKETS_MS, Histogram
+from sds_core.observer.sds.totals import ChannelTotals
 
 
 class Ratio(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from connectors.web import words
 from connectors.web.figure import Figure, Ratio, count, percentile, share, size
-from sds_core.observer.totals import ChannelTotals
+from sds_core.observer.sds.totals import ChannelTotals
 
 
 def acknowledged_in_time(totals: ChannelTotals) -> Ratio:

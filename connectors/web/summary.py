@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from connectors.web import words
 from connectors.web.naming import called
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.totals import ChannelTotals, Verdict
+from sds_core.observer.verdict import Verdict
 
 _NAMES_IN_SENTENCE = 3
 

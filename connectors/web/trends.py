@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from connectors.history.schema import Row
-from sds_core.observer.totals import BUCKETS_MS, Histogram
+from sds_core.observer.histogram import BUCKETS_MS, Histogram
 
 _MINUTE_MS = 60_000
 _HOUR_MS = 60 * _MINUTE_MS

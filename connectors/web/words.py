@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from sds_core.observer.totals import BUCKETS_MS, Histogram, Verdict
+from sds_core.observer.histogram import BUCKETS_MS, Histogram
+from sds_core.observer.verdict import Verdict
 
 NOTHING = "\N{EN DASH}"
 """Stands where there is nothing to measure, which is not zero."""

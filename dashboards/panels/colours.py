@@ -5,7 +5,7 @@ from __future__ import annotations
 from grafana_foundation_sdk.models import dashboard as models
 
 from dashboards.panels.queries import TROUBLE
-from sds_core.observer.totals import Verdict
+from sds_core.observer.verdict import Verdict
 
 GOOD, WARNING, BAD, UNKNOWN = "green", "yellow", "red", "purple"
 NEUTRAL = "#8e8e8e"

@@ -6,7 +6,7 @@ of summed buckets, so that no figure is an average of averages.
 
 from __future__ import annotations
 
-from sds_core.observer.totals import Verdict
+from sds_core.observer.verdict import Verdict
 
 JOB = 'job="$job"'
 """Scope: everything of one monitor."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 
-from sds_core.reliable_channel.segment_header import read_segment_header
 from sds_core.waku.message import RELIABLE_CHANNEL_META, WakuMessage
 from sds_core.wire import UndecodableFrame, decode
+from sds_core.wire.segment_header import read_segment_header
 
 
 class Skip(enum.StrEnum):

@@ -12,9 +12,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.totals import ChannelTotals, TapTotals, Verdict
+from sds_core.observer.tap_view import TapTotals
+from sds_core.observer.verdict import Verdict
 
 SILENT_MS = 60_000
 """Wall time without any record after which nothing can be said: twelve heartbeats."""

@@ -8,7 +8,12 @@ import msgspec
 
 from sds_core.observer import blob
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
-from sds_core.observer.totals import DeadLetterTotals
+
+
+class DeadLetterTotals(msgspec.Struct, array_like=True):
+    """Undecodable records of one Kafka partition, by reason (contract, 1)."""
+
+    by_reason: dict[str, int] = {}
 
 
 class DeadLetter(msgspec.Struct, array_like=True):

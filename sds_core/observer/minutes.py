@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import msgspec
 
-from sds_core.observer.digest import fingerprint
-from sds_core.observer.totals import ChannelTotals
+from sds_core.observer.fingerprint import fingerprint
+from sds_core.observer.sds.totals import ChannelTotals
 
 MINUTE_MS = 60_000
 

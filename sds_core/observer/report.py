@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from sds_core.observer.histogram import Histogram, nearest_rank
 from sds_core.observer.incidents import ChannelIncident, incident_object
+from sds_core.observer.sds.totals import ChannelTotals, sum_totals
 from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.totals import (
-    ChannelTotals,
-    Histogram,
-    nearest_rank,
-    sum_totals,
-)
 
 SCHEMA = 1
 

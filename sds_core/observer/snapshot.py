@@ -7,7 +7,10 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from sds_core.observer.channel_table import ChannelTable
-from sds_core.observer.totals import ChannelTotals, Histogram, TapTotals, Verdict
+from sds_core.observer.histogram import Histogram
+from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.tap_view import TapTotals
+from sds_core.observer.verdict import Verdict
 
 BEHIND_SECONDS = 60
 """Event-time lag from which the monitor counts as behind: one minute of figures."""

@@ -13,9 +13,8 @@ import msgspec
 import numpy as np
 
 from sds_core.observer import blob
-from sds_core.observer.digest import NO_SEQ
+from sds_core.observer.record import NO_SEQ
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
-from sds_core.observer.totals import TapTotals
 
 MAX_HOLE = 100_000
 """A jump of `seq` by more is a tap that began anew, not so many lost records."""
@@ -23,6 +22,29 @@ MAX_HOLE = 100_000
 MAX_SPANS = 50
 """Spans of holes that are kept, however old: a batch of hours brings incidents of all
 of them. Those that meet are one, so that a tap with more is hardly ever whole."""
+
+
+class TapTotals(msgspec.Struct, array_like=True):
+    """What is known of one tap (observer model, section 8).
+
+    Attributes:
+        last_seen_ms: Event time of its last record, heartbeats included; 0 if it was
+            not seen for the horizon. Such a tap is shown nowhere.
+        missing_records: Numbers of its `seq` that never came.
+        last_hole_ms: When the newest hole was found: a silence of more than 15 s
+            between two records, or numbers missing for so long; None if there
+            was none.
+        holes: Spans [from, to] of event time in which it may have missed something:
+            apart, in order of time, the newest `tap_view.MAX_SPANS`.
+        hole_since_ms: From when on, up to `last_hole_ms`, there was always a hole in
+            the window; None if there was none.
+    """
+
+    last_seen_ms: int = 0
+    missing_records: int = 0
+    last_hole_ms: int | None = None
+    holes: list[tuple[int, int]] = []
+    hole_since_ms: int | None = None
 
 
 class TapDigest(msgspec.Struct, array_like=True):

@@ -12,8 +12,8 @@ from importlib.metadata import version
 
 import click
 
+from connectors.broker.jars import BrokerError
 from connectors.java import JavaMissing
-from connectors.kafka.broker_jars import BrokerError
 from connectors.kafka.settings import KafkaUnreachable, RecordsLost, TopicMissing
 from streaming.cli.log import begin_log, logger
 from streaming.cli.log_option import asked_format

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from connectors.kafka.broker import EmbeddedBroker, PortUnavailable
+from connectors.broker.broker import EmbeddedBroker, PortUnavailable
 from streaming.cli.log_option import log_option
 from streaming.cli.settings import config_option, setting
 
@@ -47,8 +47,8 @@ def command(port: int, directory: Path | None, fetch_only: bool) -> None:
 
 
 def _fetch() -> None:
+    from connectors.broker.jars import default_cache_dir, ensure_broker_jars
     from connectors.java import find_java
-    from connectors.kafka.broker_jars import default_cache_dir, ensure_broker_jars
 
     jars = ensure_broker_jars(default_cache_dir(), find_java())
     click.echo(f"broker jars verified in {jars}")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import click
 from rich.console import Console
 
-from connectors.kafka.broker import EmbeddedBroker
+from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.producer import (
     TopicRecord,
     opening_of,

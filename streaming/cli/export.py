@@ -12,10 +12,10 @@ import click
 from connectors.files.record_file import write_records
 from connectors.kafka.consumer import Client, OffsetRange, fetch
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.record import BadHeader, RawRecord, read_headers
 from connectors.kafka.settings import KafkaSettings, KafkaUnreachable, RecordsLost
 from connectors.kafka.timeline import read_in_order_of_time
 from connectors.web.words import counted
+from sds_core.observer.record import BadHeader, RawRecord, read_headers
 from sds_core.wire import UndecodableFrame, decode
 from streaming.admission import LATE_MS, Window
 from streaming.cli.kafka_options import kafka_options, topic_option

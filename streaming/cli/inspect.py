@@ -11,9 +11,9 @@ import click
 from connectors.files.record_file import UnreadableFile, read_records
 from connectors.files.record_lines import NO_OFFSET, BadLine, parse_line
 from connectors.kafka.consumer import Client
-from connectors.kafka.record import RawRecord
 from connectors.kafka.record_source import RecordSource, parse_source, read_source
 from connectors.kafka.settings import KafkaSettings
+from sds_core.observer.record import RawRecord
 from streaming.cli import FINDING
 from streaming.cli.inspection import inspect_record, show_inspection
 from streaming.cli.kafka_options import kafka_options

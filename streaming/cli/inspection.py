@@ -14,11 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from connectors.files.record_lines import NO_OFFSET, format_line
-from connectors.kafka.record import BadHeader, RawRecord, read_headers
 from connectors.web.words import counted
 from sds_core.observer.dead_letter_view import DeadLetterDigest
-from sds_core.reliable_channel.protobuf_fields import BrokenProtobuf, protobuf_fields
-from sds_core.reliable_channel.segment_header import read_segment_header
+from sds_core.observer.record import BadHeader, RawRecord, read_headers
 from sds_core.waku import RELIABLE_CHANNEL_META
 from sds_core.wire import (
     BloomError,
@@ -31,6 +29,8 @@ from sds_core.wire import (
     decode,
     part_sizes,
 )
+from sds_core.wire.protobuf_fields import BrokenProtobuf, protobuf_fields
+from sds_core.wire.segment_header import read_segment_header
 from streaming.chunk import Chunk
 from streaming.cli.output import plain, shown_time
 from streaming.keys import KeyKind, split_key

@@ -15,8 +15,9 @@ from rich.text import Text
 from connectors.web import words
 from connectors.web.naming import called
 from connectors.web.summary import Level, by_trouble, summarise
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.totals import ChannelTotals, Verdict
+from sds_core.observer.verdict import Verdict
 from streaming.cli.log import LogFormat
 from streaming.cli.progress import Show, progress_lines
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.totals import Verdict
+from sds_core.observer.verdict import Verdict
 from streaming.cli.log import FIGURES, logger
 
 Show = Callable[[Snapshot], None]

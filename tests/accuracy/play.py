@@ -10,7 +10,7 @@ from typing import Any
 from connectors.simulator.records import simulated_records
 from sds_core.message_channel.events import Cause
 from sds_core.observer.incidents import IncidentKind
-from sds_core.observer.totals import ChannelTotals
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.simulation.log import Entry, Presence, Sighting
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.truth import Truth

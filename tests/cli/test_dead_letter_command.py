@@ -15,9 +15,9 @@ from click.testing import CliRunner, Result
 from connectors.kafka.consumer import Client, OffsetRange, fetch
 from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.record import RawRecord
-from sds_core.observer.channel_view import ChannelView
 from sds_core.observer.dead_letter_view import DeadLetter
+from sds_core.observer.record import RawRecord
+from sds_core.observer.sds.channel_view import ChannelView
 from sds_core.wire import Dialect, Frame, Reason, decode, encode
 from streaming.cli import group
 from streaming.cli.dead_letter import ADVICE, command

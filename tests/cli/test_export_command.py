@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 from connectors.files.importing import import_file
 from connectors.files.record_file import read_records
 from connectors.kafka.producer import write
-from connectors.kafka.record import RawRecord
 from connectors.recording.recording import load_recording
+from sds_core.observer.record import RawRecord
 from streaming.cli.export import command
 from streaming.cli.output import wall_ms
 from tests.support.kafka import KafkaTopic, TopicMaker

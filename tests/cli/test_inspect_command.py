@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from connectors.files.record_file import write_records
-from connectors.kafka.record import RawRecord
+from sds_core.observer.record import RawRecord
 from sds_core.waku import RELIABLE_CHANNEL_META
 from sds_core.wire import BloomFilter, Dialect, Frame, HistoryEntry, encode
 from streaming.cli.inspect import command

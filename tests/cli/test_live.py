@@ -12,8 +12,10 @@ from rich.console import Console
 
 from connectors.web.words import shown
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
+from sds_core.observer.histogram import Histogram
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Snapshot
-from sds_core.observer.totals import ChannelTotals, Histogram, Verdict
+from sds_core.observer.verdict import Verdict
 from streaming.cli.live import following, live_view
 from streaming.cli.log import LogFormat, begin_log
 

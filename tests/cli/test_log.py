@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Snapshot
-from sds_core.observer.totals import ChannelTotals, Verdict
+from sds_core.observer.verdict import Verdict
 from streaming.cli.log import FIGURES, LogFormat
 from streaming.cli.log_option import asked_format
 from streaming.cli.progress import progress_lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 
 from sds_core.observer import blob
-from sds_core.observer.totals import ChannelTotals
+from sds_core.observer.sds.totals import ChannelTotals
 from streaming.cli.serving import ComingJob, served
 from streaming.keys import KeyKind, make_key
 

@@ -28,8 +28,8 @@ from connectors.prometheus.collector import SnapshotCollector
 from connectors.simulator.records import simulated_records
 from connectors.simulator.scenario_files import load_scenario
 from dashboards.rules import alerts
+from sds_core.observer.histogram import Histogram
 from sds_core.observer.snapshot import JobFigures, Snapshot
-from sds_core.observer.totals import Histogram
 from sds_core.simulation.truth import Truth
 from tests.support.monitor import Monitor
 

@@ -15,8 +15,9 @@ from prometheus_client.registry import Collector
 from connectors.prometheus.collector import MirrorCollector, SnapshotCollector
 from sds_core.catalogue import ALL_METRICS, Kind, Metric
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.totals import ChannelTotals, TapTotals
+from sds_core.observer.tap_view import TapTotals
 
 ROOT = Path(__file__).parents[2]
 GENERATED = ROOT / "dashboards/generated"

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 import pytest
 from pyspark.sql import SparkSession
 
-from connectors.kafka.broker import EmbeddedBroker
+from connectors.broker.broker import EmbeddedBroker
 from sds_core.observer.channel_table import ChannelTable
 from sds_core.simulation.scenario import Scenario
 from tests.e2e.observed import Observed, observed

@@ -16,12 +16,12 @@ from typing import Any
 import msgspec
 
 from sds_core.observer import blob
-from sds_core.observer.channel_view import ChannelView
 from sds_core.observer.dead_letter_view import (
     DeadLetter,
     DeadLetterDigest,
     DeadLetterView,
 )
+from sds_core.observer.sds.channel_view import ChannelView
 from sds_core.observer.tap_view import TapDigest, TapView
 from sds_core.wire import Dialect
 from tests.support.channel import digest_of

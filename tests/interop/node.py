@@ -18,7 +18,7 @@ from sds_core.message_channel import Cause
 from tests.interop.host import Note, Outcome, Said, What
 
 PEER = Path(__file__).with_name("peer.mjs")
-GENERATOR = Path(__file__).parents[2] / "connectors" / "recording" / "generator"
+GENERATOR = Path(__file__).parents[2] / "tools" / "recording"
 
 _OLDEST_NODE = 20
 

@@ -14,17 +14,17 @@ import { createInterface } from "node:readline";
 import {
   VirtualClock,
   installVirtualTime,
-} from "../../connectors/recording/generator/clock.mjs";
+} from "../../tools/recording/clock.mjs";
 import {
   Message,
   MessageChannelEvent,
   Participant,
-} from "../../connectors/recording/generator/participant.mjs";
-import { randomStream } from "../../connectors/recording/generator/random.mjs";
+} from "../../tools/recording/participant.mjs";
+import { randomStream } from "../../tools/recording/random.mjs";
 import {
   contentTopic,
   messageHash,
-} from "../../connectors/recording/generator/waku.mjs";
+} from "../../tools/recording/waku.mjs";
 
 const [startMs, seed, channelId] = process.argv.slice(2);
 const clock = new VirtualClock(Number(startMs));

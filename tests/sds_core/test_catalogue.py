@@ -21,16 +21,13 @@ from sds_core.catalogue import (
 )
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
 from sds_core.observer.channel_table import ChannelSettings
+from sds_core.observer.histogram import Histogram
+from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Snapshot
-from sds_core.observer.totals import (
-    BloomGauge,
-    ChannelTotals,
-    Histogram,
-    TapTotals,
-    Verdict,
-)
+from sds_core.observer.tap_view import TapTotals
+from sds_core.observer.verdict import Verdict
 from sds_core.wire import Reason
-from tests.sds_core.observer.test_totals import numbered_totals
+from tests.sds_core.observer.sds.test_totals import numbered_totals
 
 
 def source_of(metric: Metric[Any]) -> Any:

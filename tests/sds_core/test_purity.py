@@ -96,7 +96,7 @@ def test_importing_all_of_it_loads_no_other_room() -> None:
     names = [
         module.name for module in pkgutil.walk_packages(sds_core.__path__, "sds_core.")
     ]
-    assert "sds_core.observer.channel_view" in names
+    assert "sds_core.observer.sds.channel_view" in names
     program = (
         "import importlib, sys\n"
         f"for name in {names!r}: importlib.import_module(name)\n"

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from connectors.kafka.record import RawRecord
 from connectors.kafka.settings import KafkaSettings
+from sds_core.observer.record import RawRecord
 from sds_core.simulation.log import Entry, Heartbeat, Sighting, Transmission
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.simulator import simulate

@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from connectors.kafka.broker import EmbeddedBroker
+from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.settings import KafkaSettings
 from sds_core.simulation.comparison import compare
 from sds_core.simulation.scenario import Scenario

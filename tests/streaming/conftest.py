@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from connectors.kafka.broker import EmbeddedBroker
+from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.consumer import Client
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import KEEP_FOR_EVER, ensure_topic

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from connectors.kafka.consumer import Client, OffsetRange, fetch
 from connectors.kafka.offsets import TimedOffset, TopicOffsets
-from connectors.kafka.record import MAX_AHEAD_MS, is_future
 from connectors.kafka.settings import RecordsLost
+from sds_core.observer.record import MAX_AHEAD_MS, is_future
 from streaming.admission import LATE_MS, Admission, BatchLimits, Target, Window
 from streaming.position import PartitionPosition, Position
 from tests.support.kafka import TopicMaker

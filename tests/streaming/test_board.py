@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from sds_core.observer import blob
-from sds_core.observer.totals import ChannelTotals, DeadLetterTotals, TapTotals
+from sds_core.observer.dead_letter_view import DeadLetterTotals
+from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.tap_view import TapTotals
 from streaming.board import Board
 from streaming.keys import KeyKind, make_key
 from streaming.position import Position

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sds_core.observer.acknowledgements import DefiniteAcknowledgement
+from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
 from streaming.details import DetailStore
 
 

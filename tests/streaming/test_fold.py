@@ -16,13 +16,16 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 from connectors.kafka.producer import TopicRecord, write
 from connectors.kafka.settings import KafkaSettings
 from sds_core.observer import blob
-from sds_core.observer.channel_view import ChannelEvent
-from sds_core.observer.dead_letter_view import DeadLetter, DeadLetterDigest
-from sds_core.observer.digest import NO_SEQ
+from sds_core.observer.dead_letter_view import (
+    DeadLetter,
+    DeadLetterDigest,
+    DeadLetterTotals,
+)
 from sds_core.observer.minutes import ChannelMinute
+from sds_core.observer.record import NO_SEQ
+from sds_core.observer.sds.channel_view import ChannelEvent
 from sds_core.observer.settings import DEFAULTS
-from sds_core.observer.tap_view import TapDigest
-from sds_core.observer.totals import DeadLetterTotals, TapTotals
+from sds_core.observer.tap_view import TapDigest, TapTotals
 from streaming.fold import make_fold
 from streaming.keys import KeyKind, make_key
 from streaming.query import Job

@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
+from connectors.broker.broker import EmbeddedBroker
 from connectors.history.errors import NoHistory
 from connectors.history.layout import day_directory, day_of, file_path, files
 from connectors.history.parquet import QUIET_MS
@@ -26,7 +27,6 @@ from connectors.history.query import channel_minutes
 from connectors.history.query import find_incidents as query_history
 from connectors.history.schema import CHANNEL_MINUTES, INCIDENTS
 from connectors.history.topics import HistoryTopics
-from connectors.kafka.broker import EmbeddedBroker
 from connectors.kafka.consumer import Client, OffsetRange, fetch
 from connectors.kafka.settings import KafkaSettings
 from connectors.web.app import create_app
@@ -34,8 +34,8 @@ from connectors.web.server import WebServer
 from connectors.web.sources import Sources
 from sds_core.observer.incidents import Incident, IncidentKind, IncidentQuery
 from sds_core.observer.minutes import ChannelMinute
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.totals import ChannelTotals
 from streaming.history import (
     KEPT_BESIDE_MS,
     HistoryExporter,

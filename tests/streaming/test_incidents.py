@@ -21,14 +21,15 @@ from connectors.kafka.topics import ensure_frames_topic
 from connectors.simulator.records import simulated_records
 from connectors.simulator.scenario_files import load_scenario
 from sds_core.observer import blob
-from sds_core.observer.acknowledgements import DefiniteAcknowledgement
 from sds_core.observer.incidents import (
     ChannelIncident,
     Incident,
     IncidentKind,
     IncidentQuery,
 )
-from sds_core.observer.totals import ChannelTotals, TapTotals
+from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
+from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.tap_view import TapTotals
 from sds_core.simulation.truth import Truth
 from streaming.board import Board
 from streaming.cli.incidents import command

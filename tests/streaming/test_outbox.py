@@ -19,7 +19,7 @@ from sds_core.observer.incidents import (
     IncidentQuery,
 )
 from sds_core.observer.minutes import ChannelMinute
-from sds_core.observer.totals import ChannelTotals
+from sds_core.observer.sds.totals import ChannelTotals
 from streaming.incidents import IncidentStore
 from streaming.outbox import Destination, Outbox, Told, open_findings
 from tests.golden.checkpoints.make import HERE

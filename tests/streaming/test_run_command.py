@@ -16,7 +16,7 @@ import httpx
 import psutil
 import pytest
 
-from connectors.kafka.broker import EmbeddedBroker
+from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic, ensure_topic

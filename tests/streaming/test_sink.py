@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sds_core.observer import blob
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
-from sds_core.observer.totals import ChannelTotals
+from sds_core.observer.sds.totals import ChannelTotals
 from streaming.board import Board
 from streaming.keys import KeyKind, make_key
 from streaming.labels import LabelLedger

@@ -7,21 +7,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sds_core.observer import blob
-from sds_core.observer.acknowledgements import DefiniteAcknowledgement
-from sds_core.observer.channel_view import ChannelEvent, ChannelView
-from sds_core.observer.digest import (
-    NO_HASH,
-    NO_SEQ,
-    Arrival,
-    ChannelDigest,
-    ChannelDigester,
-    fingerprint,
-)
+from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.incidents import Incident
+from sds_core.observer.record import NO_HASH, NO_SEQ
 from sds_core.observer.report import build_report
+from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
+from sds_core.observer.sds.channel_view import ChannelEvent, ChannelView
+from sds_core.observer.sds.digest import Arrival, ChannelDigest, ChannelDigester
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.totals import ChannelTotals
 from sds_core.wire import Dialect, Frame, decode, encode
 from tests.support import identities
 from tests.support.frames import START_MS, FrameFactory, Record, running_clocks

@@ -19,12 +19,12 @@ from confluent_kafka import Producer
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import NewPartitions
 
-from connectors.kafka.broker import EmbeddedBroker
+from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.consumer import Client, OffsetRange, fetch
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.record import RawRecord
 from connectors.kafka.settings import MAX_MESSAGE_BYTES, KafkaSettings
 from connectors.kafka.topics import KEEP_FOR_EVER, ensure_topic
+from sds_core.observer.record import RawRecord
 
 TIMEOUT_S = 30.0
 NOBODY = KafkaSettings("127.0.0.1:1", "nothing", timeout_s=1.0)

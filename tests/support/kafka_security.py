@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from connectors.kafka.broker import BrokerSecurity, EmbeddedBroker
+from connectors.broker.broker import BrokerSecurity, EmbeddedBroker
 from connectors.kafka.settings import KafkaSecurity, KafkaSettings, Protocol
 from tests.support.tls import Authority
 

@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 
 from connectors.kafka.producer import TopicRecord
-from connectors.kafka.record import RawRecord
 from sds_core.observer import blob
-from sds_core.observer.acknowledgements import DefiniteAcknowledgement
 from sds_core.observer.blindness import coincides_with_hole, judge_blindness
 from sds_core.observer.incidents import ChannelIncident, Incident
 from sds_core.observer.minutes import ChannelMinute
+from sds_core.observer.record import RawRecord
 from sds_core.observer.report import build_report
+from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapView

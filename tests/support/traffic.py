@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from sds_core.observer.digest import fingerprint
+from sds_core.observer.fingerprint import fingerprint
 from sds_core.wire import (
     DEFAULT_PARAMETERS,
     BloomFilter,

@@ -26,8 +26,8 @@ from connectors.web.sources import Sources
 from connectors.web.trends import HOURS
 from sds_core.observer.channel_table import ChannelSettings
 from sds_core.observer.incidents import IncidentKind, IncidentQuery
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.totals import ChannelTotals
 
 SHOWN_INCIDENTS = 5
 """Of each kind, found last first; the list of incidents has more."""

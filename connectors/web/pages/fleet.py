@@ -18,8 +18,9 @@ from connectors.web.pages.layout import Layout
 from connectors.web.parameters import one_of
 from connectors.web.sources import Sources
 from connectors.web.summary import by_trouble
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.totals import ChannelTotals, Verdict
+from sds_core.observer.verdict import Verdict
 
 SHOWN_CHANNELS = 200
 """Rows at most: what a browser updates every two seconds without being noticed, and

@@ -15,7 +15,7 @@ from connectors.web.sources import Sources
 from connectors.web.summary import channels_by_tap
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.totals import TapTotals
+from sds_core.observer.tap_view import TapTotals
 
 _SHOWN_HOLES = 10
 

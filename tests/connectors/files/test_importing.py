@@ -14,8 +14,8 @@ from connectors.files.record_file import UnreadableFile, write_records
 from connectors.kafka.consumer import Client, OffsetRange, fetch
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.producer import partition_of
-from connectors.kafka.record import RawRecord
 from connectors.kafka.settings import TopicMissing
+from sds_core.observer.record import RawRecord
 from tests.support.kafka import NOBODY, KafkaTopic, TopicMaker
 
 HEARTBEAT = (("observer", b"tap"), ("kind", b"heartbeat"), ("seq", b"9"))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from connectors.files.record_file import UnreadableFile, read_records, write_records
 from connectors.files.record_lines import format_line, parse_line
-from connectors.kafka.record import RawRecord
+from sds_core.observer.record import RawRecord
 
 INT64 = {"min_value": -(2**63), "max_value": 2**63 - 1}
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from connectors.files.record_lines import BadLine, parse_line
-from connectors.kafka.record import RawRecord, read_headers
+from sds_core.observer.record import RawRecord, read_headers
 from sds_core.wire import Dialect, Frame, encode
 
 FRAME = encode(

@@ -25,6 +25,7 @@ from connectors.history.schema import (
     incident_row,
     minute_row,
 )
+from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import (
     ChannelIncident,
     Incident,
@@ -32,7 +33,7 @@ from sds_core.observer.incidents import (
     incident_object,
 )
 from sds_core.observer.report import channel_report
-from sds_core.observer.totals import ChannelTotals, Histogram
+from sds_core.observer.sds.totals import ChannelTotals
 from tests.connectors.history.told import MONDAY_MS, lost, numbered_totals
 from tests.support.properties import CAREFUL
 

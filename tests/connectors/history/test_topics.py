@@ -10,17 +10,17 @@ from collections.abc import Callable, Iterator
 import pytest
 from kafka.admin import ConfigResource, ConfigResourceType
 
+from connectors.broker.broker import EmbeddedBroker
 from connectors.history.schema import channel_incident
 from connectors.history.topics import HistoryTopics
-from connectors.kafka.broker import EmbeddedBroker
 from connectors.kafka.consumer import Client, OffsetRange, fetch
-from connectors.kafka.record import RawRecord
 from connectors.kafka.settings import (
     MAX_MESSAGE_BYTES,
     KafkaSettings,
     KafkaUnreachable,
 )
 from connectors.kafka.topics import ensure_topic
+from sds_core.observer.record import RawRecord
 from tests.connectors.history.told import MONDAY_MS, incident_rows, lost, minute
 from tests.support.kafka import KafkaTopic
 

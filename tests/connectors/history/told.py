@@ -13,8 +13,9 @@ from connectors.history.schema import (
     incident_row,
     minute_row,
 )
+from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import ChannelIncident, Incident, IncidentKind
-from sds_core.observer.totals import ChannelTotals, Histogram
+from sds_core.observer.sds.totals import ChannelTotals
 
 DAY_MS = 86_400_000
 MONDAY_MS = 1_786_320_000_000

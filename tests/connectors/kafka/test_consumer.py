@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from connectors.kafka.broker import EmbeddedBroker
+from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.consumer import Client, OffsetRange, fetch
-from connectors.kafka.record import RawRecord
 from connectors.kafka.settings import KafkaUnreachable, RecordsLost, TopicMissing
+from sds_core.observer.record import RawRecord
 from tests.support.kafka import (
     NOBODY,
     KafkaTopic,

@@ -8,9 +8,9 @@ import pytest
 
 from connectors.kafka.consumer import Client, OffsetRange, fetch
 from connectors.kafka.dead_letter import DeadLetterWriter
-from connectors.kafka.record import RawRecord
 from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.dead_letter_view import DeadLetter
+from sds_core.observer.record import RawRecord
 from sds_core.wire import Reason
 from tests.support.kafka import KafkaTopic, TopicMaker
 

@@ -9,7 +9,7 @@ import pytest
 from connectors.kafka.consumer import Client, OffsetRange, fetch
 from connectors.kafka.heartbeat import OBSERVER, heartbeats
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.record import NO_SEQ, read_headers
+from sds_core.observer.record import NO_SEQ, read_headers
 from tests.support.kafka import TopicMaker
 
 pytestmark = pytest.mark.kafka

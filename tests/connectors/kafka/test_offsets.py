@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from kafka import TopicPartition
 
-from connectors.kafka.broker import EmbeddedBroker
+from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.offsets import TimedOffset, TopicOffsets
 from connectors.kafka.settings import KafkaUnreachable, TopicMissing
 from tests.support.kafka import (

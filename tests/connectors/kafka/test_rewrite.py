@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from connectors.kafka.record import RawRecord
 from connectors.kafka.rewrite import kept_partition
+from sds_core.observer.record import RawRecord
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from kafka.admin import (
     ResourceType,
 )
 
-from connectors.kafka.broker import EmbeddedBroker
+from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.clients import kafka_python_options, ssl_context
 from connectors.kafka.consumer import Client, OffsetRange, fetch
 from connectors.kafka.dead_letter import DeadLetterWriter
@@ -32,7 +32,6 @@ from connectors.kafka.handshake import check_admission
 from connectors.kafka.heartbeat import heartbeats
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.producer import TopicRecord, write
-from connectors.kafka.record import RawRecord
 from connectors.kafka.settings import (
     KafkaRefused,
     KafkaSettings,
@@ -42,6 +41,7 @@ from connectors.kafka.settings import (
 )
 from connectors.kafka.topics import ensure_frames_topic
 from sds_core.observer.dead_letter_view import DeadLetter
+from sds_core.observer.record import RawRecord
 from sds_core.simulation.comparison import compare
 from sds_core.wire import Reason
 from tests.support.kafka import KafkaTopic

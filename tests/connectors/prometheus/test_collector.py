@@ -29,14 +29,11 @@ from sds_core.observer.channel_table import (
     ChannelTable,
     Objectives,
 )
+from sds_core.observer.histogram import Histogram
+from sds_core.observer.sds.totals import ChannelTotals, sum_totals
 from sds_core.observer.snapshot import JobFigures, Snapshot
-from sds_core.observer.totals import (
-    ChannelTotals,
-    Histogram,
-    TapTotals,
-    Verdict,
-    sum_totals,
-)
+from sds_core.observer.tap_view import TapTotals
+from sds_core.observer.verdict import Verdict
 from sds_core.wire.errors import Reason
 
 HOSTILE_IDS = (

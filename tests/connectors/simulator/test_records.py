@@ -6,9 +6,9 @@ from itertools import islice
 
 import pytest
 
-from connectors.kafka.record import read_headers
 from connectors.simulator.records import simulated_records
 from connectors.simulator.scenario_files import load_scenario
+from sds_core.observer.record import read_headers
 from sds_core.simulation.truth import Truth
 from sds_core.wire import decode
 

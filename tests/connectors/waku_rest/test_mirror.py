@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from connectors.kafka.broker import EmbeddedBroker
+from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import InvalidTopic
 from connectors.waku_rest.client import NodeSettings

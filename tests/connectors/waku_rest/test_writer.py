@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay
 
-from connectors.kafka.broker import EmbeddedBroker
-from connectors.kafka.record import RawRecord
+from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.settings import KafkaSettings, KafkaUnreachable
 from connectors.waku_rest.spool import Spooled
 from connectors.waku_rest.writer import FrameWriter
+from sds_core.observer.record import RawRecord
 from tests.connectors.waku_rest.topic import header, is_frame, seqs
 from tests.support.kafka import (
     NOBODY,

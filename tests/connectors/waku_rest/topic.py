@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connectors.kafka.record import RawRecord
+from sds_core.observer.record import RawRecord
 
 
 def header(record: RawRecord, name: str) -> str:

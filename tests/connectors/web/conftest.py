@@ -19,9 +19,11 @@ from connectors.prometheus.collector import SnapshotCollector
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
+from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentQuery
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Snapshot
-from sds_core.observer.totals import ChannelTotals, Histogram, Verdict
+from sds_core.observer.verdict import Verdict
 
 CLOCK_MS = 1_786_276_990_123
 """Of every snapshot: 2026-08-09 12:03:10 UTC."""

@@ -14,6 +14,7 @@ from connectors.history.schema import ToldMinute, minute_row
 from connectors.web import words
 from connectors.web.api import SHOWN_INCIDENTS
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
+from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import (
     ChannelIncident,
     Incident,
@@ -22,8 +23,10 @@ from sds_core.observer.incidents import (
     incident_object,
 )
 from sds_core.observer.report import channel_report
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.totals import ChannelTotals, Histogram, TapTotals, Verdict
+from sds_core.observer.tap_view import TapTotals
+from sds_core.observer.verdict import Verdict
 
 MakeSnapshot = Callable[..., Snapshot]
 MakeTotals = Callable[..., ChannelTotals]

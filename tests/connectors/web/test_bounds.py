@@ -11,8 +11,10 @@ import httpx
 import pytest
 
 from sds_core.observer.incidents import Incident
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.totals import ChannelTotals, TapTotals, Verdict
+from sds_core.observer.tap_view import TapTotals
+from sds_core.observer.verdict import Verdict
 from tests.connectors.web.reading import Tags, lost, text_of
 
 MakeSnapshot = Callable[..., Snapshot]

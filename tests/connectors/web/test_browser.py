@@ -15,8 +15,11 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from connectors.history.schema import ToldMinute, minute_row
 from connectors.web.server import WebServer
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
+from sds_core.observer.histogram import Histogram
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.totals import ChannelTotals, Histogram, TapTotals, Verdict
+from sds_core.observer.tap_view import TapTotals
+from sds_core.observer.verdict import Verdict
 from tests.connectors.web.reading import HASH, lost
 
 pytestmark = pytest.mark.browser

@@ -12,9 +12,11 @@ import pytest
 from connectors.history.schema import ToldMinute, minute_row
 from connectors.web.pages.fleet import SHOWN_CHANNELS
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable, Objectives
+from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import IncidentKind
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.totals import ChannelTotals, Histogram, Verdict
+from sds_core.observer.verdict import Verdict
 from tests.connectors.web.reading import HASH, Tags, keys, lost, text_of
 
 MakeSnapshot = Callable[..., Snapshot]

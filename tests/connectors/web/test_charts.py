@@ -10,7 +10,7 @@ from connectors.web.charts import Chart, Scale, channel_charts
 from connectors.web.drawing import draw
 from connectors.web.trends import COUNTS, NOTHING, Growth, Trend
 from sds_core.observer.channel_table import ChannelSettings
-from sds_core.observer.totals import BUCKETS_MS
+from sds_core.observer.histogram import BUCKETS_MS
 
 NOON_MS = 1_786_276_800_000
 MINUTE_MS = 60_000

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from connectors.web.figures import GROUPS, acknowledged_in_time, chosen, delivered
-from sds_core.observer.totals import BloomGauge, ChannelTotals, Histogram
+from sds_core.observer.histogram import Histogram
+from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
 
 MakeTotals = Callable[..., ChannelTotals]
 FIGURES = {figure.key: figure for _, figures in GROUPS for figure in figures}

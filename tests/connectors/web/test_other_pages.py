@@ -10,9 +10,11 @@ import httpx
 import pytest
 
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
+from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import IncidentKind, IncidentQuery
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.totals import ChannelTotals, Histogram, TapTotals
+from sds_core.observer.tap_view import TapTotals
 from tests.connectors.web.reading import Tags, keys, lost, text_of
 
 MakeSnapshot = Callable[..., Snapshot]

@@ -9,8 +9,9 @@ import pytest
 
 from connectors.web.summary import Level, by_trouble, summarise
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.totals import ChannelTotals, Verdict
+from sds_core.observer.verdict import Verdict
 
 MakeSnapshot = Callable[..., Snapshot]
 MakeTotals = Callable[..., ChannelTotals]

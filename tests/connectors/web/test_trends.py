@@ -19,7 +19,8 @@ from connectors.web.trends import (
     recent_trend,
     trend,
 )
-from sds_core.observer.totals import ChannelTotals, Histogram
+from sds_core.observer.histogram import Histogram
+from sds_core.observer.sds.totals import ChannelTotals
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from connectors.web import words
-from sds_core.observer.totals import Histogram
+from sds_core.observer.histogram import Histogram
 
 MakeHistogram = Callable[..., Histogram]
 

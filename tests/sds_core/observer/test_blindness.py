@@ -11,10 +11,11 @@ from sds_core.observer.blindness import (
     coincides_with_hole,
     judge_blindness,
 )
-from sds_core.observer.digest import NO_SEQ
+from sds_core.observer.record import NO_SEQ
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Snapshot
-from sds_core.observer.tap_view import TapView
-from sds_core.observer.totals import ChannelTotals, TapTotals, Verdict
+from sds_core.observer.tap_view import TapTotals, TapView
+from sds_core.observer.verdict import Verdict
 from tests.sds_core.observer.test_tap_view import HORIZON_MS, digest
 from tests.support.frames import START_MS
 

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from sds_core.observer import blob
-from sds_core.observer.channel_view import ChannelView
-from sds_core.observer.dead_letter_view import DeadLetterView
-from sds_core.observer.tap_view import TapView
-from sds_core.observer.totals import ChannelTotals, DeadLetterTotals, TapTotals
+from sds_core.observer.dead_letter_view import DeadLetterTotals, DeadLetterView
+from sds_core.observer.sds.channel_view import ChannelView
+from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.tap_view import TapTotals, TapView
 from tests.golden.make import VIEWS, made, totals_of
 from tests.support.channel import Channel, assert_identities
 from tests.support.frames import START_MS

@@ -11,8 +11,9 @@ from sds_core.observer.channel_table import (
     ChannelTable,
     Objectives,
 )
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Snapshot
-from sds_core.observer.totals import ChannelTotals, Verdict
+from sds_core.observer.verdict import Verdict
 
 
 def test_a_channel_of_which_nothing_is_said_has_the_defaults() -> None:

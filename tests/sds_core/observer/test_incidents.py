@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from sds_core.observer import blob
-from sds_core.observer.channel_view import ChannelView
-from sds_core.observer.digest import Arrival, ChannelDigester, fingerprint
+from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.incidents import (
     ChannelIncident,
     Incident,
@@ -19,6 +18,8 @@ from sds_core.observer.incidents import (
     explain,
     incident_object,
 )
+from sds_core.observer.sds.channel_view import ChannelView
+from sds_core.observer.sds.digest import Arrival, ChannelDigester
 from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import Dialect, Frame, HistoryEntry
 from tests.support.channel import START_LAMPORT, Channel

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from connectors.kafka.producer import TopicRecord
 from connectors.simulator.records import simulated_records
 from sds_core.observer import blob
-from sds_core.observer.channel_view import ChannelEvent, ChannelView
+from sds_core.observer.histogram import Histogram
 from sds_core.observer.minutes import MINUTE_MS, ChannelMinute
+from sds_core.observer.sds.channel_view import ChannelEvent, ChannelView
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
-from sds_core.observer.totals import ChannelTotals, Histogram
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.truth import Truth
 from tests.support.channel import digest_of

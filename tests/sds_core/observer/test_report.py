@@ -9,9 +9,10 @@ import pytest
 
 from sds_core.observer.incidents import ChannelIncident, Incident, IncidentKind
 from sds_core.observer.report import build_report, channel_report
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Snapshot
-from sds_core.observer.totals import ChannelTotals, Verdict
-from tests.sds_core.observer.test_totals import numbered_totals
+from sds_core.observer.verdict import Verdict
+from tests.sds_core.observer.sds.test_totals import numbered_totals
 
 CHANNEL_KEYS = {
     "frames", "messages", "replicas", "rebroadcasts", "acknowledged",

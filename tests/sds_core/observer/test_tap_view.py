@@ -10,10 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sds_core.observer import blob
-from sds_core.observer.digest import NO_SEQ
+from sds_core.observer.record import NO_SEQ
 from sds_core.observer.settings import DEFAULTS
-from sds_core.observer.tap_view import MAX_HOLE, MAX_SPANS, TapDigest, TapView
-from sds_core.observer.totals import TapTotals
+from sds_core.observer.tap_view import (
+    MAX_HOLE,
+    MAX_SPANS,
+    TapDigest,
+    TapTotals,
+    TapView,
+)
 from tests.support.frames import START_MS
 from tests.support.properties import CAREFUL
 

@@ -14,7 +14,7 @@ from sds_core.waku import (
 
 
 # What `contentTopicToShardIndex` of @waku/utils 0.0.27 gives for 8, 7 and 1024 shards;
-# it comes with the npm packages of connectors/recording/generator:
+# it comes with the npm packages of tools/recording:
 # import { contentTopicToShardIndex } from "@waku/utils".
 @pytest.mark.parametrize(
     ("topic", "of_8", "of_7", "of_1024"),

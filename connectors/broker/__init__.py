@@ -1,0 +1,1 @@
+"""The embedded Kafka broker: its jars, configuration and processes."""

@@ -1,0 +1,14 @@
+"""Ids and frames as 64-bit integers, so that state and digests stay small."""
+
+from __future__ import annotations
+
+import mmh3
+
+
+def fingerprint(data: str | bytes) -> int:
+    """64-bit fingerprint of an id or a frame, as a signed integer.
+
+    The first half of MurmurHash3 x64_128, seed 0. Not an id's own first bytes:
+    those its author can choose.
+    """
+    return mmh3.hash64(data)[0]

@@ -1,0 +1,69 @@
+"""Durations counted in buckets, with the percentiles that follow from them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+import msgspec
+
+BUCKETS_MS = (
+    250, 500, 1_000, 2_500, 5_000, 10_000,
+    20_000, 30_000, 60_000, 120_000, 300_000, 600_000,
+)  # fmt: skip
+"""Upper bounds of every histogram in milliseconds, each inclusive (contract, 4)."""
+
+
+class Histogram(msgspec.Struct, array_like=True):
+    """Counts of durations per bucket.
+
+    Attributes:
+        counts: One number per bound of `BUCKETS_MS`, then the open bucket; not
+            cumulative. Shape (13,).
+        sum_ms: Sum of all durations in milliseconds.
+    """
+
+    counts: list[int] = msgspec.field(
+        default_factory=lambda: [0] * (len(BUCKETS_MS) + 1)
+    )
+    sum_ms: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many durations were observed."""
+        return sum(self.counts)
+
+    def observe(self, duration_ms: int) -> None:
+        """Count one duration in milliseconds."""
+        self.counts[bisect_left(BUCKETS_MS, duration_ms)] += 1
+        self.sum_ms += duration_ms
+
+    def add(self, other: Histogram) -> None:
+        """Add another histogram's counts to this one."""
+        self.counts = [
+            mine + theirs
+            for mine, theirs in zip(self.counts, other.counts, strict=True)
+        ]
+        self.sum_ms += other.sum_ms
+
+    def copy(self) -> Histogram:
+        """A histogram of its own with the same counts."""
+        return Histogram(list(self.counts), self.sum_ms)
+
+    def percentile_ms(self, percent: int) -> int | None:
+        """Upper bound of the bucket that holds the nearest-rank percentile.
+
+        Returns:
+            Milliseconds; None if nothing was observed or the percentile lies in
+            the open bucket.
+        """
+        rank = nearest_rank(self.count, percent)
+        for bound, count in zip(BUCKETS_MS, self.counts, strict=False):
+            rank -= count
+            if count and rank <= 0:
+                return bound
+        return None
+
+
+def nearest_rank(count: int, percent: int) -> int:
+    """The 1-based rank of a percentile among `count` ordered values, 0 for none."""
+    return -(-count * percent // 100)

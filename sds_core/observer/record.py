@@ -1,0 +1,160 @@
+"""One record of the topic of frames, read by its contract (docs/records.md)."""
+
+from __future__ import annotations
+
+import re
+from binascii import unhexlify
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sds_core.observer.fingerprint import fingerprint
+from sds_core.wire import Reason
+
+NO_SEQ = -1
+NO_HASH = 0
+
+MAX_AHEAD_MS = 60_000
+"""A record stamped further ahead of wall time is a dead letter and moves no clock."""
+
+SOURCES = frozenset({b"relay", b"store", b"filter", b"replay", b"simulator"})
+_KINDS = frozenset({b"heartbeat"})
+_PROTOCOLS = frozenset({b"sds"})
+_FLAGS = frozenset({b"true", b"false"})
+_WAKU_HASH = re.compile(rb"0x[0-9a-fA-F]{64}")
+_MAX_SEQ = 2**63 - 1
+
+
+class RawRecord(NamedTuple):
+    """A Kafka record as the client gives it.
+
+    Attributes:
+        partition, offset: Where it lies.
+        timestamp_ms: Record time, Unix ms.
+        key, value: As written; None where absent.
+        headers: Names and values in order; a name may repeat, the last counts.
+    """
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class TapHeaders:
+    """What the headers of a record say, as far as the monitor uses it.
+
+    Attributes:
+        observer: Tap id; empty if absent.
+        seq: The tap's number; `NO_SEQ` if absent.
+        waku_hash: Fingerprint of the Waku message hash; `NO_HASH` if absent.
+        waku_hash_bytes: The hash itself, 32 bytes; empty if absent.
+        is_heartbeat: Whether the record only says that the tap lives.
+    """
+
+    observer: str = ""
+    seq: int = NO_SEQ
+    waku_hash: int = NO_HASH
+    waku_hash_bytes: bytes = b""
+    is_heartbeat: bool = False
+
+
+NO_HEADERS = TapHeaders()
+
+
+class BadHeader(ValueError):
+    """A header does not hold what the contract says.
+
+    Attributes:
+        reason: The dead-letter reason.
+        name: The header's name.
+        value: Its value.
+    """
+
+    reason = Reason.BAD_HEADER
+
+    def __init__(self, name: str, value: bytes | None) -> None:
+        self.name = name
+        self.value = value
+        super().__init__(f"header {name} is {value!r:.80}")
+
+
+def is_future(timestamp_ms: int, wall_ms: int) -> bool:
+    """Whether a record is stamped too far ahead of the wall time of its admission."""
+    return timestamp_ms > wall_ms + MAX_AHEAD_MS
+
+
+def read_headers(headers: Iterable[tuple[str, bytes | None]]) -> TapHeaders:
+    """Read and check the headers of a record.
+
+    Headers that the contract does not name are ignored.
+
+    Raises:
+        BadHeader: One of them does not hold what the contract says.
+    """
+    values = dict(headers)
+    if not values:
+        return NO_HEADERS
+    observer = _text(values, "observer")
+    is_heartbeat = "kind" in values
+    if is_heartbeat:
+        _one_of(values, "kind", _KINDS)
+        if not observer:
+            raise BadHeader("observer", values.get("observer"))
+    waku_hash = values.get("waku-hash", b"")
+    if "waku-hash" in values and not _WAKU_HASH.fullmatch(waku_hash or b""):
+        raise BadHeader("waku-hash", waku_hash)
+    # Case does not make another hash.
+    waku_hash = (waku_hash or b"").lower()
+    _one_of(values, "source", SOURCES)
+    _one_of(values, "protocol", _PROTOCOLS)
+    _one_of(values, "ephemeral", _FLAGS)
+    _number(values, "waku-timestamp")
+    return TapHeaders(
+        observer=observer,
+        seq=_number(values, "seq"),
+        waku_hash=fingerprint(waku_hash) if waku_hash else NO_HASH,
+        waku_hash_bytes=unhexlify(waku_hash[2:]),
+        is_heartbeat=is_heartbeat,
+    )
+
+
+def read_tap(headers: Iterable[tuple[str, bytes | None]]) -> TapHeaders:
+    """Read tap and number alone, of a record that has another header that is bad.
+
+    It was received all the same: else it would look as if the tap had missed it.
+    """
+    values = dict(headers)
+    try:
+        return TapHeaders(_text(values, "observer"), _number(values, "seq"))
+    except BadHeader:
+        return NO_HEADERS
+
+
+_Values = dict[str, bytes | None]
+
+
+def _text(values: _Values, name: str) -> str:
+    value = values.get(name) or b""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise BadHeader(name, value) from None
+
+
+def _number(values: _Values, name: str) -> int:
+    """A header's decimal number; `NO_SEQ` if the header is absent."""
+    if name not in values:
+        return NO_SEQ
+    value = values[name] or b""
+    if not value.isdigit() or len(value) > 20 or int(value) > _MAX_SEQ:
+        raise BadHeader(name, value)
+    return int(value)
+
+
+def _one_of(values: _Values, name: str, allowed: frozenset[bytes]) -> None:
+    if name in values and values[name] not in allowed:
+        raise BadHeader(name, values[name])

@@ -1,0 +1,131 @@
+"""What a channel costs, and how full it is (observer model, section 9)."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from sds_core.observer.sds.digest import SeenFrame
+from sds_core.observer.sds.filters import Filters, FilterTrace
+from sds_core.observer.sds.participants import UNKNOWN, Participants
+from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
+from sds_core.observer.settings import ObserverSettings
+from sds_core.wire import estimated_ids
+
+_LEAST_GROWTH_MS = 60_000
+"""A shorter time says nothing about growth: ids come in bursts."""
+
+_FAR_MS = 365 * 86_400_000
+"""What would fill in more than a year does not grow."""
+
+
+class EpochState(msgspec.Struct, array_like=True):
+    """Messages of one rate-limit epoch.
+
+    Attributes:
+        number: Of the epoch: Unix ms // its length.
+        sent: First copies in it by participant index.
+        last_max: Most of one participant in the epoch before it.
+    """
+
+    number: int = 0
+    sent: dict[int, int] = {}
+    last_max: int = 0
+
+
+class Capacity:
+    """Counts bytes and gauges what is going on now."""
+
+    def __init__(
+        self,
+        settings: ObserverSettings,
+        totals: ChannelTotals,
+        participants: Participants,
+        filters: Filters,
+        epoch: EpochState,
+    ) -> None:
+        self._settings = settings
+        self._totals = totals
+        self._participants = participants
+        self._filters = filters
+        self._epoch = epoch
+
+    def frame(self, frame: SeenFrame) -> None:
+        """Count the bytes of a frame that is no copy."""
+        totals, sizes = self._totals, frame.sizes
+        totals.bytes_content += sizes.content
+        totals.bytes_history += sizes.history
+        totals.bytes_bloom += sizes.bloom
+        totals.bytes_repair += sizes.repair
+        totals.bytes_other += sizes.other
+
+    def response(self, frame: SeenFrame) -> None:
+        """Count the bytes of a response to a repair request."""
+        self._totals.repair_bytes_response += sum(frame.sizes)
+
+    def first_copy_by(self, by: int, clock_ms: int) -> None:
+        """A participant published something of its own."""
+        self._begin_epoch(clock_ms)
+        if by != UNKNOWN:
+            self._epoch.sent[by] = self._epoch.sent.get(by, 0) + 1
+
+    def summarise(self, clock_ms: int) -> None:
+        """Set the gauges as of the clock."""
+        self._begin_epoch(clock_ms)
+        totals, since_ms = self._totals, clock_ms - self._settings.lately_ms
+        totals.participants_lately = self._participants.lately(since_ms)
+        totals.epoch_messages_max = self._epoch.last_max
+        totals.bloom_worst = self._worst_filter(clock_ms)
+
+    def next_change_ms(self, clock_ms: int) -> int | None:
+        """When a gauge may next change although nothing arrives, as a deadline."""
+        lately_ms = self._settings.lately_ms
+        ends = [t.time_ms + lately_ms for t in self._filters.traces.values()]
+        changes = [end for end in ends if end >= clock_ms]
+        silence_ms = self._participants.next_silence_ms(clock_ms - lately_ms)
+        if silence_ms is not None:
+            changes.append(silence_ms + lately_ms)
+        if self._epoch.sent or self._epoch.last_max:
+            changes.append((self._epoch.number + 1) * self._settings.epoch_ms - 1)
+        return min(changes, default=None)
+
+    def _worst_filter(self, clock_ms: int) -> BloomGauge | None:
+        """The fullest of the filters of now; None if there is none."""
+        gauges = [
+            BloomGauge(t.bits_set, t.m_bits, t.k, self._one_percent_ms(t))
+            for t in self._filters.traces.values()
+            if t.time_ms >= clock_ms - self._settings.lately_ms
+        ]
+        return max(
+            gauges,
+            key=lambda gauge: (gauge.false_positive_ratio, gauge.m_bits),
+            default=None,
+        )
+
+    def _one_percent_ms(self, trace: FilterTrace) -> int | None:
+        """When the filter's rate passes 1 %, by its growth so far.
+
+        At the fill X/m = 0.01^(1/k) it holds -(m/k) ln(1 - X/m) ids.
+        """
+        if trace.grown_from is None:
+            return None
+        from_ms, from_ids = trace.grown_from
+        ids = estimated_ids(trace.bits_set, trace.m_bits, trace.k)
+        lasted_ms, grown = trace.time_ms - from_ms, ids - from_ids
+        if lasted_ms < _LEAST_GROWTH_MS or grown <= 0:
+            return None
+        bits = self._settings.saturated_rate ** (1 / trace.k) * trace.m_bits
+        limit = estimated_ids(int(bits), trace.m_bits, trace.k)
+        # Where every bit is set, ids are infinite and it passed long ago.
+        left_ms = (limit - ids) / grown * lasted_ms if math.isfinite(ids) else 0
+        return trace.time_ms + round(left_ms) if left_ms < _FAR_MS else None
+
+    def _begin_epoch(self, clock_ms: int) -> None:
+        epoch, number = self._epoch, clock_ms // self._settings.epoch_ms
+        if number == epoch.number:
+            return
+        just_ended = number == epoch.number + 1
+        epoch.last_max = max(epoch.sent.values(), default=0) if just_ended else 0
+        epoch.number = number
+        epoch.sent = {}

@@ -1,0 +1,38 @@
+"""All that one channel's view keeps between two batches, beside its totals."""
+
+from __future__ import annotations
+
+import msgspec
+
+from sds_core.observer.minutes import MinutesState
+from sds_core.observer.sds.capacity import EpochState
+from sds_core.observer.sds.copies import CopiesState
+from sds_core.observer.sds.deliveries import DeliveriesState
+from sds_core.observer.sds.filters import FilterTrace
+from sds_core.observer.sds.gaps import Gap
+from sds_core.observer.sds.health import HealthState
+from sds_core.observer.sds.messages import PackedMessages
+from sds_core.observer.sds.participants import Participant
+from sds_core.observer.sds.repairs import Request
+from sds_core.wire import Dialect
+
+
+class ChannelState(msgspec.Struct, array_like=True):
+    """All that the view keeps, beside its totals, between two batches.
+
+    Fields are only ever added, at the end and with a default.
+    """
+
+    clock_ms: int = 0
+    swept_ms: int = 0
+    highest_lamports: dict[Dialect, int] = {}
+    participants: list[Participant] = []
+    copies: CopiesState = msgspec.field(default_factory=CopiesState)
+    messages: PackedMessages = msgspec.field(default_factory=PackedMessages)
+    gaps: dict[int, Gap] = {}
+    requests: dict[int, Request] = {}
+    health: HealthState = msgspec.field(default_factory=HealthState)
+    deliveries: DeliveriesState = msgspec.field(default_factory=DeliveriesState)
+    filters: dict[int, FilterTrace] = {}
+    epoch: EpochState = msgspec.field(default_factory=EpochState)
+    minutes: MinutesState = msgspec.field(default_factory=MinutesState)

@@ -1,0 +1,221 @@
+"""The verdict on a channel over a sliding window (observer model, section 8)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from sds_core.observer.deadlines import later
+from sds_core.observer.settings import ObserverSettings
+from sds_core.observer.verdict import Verdict
+
+_BUCKET_MS = 1_000
+
+_NEVER = 1 << 62
+
+
+class HealthState(msgspec.Struct, array_like=True):
+    """What happened lately, and the verdict of it. Times are clocks, Unix ms.
+
+    Attributes:
+        first_ms: At its first record.
+        last_content_ms: At its latest content frame.
+        last_expired_ms: When a repair episode last expired.
+        losses: When each loss that is not retracted was found, by fingerprint.
+        ended: Messages whose deadline fell in a second, and how many of them were
+            unacknowledged, by the second's end, in order.
+        undelivered: When each delivery that is not retracted was found lost, by
+            order of the message and participant index.
+        last_recovered_ms: When a delivery last recovered.
+        saturated: Event time of the newest filter of each participant whose rate is
+            over the limit, by participant index.
+        verdict, reason: As of the latest change.
+        since_ms: When the verdict began.
+    """
+
+    first_ms: int | None = None
+    last_content_ms: int | None = None
+    last_expired_ms: int | None = None
+    losses: dict[int, int] = {}
+    ended: dict[int, tuple[int, int]] = {}
+    undelivered: dict[int, dict[int, int]] = {}
+    last_recovered_ms: int | None = None
+    saturated: dict[int, int] = {}
+    verdict: Verdict = Verdict.WARMING_UP
+    reason: str = "warming_up"
+    since_ms: int | None = None
+
+
+class Health:
+    """Judges a channel by what happened in the window before its clock."""
+
+    def __init__(self, settings: ObserverSettings, state: HealthState) -> None:
+        self._settings = settings
+        self._state = state
+        self._messages = sum(count for count, _ in state.ended.values())
+        self._missed = sum(missed for _, missed in state.ended.values())
+        # Nothing leaves the window before; a bound, since what is in it may move on.
+        self._edge_ms = self._next_edge_ms()
+
+    def record(self, clock_ms: int) -> None:
+        """A frame of the channel was read."""
+        if self._state.first_ms is None:
+            self._state.first_ms = clock_ms
+            self._edge_ms = min(self._edge_ms, self._warm_up_end_ms())
+
+    def in_warm_up(self, clock_ms: int) -> bool:
+        """Whether the channel's first seconds last, in which no gap opens."""
+        first_ms = self._state.first_ms
+        return first_ms is None or clock_ms <= first_ms + self._settings.warm_up_ms
+
+    def content(self, clock_ms: int) -> None:
+        """A content frame was seen."""
+        self._state.last_content_ms = clock_ms
+        self._leaves_after(clock_ms)
+
+    def deadline_passed(self, deadline_ms: int, unacknowledged: bool) -> None:
+        """The deadline of one message has passed."""
+        end_ms = -(-deadline_ms // _BUCKET_MS) * _BUCKET_MS
+        messages, missed = self._state.ended.get(end_ms, (0, 0))
+        self._state.ended[end_ms] = (messages + 1, missed + unacknowledged)
+        self._messages += 1
+        self._missed += unacknowledged
+        # Also the leaving of a message in time changes the share of the others.
+        self._leaves_after(next(iter(self._state.ended)))
+
+    def lost(self, key: int, time_ms: int) -> None:
+        """A dependency was found lost."""
+        self._state.losses[key] = time_ms
+        self._leaves_after(time_ms)
+
+    def retracted(self, key: int) -> None:
+        """A dependency that was found lost has come."""
+        self._state.losses.pop(key, None)
+
+    def undelivered(self, order: int, by: int, time_ms: int) -> None:
+        """A message was found lost to a participant."""
+        self._state.undelivered.setdefault(order, {})[by] = time_ms
+        self._leaves_after(time_ms)
+
+    def delivered(self, order: int, by: int) -> None:
+        """A participant has shown a message that was found lost to it."""
+        lost_to = self._state.undelivered.get(order, {})
+        lost_to.pop(by, None)
+        if not lost_to:
+            self._state.undelivered.pop(order, None)
+
+    def recovered(self, time_ms: int) -> None:
+        """A delivery recovered."""
+        self._state.last_recovered_ms = time_ms
+        self._leaves_after(time_ms)
+
+    def expired(self, time_ms: int) -> None:
+        """A repair episode expired."""
+        self._state.last_expired_ms = later(self._state.last_expired_ms, time_ms)
+        self._leaves_after(time_ms)
+
+    def filter(self, by: int, time_ms: int, rate: float) -> None:
+        """A participant's newest filter has this false-positive rate."""
+        if rate > self._settings.saturated_rate:
+            self._state.saturated[by] = time_ms
+            self._leaves_after(time_ms)
+        else:
+            self._state.saturated.pop(by, None)
+
+    def judge(self, clock_ms: int, gaps_open: int) -> None:
+        """Bring the verdict up to the clock, at which something has happened."""
+        has_left = clock_ms > self._edge_ms
+        if has_left:
+            self._forget(clock_ms)
+        state = self._state
+        verdict, state.reason = self._verdict(clock_ms, gaps_open)
+        if verdict is not state.verdict or state.since_ms is None:
+            state.verdict, state.since_ms = verdict, clock_ms
+        if has_left:
+            self._edge_ms = self._next_edge_ms()
+
+    @property
+    def edge_ms(self) -> int:
+        """The verdict does not change by itself before the clock has passed this.
+
+        A bound; `next_change_ms` is exact, and dearer.
+        """
+        return self._edge_ms
+
+    @property
+    def next_change_ms(self) -> int | None:
+        """When the verdict may next change by itself, as a deadline; None if never."""
+        edge_ms = self._next_edge_ms()
+        return None if edge_ms == _NEVER else edge_ms
+
+    def _verdict(self, clock_ms: int, gaps_open: int) -> tuple[Verdict, str]:
+        state = self._state
+        if state.first_ms is None or clock_ms <= self._warm_up_end_ms():
+            return Verdict.WARMING_UP, "warming_up"
+        if state.losses or state.undelivered:
+            return Verdict.FAILING, "lost"
+        limit = self._messages * self._settings.unacknowledged_percent
+        if self._missed * 100 > limit:
+            return Verdict.FAILING, "unacknowledged"
+        if gaps_open or state.last_recovered_ms is not None:
+            return Verdict.DEGRADED, "recovering"
+        if self._missed:
+            return Verdict.DEGRADED, "unacknowledged"
+        if state.last_expired_ms is not None:
+            return Verdict.DEGRADED, "repair_expired"
+        if state.saturated:
+            return Verdict.DEGRADED, "bloom_saturated"
+        if state.last_content_ms is None:
+            return Verdict.QUIET, "quiet"
+        return Verdict.OK, "ok"
+
+    def _warm_up_end_ms(self) -> int:
+        """The last moment of the warm-up."""
+        first_ms = self._state.first_ms
+        return _NEVER if first_ms is None else first_ms + self._settings.warm_up_ms - 1
+
+    def _leaves_after(self, time_ms: int) -> None:
+        """What happened at a time leaves the window when the clock passes its edge."""
+        edge_ms = time_ms + self._settings.verdict_window_ms
+        self._edge_ms = min(self._edge_ms, edge_ms)
+
+    def _next_edge_ms(self) -> int:
+        """What leaves the window next, as a deadline; `_NEVER` if nothing does."""
+        state = self._state
+        latest = (
+            state.last_content_ms,
+            state.last_expired_ms,
+            state.last_recovered_ms,
+        )
+        times = [ms for ms in latest if ms is not None]
+        times += state.losses.values()
+        times += state.saturated.values()
+        for lost_to in state.undelivered.values():
+            times += lost_to.values()
+        if self._missed:
+            times.append(next(iter(state.ended)))
+        edge_ms = min(times, default=_NEVER) + self._settings.verdict_window_ms
+        if state.verdict is Verdict.WARMING_UP:
+            edge_ms = min(edge_ms, self._warm_up_end_ms())
+        return min(edge_ms, _NEVER)
+
+    def _forget(self, clock_ms: int) -> None:
+        """Forget what lies before the window; it begins just after its edge."""
+        state = self._state
+        edge_ms = clock_ms - self._settings.verdict_window_ms
+        for key in [key for key, time in state.losses.items() if time < edge_ms]:
+            del state.losses[key]
+        for by in [by for by, time in state.saturated.items() if time < edge_ms]:
+            del state.saturated[by]
+        for order, lost_to in list(state.undelivered.items()):
+            for by in [by for by, time in lost_to.items() if time < edge_ms]:
+                self.delivered(order, by)
+        for end_ms in [end for end in state.ended if end < edge_ms]:
+            messages, missed = state.ended.pop(end_ms)
+            self._messages -= messages
+            self._missed -= missed
+        if state.last_content_ms is not None and state.last_content_ms < edge_ms:
+            state.last_content_ms = None
+        if state.last_expired_ms is not None and state.last_expired_ms < edge_ms:
+            state.last_expired_ms = None
+        if state.last_recovered_ms is not None and state.last_recovered_ms < edge_ms:
+            state.last_recovered_ms = None

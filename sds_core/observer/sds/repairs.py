@@ -1,0 +1,168 @@
+"""Repair requests, their episodes and responses (observer model, section 7)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from sds_core.observer.deadlines import Deadlines, Due
+from sds_core.observer.sds.participants import UNKNOWN
+from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.settings import ObserverSettings
+from sds_core.wire import Dialect
+
+_REMEMBERED = 32
+"""More participants or requests about one id say nothing new about their times."""
+
+
+class Request(msgspec.Struct, array_like=True):
+    """What was asked for one message id.
+
+    Attributes:
+        first_ms: Event time of the newest episode's first request.
+        latest_ms: The channel's clock at the latest request.
+        window_ms: How long after it a response may come.
+        is_open: Whether the newest episode waits for its answer.
+        asked_by: Participants who ever asked for it, the first `_REMEMBERED` of them.
+        asked_ms: Event times of its latest requests, at most `_REMEMBERED`.
+    """
+
+    first_ms: int
+    latest_ms: int
+    window_ms: int
+    is_open: bool = True
+    asked_by: list[int] = []
+    asked_ms: list[int] = []
+
+
+class Repairs:
+    """Follows repair episodes by message id."""
+
+    def __init__(
+        self,
+        settings: ObserverSettings,
+        totals: ChannelTotals,
+        deadlines: Deadlines,
+        requests: dict[int, Request],
+    ) -> None:
+        self._settings = settings
+        self._totals = totals
+        self._deadlines = deadlines
+        self._requests = requests
+        for key, request in requests.items():
+            if request.is_open:
+                self._await_answer(key, request)
+
+    def was_requested(self, key: int) -> bool:
+        """Whether the id was ever asked for, within the horizon."""
+        return key in self._requests
+
+    def is_live(self, key: int, clock_ms: int) -> bool:
+        """Whether the latest request for the id is within the repair window."""
+        request = self._requests.get(key)
+        return request is not None and _within_window(request, clock_ms)
+
+    def requested(
+        self,
+        key: int,
+        by: int,
+        held: bool,
+        dialect: Dialect,
+        time_ms: int,
+        clock_ms: int,
+    ) -> bool:
+        """A participant's frame asks for an id.
+
+        Args:
+            key: Fingerprint of the id.
+            by: The participant, or `UNKNOWN`.
+            held: Whether the frame's own filter holds the id.
+            dialect: Of the frame.
+            time_ms: Event time of the frame.
+            clock_ms: The channel's clock.
+
+        Returns:
+            Whether it is known to be the first time that the participant asks.
+        """
+        self._totals.repair_requests += 1
+        self._totals.repair_requests_for_received += held
+        # Taken out first, so that the dictionary stays in order of the latest.
+        request = self._requests.pop(key, None)
+        window_ms = self._settings.repair_window_ms(dialect)
+        if request is None:
+            request = Request(time_ms, clock_ms, window_ms)
+        elif not request.is_open:
+            request.first_ms, request.is_open = time_ms, True
+        request.latest_ms = clock_ms
+        request.window_ms = window_ms
+        request.asked_ms = [*request.asked_ms, time_ms][-_REMEMBERED:]
+        is_first = by != UNKNOWN and by not in request.asked_by
+        if is_first and len(request.asked_by) < _REMEMBERED:
+            request.asked_by.append(by)
+        self._requests[key] = request
+        self._await_answer(key, request)
+        if len(self._requests) > self._settings.remembered:
+            self._forget_oldest()
+        return is_first and by in request.asked_by
+
+    def requests_ms(self, key: int) -> list[int]:
+        """Event times of the latest requests for an id."""
+        request = self._requests.get(key)
+        return [] if request is None else request.asked_ms
+
+    def responded(self, key: int, time_ms: int, clock_ms: int) -> bool:
+        """The id was broadcast; returns whether that is a response to a request."""
+        request = self._requests.get(key)
+        if request is None or not _within_window(request, clock_ms):
+            return False
+        if not request.is_open:
+            self._totals.repair_redundant += 1
+            return True
+        request.is_open = False
+        self._totals.repair_answered += 1
+        self._totals.repair_response.observe(max(0, time_ms - request.first_ms))
+        return True
+
+    def window_passed(self, key: int, deadline_ms: int) -> bool:
+        """The window of a request has passed; returns whether its episode expired.
+
+        It has not if it was answered, or if the id was asked for again.
+        """
+        request = self._requests.get(key)
+        if request is None or not request.is_open or _end_of(request) != deadline_ms:
+            return False
+        self._expire(request)
+        return True
+
+    @property
+    def oldest_ms(self) -> int | None:
+        """The clock at the oldest latest request; None if there is none."""
+        return next((one.latest_ms for one in self._requests.values()), None)
+
+    def forget_before(self, clock_ms: int) -> None:
+        """Forget requests whose latest lies before the horizon."""
+        while self._requests:
+            key = next(iter(self._requests))
+            if self._requests[key].latest_ms >= clock_ms:
+                return
+            del self._requests[key]
+
+    def _await_answer(self, key: int, request: Request) -> None:
+        self._deadlines.add(_end_of(request), Due.EPISODE_EXPIRED, key)
+
+    def _expire(self, request: Request) -> None:
+        request.is_open = False
+        self._totals.repair_expired += 1
+
+    def _forget_oldest(self) -> None:
+        oldest = self._requests.pop(next(iter(self._requests)))
+        if oldest.is_open:
+            self._expire(oldest)
+        self._totals.remembered_evicted += 1
+
+
+def _end_of(request: Request) -> int:
+    return request.latest_ms + request.window_ms
+
+
+def _within_window(request: Request, clock_ms: int) -> bool:
+    return clock_ms <= _end_of(request)

@@ -1,0 +1,122 @@
+"""States of channels as releases before 0.3.0 wrote them, read as those of today."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from sds_core.observer.columns import pack_ints, pack_steps
+from sds_core.observer.memory import Remembered
+from sds_core.observer.sds.channel_state import ChannelState
+from sds_core.observer.sds.copies import Broadcast, CopiesState, PackedBroadcasts
+from sds_core.observer.sds.gaps import Gap
+from sds_core.observer.sds.health import HealthState
+from sds_core.observer.sds.messages import Message, PackedMessages
+from sds_core.observer.sds.participants import Participant
+from sds_core.observer.sds.repairs import Request
+from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.wire import Dialect
+
+
+class _Remembered(msgspec.Struct, array_like=True):
+    keys: bytes
+    clocks: bytes
+
+    def upgraded(self) -> Remembered:
+        keys, clocks = (
+            np.frombuffer(data, dtype=np.int64).tolist()
+            for data in (self.keys, self.clocks)
+        )
+        return Remembered(pack_ints(keys, signed=True), pack_steps(clocks))
+
+
+class _Broadcast(msgspec.Struct, array_like=True):
+    time_ms: int
+    clock_ms: int
+    has_hash: bool
+
+
+class _Copies(msgspec.Struct, array_like=True):
+    numbers: dict[str, _Remembered]
+    hashes: _Remembered
+    broadcasts: dict[int, _Broadcast]
+    observers: dict[str, int]
+
+    def upgraded(self) -> CopiesState:
+        return CopiesState(
+            {observer: one.upgraded() for observer, one in self.numbers.items()},
+            self.hashes.upgraded(),
+            PackedBroadcasts.of(
+                {
+                    content: Broadcast(one.time_ms, one.clock_ms, one.has_hash)
+                    for content, one in self.broadcasts.items()
+                }
+            ),
+            self.observers,
+        )
+
+
+class _Message(msgspec.Struct, array_like=True):
+    t0_ms: int
+    seen_ms: int
+    kept_ms: int
+    sender: int
+    lamport: int
+    dialect: Dialect
+    witnesses_needed: int
+    definite: bool
+    probable: bool
+    overdue: bool
+    in_time: bool
+    opportunity: bool
+    witnesses: list[int]
+    witness_rate: float
+    message_id: str
+
+
+class _ChannelState(msgspec.Struct, array_like=True):
+    clock_ms: int
+    swept_ms: int
+    highest_lamports: dict[Dialect, int]
+    participants: list[Participant]
+    copies: _Copies
+    messages: dict[int, _Message]
+    gaps: dict[int, Gap]
+    requests: dict[int, Request]
+    health: HealthState
+
+
+def channel_state(data: bytes | memoryview, totals: ChannelTotals) -> ChannelState:
+    """The state of a channel from a blob of version 1.
+
+    It knows nothing of deliveries and filters: those of messages seen before the
+    upgrade count nowhere. Nor does it know when the verdict began, or which messages
+    were named before they were seen: requests for them are not timed.
+
+    Args:
+        data: The state's part of the blob.
+        totals: Of the same blob.
+    """
+    old = msgspec.msgpack.decode(data, type=_ChannelState)
+    known = {
+        key: Message(
+            key, order, **msgspec.structs.asdict(message), was_named_before=True
+        )
+        for order, (key, message) in enumerate(
+            old.messages.items(), totals.messages - len(old.messages)
+        )
+    }
+    old.health.verdict = totals.verdict
+    old.health.reason = totals.verdict_reason
+    old.health.since_ms = old.clock_ms
+    return ChannelState(
+        old.clock_ms,
+        old.swept_ms,
+        old.highest_lamports,
+        old.participants,
+        old.copies.upgraded(),
+        PackedMessages.of(known, with_ids={m.order for m in known.values()}),
+        old.gaps,
+        old.requests,
+        old.health,
+    )

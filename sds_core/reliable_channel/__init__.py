@@ -1,1 +1,0 @@
-"""The Reliable Channel above SDS, as far as a frame's content shows it."""

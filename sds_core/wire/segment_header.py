@@ -1,0 +1,165 @@
+"""Whether some bytes are one segment of a larger payload, and which.
+
+Three layouts are in use, and nothing in a segment names its own. They agree on the
+hash of the whole payload in field 1; the types of the others tell them apart as far as
+they can be told apart:
+
+    field  status-go, LIP-243        nim-segmentation
+    2      index                     length of the whole payload
+    3      count of data segments    index within its class
+    4      payload (bytes)           count of data segments (a number)
+    5      index of a parity segment count of parity segments
+    6      count of parity segments  whether it is a parity segment
+    7      LIP-243 only: is parity   payload (bytes)
+
+Sources: status-go protocol/protobuf/segment_message.proto; LIP-243; logos-messaging
+nim-segmentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sds_core.wire.protobuf_fields import (
+    LENGTH_DELIMITED,
+    BrokenProtobuf,
+    protobuf_fields,
+)
+
+_HASH_BYTES = 32
+_MOST_SEGMENTS = 256
+_LARGEST_LENGTH = 2**63 - 1
+_FEWEST_STATUS_SEGMENTS = 2
+
+# Every segment begins with field 1 of 32 bytes.
+_OPENING = bytes([1 << 3 | LENGTH_DELIMITED, _HASH_BYTES])
+
+_BYTES_FIELDS_LIP = frozenset({1, 4})
+_BYTES_FIELDS_NIM = frozenset({1, 7})
+
+
+class SegmentLayout(StrEnum):
+    """Whose layout a segment has."""
+
+    STATUS_GO = "status-go"
+    LIP_243 = "lip-243"
+    NIM_SEGMENTATION = "nim-segmentation"
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentHeader:
+    """What a segment says of itself and of the whole.
+
+    Attributes:
+        layouts: The layouts that it can be in, at least one: a data segment of
+            status-go is one of LIP-243 too.
+        payload_hash: Keccak-256 of the whole payload, 32 bytes.
+        index: Its place among its kind, from 0.
+        is_parity: Whether it is a parity segment, of an erasure code, or one of data.
+        data_count: How many data segments there are, in [1, 256]; None if it does not
+            say, as parity segments of status-go.
+        parity_count: How many parity segments there are; None if it does not say.
+        whole_bytes: Length of the whole payload; None if it does not say.
+        payload: The segment's own share.
+    """
+
+    layouts: tuple[SegmentLayout, ...]
+    payload_hash: bytes
+    index: int
+    is_parity: bool
+    data_count: int | None
+    parity_count: int | None
+    whole_bytes: int | None
+    payload: bytes
+
+
+def read_segment_header(content: bytes) -> SegmentHeader | None:
+    """Read a segment; None if the bytes are none.
+
+    All must fit: the fields and their order, the hash's length, an index below its
+    count. Bytes that are not a segment pass for one only if they were made to.
+    """
+    if not content.startswith(_OPENING):
+        return None
+    numbers: dict[int, int] = {}
+    parts: dict[int, bytes] = {}
+    last = 0
+    try:
+        for number, wire_type, _, value in protobuf_fields(content):
+            # All three libraries write in the order of the numbers.
+            if not last < number <= 7:
+                return None
+            last = number
+            if isinstance(value, int):
+                numbers[number] = value
+            elif wire_type == LENGTH_DELIMITED:
+                parts[number] = value
+            else:
+                return None
+    except BrokenProtobuf:
+        return None
+    header = None
+    if parts.keys() <= _BYTES_FIELDS_NIM and 4 in numbers:
+        header = _nim_segmentation(numbers, parts)
+    elif parts.keys() <= _BYTES_FIELDS_LIP and 4 not in numbers:
+        header = _lip(numbers, parts)
+    return header if header is not None and _is_possible(header) else None
+
+
+def _lip(numbers: Mapping[int, int], parts: Mapping[int, bytes]) -> SegmentHeader:
+    data_count = numbers.get(3, 0)
+    parity_count = numbers.get(6, 0)
+    layouts = [SegmentLayout.LIP_243]
+    if 7 in numbers:
+        is_parity = numbers[7] == 1
+    else:
+        # Status has no field 7, and wraps only what does not fit into one message.
+        is_parity = data_count == 0
+        if is_parity:
+            layouts = [SegmentLayout.STATUS_GO]
+        elif data_count >= _FEWEST_STATUS_SEGMENTS:
+            layouts.insert(0, SegmentLayout.STATUS_GO)
+    return SegmentHeader(
+        layouts=tuple(layouts),
+        payload_hash=parts[1],
+        index=numbers.get(5 if is_parity else 2, 0),
+        is_parity=is_parity,
+        data_count=data_count or None,
+        parity_count=parity_count or None,
+        whole_bytes=None,
+        payload=parts.get(4, b""),
+    )
+
+
+def _nim_segmentation(
+    numbers: Mapping[int, int], parts: Mapping[int, bytes]
+) -> SegmentHeader:
+    return SegmentHeader(
+        layouts=(SegmentLayout.NIM_SEGMENTATION,),
+        payload_hash=parts[1],
+        index=numbers.get(3, 0),
+        is_parity=numbers.get(6, 0) == 1,
+        data_count=numbers[4],
+        parity_count=numbers.get(5),
+        whole_bytes=numbers.get(2, 0),
+        payload=parts.get(7, b""),
+    )
+
+
+def _is_possible(header: SegmentHeader) -> bool:
+    """Whether the numbers can belong to one segment of one payload."""
+    if header.data_count is None and SegmentLayout.STATUS_GO not in header.layouts:
+        return False
+    count = header.parity_count if header.is_parity else header.data_count
+    if count is None or not header.index < count:
+        return False
+    if (header.data_count or 0) + (header.parity_count or 0) > _MOST_SEGMENTS:
+        return False
+    whole_bytes = header.whole_bytes
+    if whole_bytes is None:
+        return True
+    # A parity segment is padded, and may be longer than a short payload.
+    fits = header.is_parity or len(header.payload) <= whole_bytes
+    return fits and whole_bytes <= _LARGEST_LENGTH

@@ -1,0 +1,516 @@
+"""Acknowledgement of a message by others (observer model, section 4)."""
+
+from __future__ import annotations
+
+import pytest
+
+from sds_core.observer.histogram import BUCKETS_MS
+from sds_core.observer.settings import ObserverSettings
+from sds_core.wire import Dialect
+from tests.support.channel import Channel
+from tests.support.frames import START_MS, bloom
+
+# A filter with so many of its 150,000 bits set has a rate just below 1e-6 (k is
+# 10); with one more it has not: (37678 / 150000) ** 10 = 0.99990e-6.
+MOST_BITS_BELOW_THE_RATE = 37_678
+
+DEADLINE = 60_000 + 120_000
+"""Of a message first seen at 60 s."""
+
+
+@pytest.fixture
+def channel() -> Channel:
+    """A channel that has warmed up, at 60 s."""
+    return Channel.after_warm_up()
+
+
+def test_message_named_by_another_is_acknowledged_definitely(channel: Channel) -> None:
+    """Latency runs from the first copy to the frame that names it."""
+    channel.content("m", "alice", at=60_000)
+    channel.sync("bob", at=63_000, history=["m"])
+    totals = channel.totals
+    assert (totals.acknowledged_definite, totals.acknowledged_in_time) == (1, 1)
+    assert totals.in_flight == 0
+    assert totals.definite_latency.sum_ms == 3_000
+    assert totals.definite_latency.counts[BUCKETS_MS.index(5_000)] == 1
+
+
+def test_second_mention_changes_nothing(channel: Channel) -> None:
+    """A message is acknowledged once, with the latency of the first mention."""
+    channel.content("m", "alice", at=60_000)
+    channel.sync("bob", at=61_000, history=["m", "m"])
+    channel.sync("carol", at=69_000, history=["m"])
+    assert channel.totals.acknowledged_definite == 1
+    assert channel.totals.definite_latency.sum_ms == 1_000
+
+
+def test_mention_in_a_rebroadcast_acknowledges(channel: Channel) -> None:
+    """Any non-replica frame of another will do, not only first copies."""
+    channel.content("b", "bob", at=60_000, waku_hash="1")
+    channel.content("m", "alice", at=61_000)
+    channel.take(
+        channel.frames.content("b", "bob", history=["m"]), at=64_000, waku_hash="2"
+    )
+    assert channel.totals.rebroadcasts_retry == 1
+    assert channel.totals.definite_latency.sum_ms == 3_000
+
+
+def test_senders_own_mention_does_not_count(channel: Channel) -> None:
+    """Who sent a message says nothing about the others by naming it."""
+    channel.content("m", "alice", at=60_000)
+    channel.sync("alice", at=61_000, history=["m"], holds=["m"])
+    assert channel.totals.acknowledged_definite == 0
+    assert channel.totals.acknowledged_probable == 0
+    assert channel.totals.in_flight == 1
+
+
+@pytest.mark.parametrize(("sender", "by"), [("", "bob"), ("alice", ""), ("", "")])
+def test_unknown_sender_cannot_be_told_from_the_other(
+    channel: Channel, sender: str, by: str
+) -> None:
+    """Where either does not say who it is, nobody has been shown to be another."""
+    channel.content("m", sender, at=60_000)
+    channel.sync(by, at=61_000, lamport=2_000, history=["m"], holds=["m"])
+    assert channel.totals.acknowledged_definite == 0
+    assert channel.totals.acknowledged_probable == 0
+    channel.clock(DEADLINE + 1)
+    assert channel.totals.unwitnessed == 1
+
+
+def test_mention_before_the_first_copy_counts_with_latency_zero(
+    channel: Channel,
+) -> None:
+    """The tap may see an acknowledgement before the message itself."""
+    channel.sync("bob", at=60_000, history=["m"])
+    channel.content("m", "alice", at=60_500)
+    assert channel.totals.acknowledged_definite == 1
+    assert channel.totals.acknowledged_in_time == 1
+    assert channel.totals.definite_latency.sum_ms == 0
+    assert channel.totals.definite_latency.count == 1
+
+
+def test_early_mention_by_the_sender_leaves_that_of_another(channel: Channel) -> None:
+    """Of the mentions before the first copy the first by another counts."""
+    channel.sync("alice", at=60_000, history=["m"])
+    channel.sync("bob", at=62_000, history=["m"])
+    channel.sync("carol", at=63_000, history=["m"])
+    channel.content("m", "alice", at=60_500 + 3_000)
+    assert channel.totals.acknowledged_definite == 1
+    assert channel.totals.definite_latency.sum_ms == 0
+
+
+def test_early_mention_of_a_message_that_came_late_has_its_own_latency(
+    channel: Channel,
+) -> None:
+    """A first copy older than the clock keeps its own time, as t0 too."""
+    channel.sync("bob", at=70_000, history=["m"])
+    channel.content("m", "alice", at=66_000)
+    assert channel.totals.definite_latency.sum_ms == 4_000
+
+
+def test_late_mention_keeps_its_own_time(channel: Channel) -> None:
+    """A record older than the clock gives the latency of its own time."""
+    channel.content("m", "alice", at=60_000)
+    channel.clock(90_000)
+    channel.sync("bob", at=61_500, history=["m"])
+    assert channel.totals.definite_latency.sum_ms == 1_500
+
+
+def test_mention_older_than_the_message_has_latency_zero(channel: Channel) -> None:
+    """A latency is never below zero."""
+    channel.content("m", "alice", at=60_000)
+    channel.sync("bob", at=59_000, history=["m"])
+    assert channel.totals.definite_latency.sum_ms == 0
+
+
+@pytest.mark.parametrize(
+    ("late_ms", "in_time", "missed"), [(0, 1, 0), (1, 0, 1)], ids=["at", "after"]
+)
+def test_deadline_is_the_last_moment_in_time(
+    channel: Channel, late_ms: int, in_time: int, missed: int
+) -> None:
+    """A mention at exactly 120 s is in time; a millisecond later it is not."""
+    channel.content("m", "alice", at=60_000, lamport=1_000)
+    channel.sync("bob", at=60_001, lamport=1_001)
+    channel.sync("bob", at=DEADLINE + late_ms, history=["m"])
+    channel.clock(DEADLINE + 1_000)
+    totals = channel.totals
+    assert (totals.acknowledged_in_time, totals.unacknowledged) == (in_time, missed)
+    assert totals.acknowledged_definite == 1
+    assert totals.definite_latency.sum_ms == 120_000 + late_ms
+
+
+def test_silence_reaches_the_deadline_by_the_clock_alone(channel: Channel) -> None:
+    """At the deadline a message is in flight, a millisecond later it is not."""
+    channel.content("m", "alice", at=60_000)
+    channel.sync("bob", at=61_000, lamport=1_001)
+    channel.clock(DEADLINE)
+    assert (channel.totals.in_flight, channel.totals.unacknowledged) == (1, 0)
+    assert channel.totals.oldest_in_flight_ms == START_MS + 60_000
+    channel.clock(DEADLINE + 1)
+    assert (channel.totals.in_flight, channel.totals.unacknowledged) == (0, 1)
+    assert channel.totals.oldest_in_flight_ms is None
+
+
+def test_late_message_has_its_deadline_from_the_clock(channel: Channel) -> None:
+    """For deadlines the effective time of a late record is the clock."""
+    channel.clock(100_000)
+    channel.content("m", "alice", at=60_000)
+    channel.clock(220_000)
+    assert channel.totals.in_flight == 1
+    channel.clock(220_001)
+    assert channel.totals.in_flight == 0
+
+
+def test_oldest_in_flight_is_that_with_the_least_t0(channel: Channel) -> None:
+    """The gauge follows event time, not the order of arrival."""
+    channel.content("m1", "alice", at=62_000)
+    channel.content("m2", "alice", at=61_000, lamport=999)
+    assert channel.totals.oldest_in_flight_ms == START_MS + 61_000
+    channel.sync("bob", at=63_000, history=["m2"])
+    assert channel.totals.oldest_in_flight_ms == START_MS + 62_000
+
+
+# Unacknowledged or unwitnessed.
+
+
+def test_message_without_anyone_after_it_is_unwitnessed(channel: Channel) -> None:
+    """The last message of a quiet channel is nobody's fault."""
+    channel.sync("bob", at=59_999, lamport=2_000)
+    channel.content("m", "alice", at=60_000)
+    channel.clock(DEADLINE + 1)
+    assert (channel.totals.unwitnessed, channel.totals.unacknowledged) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("by", "at", "lamport", "opportunity"),
+    [
+        ("bob", 60_001, 1_001, True),
+        ("bob", 60_001, 1_000, False),  # It may not have known of m.
+        ("bob", 60_000, 1_001, False),  # t0 itself lies outside.
+        ("bob", DEADLINE, 1_001, True),
+        ("bob", DEADLINE + 1, 1_001, False),
+        ("alice", 60_001, 1_001, False),
+        ("", 60_001, 1_001, False),
+    ],
+)
+def test_opportunity_is_a_later_first_copy_by_another(
+    channel: Channel, by: str, at: int, lamport: int, opportunity: bool
+) -> None:
+    """Only a first copy in (t0, deadline] with a greater lamport is one."""
+    channel.content("m", "alice", at=60_000, lamport=1_000)
+    channel.sync(by, at=at, lamport=lamport)
+    channel.clock(DEADLINE + 1)
+    found = (channel.totals.unacknowledged, channel.totals.unwitnessed)
+    assert found == ((1, 0) if opportunity else (0, 1))
+
+
+def test_content_is_an_opportunity_only_at_its_first_copy(channel: Channel) -> None:
+    """A rebroadcast says what its sender knew when it was first sent."""
+    channel.content("b", "bob", at=59_000, lamport=1_001, waku_hash="1")
+    channel.content("m", "alice", at=60_000, lamport=1_000)
+    channel.content("b", "bob", at=61_000, lamport=1_001, waku_hash="2")
+    channel.clock(DEADLINE + 1)
+    assert channel.totals.rebroadcasts_retry == 1
+    assert (channel.totals.unacknowledged, channel.totals.unwitnessed) == (0, 2)
+
+
+def test_content_by_another_is_an_opportunity(channel: Channel) -> None:
+    """Content counts as sync does."""
+    channel.content("m", "alice", at=60_000, lamport=1_000)
+    channel.content("b", "bob", at=61_000, lamport=1_001)
+    channel.clock(DEADLINE + 1)
+    assert channel.totals.unacknowledged == 1
+
+
+def test_ephemeral_frame_is_no_opportunity(channel: Channel) -> None:
+    """It has no lamport timestamp and acknowledges nothing."""
+    channel.content("m", "alice", at=60_000, lamport=0)
+    channel.ephemeral("bob", at=61_000)
+    channel.clock(DEADLINE + 1)
+    assert channel.totals.unwitnessed == 1
+
+
+def test_lamports_of_two_dialects_are_never_compared(channel: Channel) -> None:
+    """Their units differ: milliseconds here, seconds there."""
+    channel.content("m", "alice", at=60_000, lamport=1_000)
+    channel.sync("nia", at=61_000, lamport=2_000, dialect=Dialect.NIM)
+    channel.clock(DEADLINE + 1)
+    assert channel.totals.unwitnessed == 1
+
+
+def test_acknowledgement_after_the_deadline_takes_nothing_back(
+    channel: Channel,
+) -> None:
+    """It counts as one, with its latency; the earlier count stays."""
+    channel.content("m", "alice", at=60_000)
+    channel.sync("bob", at=61_000, lamport=1_001)
+    channel.clock(DEADLINE + 1)
+    channel.sync("bob", at=400_000, history=["m"])
+    totals = channel.totals
+    assert (totals.unacknowledged, totals.acknowledged_in_time) == (1, 0)
+    assert totals.acknowledged_definite == 1
+    assert totals.definite_latency.sum_ms == 340_000
+
+
+@pytest.mark.parametrize(("after_ms", "found"), [(0, 1), (1, 0)])
+@pytest.mark.parametrize("evidence", ["definite", "probable"])
+def test_nothing_is_looked_for_after_the_horizon(
+    channel: Channel, after_ms: int, found: int, evidence: str
+) -> None:
+    """A mention or a filter counts at t0 + 3600 s, and a millisecond later not."""
+    channel.content("m", "alice", at=60_000)
+    at = 3_660_000 + after_ms
+    if evidence == "definite":
+        channel.sync("bob", at=at, history=["m"])
+    else:
+        channel.sync("bob", at=at, holds=["m"])
+    totals = channel.totals
+    assert getattr(totals, f"acknowledged_{evidence}") == found
+    assert totals.acknowledged_definite + totals.acknowledged_probable == found
+
+
+def test_details_name_each_definite_acknowledgement_once(channel: Channel) -> None:
+    """Details give the id, its t0 and the latency; probable ones are left out."""
+    channel.content("m", "alice", at=60_000)
+    channel.content("n", "alice", at=60_100, lamport=1_001)
+    channel.sync("bob", at=62_000, history=["m"], holds=["m", "n"])
+    assert [(d.message_id, d.t0_ms, d.latency_ms) for d in channel.details] == [
+        ("m", START_MS + 60_000, 2_000)
+    ]
+
+
+# Probable acknowledgement.
+
+
+def test_filter_of_the_only_other_participant_is_probable(channel: Channel) -> None:
+    """In a channel of two, one filter with a low rate is enough."""
+    channel.content("m", "alice", at=60_000)
+    channel.sync("bob", at=62_000, holds=["m"])
+    totals = channel.totals
+    assert totals.acknowledged_probable == 1
+    assert totals.acknowledged_in_time == 1
+    assert totals.acknowledged_definite == 0
+    assert totals.probable_latency.sum_ms == 2_000
+
+
+def test_filter_without_the_id_is_no_evidence(channel: Channel) -> None:
+    """What a filter does not hold was not received."""
+    channel.content("m", "alice", at=60_000)
+    channel.sync("bob", at=62_000, holds=["other"])
+    assert channel.totals.acknowledged_probable == 0
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+def test_each_dialect_has_filters_of_its_own(dialect: Dialect) -> None:
+    """Hash and order of bits follow the dialect of the frame."""
+    channel = Channel.after_warm_up(dialect=dialect)
+    channel.content("m", "alice", at=60_000)
+    channel.sync("bob", at=62_000, holds=["m"])
+    assert channel.totals.acknowledged_probable == 1
+
+
+@pytest.mark.parametrize(("bits_set", "probable"), [(0, 1), (1, 0)])
+def test_rate_must_lie_below_one_in_a_million(
+    channel: Channel, bits_set: int, probable: int
+) -> None:
+    """One bit more in the filter and its rate is no longer below 1e-6."""
+    channel.content("m", "alice", at=60_000)
+    filter_ = bloom(["m"], bits_set=MOST_BITS_BELOW_THE_RATE + bits_set)
+    channel.sync("bob", at=62_000, filter_=filter_)
+    assert channel.totals.acknowledged_probable == probable
+
+
+def test_rates_of_distinct_participants_are_multiplied(channel: Channel) -> None:
+    """Two filters at about 1e-4 each are evidence together, not one alone."""
+    half = bloom(["m"], bits_set=60_000)
+    channel.content("m", "alice", at=60_000)
+    channel.sync("bob", at=61_000, filter_=half)
+    assert channel.totals.acknowledged_probable == 0
+    channel.sync("carol", at=62_000, filter_=half)
+    assert channel.totals.acknowledged_probable == 1
+    assert channel.totals.probable_latency.sum_ms == 2_000
+
+
+def test_one_participant_counts_once(channel: Channel) -> None:
+    """The same participant's second filter adds nothing (js counts it twice)."""
+    half = bloom(["m"], bits_set=60_000)
+    channel.content("m", "alice", at=60_000)
+    for at in (61_000, 62_000, 63_000):
+        channel.sync("bob", at=at, filter_=half)
+    assert channel.totals.acknowledged_probable == 0
+
+
+def test_first_filter_of_each_participant_gives_the_rate(channel: Channel) -> None:
+    """A better filter later does not replace the first positive one."""
+    channel.content("m", "alice", at=60_000)
+    channel.sync("bob", at=61_000, filter_=bloom(["m"], bits_set=60_000))
+    channel.sync("bob", at=62_000, holds=["m"])
+    assert channel.totals.acknowledged_probable == 0
+
+
+@pytest.mark.parametrize(
+    ("others", "needed"), [([], 1), (["bob"], 1), (["bob", "carol"], 2)]
+)
+def test_so_many_witnesses_are_needed_as_others_were_active(
+    channel: Channel, others: list[str], needed: int
+) -> None:
+    """Two, but no more than there are others, and never none."""
+    channel.sync("alice", at=58_000)
+    for other in others:
+        channel.sync(other, at=59_000)
+    channel.content("m", "alice", at=60_000)
+    for count, witness in enumerate(["xeno", "yves"], start=1):
+        channel.sync(witness, at=61_000, holds=["m"])
+        assert channel.totals.acknowledged_probable == int(count >= needed)
+
+
+def test_never_more_than_two_witnesses_are_needed(channel: Channel) -> None:
+    """However many others there are."""
+    for other in ("bob", "carol", "dave", "erin"):
+        channel.sync(other, at=59_000)
+    channel.content("m", "alice", at=60_000)
+    channel.sync("bob", at=61_000, holds=["m"])
+    channel.sync("carol", at=61_000, holds=["m"])
+    assert channel.totals.acknowledged_probable == 1
+
+
+@pytest.mark.parametrize(
+    ("at", "active"), [(59_999, True), (60_000, False)], ids=["before", "at t0"]
+)
+def test_active_is_who_spoke_before_t0(channel: Channel, at: int, active: bool) -> None:
+    """A first copy at t0 itself does not make its sender active."""
+    channel.sync("bob", at=59_000)
+    channel.sync("carol", at=at)
+    channel.content("m", "alice", at=60_000)
+    channel.sync("bob", at=61_000, holds=["m"])
+    assert channel.totals.acknowledged_probable == int(not active)
+
+
+@pytest.mark.parametrize(
+    ("silent_ms", "active"), [(3_600_000, True), (3_600_001, False)]
+)
+def test_active_is_who_spoke_within_the_horizon(
+    channel: Channel, silent_ms: int, active: bool
+) -> None:
+    """Who has been silent for longer than 3600 s is active no more."""
+    channel.sync("carol", at=61_000)
+    channel.sync("bob", at=61_000 + silent_ms - 1)
+    channel.content("m", "alice", at=61_000 + silent_ms)
+    channel.sync("bob", at=61_000 + silent_ms + 1_000, holds=["m"])
+    assert channel.totals.acknowledged_probable == int(not active)
+
+
+def test_who_is_only_named_is_not_active(channel: Channel) -> None:
+    """A sender that a history names has not been seen to speak."""
+    channel.sync("bob", at=59_000, history=[("x", "carol"), ("y", "dave")])
+    channel.content("m", "alice", at=60_000)
+    channel.sync("bob", at=61_000, holds=["m"])
+    assert channel.totals.acknowledged_probable == 1
+
+
+def test_filter_before_the_message_is_no_evidence(channel: Channel) -> None:
+    """Only frames after the message are searched."""
+    channel.sync("bob", at=60_000, holds=["m"])
+    channel.content("m", "alice", at=61_000)
+    assert channel.totals.acknowledged_probable == 0
+
+
+def test_filter_in_a_rebroadcast_is_evidence(channel: Channel) -> None:
+    """Positive evidence may come from any non-replica frame after m."""
+    channel.content("b", "bob", at=59_000, waku_hash="1")
+    channel.content("m", "alice", at=60_000)
+    channel.content("b", "bob", at=61_000, holds=["m"], waku_hash="2")
+    assert channel.totals.acknowledged_probable == 1
+
+
+def test_history_is_tested_before_the_filter_of_one_frame(channel: Channel) -> None:
+    """A message already definite does not become probable."""
+    channel.content("m", "alice", at=60_000)
+    channel.sync("bob", at=61_000, history=["m"], holds=["m"])
+    channel.sync("carol", at=62_000, holds=["m"])
+    assert channel.totals.acknowledged_definite == 1
+    assert channel.totals.acknowledged_probable == 0
+
+
+def test_probable_message_that_becomes_definite_counts_in_both(
+    channel: Channel,
+) -> None:
+    """Both kinds of evidence, and once in time."""
+    channel.content("m", "alice", at=60_000)
+    channel.sync("bob", at=61_000, holds=["m"])
+    channel.sync("bob", at=64_000, history=["m"])
+    totals = channel.totals
+    assert (totals.acknowledged_definite, totals.acknowledged_probable) == (1, 1)
+    assert totals.acknowledged_in_time == 1
+    assert totals.definite_latency.sum_ms == 4_000
+    assert totals.probable_latency.sum_ms == 1_000
+
+
+@pytest.mark.parametrize(("late_ms", "in_time"), [(0, 1), (1, 0)])
+def test_probable_acknowledgement_has_the_same_deadline(
+    channel: Channel, late_ms: int, in_time: int
+) -> None:
+    """At the deadline it is in time; later it still counts as acknowledged."""
+    channel.content("m", "alice", at=60_000)
+    channel.sync("bob", at=DEADLINE + late_ms, holds=["m"])
+    channel.clock(DEADLINE + 1_000)
+    assert channel.totals.acknowledged_in_time == in_time
+    assert channel.totals.acknowledged_probable == 1
+
+
+@pytest.mark.parametrize(
+    "wrong", [bloom(["m"])[:-1], bloom(["m"]) + b"\0", b"\x01"], ids=["-1", "+1", "1"]
+)
+def test_filter_of_wrong_length_gives_no_evidence(
+    channel: Channel, wrong: bytes
+) -> None:
+    """Its size cannot be known; the frame counts, and so does its history."""
+    channel.content("m", "alice", at=60_000)
+    channel.content("n", "alice", at=60_000, lamport=1_001)
+    channel.sync("bob", at=61_000, filter_=wrong, history=["n"], requests=["m"])
+    totals = channel.totals
+    assert totals.acknowledged_probable == 0
+    assert totals.acknowledged_definite == 1
+    assert totals.frames["sync.spec"] == 2  # One of the warm-up.
+    assert (totals.repair_requests, totals.repair_requests_for_received) == (1, 0)
+
+
+def test_unusable_header_of_a_nim_filter_gives_no_evidence() -> None:
+    """The frame counts all the same."""
+    channel = Channel.after_warm_up(dialect=Dialect.NIM)
+    channel.content("m", "alice", at=60_000)
+    channel.sync("bob", at=61_000, filter_=b"\x0a\xff\xff")
+    assert channel.totals.acknowledged_probable == 0
+    assert channel.totals.frames["sync.nim"] == 2
+
+
+# Pushed out by the limit, and seen again.
+
+
+def test_deadline_of_a_forgotten_message_is_not_that_of_the_next() -> None:
+    """Seen again, a message has its 120 s anew; one between ends in its own time."""
+    channel = Channel(ObserverSettings(remembered=2))
+    for number in range(3):
+        channel.content(f"m{number}", "alice", at=number, lamport=number)
+    # `m2` and the new `m0` are left.
+    channel.content("m0", "alice", at=60_000, lamport=0)
+    assert channel.totals.unwitnessed == 2
+    channel.clock(120_001)
+    assert channel.totals.in_flight == 2
+    channel.clock(120_003)
+    assert channel.totals.in_flight == 1
+    channel.clock(180_000)
+    assert channel.totals.in_flight == 1
+    channel.clock(180_001)
+    assert (channel.totals.in_flight, channel.totals.unwitnessed) == (0, 4)
+
+
+def test_message_seen_again_at_the_clock_of_the_forgotten_one_ends_once() -> None:
+    """Both deadlines have the same time then."""
+    channel = Channel(ObserverSettings(remembered=1))
+    for message_id in ("m0", "m1", "m0"):
+        channel.content(message_id, "alice", at=0)
+    assert channel.totals.in_flight == 1
+    channel.clock(120_001)
+    assert (channel.totals.in_flight, channel.totals.unwitnessed) == (0, 3)

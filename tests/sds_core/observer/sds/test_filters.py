@@ -1,0 +1,230 @@
+"""The fullest filter of a channel, and when it passes 1 % (observer model, section 9).
+
+Filters of default size have 150,000 bits and 10 hash functions: at a fill of
+0.01^(1/10), or 63.1 %, they hold 14,953 ids and one id in a hundred seems to be in.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from sds_core.observer.sds.totals import BloomGauge
+from sds_core.wire import BloomFilter, BloomParameters, Dialect
+from tests.support.channel import Channel
+from tests.support.frames import START_MS, bloom
+
+AT = 60_000
+LATELY = 600_000
+HORIZON = 3_600_000
+
+HALF = 58_876
+"""Bits set by half of the ids that make 1 %: (1 - fill) is the root of 36.9 %."""
+
+TWICE = 129_571
+"""By twice as many."""
+
+NEARLY_MS = 50
+"""A bit is a tenth of an id: forecasts are no more exact than that."""
+
+
+@pytest.fixture
+def channel() -> Channel:
+    """A channel that has warmed up, at 60 s."""
+    return Channel.after_warm_up()
+
+
+def worst(channel: Channel) -> BloomGauge:
+    """The fullest filter."""
+    gauge = channel.totals.bloom_worst
+    assert gauge is not None
+    return gauge
+
+
+def fill(
+    channel: Channel, at: int, bits_set: int, by: str = "bob", lamport: int = 0
+) -> None:
+    """A participant's sync has a filter with so many bits set."""
+    channel.sync(by, at, lamport or at, filter_=bloom(bits_set=bits_set))
+
+
+def forecast(channel: Channel) -> int | None:
+    """When the fullest filter passes 1 %, like the records' times."""
+    passes_ms = worst(channel).one_percent_ms
+    return None if passes_ms is None else passes_ms - START_MS
+
+
+# The fullest.
+
+
+def test_channel_without_filters_has_no_fullest(channel: Channel) -> None:
+    """Nor has one whose filters cannot be read."""
+    channel.sync("bob", AT)
+    channel.sync("bob", AT, filter_=b"\x01")
+    assert channel.totals.bloom_worst is None
+
+
+def test_filter_is_gauged_by_its_bits(channel: Channel) -> None:
+    """How many are set, of how many, and the number of hash functions."""
+    fill(channel, AT, 1_234)
+    assert worst(channel) == BloomGauge(1_234, 150_000, 10)
+
+
+def test_content_has_a_filter_as_sync_has(channel: Channel) -> None:
+    """Its first copy; an ephemeral frame and a rebroadcast are not looked at."""
+    frame = channel.content("m", "bob", AT, filter_=bloom(bits_set=50))
+    channel.take(frame._replace(bloom_filter=bloom(bits_set=70)), AT + 5_000)
+    ephemeral = channel.frames.ephemeral("bob")
+    channel.take(ephemeral._replace(bloom_filter=bloom(bits_set=90)), AT + 5_000)
+    assert worst(channel).bits_set == 50
+
+
+def test_filter_of_an_ephemeral_frame_is_not_looked_at(channel: Channel) -> None:
+    """Not even if its sender has shown no other: nothing says how old it is."""
+    frame = channel.frames.ephemeral("bob")
+    channel.take(frame._replace(bloom_filter=bloom(bits_set=90)), AT)
+    assert channel.totals.bloom_worst is None
+
+
+def test_fullest_is_the_filter_with_the_highest_rate() -> None:
+    """Not the one with the most bits set."""
+    smaller = BloomFilter(Dialect.NIM, BloomParameters(capacity=10, error_rate=0.001))
+    smaller.add_all(["a", "b", "c", "d", "e"])
+    channel = Channel.after_warm_up(dialect=Dialect.NIM)
+    for name, filter_ in (
+        ("bob", bloom(dialect=Dialect.NIM, bits_set=1_000)),
+        ("carol", smaller.to_wire()),
+        ("dave", bloom(dialect=Dialect.NIM, bits_set=2_000)),
+    ):
+        channel.sync(name, AT, filter_=filter_)
+    assert worst(channel).m_bits == smaller.m_bits
+    assert worst(channel).bits_set == smaller.bits_set()
+
+
+def test_newest_filter_of_each_sender_counts(channel: Channel) -> None:
+    """By lamport timestamp; what rolled over is no longer the fullest."""
+    fill(channel, AT, 1_000, lamport=5)
+    fill(channel, AT + 1, 500, lamport=6)
+    assert worst(channel).bits_set == 500
+    fill(channel, AT + 2, 900, lamport=5)
+    fill(channel, AT + 3, 900, lamport=6)
+    assert worst(channel).bits_set == 500
+
+
+def test_senders_without_a_name_count_as_one(channel: Channel) -> None:
+    """The newest of all their filters."""
+    fill(channel, AT, 1_000, by="", lamport=5)
+    fill(channel, AT + 1, 500, by="", lamport=6)
+    assert worst(channel).bits_set == 500
+
+
+def test_filter_counts_for_ten_minutes(channel: Channel) -> None:
+    """By the event time of its frame; the view wakes itself when that is over."""
+    fill(channel, AT, 1_000, by="bob")
+    fill(channel, AT + 20_000, 500, by="carol")
+    channel.clock(AT + LATELY)
+    assert worst(channel).bits_set == 1_000
+    assert channel.wake() == AT + LATELY
+    assert worst(channel).bits_set == 500
+    channel.clock(AT + 20_000 + LATELY)
+    assert worst(channel).bits_set == 500
+    assert channel.wake() == AT + 20_000 + LATELY
+    assert channel.totals.bloom_worst is None
+
+
+def test_late_record_counts_by_its_own_time(channel: Channel) -> None:
+    """Ten minutes from when its frame was seen, not from when it was read."""
+    channel.clock(AT + LATELY + 1)
+    fill(channel, AT, 1_000)
+    assert channel.totals.bloom_worst is None
+    fill(channel, AT + 1, 1_000, by="carol")
+    assert worst(channel).bits_set == 1_000
+
+
+# When it passes 1 %.
+
+
+def test_filter_that_grows_passes_one_percent(channel: Channel) -> None:
+    """In as long again if it took a minute for half of the ids."""
+    fill(channel, AT, 0)
+    fill(channel, AT + 60_000, HALF)
+    assert forecast(channel) == pytest.approx(AT + 120_000, abs=NEARLY_MS)
+
+
+@pytest.mark.parametrize(("lasted_ms", "known"), [(59_999, False), (60_000, True)])
+def test_growth_takes_a_minute_to_show(
+    channel: Channel, lasted_ms: int, known: bool
+) -> None:
+    """Ids come in bursts."""
+    fill(channel, AT, 0)
+    fill(channel, AT + lasted_ms, HALF)
+    assert (forecast(channel) is not None) is known
+
+
+def test_filter_that_does_not_grow_never_passes(channel: Channel) -> None:
+    """Nor does one that was seen once."""
+    fill(channel, AT, HALF)
+    assert forecast(channel) is None
+    fill(channel, AT + 60_000, HALF)
+    assert forecast(channel) is None
+
+
+@pytest.mark.parametrize(("bits_set", "known"), [(10, False), (200, True)])
+def test_far_future_is_not_foretold(
+    channel: Channel, bits_set: int, known: bool
+) -> None:
+    """A year ahead: an id an hour would take 17 years."""
+    fill(channel, AT, 0)
+    fill(channel, AT + HORIZON - 1, bits_set)
+    assert (forecast(channel) is not None) is known
+
+
+def test_filter_that_has_passed_says_since_when(channel: Channel) -> None:
+    """By the same growth."""
+    fill(channel, AT, 0)
+    fill(channel, AT + 120_000, TWICE)
+    assert worst(channel).false_positive_ratio > 0.2
+    assert forecast(channel) == pytest.approx(AT + 60_000, abs=NEARLY_MS)
+
+
+@pytest.mark.parametrize("was_full", [False, True])
+def test_filter_with_every_bit_set_has_passed(channel: Channel, was_full: bool) -> None:
+    """Its ids cannot be told; at the frame that showed it at the latest."""
+    full = BloomFilter(Dialect.SPEC)
+    full.bits[:] = b"\xff" * len(full.bits)
+    channel.sync("bob", AT, 1, filter_=full.to_wire() if was_full else bloom())
+    channel.sync("bob", AT + 60_000, 2, filter_=full.to_wire())
+    assert worst(channel).false_positive_ratio == 1
+    assert forecast(channel) == AT + 60_000
+
+
+def test_roll_over_begins_the_growth_anew(channel: Channel) -> None:
+    """What was dropped says nothing about what comes."""
+    fill(channel, AT, HALF)
+    fill(channel, AT + 60_000, 0)
+    assert forecast(channel) is None
+    fill(channel, AT + 119_999, HALF)
+    assert forecast(channel) is None
+    fill(channel, AT + 120_000, HALF)
+    assert forecast(channel) == pytest.approx(AT + 180_000, abs=NEARLY_MS)
+
+
+def test_growth_is_that_of_the_last_hour_or_two(channel: Channel) -> None:
+    """From the frame an hour back, once there is one, and never from further."""
+    fill(channel, AT, 0)
+    fill(channel, AT + HORIZON, HALF)
+    # Not yet an hour after that: the growth of nearly two.
+    fill(channel, AT + 2 * HORIZON - 1, HALF)
+    expected = AT + 4 * HORIZON
+    assert forecast(channel) == pytest.approx(expected, abs=100 * NEARLY_MS)
+    # Now nothing has grown for an hour.
+    fill(channel, AT + 2 * HORIZON, HALF)
+    assert forecast(channel) is None
+
+
+def test_participant_that_changes_its_dialect_begins_anew(channel: Channel) -> None:
+    """Filters of two dialects have nothing in common."""
+    fill(channel, AT, 0, lamport=9_000)
+    nim = bloom(dialect=Dialect.NIM, bits_set=HALF)
+    channel.sync("bob", AT + 60_000, 1, filter_=nim, dialect=Dialect.NIM)
+    assert worst(channel).bits_set == HALF
+    assert forecast(channel) is None

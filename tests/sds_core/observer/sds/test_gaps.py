@@ -1,0 +1,520 @@
+"""Missing dependencies (observer model, section 6).
+
+The channel of most tests knows `anchor`, whose lamport lies above L0: an unseen id
+behind it in a history is a gap.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from sds_core.observer.histogram import BUCKETS_MS
+from sds_core.observer.settings import ObserverSettings
+from sds_core.wire import Dialect
+from tests.support.channel import START_LAMPORT, Channel
+from tests.support.frames import Record
+
+NAMED = 70_000
+"""When the gap of most tests is first named."""
+
+SETTLED = NAMED + 2_001
+OVERDUE = NAMED + 300_000
+
+
+@pytest.fixture
+def channel() -> Channel:
+    """A channel that has warmed up and knows `anchor`, at 60 s."""
+    channel = Channel.after_warm_up()
+    channel.content("anchor", "anna", at=60_000, lamport=START_LAMPORT + 1)
+    return channel
+
+
+@pytest.fixture
+def gap(channel: Channel) -> Channel:
+    """The same with the gap `x` of sue, named by sue herself at 70 s, and open."""
+    channel.sync("sue", at=NAMED, history=["anchor", ("x", "sue")])
+    channel.clock(SETTLED)
+    assert channel.totals.gaps_open == 1
+    return channel
+
+
+def outcomes(channel: Channel) -> dict[str, int]:
+    """The outcomes that occurred."""
+    names = ("late", "repaired", "recovered_late", "lost", "tap_gap", "retracted")
+    found = {name: getattr(channel.totals, f"gaps_{name}") for name in names}
+    return {name: count for name, count in found.items() if count}
+
+
+# Before the monitor's first sight.
+
+
+@pytest.mark.parametrize(("at", "opened"), [(30_000, 0), (30_001, 1)])
+def test_no_gap_opens_in_the_warm_up(at: int, opened: int) -> None:
+    """In a channel's first 30 s an unseen id is noted only."""
+    channel = Channel()
+    channel.sync("", at=0, lamport=START_LAMPORT)
+    # Old by its clock, yet above L0: a frame of the warm-up would raise L0.
+    channel.content("anchor", "anna", at=at, lamport=START_LAMPORT + 1)
+    channel.sync("bob", at=at, lamport=START_LAMPORT, history=["anchor", "x"])
+    channel.clock(at + 2_001)
+    assert channel.totals.gaps_opened == opened
+
+
+def test_warm_up_runs_from_the_channels_first_record() -> None:
+    """Not from the first record of the topic."""
+    channel = Channel()
+    channel.clock(500_000)
+    channel.sync("", at=500_000, lamport=START_LAMPORT)
+    channel.content("anchor", "anna", at=530_001, lamport=START_LAMPORT + 1)
+    channel.sync("bob", at=530_001, history=["anchor", "x"])
+    channel.clock(540_000)
+    assert channel.totals.gaps_opened == 1
+
+
+def test_id_named_in_the_warm_up_may_open_later(channel: Channel) -> None:
+    """Its first naming does not decide; that after the warm-up does."""
+    fresh = Channel()
+    fresh.sync("", at=0, lamport=START_LAMPORT, history=["x"])
+    fresh.content("anchor", "anna", at=40_000, lamport=START_LAMPORT + 1)
+    fresh.sync("bob", at=41_000, history=["anchor", "x"])
+    fresh.clock(43_001)
+    assert fresh.totals.gaps_opened == 1
+
+
+@pytest.mark.parametrize(("above", "opened"), [(0, 0), (1, 1)])
+def test_seen_id_before_it_must_lie_above_l0(above: int, opened: int) -> None:
+    """L0 is the highest lamport of the warm-up; a seen id at it proves nothing."""
+    channel = Channel.after_warm_up()
+    channel.content("anchor", "anna", at=60_000, lamport=START_LAMPORT + above)
+    channel.sync("bob", at=NAMED, history=["anchor", "x"])
+    channel.clock(SETTLED)
+    assert channel.totals.gaps_opened == opened
+
+
+@pytest.mark.parametrize(
+    ("history", "opened"),
+    [
+        (["anchor", "x"], 1),
+        (["x", "anchor"], 0),
+        (["x"], 0),
+        (["anchor", "x", "y"], 2),
+        (["y", "anchor", "x"], 1),
+        (["unseen", "x"], 0),
+    ],
+)
+def test_position_in_the_history_decides(
+    channel: Channel, history: list[str], opened: int
+) -> None:
+    """An unseen id without a seen one before it lies before the first sight."""
+    channel.sync("bob", at=NAMED, history=history)
+    channel.clock(SETTLED)
+    assert channel.totals.gaps_opened == opened
+
+
+def test_before_start_is_sticky(channel: Channel) -> None:
+    """Once an id lay before the first sight it is never counted."""
+    channel.sync("bob", at=NAMED, history=["x"])
+    channel.sync("bob", at=NAMED + 1, history=["anchor", "x"])
+    channel.clock(OVERDUE + 10_000)
+    channel.content("x", "sue", at=OVERDUE + 20_000)
+    assert channel.totals.gaps_opened == 0
+    assert outcomes(channel) == {}
+
+
+def test_l0_is_kept_per_dialect() -> None:
+    """The lamports of one dialect say nothing about the start of the other."""
+    channel = Channel()
+    channel.sync("", at=0, lamport=100, dialect=Dialect.SPEC)
+    channel.sync("", at=0, lamport=5_000, dialect=Dialect.NIM)
+    channel.content("spec", "anna", at=60_000, lamport=101)
+    channel.content("nim", "nia", at=60_000, lamport=4_999, dialect=Dialect.NIM)
+    channel.sync("bob", at=NAMED, history=["spec", "x"])
+    channel.sync("bob", at=NAMED, history=["nim", "y"])
+    channel.clock(SETTLED)
+    assert channel.totals.gaps_opened == 1
+
+
+def test_ephemeral_frames_set_no_l0() -> None:
+    """They have no lamport timestamp."""
+    channel = Channel()
+    channel.ephemeral("anna", at=0)
+    channel.content("anchor", "anna", at=60_000, lamport=1)
+    channel.sync("bob", at=NAMED, history=["anchor", "x"])
+    channel.clock(SETTLED)
+    assert channel.totals.gaps_opened == 1
+
+
+def test_replica_opens_no_gap(channel: Channel) -> None:
+    """It says nothing that its broadcast did not say."""
+    frame = channel.frames.sync("bob", history=["x"])
+    channel.take(frame, at=NAMED, waku_hash="1")
+    other = channel.frames.sync("bob", history=["anchor", "y"])
+    channel.take(other, at=NAMED, waku_hash="1")
+    channel.clock(SETTLED)
+    assert channel.totals.gaps_opened == 0
+
+
+def test_request_alone_opens_no_gap(channel: Channel) -> None:
+    """Only a causal history names a dependency."""
+    channel.sync("bob", at=NAMED, history=["anchor"], requests=["x"])
+    channel.clock(OVERDUE + 1)
+    assert channel.totals.gaps_opened == 0
+
+
+def test_id_that_names_itself_is_seen(channel: Channel) -> None:
+    """Neither content nor sync misses its own id."""
+    channel.content("c", "bob", at=NAMED, history=["anchor", "c"])
+    channel.sync("bob", at=NAMED, message_id="s", history=["anchor", "s"])
+    channel.clock(SETTLED)
+    assert channel.totals.gaps_opened == 0
+
+
+def test_seen_id_is_no_gap(channel: Channel) -> None:
+    """Nothing is missing that a tap has shown."""
+    channel.content("m", "anna", at=61_000, lamport=200)
+    channel.sync("bob", at=NAMED, history=["anchor", "m"])
+    channel.clock(SETTLED)
+    assert channel.totals.gaps_opened == 0
+
+
+def test_entry_without_an_id_names_nothing(channel: Channel) -> None:
+    """A stranger may send one; nothing is missing then."""
+    channel.sync("bob", at=NAMED, history=["anchor", ""], requests=[""])
+    channel.clock(OVERDUE + 1)
+    assert channel.totals.gaps_opened == 0
+    assert channel.totals.repair_requests == 0
+
+
+# Settling.
+
+
+@pytest.mark.parametrize(("at", "opened"), [(2_000, 0), (2_001, 1)])
+def test_gap_counts_when_it_has_stood_for_two_seconds(
+    channel: Channel, at: int, opened: int
+) -> None:
+    """An arrival at exactly 2 s is reordering at the tap."""
+    channel.sync("bob", at=NAMED, history=["anchor", "x"])
+    channel.content("x", "sue", at=NAMED + at)
+    assert channel.totals.gaps_opened == opened
+    assert outcomes(channel) == ({"late": 1} if opened else {})
+
+
+def test_gap_opens_by_the_clock_alone(channel: Channel) -> None:
+    """At 2 s it does not stand yet, a millisecond later it does."""
+    channel.sync("bob", at=NAMED, history=["anchor", "x"])
+    channel.clock(NAMED + 2_000)
+    assert channel.totals.gaps_opened == 0
+    channel.clock(NAMED + 2_001)
+    assert (channel.totals.gaps_opened, channel.totals.gaps_open) == (1, 1)
+
+
+def test_second_naming_does_not_renew_the_gap(channel: Channel) -> None:
+    """Its time runs from the first naming."""
+    channel.sync("bob", at=NAMED, history=["anchor", "x"])
+    channel.sync("carol", at=NAMED + 1_500, history=["anchor", "x"])
+    channel.clock(SETTLED)
+    assert channel.totals.gaps_opened == 1
+    channel.content("x", "sue", at=NAMED + 8_000)
+    assert channel.totals.gap_duration.sum_ms == 8_000
+
+
+# Outcomes.
+
+
+@pytest.mark.parametrize(
+    ("at", "found"),
+    [(OVERDUE, {"late": 1}), (OVERDUE + 1, {"lost": 1, "retracted": 1})],
+)
+def test_arrival_at_the_deadline_is_in_time(
+    gap: Channel, at: int, found: dict[str, int]
+) -> None:
+    """At 300 s the gap is filled; a millisecond later it was lost."""
+    gap.content("x", "sue", at=at)
+    assert outcomes(gap) == found
+    assert gap.totals.gaps_open == 0
+
+
+def test_filled_gap_has_the_duration_from_its_first_naming(gap: Channel) -> None:
+    """In event time."""
+    gap.content("x", "sue", at=NAMED + 4_000)
+    assert gap.totals.gap_duration.sum_ms == 4_000
+    assert gap.totals.gap_duration.counts[BUCKETS_MS.index(5_000)] == 1
+
+
+def test_gap_filled_by_a_late_record_has_its_own_time(gap: Channel) -> None:
+    """A second tap may show the message behind the clock; never below zero."""
+    gap.clock(NAMED + 100_000)
+    gap.content("x", "sue", at=NAMED - 10_000)
+    assert outcomes(gap) == {"late": 1}
+    assert gap.totals.gap_duration.sum_ms == 0
+    assert gap.totals.gap_duration.count == 1
+
+
+@pytest.mark.parametrize(
+    ("dialect", "window_ms"), [(Dialect.SPEC, 135_000), (Dialect.NIM, 315_000)]
+)
+def test_gap_filled_within_the_repair_window_is_repaired(
+    gap: Channel, dialect: Dialect, window_ms: int
+) -> None:
+    """The window is that of the request's dialect; it holds its last moment."""
+    asked = NAMED - 20_000 if dialect is Dialect.NIM else NAMED + 5_000
+    gap.sync("bob", at=asked, requests=["x"], dialect=dialect)
+    # A late request acts from the clock on.
+    asked = max(asked, SETTLED)
+    gap.content("x", "sue", at=min(asked + window_ms, OVERDUE))
+    assert outcomes(gap) == {"repaired": 1}
+
+
+def test_gap_filled_after_the_repair_window_is_recovered_late(gap: Channel) -> None:
+    """A millisecond after the window nobody answers this request any more."""
+    gap.sync("bob", at=NAMED + 5_000, requests=["x"])
+    gap.content("x", "sue", at=NAMED + 140_001)
+    assert outcomes(gap) == {"recovered_late": 1}
+    assert gap.totals.repair_responses == 0
+
+
+def test_request_before_the_naming_counts(channel: Channel) -> None:
+    """Late means that no request was ever before it."""
+    channel.sync("bob", at=NAMED - 5_000, requests=["x"])
+    channel.sync("bob", at=NAMED, history=["anchor", "x"])
+    channel.content("x", "sue", at=NAMED + 3_000)
+    assert outcomes(channel) == {"repaired": 1}
+
+
+def test_old_request_makes_a_gap_recovered_late(channel: Channel) -> None:
+    """A request long before the gap still says that it was asked for."""
+    channel.sync("bob", at=61_000, requests=["x"])
+    channel.sync("sue", at=61_000 + 200_000, history=["anchor", "x"])
+    channel.content("x", "sue", at=61_000 + 210_000)
+    assert outcomes(channel) == {"recovered_late": 1}
+
+
+def test_request_for_another_id_leaves_a_gap_late(gap: Channel) -> None:
+    """Only requests for this id count."""
+    gap.sync("bob", at=NAMED + 5_000, requests=["y"])
+    gap.content("x", "sue", at=NAMED + 6_000)
+    assert outcomes(gap) == {"late": 1}
+
+
+def test_silence_reaches_the_deadline_by_the_clock_alone(gap: Channel) -> None:
+    """At 300 s the gap is open, a millisecond later it is lost."""
+    gap.clock(OVERDUE)
+    assert outcomes(gap) == {}
+    gap.clock(OVERDUE + 1)
+    assert outcomes(gap) == {"lost": 1}
+    assert gap.totals.gaps_open == 0
+
+
+def test_late_naming_has_its_deadlines_from_the_clock(channel: Channel) -> None:
+    """The effective time of a record older than the clock is the clock."""
+    channel.clock(100_000)
+    channel.sync("bob", at=70_000, history=["anchor", "x"])
+    channel.clock(102_000)
+    assert channel.totals.gaps_opened == 0
+    channel.clock(102_001)
+    assert channel.totals.gaps_opened == 1
+    channel.clock(400_000)
+    assert channel.totals.gaps_open == 1
+    channel.clock(400_001)
+    assert channel.totals.gaps_open == 0
+
+
+# Lost, or missed by the tap.
+
+
+def test_another_that_names_it_shows_a_tap_gap(gap: Channel) -> None:
+    """Who is not its sender must have got it from the network."""
+    gap.sync("bob", at=NAMED + 10_000, history=["x"])
+    gap.clock(OVERDUE + 1)
+    assert outcomes(gap) == {"tap_gap": 1}
+
+
+def test_another_that_opened_the_gap_shows_a_tap_gap(channel: Channel) -> None:
+    """The naming that opens it is evidence already."""
+    channel.sync("bob", at=NAMED, history=["anchor", ("x", "sue")])
+    channel.clock(OVERDUE + 1)
+    assert outcomes(channel) == {"tap_gap": 1}
+
+
+def test_anothers_filter_shows_a_tap_gap(gap: Channel) -> None:
+    """A filter that holds it is evidence as a history is."""
+    gap.sync("bob", at=NAMED + 10_000, holds=["x"])
+    gap.clock(OVERDUE + 1)
+    assert outcomes(gap) == {"tap_gap": 1}
+
+
+def test_only_its_sender_leaves_it_lost(gap: Channel) -> None:
+    """Its own sender has it whatever the network did."""
+    gap.sync("sue", at=NAMED + 10_000, history=["x"], holds=["x"])
+    gap.sync("bob", at=NAMED + 10_000, holds=["other"], requests=["x"])
+    gap.sync("", at=NAMED + 11_000, history=["x"], holds=["x"])
+    gap.clock(OVERDUE + 1)
+    assert outcomes(gap) == {"lost": 1}
+
+
+@pytest.mark.parametrize(("late_ms", "outcome"), [(0, "tap_gap"), (1, "lost")])
+def test_evidence_counts_up_to_the_deadline(
+    gap: Channel, late_ms: int, outcome: str
+) -> None:
+    """At the deadline it is in time; what comes later changes no outcome."""
+    gap.sync("bob", at=OVERDUE + late_ms, history=["x"], holds=["x"])
+    gap.clock(OVERDUE + 10)
+    assert outcomes(gap) == {outcome: 1}
+
+
+@pytest.mark.parametrize(
+    ("others", "outcome"), [([], "lost"), (["bob"], "lost"), (["sue"], "tap_gap")]
+)
+@pytest.mark.parametrize("evidence", ["history", "holds"])
+def test_unknown_sender_takes_two_distinct_participants(
+    channel: Channel, others: list[str], outcome: str, evidence: str
+) -> None:
+    """One of them may be the sender; the same one twice is still one."""
+    channel.sync("bob", at=NAMED, history=["anchor", "x"], holds=["x"])
+    for other in others:
+        channel.sync(other, at=NAMED + 10_000, **{evidence: ["x"]})
+    channel.clock(OVERDUE + 1)
+    assert outcomes(channel) == {outcome: 1}
+
+
+def test_sender_named_later_is_known_from_then_on(channel: Channel) -> None:
+    """One participant is enough once the id is known not to be its own."""
+    channel.sync("bob", at=NAMED, history=["anchor", "x"])
+    channel.sync("sue", at=NAMED + 5_000, history=["anchor", ("x", "sue")])
+    channel.clock(OVERDUE + 1)
+    assert outcomes(channel) == {"tap_gap": 1}
+
+
+def test_witness_that_turns_out_to_be_the_sender_does_not_count(
+    channel: Channel,
+) -> None:
+    """What its sender showed before it was known as such proves nothing."""
+    channel.sync("sue", at=NAMED, history=["anchor", "x"])
+    channel.sync("sue", at=NAMED + 5_000, history=["anchor", ("x", "sue")])
+    channel.clock(OVERDUE + 1)
+    assert outcomes(channel) == {"lost": 1}
+
+
+def test_requester_with_an_unusable_filter_shows_nothing(gap: Channel) -> None:
+    """A filter of wrong length gives no evidence."""
+    gap.sync("bob", at=NAMED + 10_000, filter_=b"\xff" * 100)
+    gap.clock(OVERDUE + 1)
+    assert outcomes(gap) == {"lost": 1}
+
+
+@pytest.mark.parametrize("copy", ["duplicate", "replica"])
+def test_copy_of_a_record_names_no_sender(channel: Channel, copy: str) -> None:
+    """Whatever stands in a further copy, also in the batch of its broadcast."""
+    numbers = ("tap", 1, 11) if copy == "duplicate" else ("", None, 11)
+    frames = channel.frames
+    channel.take_records(
+        [
+            Record(NAMED, frames.sync("bob", history=["anchor", "x"]), *numbers),
+            Record(NAMED, frames.sync("sue", history=[("x", "sue")]), *numbers),
+        ]
+    )
+    channel.clock(OVERDUE + 1)
+    assert outcomes(channel) == {"lost": 1}
+
+
+# Retraction.
+
+
+def test_arrival_after_the_loss_retracts_it(gap: Channel) -> None:
+    """The loss stays counted, and the retraction beside it, once."""
+    gap.clock(OVERDUE + 1)
+    frame = gap.content("x", "sue", at=OVERDUE + 60_000, waku_hash="1")
+    gap.take(frame, at=OVERDUE + 61_000, waku_hash="2")
+    assert outcomes(gap) == {"lost": 1, "retracted": 1}
+    assert gap.totals.gap_duration.count == 0
+
+
+def test_arrival_after_a_tap_gap_retracts_nothing(gap: Channel) -> None:
+    """Nothing was said to be lost."""
+    gap.sync("bob", at=NAMED + 10_000, history=["x"])
+    gap.clock(OVERDUE + 1)
+    gap.content("x", "sue", at=OVERDUE + 60_000)
+    assert outcomes(gap) == {"tap_gap": 1}
+
+
+@pytest.mark.parametrize(("later_ms", "retracted"), [(0, 1), (1, 0)])
+def test_losses_are_retracted_within_the_horizon(
+    gap: Channel, later_ms: int, retracted: int
+) -> None:
+    """Up to 3600 s after the gap's first naming."""
+    gap.sync("sue", at=3_000_000, history=["x"])  # Keeps it remembered.
+    gap.content("x", "sue", at=NAMED + 3_600_000 + later_ms)
+    assert gap.totals.gaps_retracted == retracted
+
+
+def test_lost_id_named_again_opens_no_second_gap(gap: Channel) -> None:
+    """An id is counted once."""
+    gap.sync("bob", at=OVERDUE + 1, history=["anchor", "x"])
+    gap.clock(OVERDUE * 3)
+    assert gap.totals.gaps_opened == 1
+
+
+def test_id_is_no_gap_again_once_it_came(gap: Channel) -> None:
+    """A filled gap stays filled."""
+    gap.content("x", "sue", at=NAMED + 4_000)
+    gap.sync("bob", at=NAMED + 5_000, history=["anchor", "x"])
+    gap.clock(OVERDUE + 5_001)
+    assert gap.totals.gaps_opened == 1
+    assert outcomes(gap) == {"late": 1}
+
+
+# Pushed out by the limit, and named again.
+
+
+def full_of_gaps() -> Channel:
+    """A channel with room for two gaps, which forgot the older gap `x` at 100 s."""
+    channel = Channel.after_warm_up(ObserverSettings(remembered=2))
+    channel.content("anchor", "anna", at=60_000, lamport=START_LAMPORT + 1)
+    channel.sync("bob", at=NAMED, history=["anchor", ("x", "bob")])
+    channel.sync("bob", at=100_000, history=["anchor", ("y", "bob"), ("z", "bob")])
+    return channel
+
+
+def test_settle_time_of_a_forgotten_gap_is_not_that_of_the_next() -> None:
+    """Named again, an id has to stand for two seconds anew."""
+    channel = Channel.after_warm_up(ObserverSettings(remembered=2))
+    channel.content("anchor", "anna", at=60_000, lamport=START_LAMPORT + 1)
+    channel.sync("bob", at=NAMED, history=["anchor", "x"])
+    channel.sync("bob", at=NAMED + 500, history=["anchor", "y", "z"])
+    # It pushes out `y`, so that `x` and `z` are left.
+    channel.sync("bob", at=NAMED + 1_500, history=["anchor", "x"])
+    channel.clock(NAMED + 2_500)
+    assert channel.totals.gaps_opened == 0
+    channel.clock(NAMED + 3_500)
+    assert channel.totals.gaps_opened == 1
+    channel.clock(NAMED + 3_501)
+    assert channel.totals.gaps_opened == 2
+
+
+def test_deadline_of_a_forgotten_gap_is_not_that_of_the_next() -> None:
+    """Named again, an id has its 300 s anew."""
+    channel = full_of_gaps()
+    assert outcomes(channel) == {"tap_gap": 1}
+    channel.sync("bob", at=200_000, history=["anchor", ("x", "bob")])
+    channel.clock(OVERDUE + 1)
+    # `y` was pushed out; `x` and `z` are open.
+    assert outcomes(channel) == {"tap_gap": 2}
+    assert channel.totals.gaps_open == 2
+    channel.clock(400_001)
+    assert outcomes(channel) == {"tap_gap": 2, "lost": 1}
+    channel.clock(500_000)
+    assert channel.totals.gaps_open == 1
+    channel.clock(500_001)
+    assert outcomes(channel) == {"tap_gap": 2, "lost": 2}
+
+
+def test_those_who_lack_an_id_are_bounded() -> None:
+    """One stranger may speak under any number of names."""
+    channel = Channel.after_warm_up()
+    channel.content("anchor", "anna", at=60_000, lamport=1_000)
+    channel.sync("anna", at=61_000, lamport=1_001, history=["anchor", ("x", "anna")])
+    for number in range(150):
+        at = 70_000 + number
+        channel.sync(f"name-{number}", at=at, lamport=2_000 + number, holds=())
+    channel.clock(361_001)
+    assert len(channel.incidents["lost", "x"].lacking) == 100

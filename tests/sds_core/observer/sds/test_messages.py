@@ -1,0 +1,147 @@
+"""Messages as they lie in the state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sds_core.observer.sds.messages import Message, PackedMessages
+from sds_core.observer.sds.participants import UNKNOWN
+from sds_core.wire import Dialect
+from tests.support.properties import CAREFUL
+
+ODD_IDS = (
+    "", "a", "0", "00", "abc", "ABCD", "aBcd", "ab cd", " abcd", "0x00", "é", "ééé",
+    "\N{FULLWIDTH DIGIT ONE}2", "\x00", "f" * 64, "F" * 64, "f" * 63, "a\n",
+)  # fmt: skip
+"""Ids that are hex, nearly hex, or nothing like it."""
+
+IDS = st.one_of(
+    st.sampled_from(ODD_IDS),
+    st.text(st.characters(codec="utf-8")),
+    st.binary(max_size=32).map(bytes.hex),
+    st.binary(max_size=32).map(lambda raw: raw.hex().upper()),
+)
+
+
+@st.composite
+def messages(draw: st.DrawFn) -> dict[int, Message]:
+    """Messages by key, in the order of their first copies."""
+    keys = draw(st.lists(st.integers(-(2**63), 2**63 - 1), unique=True, max_size=8))
+    order = draw(st.integers(0, 2**40))
+    drawn: dict[int, Message] = {}
+    for key in keys:
+        t0_ms = draw(st.integers(0, 2**45))
+        witnesses = draw(st.lists(st.integers(0, 9), max_size=2))
+        drawn[key] = Message(
+            key=key,
+            order=order,
+            t0_ms=t0_ms,
+            seen_ms=t0_ms + draw(st.integers(0, 2**40)),
+            kept_ms=draw(st.integers(0, 2**45)),
+            sender=draw(st.integers(UNKNOWN, 20_000)),
+            lamport=draw(st.integers(0, 2**64 - 1)),
+            dialect=draw(st.sampled_from(Dialect)),
+            witnesses_needed=draw(st.integers(1, 2)),
+            witnesses=witnesses,
+            witness_rate=draw(st.floats(0, 1)) if witnesses else 1.0,
+            message_id=draw(IDS),
+            waku_hash=draw(st.sampled_from((b"", bytes(32), bytes(range(32))))),
+            **{flag: draw(st.booleans()) for flag in FLAGS},
+        )
+        order += draw(st.integers(1, 3))
+    return drawn
+
+
+FLAGS = (
+    "definite",
+    "probable",
+    "overdue",
+    "in_time",
+    "opportunity",
+    "was_named_before",
+)
+
+
+def through_the_state(packed: PackedMessages) -> dict[int, Message]:
+    """Messages after they lay in a blob."""
+    data = msgspec.msgpack.encode(packed)
+    return msgspec.msgpack.decode(data, type=PackedMessages).unpacked()
+
+
+@CAREFUL
+@given(messages())
+def test_messages_round_trip(drawn: dict[int, Message]) -> None:
+    """With all that is known of them, in their order."""
+    every = {message.order for message in drawn.values()}
+    again = through_the_state(PackedMessages.of(drawn, every))
+    assert list(again.items()) == list(drawn.items())
+
+
+@CAREFUL
+@given(messages(), st.sets(st.integers(0, 7)))
+def test_ids_that_nobody_needs_are_left_out(
+    drawn: dict[int, Message], places: set[int]
+) -> None:
+    """And their hashes with them; everything else stays."""
+    kept = {m.order for place, m in enumerate(drawn.values()) if place in places}
+    again = through_the_state(PackedMessages.of(drawn, kept))
+    for key, message in drawn.items():
+        if message.order not in kept:
+            message = msgspec.structs.replace(message, message_id="", waku_hash=b"")
+        assert again[key] == message
+
+
+def one(message_id: str, **known: Any) -> dict[int, Message]:
+    """A single message."""
+    message = Message(
+        3, 5, 1_000, 1_000, 1_000, 0, 7, Dialect.SPEC, 1, message_id=message_id, **known
+    )
+    return {message.key: message}
+
+
+@pytest.mark.parametrize("message_id", ODD_IDS)
+def test_odd_ids_survive(message_id: str) -> None:
+    """An id is text; that most are hex only saves room."""
+    assert through_the_state(PackedMessages.of(one(message_id), {5})) == one(message_id)
+
+
+def test_id_in_hex_takes_half_its_length() -> None:
+    """In lower case, as js-waku writes it; anything else is kept as it is."""
+    assert PackedMessages.of(one("f" * 64), {5}).ids == [b"\xff" * 32]
+    assert PackedMessages.of(one("F" * 64), {5}).ids == [b"F" * 64]
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_each_flag_has_a_bit_of_its_own(flag: str) -> None:
+    """None is taken for another."""
+    known = one("m", **{flag: True})
+    assert through_the_state(PackedMessages.of(known, {5})) == known
+
+
+@pytest.mark.parametrize(
+    ("overdue", "opportunity", "in_time", "expected"),
+    [
+        (True, True, False, True),
+        (False, True, False, False),
+        (True, False, False, False),
+        (True, True, True, False),
+    ],
+)
+def test_unacknowledged_is_overdue_with_an_opportunity(
+    overdue: bool, opportunity: bool, in_time: bool, expected: bool
+) -> None:
+    """And not acknowledged in time; later acknowledgements take nothing back."""
+    for definite in (False, True):
+        message = one(
+            "m",
+            overdue=overdue,
+            opportunity=opportunity,
+            in_time=in_time,
+            definite=definite,
+        )[3]
+        assert message.is_unacknowledged is expected
