@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 
 from connectors.waku_rest.answers import Page
-from connectors.waku_rest.client import (
+from connectors.waku_rest.client import NodeClient
+from connectors.waku_rest.errors import (
     BadAnswer,
-    NodeClient,
     NodeError,
     NodeRefused,
     NodeUnreachable,

@@ -18,7 +18,8 @@ from functools import partial
 
 from connectors.kafka.heartbeat import INTERVAL_S
 from connectors.kafka.settings import KafkaUnreachable, RecordRefused
-from connectors.waku_rest.client import NodeClient, open_client
+from connectors.waku_rest.client import NodeClient
+from connectors.waku_rest.connection import open_client
 from connectors.waku_rest.intake import Intake
 from connectors.waku_rest.listener import Listener
 from connectors.waku_rest.pacing import Ending, persist

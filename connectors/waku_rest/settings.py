@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from connectors.waku_rest.client import NodeSettings
+from connectors.waku_rest.connection import NodeSettings
 
 
 class Listen(enum.StrEnum):

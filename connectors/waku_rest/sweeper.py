@@ -15,20 +15,13 @@ from functools import partial
 from typing import TypeVar
 
 from connectors.waku_rest.answers import StorePage
-from connectors.waku_rest.client import (
-    MAX_CONTENT_TOPICS,
-    MAX_HASHES,
-    BadAnswer,
-    NodeBusy,
-    NodeClient,
-    NodeError,
-    NodeUnreachable,
-    StoreQuery,
-)
+from connectors.waku_rest.client import NodeClient
+from connectors.waku_rest.errors import BadAnswer, NodeBusy, NodeError, NodeUnreachable
 from connectors.waku_rest.intake import Intake
 from connectors.waku_rest.pacing import Ending, persist
 from connectors.waku_rest.settings import Listen, MirrorSettings
 from connectors.waku_rest.spool import Spool, Swept
+from connectors.waku_rest.store_query import MAX_CONTENT_TOPICS, MAX_HASHES, StoreQuery
 from sds_core.mirror.coverage import Coverage
 from sds_core.mirror.figures import NodeFigures, Source
 
