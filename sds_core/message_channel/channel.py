@@ -1,12 +1,12 @@
-"""A participant of one SDS channel, without input, output, clock or chance of its own.
+"""A participant of one SDS channel: a pure state machine without I/O, clock or chance.
 
 Bytes and times go in, frames to broadcast and events come out:
 
     send(), sync() ──▶ Step.broadcasts ──▶ the transport ──▶ receive() of the others
     receive(), advance() ──▶ Step.events ──▶ the application
 
-`advance` does what is due, at or after `next_deadline_ms`. Nothing that a stranger may
-send raises an error or takes more memory than the profile's limits allow.
+Call `advance` at or after `next_deadline_ms`: it does everything that is due. No frame
+from the network raises an error or takes more memory than the profile's limits allow.
 """
 
 from __future__ import annotations
@@ -56,21 +56,21 @@ _EPHEMERAL = FrameKind.EPHEMERAL
 class MessageChannel:
     """One participant in one channel (SDS, "Protocol Steps"; SDS-R guide).
 
-    Times are Unix ms and may not go back.
+    Times are Unix ms and must not decrease from call to call.
 
     Args:
-        channel_id: names the channel.
-        participant_id: names this participant, globally unique; not empty.
-        now_ms: the time at the start.
-        random: draws the times of sync messages and their ids.
-        profile: which behaviour where the documents leave a choice.
+        channel_id: Id of the channel.
+        participant_id: Id of this participant, globally unique; not empty.
+        now_ms: Time of the start.
+        random: Source of the times and ids of sync messages.
+        profile: Behaviour where the documents leave a choice.
 
     Attributes:
-        channel_id: as given.
-        participant_id: as given.
-        profile: as given.
-        next_deadline_ms: when `advance` has something to do, Unix ms; kept up to date
-            by every call.
+        channel_id: Id of the channel.
+        participant_id: Id of this participant.
+        profile: Behaviour where the documents leave a choice.
+        next_deadline_ms: When `advance` must be called next, Unix ms; every call
+            updates it.
     """
 
     def __init__(
@@ -116,16 +116,16 @@ class MessageChannel:
         """Put a message into a frame (SDS, "Send Message").
 
         Args:
-            content: for the others' applications; not empty.
+            content: Bytes for the other applications; not empty.
             now_ms: Unix ms.
-            message_id: a globally unique id; made of sender, time and content if left
-                out.
+            message_id: A globally unique id; by default a hash of channel, sender,
+                Lamport timestamp and content.
 
         Raises:
-            EmptyContent: there is no content.
-            MessageIdTaken: the id names another message.
-            ValueError: the id is empty, too long, or no Unicode text.
-            FrameTooLarge: the frame would be longer than the profile allows.
+            EmptyContent: The content is empty.
+            MessageIdTaken: Another message has this id.
+            ValueError: The id is empty, too long, or not valid Unicode text.
+            FrameTooLarge: The frame would be longer than the profile allows.
         """
         check_time(now_ms)
         if not content:
@@ -150,18 +150,18 @@ class MessageChannel:
         return Step([Broadcast(Cause.CONTENT, message_id, value)], events)
 
     def send_ephemeral(self, content: bytes, now_ms: int) -> Step:
-        """Put a message into a frame that asks for no reliability.
+        """Put a message into a frame without reliability (SDS, "Ephemeral Messages").
 
-        It has no timestamp, history or filter, and nothing of it is kept (SDS,
-        "Ephemeral Messages").
+        The frame has no timestamp, history or filter, and the participant does not
+        remember it.
 
         Raises:
-            EmptyContent: there is no content.
-            FrameTooLarge: the frame would be longer than the profile allows.
+            EmptyContent: The content is empty.
+            FrameTooLarge: The frame would be longer than the profile allows.
         """
         if not content:
             raise EmptyContent
-        # No timestamp would tell two of the same content apart.
+        # Without a timestamp, a hash would be the same for the same content.
         message_id = f"{self._random.getrandbits(256):064x}"
         frame = Frame.build(
             self.profile.dialect,
@@ -174,9 +174,10 @@ class MessageChannel:
         return Step([Broadcast(Cause.EPHEMERAL, message_id, value)], [Sent(message_id)])
 
     def note_retrieval_hint(self, message_id: str, hint: bytes) -> None:
-        """Say how a message of the log can be fetched elsewhere, for later histories.
+        """Store the retrieval hint of a message, for later causal histories.
 
-        For our own, the transport knows only after broadcasting it.
+        The transport knows the hint of our own message only after it broadcast it. A
+        message that is not in the log, and a hint that is too long, are ignored.
         """
         entry = self._log.entries.get(message_id)
         if entry is not None and len(hint) <= self.profile.hint_limit:
@@ -187,7 +188,7 @@ class MessageChannel:
     def receive(
         self, value: bytes, now_ms: int, *, retrieval_hint: bytes = b""
     ) -> Step:
-        """Take in a frame from the channel (SDS, "Receive Message").
+        """Receive a frame of the channel (SDS, "Receive Message").
 
         Args:
             value: the frame's bytes, whatever they are.
@@ -218,7 +219,7 @@ class MessageChannel:
     # -- what time brings
 
     def advance(self, now_ms: int) -> Step:
-        """Do everything that is due, and nothing else."""
+        """Do everything that is due now."""
         check_time(now_ms)
         broadcasts: list[Broadcast] = []
         events: list[Event] = []
@@ -239,10 +240,10 @@ class MessageChannel:
         return Step(broadcasts, events)
 
     def sweep_incoming(self, now_ms: int) -> Step:
-        """Give up what is missing for too long, and ask anew for what is not.
+        """Give up messages that are missing for too long, and request the others again.
 
-        Messages are delivered as soon as their dependencies are met, so that a sweep
-        finds only those whose wait ends (SDS, "Periodic Incoming Buffer Sweep").
+        A message is delivered as soon as its dependencies are met, so a sweep only
+        finds messages whose wait ends (SDS, "Periodic Incoming Buffer Sweep").
         """
         events: list[Event] = []
         for message_id in self._incoming.overdue(now_ms):
@@ -259,7 +260,7 @@ class MessageChannel:
         return Step((), events)
 
     def sweep_outgoing(self, now_ms: int) -> Step:
-        """Broadcast again what is not acknowledged in time.
+        """Broadcast messages again that were not acknowledged in time.
 
         SDS, "Periodic Outgoing Buffer Sweep".
         """
@@ -268,7 +269,7 @@ class MessageChannel:
         return Step(broadcasts, events)
 
     def sweep_repairs(self, now_ms: int) -> Step:
-        """Broadcast what others asked for and nobody has sent since.
+        """Broadcast messages that others requested and nobody has sent since.
 
         SDS-R guide, "Incoming Repair Request Buffer Sweep".
         """
@@ -277,9 +278,9 @@ class MessageChannel:
         return step
 
     def sync(self, now_ms: int) -> Step:
-        """Put what we know into a frame without content, if we know anything.
+        """Put log and filter into a frame without content, unless there is nothing.
 
-        It is in no buffer, log or filter (SDS, "Periodic Sync Message").
+        The frame enters no buffer, log or filter (SDS, "Periodic Sync Message").
         """
         self._sync.sent(now_ms, requests_wait=self._repairer.requests.has_waiting)
         step = Step((), ())
@@ -312,12 +313,12 @@ class MessageChannel:
 
     @property
     def unacknowledged(self) -> tuple[str, ...]:
-        """Ids of ours that nobody has shown to have received, oldest first."""
+        """Ids of our messages without any sign of receipt, oldest first."""
         return self._outgoing.ids(are_possibly_acknowledged=False)
 
     @property
     def possibly_acknowledged(self) -> tuple[str, ...]:
-        """Ids of ours that some filter holds, oldest first."""
+        """Ids of our messages that another participant's filter holds, oldest first."""
         return self._outgoing.ids(are_possibly_acknowledged=True)
 
     @property
@@ -327,15 +328,15 @@ class MessageChannel:
 
     @property
     def missing(self) -> tuple[HistoryEntry, ...]:
-        """What was named and never received, in order of noticing."""
+        """Dependencies that were named but not received, first noticed first."""
         return tuple(one.entry for one in self._incoming.missing.values())
 
     # -- what is kept over a restart
 
     def snapshot(self) -> bytes:
-        """Return the whole state, to be given to `restore`.
+        """Return the whole state as bytes for `restore`.
 
-        Times stay absolute, so that what falls due meanwhile is due at once.
+        Times are absolute: a deadline that passes before `restore` is due at once.
         """
         return snapshot.pack(snapshot.state_of(self._parts))
 
@@ -343,15 +344,15 @@ class MessageChannel:
     def restore(
         cls, blob: bytes, *, random: Random, profile: Profile = _SPEC_PROFILE
     ) -> MessageChannel:
-        """Make the participant that `snapshot` was taken of.
+        """Return the participant that a snapshot was taken of.
 
         Args:
-            blob: what `snapshot` returned, in this version or an earlier one.
-            random: draws on.
-            profile: as before.
+            blob: Result of `snapshot`, of this version or an earlier one.
+            random: Source of the times and ids of later sync messages.
+            profile: The participant's profile; it must fit the snapshot.
 
         Raises:
-            SnapshotError: the blob cannot be read, or does not fit the profile.
+            SnapshotError: The blob cannot be read, or does not fit the profile.
         """
         state = snapshot.unpack(blob)
         snapshot.check_fit(state, profile)

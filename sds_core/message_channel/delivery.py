@@ -42,7 +42,13 @@ class Delivery:
     def unmet(
         self, unknown: list[HistoryEntryLike], named_by: str, now_ms: int
     ) -> tuple[set[str], list[Event]]:
-        """Return what a message must wait for, and note what is missing of it."""
+        """Return the dependencies that a message must wait for, and record missing ones.
+
+        Args:
+            unknown: Entries of its causal history that are not in the log.
+            named_by: Id of the message.
+            now_ms: Unix ms.
+        """
         incoming = self._incoming
         buffered_is_met = self._profile.buffered_meets_dependencies
         unmet: set[str] = set()
@@ -67,7 +73,7 @@ class Delivery:
             oldest = next(iter(incoming.missing))
             events.append(Evicted(Buffer.MISSING, oldest))
             events += self.lose(oldest, now_ms)
-        # What was lost may have let others be delivered.
+        # Giving up the oldest missing message may have delivered some of these.
         unmet = {
             one
             for one in unmet
@@ -88,7 +94,7 @@ class Delivery:
         return events
 
     def lose(self, message_id: str, now_ms: int) -> list[Event]:
-        """Wait for a missing message no longer."""
+        """Give up a missing message, and deliver what waited for it alone."""
         if message_id not in self._incoming.missing:
             return []
         entry = self._incoming.give_up(message_id)
@@ -96,7 +102,7 @@ class Delivery:
         return [IrretrievablyLost(*entry), *self._meet([message_id], now_ms)]
 
     def _release(self, message_id: str, now_ms: int) -> list[Event]:
-        """Deliver a waiting message, after what it waits for as far as that is here."""
+        """Deliver a waiting message, after those of its dependencies that are here."""
         incoming = self._incoming
         events: list[Event] = []
         needed = incoming.needed_by(message_id)
@@ -107,7 +113,7 @@ class Delivery:
     def deliver_circle(self, circle: Iterable[str], now_ms: int) -> list[Event]:
         """Deliver messages that wait for each other, one after the other.
 
-        What is delivered may free others, of the circle or not, in its turn.
+        Each delivery may complete the dependencies of further messages.
         """
         events: list[Event] = []
         for message_id in circle:
@@ -117,7 +123,7 @@ class Delivery:
         return events
 
     def _meet(self, dependencies: Iterable[str], now_ms: int) -> list[Event]:
-        """Deliver what waited for these alone."""
+        """Deliver the messages whose last unmet dependency is one of these."""
         freed = [
             _delivery(message_id, message)
             for dependency in dependencies
@@ -128,9 +134,9 @@ class Delivery:
     def deliver_all(
         self, ready: list[tuple[str, Frame, bytes, bytes]], now_ms: int
     ) -> list[Event]:
-        """Deliver messages and all that waits for them, in the log's order.
+        """Deliver messages and those that wait for them, in the log's order.
 
-        SDS, "Deliver Message". A loop, so that no chain is too long.
+        SDS, "Deliver Message". A loop instead of recursion: chains may be long.
         """
         events: list[Event] = []
         order = [
@@ -157,7 +163,7 @@ class Delivery:
         return Delivered(message_id, sender_id, lamport, frame.content)
 
     def _plain(self, entry: HistoryEntryLike) -> HistoryEntry:
-        """Copy an entry out of the frame, without a hint that is too long."""
+        """Copy an entry of a frame, without its hint if that is too long."""
         hint = entry.retrieval_hint
         if len(hint) > self._profile.hint_limit:
             hint = b""

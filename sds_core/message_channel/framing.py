@@ -31,11 +31,11 @@ class FrameBuilder:
     def build(
         self, message_id: str, lamport: int, content: bytes, now_ms: int
     ) -> tuple[bytes, list[HistoryEntry]]:
-        """Return a frame's bytes, and what it asks for.
+        """Return the bytes of a content or sync frame, and its repair requests.
 
         Raises:
-            FrameTooLarge: the frame would be longer than the profile allows; then
-                nothing has changed.
+            FrameTooLarge: The frame would be longer than the profile allows; the state
+                is unchanged then.
         """
         requested = self._requests.due(now_ms)
         frame = Frame.build(
@@ -55,9 +55,10 @@ class FrameBuilder:
         return value, requested
 
     def _causal_history(self) -> list[HistoryEntry]:
-        """Return the last entries of the log, as many as leave room in a frame.
+        """Return the last entries of the log that fit into a quarter of a frame.
 
-        Ids and hints of strangers may be long; they must not silence us.
+        Others choose the length of their ids and hints; without a limit they could
+        leave no room for our content.
         """
         entries = self._log.last(self._profile.causal_history_size)
         room = self._profile.max_frame_bytes // 4

@@ -58,11 +58,12 @@ class Reception:
             )
         if frame.dialect is not self._profile.dialect:
             return ignored(IgnoredReason.FOREIGN_DIALECT, message_id, frame.dialect)
-        # Whoever broadcasts a message answers for it, whatever else is wrong with it.
+        # A broadcast answers a request for the message even if the frame is ignored.
         if frame.kind is FrameKind.CONTENT:
             self._repairer.responses.remove(message_id)
         is_missing = message_id in self._incoming.missing
-        # What we have said and forgotten, since we were restored, others give back.
+        # After a restore from an older snapshot, others return messages of ours that we
+        # have forgotten: these are missing and must be accepted.
         if frame.sender_id == self._participant_id and not is_missing:
             return ignored(IgnoredReason.OWN_ECHO, message_id)
         if frame.kind is FrameKind.EPHEMERAL:
@@ -105,12 +106,12 @@ class Reception:
         now_ms: int,
         unknown: list[HistoryEntryLike],
     ) -> list[Event]:
-        """Let an accepted content or sync frame take effect."""
+        """Apply an accepted content or sync frame to the state."""
         message_id = frame.message_id
         sender_id = frame.sender_id
         is_own = sender_id == self._participant_id
         if not is_own:
-            self._repairer.participants.hear(sender_id, now_ms)
+            self._repairer.participants.record_frame(sender_id, now_ms)
         self._lamport.tick(frame.lamport or 0, now_ms)
         events: list[Event] = []
         is_content = frame.kind is FrameKind.CONTENT

@@ -1,8 +1,8 @@
 """The state of a participant as bytes.
 
-One version byte, a checksum (CRC-32, four bytes), then MessagePack. A field is only
-ever added at the end and with a default; what that cannot express raises the version,
-and `unpack` reads all of them.
+One version byte, a checksum (CRC-32, four bytes), then MessagePack. New fields go to
+the end and have a default. Any other change raises the version, and `unpack` reads all
+versions.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class State(msgspec.Struct, array_like=True, kw_only=True):
     waiting: list[WaitingState]
     missing: list[MissingDependency]
     lost: list[str]
-    look_ms: int | None
+    circles_due_ms: int | None
     requests: list[tuple[HistoryEntry, int, int | None]]
     responses: dict[str, int]
     retained: dict[str, Retained]
@@ -91,7 +91,7 @@ def unpack(blob: bytes) -> State:
     """Read what `pack` returned.
 
     Raises:
-        SnapshotError: it is none, or of a later version.
+        SnapshotError: The bytes are not a snapshot, or of a later version.
     """
     if not blob:
         detail = "it is empty"
@@ -111,7 +111,7 @@ def unpack(blob: bytes) -> State:
 
 
 def check_fit(state: State, profile: Profile) -> None:
-    """Check what a state asks of the profile that is to go on with it.
+    """Check that a state fits the profile that continues it.
 
     Raises:
         SnapshotError: the log is in another order, or something is over a limit.
@@ -160,7 +160,7 @@ def state_of(parts: Parts) -> State:
         waiting=_waiting_state(incoming),
         missing=list(incoming.missing.values()),
         lost=list(incoming.lost),
-        look_ms=_time_or_none(incoming.look_ms),
+        circles_due_ms=_time_or_none(incoming.circles_due_ms),
         requests=repairer.requests.state(),
         responses=repairer.responses.state(),
         retained=repairer.retained.state(),
@@ -192,7 +192,7 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
         _waiting_messages(state),
         state.missing,
         state.lost,
-        inf if state.look_ms is None else state.look_ms,
+        inf if state.circles_due_ms is None else state.circles_due_ms,
     )
     repairer = parts.repairer
     repairer.requests.restore(state.requests)
@@ -203,7 +203,7 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
 
 
 def _time_or_none(time_ms: float) -> int | None:
-    """Return a time as it is kept: None stands for never."""
+    """Return a time for the state; None stands for never."""
     return None if time_ms == inf else int(time_ms)
 
 
