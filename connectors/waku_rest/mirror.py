@@ -155,7 +155,7 @@ class Mirror:
         """Say that the tap lives, as long as it hears any node."""
         lately_ms = round(INTERVAL_S * 1000) + 2 * self._interval_ms
         while not ending.is_set():
-            if coverage.is_listening(self._now_ms() - lately_ms):
+            if coverage.has_answer_since(self._now_ms() - lately_ms):
                 await intake.beat()
             await ending.wait(INTERVAL_S)
 

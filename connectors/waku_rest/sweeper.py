@@ -169,7 +169,7 @@ class Sweeper:
                 return False
         if self._is_alone:
             self._figures.is_up = True
-            self._coverage.heard(self._node.url, self._now_ms())
+            self._coverage.answered(self._node.url, self._now_ms())
         return True
 
     def _queries(self, start_ms: int, end_ms: int) -> Iterator[StoreQuery]:

@@ -42,7 +42,7 @@ class Delivery:
     def unmet(
         self, unknown: list[HistoryEntryLike], named_by: str, now_ms: int
     ) -> tuple[set[str], list[Event]]:
-        """Return the dependencies that a message must wait for, and record missing ones.
+        """Return the dependencies that a message waits for, and record missing ones.
 
         Args:
             unknown: Entries of its causal history that are not in the log.
