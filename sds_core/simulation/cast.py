@@ -24,19 +24,19 @@ class Member:
     """One participant in one channel.
 
     Attributes:
-        index: of the participant in the population.
-        position: among the channel's members.
-        participant: its id.
-        channel: where.
-        clock: the participant's.
-        profile: its behaviour.
-        random: its chance.
-        sds: its state; None before it comes, and while it is a snapshot.
-        snapshot: the state while it is away, if that is what it returns with.
-        present: whether it is there.
-        gone: whether it is never to return.
-        wake_ms: when it is to be called next.
-        wake_reading_ms: what its clock says then.
+        index: Index of the participant in the population.
+        position: Index among the channel's members.
+        participant: Participant id.
+        channel: Channel that it is a member of.
+        clock: Clock of the participant, which may be wrong.
+        profile: Its options.
+        random: Its source of chance.
+        sds: Its SDS state; None before it joins and while it is stored as a snapshot.
+        snapshot: Stored state while it is away and will be restored.
+        present: Whether it is online.
+        gone: Whether it has left for good.
+        wake_ms: When it must be called next, simulation time.
+        wake_reading_ms: The same time as its own clock shows it.
     """
 
     index: int
@@ -59,14 +59,14 @@ class Channel:
     """One channel.
 
     Attributes:
-        channel_id: names it.
-        group: what it is like.
-        content_topic: where it is sent.
-        occasions: when there is one to speak, ms since the start.
-        speakers: decides who does.
-        contents: decides what is said.
-        members: the participants.
-        indices: the index of each in the population.
+        channel_id: Channel id.
+        group: Its settings.
+        content_topic: Waku content topic of its messages.
+        occasions: Times at which somebody sends, ms since the start.
+        speakers: Chance of who sends.
+        contents: Chance of what is sent.
+        members: Its participants.
+        indices: Index of each member in the population.
     """
 
     channel_id: str
@@ -81,16 +81,16 @@ class Channel:
 
 @dataclass(slots=True, eq=False)
 class Flight:
-    """A transmission on its way.
+    """A transmission that has not reached all its receivers yet.
 
-    One object for all its receivers: there may be a hundred, and in flight at any time
-    a thousand transmissions.
+    One object for all receivers: there may be a hundred receivers, and a thousand
+    transmissions under way at a time.
 
     Attributes:
-        transmission: what is under way.
-        retrieval_hint: how it can be fetched again.
-        receivers: whom it has still to reach, the next one last.
-        times_ms: when it does, in the same order.
+        transmission: The transmission.
+        retrieval_hint: Hint to fetch it again.
+        receivers: Members that it still has to reach, the next one last.
+        times_ms: When it reaches each of them, in the same order.
     """
 
     transmission: Transmission

@@ -40,15 +40,15 @@ _NANOSECONDS_PER_MS = 1_000_000
 
 
 def simulate(scenario: Scenario, seed: int, start_ms: int) -> Iterator[Entry]:
-    """Yield everything that happens, in order of the simulation's time.
+    """Yield everything that happens, in order of simulation time.
 
-    The same arguments give the same entries. Nothing is kept of what was yielded but
-    what the participants themselves remember.
+    The same arguments give the same entries. Memory does not grow with the entries,
+    only with the state of the participants.
 
     Args:
-        scenario: what happens.
-        seed: decides what the scenario leaves to chance.
-        start_ms: when it begins, Unix ms.
+        scenario: Settings of the simulation.
+        seed: Seed of everything that is random.
+        start_ms: Start, Unix ms.
     """
     yield from _Simulation(scenario, seed, start_ms).run()
 
