@@ -44,8 +44,8 @@ from streaming.labels import LabelLedger
 from streaming.outbox import Outbox, open_findings
 from streaming.query import Job
 from streaming.sink import Sink
-from tests.streaming.conftest import wait_for_end
 from tests.support.identities import assert_identities
+from tests.support.streaming.jobs import wait_for_end
 
 EVERYTHING = IncidentQuery()
 

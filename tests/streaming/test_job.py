@@ -30,8 +30,8 @@ from streaming.query import (
     JobFailed,
     running_job,
 )
-from tests.streaming.conftest import job_settings, wait_for_end, wait_until
-from tests.support.history import in_files, in_topics
+from tests.support.history.stored import in_files, in_topics
+from tests.support.streaming.jobs import job_settings, wait_for_end, wait_until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 

@@ -22,7 +22,7 @@ from sds_core.observer.minutes import ChannelMinute
 from sds_core.observer.sds.totals import ChannelTotals
 from streaming.incidents import IncidentStore
 from streaming.outbox import Destination, Outbox, Told, open_findings
-from tests.golden.checkpoints.make import HERE
+from tests.support.golden.checkpoints import CHECKPOINTS
 from tests.support.properties import CAREFUL
 
 FIRST = 1_000
@@ -109,7 +109,7 @@ def test_count_goes_on_though_nothing_is_left(path: Path) -> None:
 
 def test_what_an_earlier_version_found_is_told_once(path: Path) -> None:
     """The file of 0.3.0 has no outbox."""
-    shutil.copy(HERE / "0.3.0" / "monitor" / "incidents.sqlite", path)
+    shutil.copy(CHECKPOINTS / "0.3.0" / "monitor" / "incidents.sqlite", path)
     known = open_findings(path, FIRST)[0].find(IncidentQuery())
     assert len(known) == 5
     known.sort(key=lambda one: (one.incident.found_ms, one.channel, one.incident.key))

@@ -24,7 +24,7 @@ from sds_core.observer.incidents import (
     IncidentQuery,
 )
 from streaming.outbox import open_findings
-from tests.connectors.history.told import (
+from tests.support.history.rows import (
     DAY_MS,
     MONDAY_MS,
     TUESDAY_MS,
