@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import NamedTuple, Protocol
 
@@ -18,6 +18,7 @@ from connectors.kafka.offsets import TimedOffset
 from connectors.kafka.settings import RecordsLost
 from sds_core.observer.record import MAX_AHEAD_MS, is_future
 from streaming.position import PartitionPosition, Position
+from streaming.settings import BatchLimits, Window
 
 IDLE_PARTITION_MS = 30_000
 """A partition without a record for this long does not hold T back (model, 3).
@@ -68,37 +69,6 @@ MeanBytes = Callable[[Mapping[int, int]], int]
 
 
 @dataclass(frozen=True, slots=True)
-class BatchLimits:
-    """What one batch may read at most.
-
-    Attributes:
-        rows: Kafka records. A batch has about 0.4 s of fixed cost, so large ones
-            catch up fastest (docs/architecture.md).
-        size_bytes: Bytes of record values, by the mean size of what comes next.
-    """
-
-    rows: int = 300_000
-    size_bytes: int = 256 * 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """Record times [first_ms, last_ms], Unix ms; records of others are passed over.
-
-    Attributes:
-        first_ms: The earliest.
-        last_ms: The latest; T does not pass it.
-    """
-
-    first_ms: int
-    last_ms: int
-
-    def __contains__(self, timestamp_ms: int) -> bool:
-        """Whether a record time lies in the window."""
-        return self.first_ms <= timestamp_ms <= self.last_ms
-
-
-@dataclass(frozen=True, slots=True)
 class Target:
     """Where a run that drains the topic ends: offsets seen at its start."""
 
@@ -123,7 +93,7 @@ class Admission:
     offsets: Offsets
     scan_times: ScanTimes
     mean_bytes: MeanBytes
-    limits: BatchLimits = BatchLimits()
+    limits: BatchLimits = field(default_factory=BatchLimits)
     skip_lost: bool = False
     window: Window | None = None
 

@@ -15,13 +15,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from connectors.kafka.consumer import Client
 from connectors.kafka.dead_letter_reader import DeadLetterReader, KeptLetter
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.producer import TopicRecord, write
 from connectors.kafka.record_source import RecordSource, parse_source, read_source
 from connectors.kafka.rewrite import kept_partition, topic_record
-from connectors.kafka.settings import DEAD_LETTER_TOPIC, KafkaSettings, TopicMissing
+from connectors.kafka.settings import (
+    DEAD_LETTER_TOPIC,
+    Client,
+    KafkaSettings,
+    TopicMissing,
+)
 from connectors.web.words import counted, number
 from sds_core.observer.record import RawRecord
 from sds_core.wire import Reason

@@ -8,11 +8,9 @@ from pathlib import Path
 
 import click
 
-from connectors.kafka.consumer import Client
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.settings import Client, KafkaSettings
 from sds_core.observer.snapshot import Snapshot
-from streaming.admission import BatchLimits, Window
 from streaming.cli.kafka_options import kafka_options, topic_option
 from streaming.cli.log import logger
 from streaming.cli.log_option import log_option
@@ -21,9 +19,14 @@ from streaming.cli.progress import progress_lines
 from streaming.cli.run import as_click_error, reading_options, write_report
 from streaming.cli.settings import Time, config_option, setting
 from streaming.cli.starting import looks, started_job
-from streaming.query import JobFailed, JobSettings
-from streaming.session import SessionSettings
-from streaming.source import SourceSettings
+from streaming.query import JobFailed
+from streaming.settings import (
+    BatchLimits,
+    JobSettings,
+    SessionSettings,
+    SourceSettings,
+    Window,
+)
 
 
 @click.command(

@@ -12,14 +12,17 @@ import pytest
 from pyspark.sql import SparkSession
 
 from connectors.broker.broker import EmbeddedBroker
-from connectors.kafka.consumer import Client
-from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.settings import Client, KafkaSettings
 from connectors.kafka.topics import KEEP_FOR_EVER, ensure_topic
-from streaming.admission import BatchLimits
-from streaming.history import HistorySettings
-from streaming.query import Job, JobSettings, running_job
-from streaming.session import SessionSettings, make_session
-from streaming.source import SourceSettings
+from streaming.query import Job, running_job
+from streaming.session import make_session
+from streaming.settings import (
+    BatchLimits,
+    HistorySettings,
+    JobSettings,
+    SessionSettings,
+    SourceSettings,
+)
 from tests.support.identities import assert_identities
 
 GENERATED_AT_MS = 0

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.offsets import TimedOffset, TopicOffsets
-from connectors.kafka.settings import RecordsLost
+from connectors.kafka.settings import Client, RecordsLost
 from sds_core.observer.record import MAX_AHEAD_MS, is_future
-from streaming.admission import LATE_MS, Admission, BatchLimits, Target, Window
+from streaming.admission import LATE_MS, Admission, Target
 from streaming.position import PartitionPosition, Position
+from streaming.settings import BatchLimits, Window
 from tests.support.kafka import TopicMaker
 from tests.support.topics import Entry, ListedTopic
 
