@@ -36,6 +36,7 @@ from connectors.waku_rest.answers import (
     read_store_answer,
     read_subscription_status,
 )
+from sds_core.text import one_line, printable
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 """Of one answer; of a longer one the rest is not read. It is a relay cache of 300
@@ -365,7 +366,7 @@ class NodeClient:
         with self._reading(answer):
             told = await answer.made(read_store_answer, answer.body)
         if told.status_code != httpx.codes.OK:
-            detail = _one_line(told.status_desc)
+            detail = _quoted(told.status_desc)
             raise self._refused(answer, told.status_code, detail)
         with self._reading(answer):
             page = await answer.made(told.page, query.pubsub_topic)
@@ -483,7 +484,7 @@ class _Answer:
 
     @property
     def detail(self) -> str:
-        return _one_line(self.body[: 4 * _QUOTED_CHARACTERS].decode(errors="replace"))
+        return _quoted(self.body[: 4 * _QUOTED_CHARACTERS].decode(errors="replace"))
 
     @property
     def retry_after_s(self) -> float | None:
@@ -554,7 +555,6 @@ def _trust(ca_file: Path | None) -> ssl.SSLContext | bool:
         raise BadSettings(message) from error
 
 
-def _one_line(text: str) -> str:
-    """A stranger's text, fit to stand in a message."""
-    shown = "".join(char if char.isprintable() else " " for char in text)
-    return " ".join(shown.split())[:_QUOTED_CHARACTERS]
+def _quoted(text: str) -> str:
+    """Return the first characters of a stranger's text, in one line."""
+    return printable(one_line(text))[:_QUOTED_CHARACTERS]

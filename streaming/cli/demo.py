@@ -27,10 +27,10 @@ from connectors.recording.recording import load_recording, load_truth, restamped
 from connectors.simulator.records import simulated_records
 from connectors.simulator.scenario_files import scenario_names
 from connectors.web.server import PortInUse
-from connectors.web.words import counted, number
 from sds_core.observer.snapshot import Snapshot
 from sds_core.simulation.comparison import compare
 from sds_core.simulation.truth import Truth
+from sds_core.text import counted, number
 from streaming.cli import FINDING
 from streaming.cli.channels import channel_table, channels_option
 from streaming.cli.comparison import show_comparison

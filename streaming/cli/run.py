@@ -14,8 +14,8 @@ from connectors.history.errors import DamagedHistory, NoHistory
 from connectors.kafka.heartbeat import heartbeats
 from connectors.kafka.settings import Client, KafkaSettings
 from connectors.web.server import AddressUnusable, PortInUse
-from connectors.web.words import counted
 from sds_core.observer.snapshot import Snapshot
+from sds_core.text import counted
 from streaming.cli import UNREACHABLE
 from streaming.cli.channels import channel_table, channels_option, read_on_hangup
 from streaming.cli.history_options import history_options
