@@ -12,7 +12,8 @@ from connectors.history.schema import (
     HistoryTable,
     description,
 )
-from connectors.history.topics import INCIDENTS_TOPIC, MINUTES_TOPIC, RETENTION_MS
+from connectors.history.topics import RETENTION_MS
+from connectors.kafka.settings import INCIDENTS_TOPIC, MINUTES_TOPIC
 
 PAGE = Path(__file__).with_name("history.md")
 

@@ -9,7 +9,7 @@ it reads them all, and T is the least of the partitions' newest record times.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from connectors.kafka.settings import RecordsLost
@@ -17,6 +17,7 @@ from sds_core.observer.record import MAX_AHEAD_MS
 from streaming.batch_cut import BatchEnd, aligned_end, count_rows, part_of
 from streaming.position import PartitionPosition, Position
 from streaming.record_times import Offsets, ReadTimes, RecordTimes
+from streaming.settings import BatchLimits, Window
 
 IDLE_PARTITION_MS = 30_000
 """A partition without a record for this long does not hold T back.
@@ -38,38 +39,6 @@ _UNSAMPLED_ROWS = 500
 
 MeanBytes = Callable[[Mapping[int, int]], int]
 """Next offset by partition -> mean size of the records that come next, in bytes."""
-
-
-@dataclass(frozen=True, slots=True)
-class BatchLimits:
-    """How much one batch may read.
-
-    Attributes:
-        rows: Kafka records. A batch has about 0.4 s of fixed cost, so large ones
-            catch up fastest (docs/architecture.md).
-        size_bytes: Bytes of record values, estimated by the mean size of the records
-            that come next.
-    """
-
-    rows: int = 300_000
-    size_bytes: int = 256 * 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """Record times [first_ms, last_ms], Unix ms; other records are skipped.
-
-    Attributes:
-        first_ms: The earliest.
-        last_ms: The latest; T does not pass it.
-    """
-
-    first_ms: int
-    last_ms: int
-
-    def __contains__(self, timestamp_ms: int) -> bool:
-        """Whether a record time lies in the window."""
-        return self.first_ms <= timestamp_ms <= self.last_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +67,7 @@ class Admission:
     offsets: Offsets
     scan_times: ReadTimes
     mean_bytes: MeanBytes
-    limits: BatchLimits = BatchLimits()
+    limits: BatchLimits = field(default_factory=BatchLimits)
     skip_lost: bool = False
     window: Window | None = None
 

@@ -24,7 +24,6 @@ from connectors.history.topics import HistoryTopics
 from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import (
-    DEAD_LETTER_TOPIC,
     KafkaRefused,
     KafkaSettings,
     KafkaUnreachable,
@@ -39,24 +38,19 @@ from streaming.board import Board
 from streaming.details import DetailStore
 from streaming.files import write_atomically
 from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, make_fold
-from streaming.history import (
-    HistoryExporter,
-    HistorySettings,
-    find_incidents,
-    find_minutes,
-)
+from streaming.history import HistoryExporter, find_incidents, find_minutes
 from streaming.incidents import IncidentStore
 from streaming.labels import LabelLedger
 from streaming.outbox import Outbox, open_findings
 from streaming.prime import read_position, read_totals
-from streaming.progress import COMMIT_GROUP, Progress
+from streaming.progress import Progress
+from streaming.settings import JobSettings
 from streaming.sink import Sink
-from streaming.source import FORMAT, SdsFramesSource, SourceSettings
+from streaming.source import FORMAT, SdsFramesSource
 
 _log = logging.getLogger("sds-monitor")
 
 QUERY_NAME = "sds-monitor"
-LABEL_BUDGET = 200
 TAP_LABEL_BUDGET = 50
 """Taps that have a metric label of their own (observer model, section 8)."""
 
@@ -69,42 +63,6 @@ _HISTORY_ATTEMPT_S = 10.0
 
 _STOP_S = 10.0
 """For Spark to end what it is doing; what it has not committed is done again."""
-
-
-@dataclass(frozen=True, slots=True)
-class JobSettings:
-    """One job.
-
-    Attributes:
-        source: What is read and how.
-        checkpoint: Directory of the checkpoint; our own files lie in ``monitor/``
-            in it.
-        trigger_s: Shortest time between two batches, seconds.
-        until_caught_up: End when all that the topic holds at the start is read.
-        report_detail: Keep every definite acknowledgement.
-        label_budget: How many channels have a metric label of their own.
-        dead_letter_topic: Where undecodable records go; None to only count them.
-        group: Consumer group to which offsets are committed; None for no commits.
-        history: Where incidents and minutes of channels last; None to keep only the
-            incidents, beside the checkpoint.
-        channel_table: What the operator says of channels, at the start.
-    """
-
-    source: SourceSettings
-    checkpoint: Path
-    trigger_s: float = 1.0
-    until_caught_up: bool = False
-    report_detail: bool = False
-    label_budget: int = LABEL_BUDGET
-    dead_letter_topic: str | None = DEAD_LETTER_TOPIC
-    group: str | None = COMMIT_GROUP
-    history: HistorySettings | None = None
-    channel_table: ChannelTable = field(default_factory=ChannelTable)
-
-    @property
-    def own_files(self) -> Path:
-        """Directory of what is kept beside Spark's own checkpoint."""
-        return self.checkpoint / "monitor"
 
 
 class CheckpointMismatch(ValueError):

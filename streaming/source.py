@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 from pyspark.sql.datasource import (
     DataSource,
@@ -21,14 +20,14 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
-from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.offsets import TimedOffset, TopicOffsets
-from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.record import RawRecord, is_future
-from streaming.admission import Admission, BatchLimits, Target, Window
+from streaming.admission import Admission, Target
 from streaming.chunk import Chunk, DigestRow
 from streaming.keys import KeyKind, make_key
 from streaming.position import PartitionPosition, Position
+from streaming.settings import EARLIEST, SourceSettings
 
 FORMAT = "sds-frames"
 SCHEMA = "key string, digest binary, event_time timestamp"
@@ -40,58 +39,6 @@ _ARROW_SCHEMA = pa.schema(
     ]
 )
 _SAMPLE_RECORDS = 20
-
-EARLIEST = "earliest"
-LATEST = "latest"
-
-
-@dataclass(frozen=True, slots=True)
-class SourceSettings:
-    """What the reader needs, on the driver and in the workers.
-
-    Attributes:
-        kafka: Cluster and topic.
-        client: Library that reads.
-        limits: How much one batch may read.
-        start: ``earliest``, ``latest`` or a Unix time in ms, for a new checkpoint.
-        tasks: Number of workers that read at the same time.
-        skip_lost: If records are gone before they were read, count them and go on.
-        window: Record times to read, for a job that ends; replaces `start`. None for
-            all.
-    """
-
-    kafka: KafkaSettings
-    client: Client = Client.CONFLUENT
-    limits: BatchLimits = field(default_factory=BatchLimits)
-    start: str | int = EARLIEST
-    tasks: int = 2
-    skip_lost: bool = False
-    window: Window | None = None
-
-    def to_options(self) -> dict[str, str]:
-        """Options of Spark's ``readStream``."""
-        security = self.kafka.security
-        open_kafka = replace(
-            self.kafka, security=replace(security, password=None, key_password=None)
-        )
-        options = {
-            "settings": msgspec.json.encode(replace(self, kafka=open_kafka)).decode(),
-            # Spark redacts options with these names when it prints a plan.
-            "password": security.password,
-            "key_password": security.key_password,
-        }
-        return {name: value for name, value in options.items() if value is not None}
-
-    @classmethod
-    def from_options(cls, options: Mapping[str, str]) -> SourceSettings:
-        """Settings from the options that `to_options` returned."""
-        settings = msgspec.json.decode(options["settings"], type=cls)
-        security = replace(
-            settings.kafka.security,
-            password=options.get("password"),
-            key_password=options.get("key_password"),
-        )
-        return replace(settings, kafka=replace(settings.kafka, security=security))
 
 
 @dataclass(frozen=True, slots=True)

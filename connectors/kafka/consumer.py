@@ -8,7 +8,6 @@ last offsets hold no record (transaction markers, compaction).
 
 from __future__ import annotations
 
-import enum
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -22,6 +21,7 @@ from connectors.kafka.clients import (
 )
 from connectors.kafka.handshake import check_admission, wait_until_listening
 from connectors.kafka.settings import (
+    Client,
     KafkaSettings,
     KafkaUnreachable,
     RecordsLost,
@@ -40,13 +40,6 @@ class OffsetRange(NamedTuple):
     partition: int
     start: int
     end: int
-
-
-class Client(enum.StrEnum):
-    """Client library that reads."""
-
-    CONFLUENT = "confluent-kafka"
-    KAFKA_PYTHON = "kafka-python"
 
 
 Fetch = Callable[[KafkaSettings, Sequence[OffsetRange]], Iterator[list[RawRecord]]]

@@ -10,11 +10,12 @@ from kafka.errors import KafkaError
 from kafka.producer.future import FutureRecordMetadata
 
 from connectors.kafka.clients import abandon, failure, kafka_python_options
-from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.record_source import RecordSource
 from connectors.kafka.settings import (
     DEAD_LETTER_TOPIC,
     MAX_MESSAGE_BYTES,
+    Client,
     KafkaSettings,
     RecordsLost,
 )

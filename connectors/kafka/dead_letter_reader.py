@@ -7,12 +7,13 @@ from contextlib import closing
 from dataclasses import replace
 from typing import NamedTuple
 
-from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.dead_letter import REASON_HEADER, SIZE_HEADER, SOURCE_HEADER
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.record_source import RecordSource, parse_source
 from connectors.kafka.settings import (
     DEAD_LETTER_TOPIC,
+    Client,
     KafkaSettings,
     TopicMissing,
 )

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import enum
+import re
 from dataclasses import dataclass, field
 
 FRAMES_TOPIC = "sds.frames"
 DEAD_LETTER_TOPIC = "sds.dead-letter"
+INCIDENTS_TOPIC = "sds.incidents"
+MINUTES_TOPIC = "sds.channel-minutes"
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
 """Size limit of records in topics that these tools create (docs/records.md)."""
+
+
+class Client(enum.StrEnum):
+    """Library that reads records from Kafka."""
+
+    CONFLUENT = "confluent-kafka"
+    KAFKA_PYTHON = "kafka-python"
 
 
 class Protocol(enum.StrEnum):
@@ -159,3 +169,27 @@ class RecordsLost(LookupError):
             "were not read yet (retention, or the topic was made anew): use "
             "--on-lost-records skip to go on without them, or a new --checkpoint"
         )
+
+
+class InvalidTopic(ValueError):
+    """Kafka allows no topic of this name."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(
+            f"{topic!r} is no name for a topic: letters, digits, '.', '_' and '-', "
+            "at most 249"
+        )
+        self.topic = topic
+
+
+_TOPIC_NAME = re.compile("[A-Za-z0-9._-]{1,249}")
+
+
+def check_topic(topic: str) -> None:
+    """Check the name of a topic, without asking a broker.
+
+    Raises:
+        InvalidTopic: Kafka allows no topic of this name.
+    """
+    if not _TOPIC_NAME.fullmatch(topic) or topic in (".", ".."):
+        raise InvalidTopic(topic)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from contextlib import closing
 from types import MappingProxyType
@@ -16,6 +15,7 @@ from connectors.kafka.handshake import wait_until_listening
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import (
     MAX_MESSAGE_BYTES,
+    InvalidTopic,
     KafkaSettings,
 )
 
@@ -23,30 +23,6 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 KEEP_FOR_EVER = MappingProxyType({"retention.ms": "-1"})
 """Settings for topics with old event times (replays, recordings): with the default
 retention the broker soon deletes their records."""
-
-
-class InvalidTopic(ValueError):
-    """Kafka takes no topic of this name."""
-
-    def __init__(self, topic: str) -> None:
-        super().__init__(
-            f"{topic!r} is no name for a topic: letters, digits, '.', '_' and '-', "
-            "at most 249"
-        )
-        self.topic = topic
-
-
-_NAME = re.compile("[A-Za-z0-9._-]{1,249}")
-
-
-def check_topic(topic: str) -> None:
-    """Check a topic name without a broker.
-
-    Raises:
-        InvalidTopic: Kafka takes no topic of this name.
-    """
-    if not _NAME.fullmatch(topic) or topic in (".", ".."):
-        raise InvalidTopic(topic)
 
 
 def ensure_frames_topic(settings: KafkaSettings, partitions: int) -> int:

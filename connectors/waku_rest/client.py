@@ -35,6 +35,7 @@ from connectors.waku_rest.errors import (
     NotSubscribed,
 )
 from connectors.waku_rest.store_query import StoreQuery
+from sds_core.text import one_line, printable
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 """Size limit of one answer; the rest of a longer one is not read. It is enough for a
@@ -150,7 +151,7 @@ class NodeClient:
         with self._reading(answer):
             told = await answer.made(read_store_answer, answer.body)
         if told.status_code != httpx.codes.OK:
-            detail = _one_line(told.status_desc)
+            detail = _quoted(told.status_desc)
             raise self._refused(answer, told.status_code, detail)
         with self._reading(answer):
             page = await answer.made(told.page, query.pubsub_topic)
@@ -268,7 +269,7 @@ class _Answer:
 
     @property
     def detail(self) -> str:
-        return _one_line(self.body[: 4 * _QUOTED_CHARACTERS].decode(errors="replace"))
+        return _quoted(self.body[: 4 * _QUOTED_CHARACTERS].decode(errors="replace"))
 
     @property
     def retry_after_s(self) -> float | None:
@@ -307,7 +308,6 @@ def _decoded_twice(topic: str) -> str:
     return topic.replace("%", "%25").replace("+", "%2B")
 
 
-def _one_line(text: str) -> str:
-    """Clean a text of the node for use in an error message."""
-    shown = "".join(char if char.isprintable() else " " for char in text)
-    return " ".join(shown.split())[:_QUOTED_CHARACTERS]
+def _quoted(text: str) -> str:
+    """Return the first characters of a stranger's text, in one line."""
+    return printable(one_line(text))[:_QUOTED_CHARACTERS]

@@ -27,10 +27,10 @@ from connectors.recording.recording import load_recording, load_truth, restamped
 from connectors.simulator.records import simulated_records
 from connectors.simulator.scenario_files import scenario_names
 from connectors.web.server import PortInUse
-from connectors.web.words import counted, number
 from sds_core.observer.snapshot import Snapshot
 from sds_core.simulation.comparison import compare
 from sds_core.simulation.truth import Truth
+from sds_core.text import counted, number
 from streaming.cli import FINDING
 from streaming.cli.channels import channel_table, channels_option
 from streaming.cli.comparison import show_comparison
@@ -44,10 +44,13 @@ from streaming.cli.serving import ComingJob, judged, served
 from streaming.cli.settings import config_option, setting
 from streaming.cli.simulate import read_scenario, start_of
 from streaming.cli.starting import looks, started_job
-from streaming.history import HistorySettings
-from streaming.query import Job, JobFailed, JobSettings
-from streaming.session import SessionSettings
-from streaming.source import SourceSettings
+from streaming.query import Job, JobFailed
+from streaming.settings import (
+    HistorySettings,
+    JobSettings,
+    SessionSettings,
+    SourceSettings,
+)
 
 _RECORDED = "recorded"
 _PARTITIONS = 4

@@ -13,8 +13,9 @@ from connectors.kafka.offsets import TopicOffsets
 from streaming.board import Board
 from streaming.cli.log import logger
 from streaming.cli.signals import end_requested
-from streaming.query import Job, JobFailed, JobSettings, running_job
-from streaming.session import SessionSettings, make_session
+from streaming.query import Job, JobFailed, running_job
+from streaming.session import make_session
+from streaming.settings import JobSettings, SessionSettings
 
 
 @contextmanager

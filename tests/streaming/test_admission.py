@@ -8,11 +8,12 @@ from itertools import product
 
 import pytest
 
-from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.offsets import TimedOffset, TopicOffsets
-from connectors.kafka.settings import RecordsLost
-from streaming.admission import LATE_MS, Admission, BatchLimits, Target, Window
+from connectors.kafka.settings import Client, RecordsLost
+from streaming.admission import LATE_MS, Admission, Target
 from streaming.position import PartitionPosition, Position
+from streaming.settings import BatchLimits, Window
 from tests.support.batches import FUTURE_MS, WALL_MS, Reader, drained, ends, replayed
 from tests.support.kafka import TopicMaker
 from tests.support.topics import Entry, ListedTopic

@@ -27,8 +27,8 @@ from connectors.history.query import channel_minutes
 from connectors.history.query import find_incidents as query_history
 from connectors.history.schema import CHANNEL_MINUTES, INCIDENTS
 from connectors.history.topics import HistoryTopics
-from connectors.kafka.consumer import Client, OffsetRange, fetch
-from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.consumer import OffsetRange, fetch
+from connectors.kafka.settings import Client, KafkaSettings
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
@@ -40,13 +40,13 @@ from streaming.history import (
     KEPT_BESIDE_MS,
     HistoryExporter,
     HistoryInUse,
-    HistorySettings,
     HistoryUnwritable,
     find_incidents,
     find_minutes,
 )
 from streaming.incidents import IncidentStore
 from streaming.outbox import Destination, Outbox, open_findings
+from streaming.settings import HistorySettings
 from tests.support.kafka import NOBODY, refused_sockets_stay_open
 from tests.support.properties import CAREFUL
 

@@ -37,12 +37,12 @@ from streaming.cli.output import wall_ms
 from streaming.cli.run import served
 from streaming.cli.simulate import start_of
 from streaming.details import DetailStore
-from streaming.history import HistorySettings
 from streaming.incidents import IncidentStore
 from streaming.keys import KeyKind, make_key
 from streaming.labels import LabelLedger
 from streaming.outbox import Outbox, open_findings
 from streaming.query import Job
+from streaming.settings import HistorySettings
 from streaming.sink import Sink
 from tests.support.identities import assert_identities
 from tests.support.streaming.jobs import wait_for_end

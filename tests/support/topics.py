@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from connectors.kafka.offsets import TimedOffset
-from streaming.admission import Admission, BatchLimits
+from streaming.admission import Admission
+from streaming.settings import BatchLimits
 
 NO_LIMITS = BatchLimits()
 

@@ -13,9 +13,10 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from connectors.broker.broker import EmbeddedBroker
 from connectors.history.schema import channel_incident
 from connectors.history.topics import HistoryTopics
-from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.settings import (
     MAX_MESSAGE_BYTES,
+    Client,
     KafkaSettings,
     KafkaUnreachable,
 )

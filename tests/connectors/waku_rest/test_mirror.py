@@ -18,8 +18,7 @@ import httpx
 import pytest
 
 from connectors.broker.broker import EmbeddedBroker
-from connectors.kafka.settings import KafkaSettings
-from connectors.kafka.topics import InvalidTopic
+from connectors.kafka.settings import InvalidTopic, KafkaSettings
 from connectors.waku_rest.connection import NodeSettings
 from connectors.waku_rest.mirror import Mirror
 from connectors.waku_rest.pacing import Ending

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from streaming.cli.history_options import history_options
 from streaming.cli.kafka_options import topic_option
 from streaming.cli.settings import config_option, setting
-from streaming.history import HistorySettings
+from streaming.settings import HistorySettings
 
 found: list[HistorySettings] = []
 

@@ -8,7 +8,7 @@ import logging
 import pytest
 from rich.console import Console
 
-from connectors.web.words import shown
+from connectors.web.words import short
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.sds.totals import ChannelTotals
@@ -100,7 +100,7 @@ def test_text_of_strangers_is_no_markup() -> None:
     """Nor does it leave its line."""
     evil = "[bold]x[/] :boom:\x1b[2J\n"
     snapshot = Snapshot(primed=True, channels={evil: ChannelTotals()})
-    assert any(line.startswith(shown(evil)) for line in rendered(snapshot))
+    assert any(line.startswith(short(evil)) for line in rendered(snapshot))
 
 
 def test_before_the_job_runs_it_says_so() -> None:
