@@ -21,7 +21,7 @@ from connectors.kafka.topics import ensure_frames_topic
 from connectors.waku_rest.spool import Spooled
 
 _ATTEMPT_S = 30.0
-"""Time limit of one write, s: the mirror cannot end during it, and retries it anyway."""
+"""Time limit of one write, s: the mirror cannot end during it, and retries anyway."""
 
 
 class FrameWriter:
