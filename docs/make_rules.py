@@ -227,14 +227,14 @@ def _section(section: Section, tests: dict[str, list[str]]) -> str:
     counts = ", ".join(f"{word} {count}" for word, count in section.counts.items())
     about = f"\n{section.about}" if section.about else ""
     rows = "\n".join(
-        f"| `{rule.id}` | {rule.keyword} "
+        f"| `{rule.id}`<br>{rule.keyword} "
         f"| {'<br>'.join(filter(None, (rule.text, rule.note)))} "
         f"| {rule.covered_by or '<br>'.join(tests.get(rule.id, ()))} |"
         for rule in section.rules
     )
     return (
         f"### {section.title}\n\n{counts}.{about}\n\n"
-        f"| id | keyword | rule | tests |\n|---|---|---|---|\n{rows}\n"
+        f"| id | rule | tests |\n|---|---|---|\n{rows}\n"
     )
 
 
