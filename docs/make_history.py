@@ -13,6 +13,7 @@ from connectors.history.schema import (
     description,
 )
 from connectors.history.topics import INCIDENTS_TOPIC, MINUTES_TOPIC, RETENTION_MS
+from sds_core.catalogue import CHANNEL_METRICS
 from sds_core.observer.histogram import BUCKETS_MS
 
 PAGE = Path(__file__).with_name("history.md")
@@ -142,6 +143,7 @@ Topics created by the monitor are compacted (the newest row of each key stays) a
 ## Fields
 
 Fields without a type are int64.
+If a [metric](metrics.md#channels) is named, it defines the field; the end of a name selects a part of it, such as an outcome.
 Fields are only ever added; in rows written before, they are null.
 """  # noqa: E501 - one sentence per line
 
@@ -156,6 +158,9 @@ _TABLES = (
 
 _PARTS = ("count", "sum", "buckets")
 """What the names of a histogram's fields end with."""
+
+_METRIC_OF = {metric.help.rstrip("."): metric.name for metric in CHANNEL_METRICS}
+"""The metrics by what they mean."""
 
 _HISTOGRAMS = """
 Each histogram has three fields, its name and an ending: `_count`, how many; `_sum`, their sum in milliseconds; `_buckets` (list<int64>), how many in each bucket, not cumulative, with the inclusive upper bounds {bounds} ms and a last, open bucket.
@@ -198,16 +203,25 @@ def _fields(table: HistoryTable) -> str:
             meaning, _, _ = description(field).rpartition("; ")
             histograms.setdefault(_without_label(stem, meaning), []).append(stem)
     rows = [
-        f"| {_names(names)}{_kind(kind)} | {meaning}. |"
+        f"| {_names(names)}{_kind(kind)} | {_metric_or(meaning)} |"
         for (meaning, kind), names in plain.items()
     ]
     text = "\n".join(["| field | meaning |", "|---|---|", *rows, ""])
     if histograms:
-        rows = [f"| {_names(stems)} | {what}. |" for what, stems in histograms.items()]
+        rows = [
+            f"| {_names(stems)} | {_metric_or(meaning)} |"
+            for meaning, stems in histograms.items()
+        ]
         text += _HISTOGRAMS.format(
             rows="\n".join(rows), bounds=", ".join(map(str, BUCKETS_MS))
         )
     return text
+
+
+def _metric_or(meaning: str) -> str:
+    """The metric that has a meaning, or the meaning."""
+    metric = _METRIC_OF.get(meaning)
+    return f"`{metric}`" if metric else f"{meaning}."
 
 
 def _kind(type_: str) -> str:
