@@ -44,8 +44,9 @@ from streaming.cli.serving import ComingJob, judged, served
 from streaming.cli.settings import config_option, setting
 from streaming.cli.simulate import read_scenario, start_of
 from streaming.cli.starting import looks, started_job
+from streaming.failure import JobFailed
 from streaming.history import HistorySettings
-from streaming.query import Job, JobFailed, JobSettings
+from streaming.job import Job, JobSettings
 from streaming.session import SessionSettings
 from streaming.source import SourceSettings
 

@@ -18,6 +18,11 @@ from connectors.web.server import AddressUnusable, PortInUse
 from connectors.web.words import counted
 from sds_core.observer.snapshot import Snapshot
 from streaming.admission import BatchLimits
+from streaming.checkpoint import (
+    CheckpointInUse,
+    CheckpointMismatch,
+    CheckpointUnwritable,
+)
 from streaming.cli import UNREACHABLE
 from streaming.cli.channels import channel_table, channels_option, read_on_hangup
 from streaming.cli.history_options import history_options
@@ -29,16 +34,9 @@ from streaming.cli.output import wall_ms, write_json
 from streaming.cli.serving import ComingJob, judged, served
 from streaming.cli.settings import Time, config_option, setting
 from streaming.cli.starting import looks, started_job
+from streaming.failure import JobFailed
 from streaming.history import HistoryInUse, HistorySettings, HistoryUnwritable
-from streaming.query import (
-    LABEL_BUDGET,
-    CheckpointInUse,
-    CheckpointMismatch,
-    CheckpointUnwritable,
-    Job,
-    JobFailed,
-    JobSettings,
-)
+from streaming.job import LABEL_BUDGET, Job, JobSettings
 from streaming.session import SessionSettings
 from streaming.source import EARLIEST, LATEST, SourceSettings
 

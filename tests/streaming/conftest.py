@@ -17,7 +17,7 @@ from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import KEEP_FOR_EVER, ensure_topic
 from streaming.admission import BatchLimits
 from streaming.history import HistorySettings
-from streaming.query import Job, JobSettings, running_job
+from streaming.job import Job, JobSettings, running_job
 from streaming.session import SessionSettings, make_session
 from streaming.source import SourceSettings
 from tests.support.identities import assert_identities

@@ -21,15 +21,15 @@ from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording, load_truth
 from sds_core.simulation.comparison import compare
 from sds_core.wire import Dialect, Frame, HistoryEntry, encode
-from streaming.cli.run import served, wall_ms
-from streaming.history import HistorySettings
-from streaming.query import (
+from streaming.checkpoint import (
     CheckpointInUse,
     CheckpointMismatch,
     CheckpointUnwritable,
-    JobFailed,
-    running_job,
 )
+from streaming.cli.run import served, wall_ms
+from streaming.failure import JobFailed
+from streaming.history import HistorySettings
+from streaming.job import running_job
 from tests.streaming.conftest import job_settings, wait_for_end, wait_until
 from tests.support.history import in_files, in_topics
 
