@@ -25,6 +25,7 @@ from connectors.kafka.offsets import TimedOffset, TopicOffsets
 from sds_core.observer.record import RawRecord, is_future
 from streaming.admission import Admission, Target
 from streaming.chunk import Chunk, DigestRow
+from streaming.failure import hand_over
 from streaming.keys import KeyKind, make_key
 from streaming.position import PartitionPosition, Position
 from streaming.settings import EARLIEST, SourceSettings
@@ -108,6 +109,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """State for the workers: without the driver's connection."""
         return self.__dict__ | {"_offsets": None}
 
+    @hand_over
     def initialOffset(self) -> dict[str, Any]:
         """Where a new checkpoint begins."""
         offsets = self._admission().offsets
@@ -132,16 +134,19 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             },
         ).to_json()
 
+    @hand_over
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """End of the next batch; the start itself if there is nothing new."""
         position = Position.from_json(start)
         end = self._admission().plan(position, _wall_ms(), self._target)
         return end.to_json()
 
+    @hand_over
     def prepareForTriggerAvailableNow(self) -> None:
         """Set the target: the current end of the topic."""
         self._target = self._admission().target()
 
+    @hand_over
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[ReadTask]:
         """Divide a batch among the workers, whole partitions to each."""
         ranges = _ranges(Position.from_json(start), Position.from_json(end))
@@ -153,6 +158,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for index, share in enumerate(shares)
         ]
 
+    @hand_over
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read and digest one worker's share."""
         task = partition

@@ -15,12 +15,7 @@ import click
 from rich.console import Console
 
 from connectors.broker.broker import EmbeddedBroker
-from connectors.kafka.producer import (
-    TopicRecord,
-    opening_of,
-    partitions_of,
-    write,
-)
+from connectors.kafka.producer import TopicRecord, opening_of, partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording, load_truth, restamped
@@ -44,7 +39,8 @@ from streaming.cli.serving import ComingJob, judged, served
 from streaming.cli.settings import config_option, setting
 from streaming.cli.simulate import read_scenario, start_of
 from streaming.cli.starting import looks, started_job
-from streaming.query import Job, JobFailed
+from streaming.failure import JobFailed
+from streaming.job import Job
 from streaming.settings import (
     HistorySettings,
     JobSettings,

@@ -19,7 +19,7 @@ from streaming.cli.progress import progress_lines
 from streaming.cli.run import as_click_error, reading_options, write_report
 from streaming.cli.settings import Time, config_option, setting
 from streaming.cli.starting import looks, started_job
-from streaming.query import JobFailed
+from streaming.failure import JobFailed
 from streaming.settings import (
     BatchLimits,
     JobSettings,

@@ -16,6 +16,11 @@ from connectors.kafka.settings import Client, KafkaSettings
 from connectors.web.server import AddressUnusable, PortInUse
 from sds_core.observer.snapshot import Snapshot
 from sds_core.text import counted
+from streaming.checkpoint import (
+    CheckpointInUse,
+    CheckpointMismatch,
+    CheckpointUnwritable,
+)
 from streaming.cli import UNREACHABLE
 from streaming.cli.channels import channel_table, channels_option, read_on_hangup
 from streaming.cli.history_options import history_options
@@ -27,14 +32,9 @@ from streaming.cli.output import wall_ms, write_json
 from streaming.cli.serving import ComingJob, judged, served
 from streaming.cli.settings import Time, config_option, setting
 from streaming.cli.starting import looks, started_job
+from streaming.failure import JobFailed
 from streaming.history import HistoryInUse, HistoryUnwritable
-from streaming.query import (
-    CheckpointInUse,
-    CheckpointMismatch,
-    CheckpointUnwritable,
-    Job,
-    JobFailed,
-)
+from streaming.job import Job
 from streaming.settings import (
     EARLIEST,
     LABEL_BUDGET,

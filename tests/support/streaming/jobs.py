@@ -12,7 +12,7 @@ from connectors.kafka.consumer import Client
 from connectors.kafka.settings import KafkaSettings
 from streaming.admission import BatchLimits
 from streaming.history import HistorySettings
-from streaming.query import Job, JobSettings
+from streaming.job import Job
 from streaming.source import SourceSettings
 
 TIMEOUT_S = 20.0
