@@ -42,9 +42,8 @@ from streaming.history import (
     HistoryExporter,
     HistoryInUse,
     HistoryUnwritable,
-    find_incidents,
-    find_minutes,
 )
+from streaming.lookup import find_incidents, find_minutes
 from streaming.settings import HistorySettings
 from tests.support.kafka import NOBODY, refused_sockets_stay_open
 from tests.support.properties import CAREFUL
