@@ -54,8 +54,8 @@ class _Entry(Table, frozen=True, rename="kebab"):
             raise ValueError(message)
         if self.name is not None and not _is_printable_name(self.name):
             message = (
-                f"has the name {self.name[:_MAX_NAME_LENGTH]!r}: write one "
-                f"printable line of at most {_MAX_NAME_LENGTH} characters"
+                f"has the name {self.name[:_MAX_NAME_LENGTH]!r}: write one line "
+                f"of at most {_MAX_NAME_LENGTH} characters, all printable"
             )
             raise ValueError(message)
         mute = self.mute_until
