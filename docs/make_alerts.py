@@ -19,15 +19,10 @@ _HEAD = """\
 Which alerts exist, when do they fire, and who should act?
 
 Made from `dashboards/rules/` by `.venv/bin/python -m docs.make_alerts`; do not edit it by hand.
-The rules are in `dashboards/generated/prometheus/` (built by `.venv/bin/python -m dashboards.build`), their limits in `dashboards/thresholds.py`.
+The [dashboards page](dashboards.md) shows where rules and limits are.
 Each alert links to its runbook, which the monitor also serves at `/runbooks/<alert>`.
 
-| severity | who acts |
-|---|---|
-| `critical` | a person, now |
-| `warning` | a person, today |
-| `info` | nobody |
-
+A person acts on `critical` now, on `warning` today; `info` needs no action.
 Several severities of one alert are several limits or windows.
 """  # noqa: E501 - one sentence per line
 
