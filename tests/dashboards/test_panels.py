@@ -133,6 +133,7 @@ def test_links_lead_to_pages_that_exist(uid: str) -> None:
             assert "/" + path.split("/")[1] in pages
 
 
+@pytest.mark.needs("promtool")
 def test_grafana_can_ask_for_every_expression(tmp_path: Path) -> None:
     """Prometheus parses them once the variables are replaced."""
     values = GRAFANAS_OWN | {"job": "sds-monitor", "channel": "a", "epoch_limit": "1"}

@@ -402,6 +402,7 @@ def test_openmetrics_text_is_readable_and_says_the_same() -> None:
     }
 
 
+@pytest.mark.needs("promtool")
 @pytest.mark.parametrize(
     "exported",
     [

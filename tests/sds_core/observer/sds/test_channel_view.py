@@ -292,6 +292,7 @@ def in_batches(
     return found(view, events)
 
 
+@pytest.mark.slow
 @CAREFUL
 @given(scenes(LONG_PAUSES_MS), st.sampled_from(END_PAUSES_MS), LIMITS, st.data())
 def test_cutting_the_records_into_batches_changes_nothing(
@@ -305,6 +306,7 @@ def test_cutting_the_records_into_batches_changes_nothing(
     assert cut == at_once(records, end_ms, limits)
 
 
+@pytest.mark.slow
 @CAREFUL
 @given(scenes(LONG_PAUSES_MS), LIMITS)
 def test_view_that_wakes_itself_is_never_behind(scene: Scene, remembered: int) -> None:
@@ -342,6 +344,7 @@ def test_replayed_records_change_nothing(scene: Scene, data: st.DataObject) -> N
     assert at_once(twice, end_ms) == at_once(records, end_ms)
 
 
+@pytest.mark.slow
 @CAREFUL
 @given(scenes(LONG_PAUSES_MS), LIMITS)
 def test_blob_is_the_whole_view(scene: Scene, remembered: int) -> None:
@@ -386,6 +389,7 @@ def standing(incidents: Incidents) -> set[tuple[str, str, frozenset[str]]]:
     }
 
 
+@pytest.mark.slow
 def test_figures_are_those_of_a_slow_reference() -> None:
     """Recomputed from the whole list of records; the traffic reaches every figure."""
     reached: set[str] = set()

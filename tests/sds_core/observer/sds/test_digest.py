@@ -227,6 +227,7 @@ _FILTERS = st.tuples(
 )
 
 
+@pytest.mark.slow
 @CAREFUL
 @given(st.lists(_FILTERS, max_size=8))
 def test_every_filter_is_restored_bit_for_bit(
