@@ -160,17 +160,6 @@ def test_the_version_is_that_of_the_project() -> None:
     assert version("sds-monitor") == project["version"]
 
 
-def test_commands_without_spark_start_without_it() -> None:
-    """Help and broker do not import pyspark."""
-    code = (
-        "import sys\n"
-        "from streaming.cli import group\n"
-        "import streaming.cli.broker\n"
-        "sys.exit('pyspark' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -20,7 +20,8 @@ from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording, load_truth
 from sds_core.simulation.comparison import compare
 from sds_core.wire import Dialect, Frame, HistoryEntry, encode
-from streaming.cli.run import served, wall_ms
+from streaming.cli.output import wall_ms
+from streaming.cli.serving import status_server
 from streaming.query import (
     CheckpointInUse,
     CheckpointMismatch,
@@ -175,7 +176,7 @@ def test_figures_go_on_after_a_restart_and_are_served(
 ) -> None:
     """The exporter is primed from the checkpoint before anything new is read."""
     report = drain(recorded)
-    with live(recorded) as job, served(job, "127.0.0.1", 0) as url:
+    with live(recorded) as job, status_server(job, "127.0.0.1", 0) as url:
         scraped = httpx.get(f"{url}/metrics").text
         assert f'sds_messages_total{{channel="town-square"}} {157.0}' in scraped
         assert "sds_monitor_restarts_total 1.0" in scraped
@@ -345,7 +346,7 @@ def test_channels_beyond_the_label_budget_share_one(
         value = a_frame("a", channel=name)
         produce(kafka, {"value": value, "timestamp_ms": T0 + 1})
     assert drain(kafka, label_budget=1)["totals"]["messages"] == 3
-    with live(kafka, label_budget=1) as job, served(job, "127.0.0.1", 0) as url:
+    with live(kafka, label_budget=1) as job, status_server(job, "127.0.0.1", 0) as url:
         scraped = httpx.get(f"{url}/metrics").text
         assert 'sds_messages_total{channel="first"} 1.0' in scraped
         assert 'sds_messages_total{channel="other"} 2.0' in scraped
