@@ -1,4 +1,4 @@
-"""One record of a topic, by where it lies."""
+"""Reads one record of a topic by its place."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _SOURCE = re.compile(r"([A-Za-z0-9._-]{1,249}):(\d{1,10}):(\d{1,18})")
 
 
 class RecordSource(NamedTuple):
-    """Where a record lies.
+    """Place of a record.
 
     Attributes:
-        topic, partition, offset: In Kafka's words.
+        topic, partition, offset: Its place in Kafka.
     """
 
     topic: str

@@ -25,7 +25,7 @@ class Client(enum.StrEnum):
 
 
 class Protocol(enum.StrEnum):
-    """How brokers are spoken to, in Kafka's own words."""
+    """Security protocol of the brokers, by Kafka's names."""
 
     PLAINTEXT = "PLAINTEXT"
     SSL = "SSL"
@@ -34,7 +34,7 @@ class Protocol(enum.StrEnum):
 
 
 class Mechanism(enum.StrEnum):
-    """How a user proves who they are, in SASL's words."""
+    """SASL mechanism."""
 
     PLAIN = "PLAIN"
     SCRAM_SHA_256 = "SCRAM-SHA-256"
@@ -46,13 +46,12 @@ class KafkaSecurity:
     """Encryption and identity towards the brokers. Files are PEM.
 
     Attributes:
-        protocol: How brokers are spoken to.
-        ca_file: Certificates of the authorities that are trusted; None for the
-            system's.
-        certificate_file, key_file: The client's own, where brokers ask for one.
-        key_password: Of the key file, where it is encrypted.
-        mechanism: Of SASL.
-        username, password: For SASL.
+        protocol: Security protocol.
+        ca_file: Certificates of trusted authorities; None for the system's.
+        certificate_file, key_file: The client's own, for brokers that require them.
+        key_password: Password of an encrypted key file.
+        mechanism: SASL mechanism.
+        username, password: SASL user.
     """
 
     protocol: Protocol = Protocol.PLAINTEXT
@@ -66,12 +65,12 @@ class KafkaSecurity:
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether TLS is spoken."""
+        """Whether the protocol uses TLS."""
         return self.protocol in (Protocol.SSL, Protocol.SASL_SSL)
 
     @property
     def has_user(self) -> bool:
-        """Whether a user is named to the brokers by SASL."""
+        """Whether the protocol uses SASL."""
         return self.protocol in (Protocol.SASL_PLAINTEXT, Protocol.SASL_SSL)
 
 
@@ -82,8 +81,8 @@ class KafkaSettings:
     Attributes:
         bootstrap: ``host:port``, several separated by commas.
         topic: The topic of frames.
-        timeout_s: How long an unreachable broker is waited for, seconds. Two
-            minutes outlast a rolling restart of a broker.
+        timeout_s: Time limit for an unreachable broker, seconds. Two minutes are
+            longer than the restart of a broker.
         security: Encryption and identity.
     """
 
@@ -97,7 +96,7 @@ class KafkaUnreachable(ConnectionError):
     """No broker answered.
 
     Attributes:
-        bootstrap: Where it was looked for.
+        bootstrap: Addresses that were tried.
     """
 
     def __init__(self, bootstrap: str, cause: object = "no answer") -> None:
@@ -109,7 +108,7 @@ class KafkaUnreachable(ConnectionError):
 
 
 class KafkaRefused(KafkaUnreachable):
-    """A broker answered, and will not have us however long we wait.
+    """A broker refuses us for good: retrying does not help.
 
     Attributes:
         cause: Why.
@@ -122,7 +121,7 @@ class KafkaRefused(KafkaUnreachable):
 
 
 class RecordRefused(KafkaUnreachable):
-    """A record is not taken, or not in such company; it does not help to wait.
+    """A broker rejects a record or its batch for good: retrying does not help.
 
     Attributes:
         cause: Why.
@@ -135,7 +134,7 @@ class RecordRefused(KafkaUnreachable):
 
 
 class SecurityUnusable(ValueError):
-    """A file of `KafkaSecurity` is not what it must be."""
+    """A file of `KafkaSecurity` cannot be read or has the wrong content."""
 
 
 class TopicMissing(LookupError):
@@ -156,7 +155,7 @@ class TopicMissing(LookupError):
 
 
 class RecordsLost(LookupError):
-    """Records that were not read yet are gone from the topic.
+    """Unread records were deleted from the topic.
 
     Attributes:
         topic, partition: Where.

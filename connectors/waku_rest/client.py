@@ -1,12 +1,5 @@
 """One Waku node's REST API: relay, filter and store (logos-delivery, rest_api).
 
-    NodeError                  attributes node, request, retry_after_s
-    ├── NodeUnreachable        no answer, or not all of it
-    ├── NodeRefused            HTTP status 400 or more, or such a status of the store
-    │   ├── NodeBusy           one after which the same question may be answered
-    │   └── NotSubscribed      a read of a topic that the node does not know (any more)
-    └── BadAnswer              an answer that is none of this API
-
 A node forgets a page of relay or filter when it answers: what came of such an answer is
 given to the caller, whatever is wrong with the rest. Nothing is tried again here.
 """
@@ -15,14 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from itertools import count
-from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -36,6 +27,14 @@ from connectors.waku_rest.answers import (
     read_store_answer,
     read_subscription_status,
 )
+from connectors.waku_rest.errors import (
+    BadAnswer,
+    NodeBusy,
+    NodeRefused,
+    NodeUnreachable,
+    NotSubscribed,
+)
+from connectors.waku_rest.store_query import StoreQuery
 from sds_core.text import one_line, printable
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
@@ -44,22 +43,6 @@ messages of the largest size (150 KiB, in base64), or of 10,000 with 4 KiB each.
 
 _LARGE_BYTES = 1024 * 1024
 """Reading more than this would keep what else runs in the event loop waiting."""
-
-MAX_CONTENT_TOPICS = 10
-"""Of one store query: with more, the store refuses every page but the first."""
-
-MAX_HASHES = 50
-"""Of one store query: more would not surely fit into the 8 KiB that the node reads of
-a request's head."""
-
-MAX_PAGE_SIZE = 100
-"""Of the store, whatever is asked for."""
-
-_CONNECTIONS = httpx.Limits(
-    max_connections=8, max_keepalive_connections=8, keepalive_expiry=2.0
-)
-"""To one node. It answers from one thread: more would only wait there. An idle one is
-given up before any server would close it: at the same moment a page might be lost."""
 
 _QUOTED_CHARACTERS = 200
 
@@ -70,208 +53,9 @@ _TOTAL_TIMEOUTS = 6
 """So many times the timeout of one step may a whole answer take: a node that drips
 would otherwise hold up the end of the mirror for ever."""
 
-_ADVICE = {
-    401: "check the authorization",
-    403: "check the authorization",
-    404: "switch on this protocol and its REST API at the node, or check the URL",
-    412: "the node knows no store: give it one, or ask a store node",
-    429: "ask less often",
-}
-
 
 _Argument = TypeVar("_Argument")
 _Result = TypeVar("_Result")
-
-
-class NodeError(Exception):
-    """A node did not give what it was asked for.
-
-    Attributes:
-        node: Its URL.
-        request: Method and path.
-        retry_after_s: How long it asks to be left alone, seconds; None if it does not.
-    """
-
-    def __init__(
-        self, node: str, request: str, text: str, retry_after_s: float | None = None
-    ) -> None:
-        super().__init__(f"node {node}: {request} {text}")
-        self.node = node
-        self.request = request
-        self.retry_after_s = retry_after_s
-
-
-class NodeUnreachable(NodeError, ConnectionError):
-    """There is no answer, or it broke off before anything could be made of it.
-
-    Attributes:
-        cause: What happened.
-        may_have_arrived: Whether the node may have seen the request. Of a read of
-            relay or filter, a page is lost then, unless it was empty.
-    """
-
-    def __init__(
-        self, node: str, request: str, cause: str, *, may_have_arrived: bool
-    ) -> None:
-        super().__init__(
-            node,
-            request,
-            f"got no whole answer ({cause}): check the URL and that the node runs",
-        )
-        self.cause = cause
-        self.may_have_arrived = may_have_arrived
-
-
-class NodeRefused(NodeError):
-    """The node answered, with an error.
-
-    Attributes:
-        status: Of HTTP, or that of the store inside an answer.
-        detail: The node's own words, 200 characters at most.
-    """
-
-    def __init__(
-        self,
-        node: str,
-        request: str,
-        status: int,
-        detail: str,
-        retry_after_s: float | None = None,
-    ) -> None:
-        advice = _ADVICE.get(status, "see the node's log")
-        said = f" ({detail})" if detail else ""
-        super().__init__(
-            node, request, f"was refused with {status}{said}: {advice}", retry_after_s
-        )
-        self.status = status
-        self.detail = detail
-
-
-class NodeBusy(NodeRefused):
-    """The node has no time for this now: 429, 503 or 504."""
-
-
-class NotSubscribed(NodeRefused):
-    """The node is not subscribed: it was not asked to, or it has restarted since.
-
-    Attributes:
-        topic: The pubsub topic or content topic.
-    """
-
-    def __init__(
-        self, node: str, request: str, status: int, detail: str, topic: str
-    ) -> None:
-        super().__init__(node, request, status, detail)
-        self.topic = topic
-
-
-class BadAnswer(NodeError):
-    """The answer cannot be understood.
-
-    Attributes:
-        detail: What is wrong with it.
-    """
-
-    def __init__(self, node: str, request: str, detail: str) -> None:
-        super().__init__(
-            node,
-            request,
-            f"got an answer that is none of a Waku node's REST API ({detail}): check "
-            "the URL",
-        )
-        self.detail = detail
-
-
-class BadSettings(ValueError):
-    """A node cannot be reached by these settings; the message says what to change."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeSettings:
-    """How to reach one node.
-
-    Attributes:
-        url: Of its REST API, `http` or `https`, without user and password.
-        timeout_s: How long a connection, and each part of an answer, is waited for,
-            seconds. The node gives up a store query after 5 s.
-        authorization: Value of the header `Authorization`; empty for none.
-        ca_file: Certificates to trust, PEM; None for those that come along.
-
-    Raises:
-        BadSettings: The URL is none, or the authorization cannot stand in a header.
-    """
-
-    url: str
-    timeout_s: float = 10.0
-    authorization: str = field(default="", repr=False)
-    ca_file: Path | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse what httpx would only refuse at the first request."""
-        _check_url(self.url)
-        if not (self.authorization.isascii() and self.authorization.isprintable()):
-            message = "the authorization must be one line of printable ASCII"
-            raise BadSettings(message)
-
-
-def open_client(settings: NodeSettings) -> httpx.AsyncClient:
-    """Open the connections to a node; the caller closes them.
-
-    Certificates are verified, and redirections are not followed: they could carry the
-    authorization elsewhere.
-
-    Raises:
-        BadSettings: The certificates cannot be read.
-    """
-    headers = {"Accept": "application/json", "User-Agent": "sds-monitor"}
-    if settings.authorization:
-        headers["Authorization"] = settings.authorization
-    return httpx.AsyncClient(
-        headers=headers,
-        timeout=settings.timeout_s,
-        limits=_CONNECTIONS,
-        verify=_trust(settings.ca_file),
-        follow_redirects=False,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class StoreQuery:
-    """What to ask a store for; everything given must hold.
-
-    Attributes:
-        pubsub_topic: Where it was relayed.
-        content_topics: Any of these, at most `MAX_CONTENT_TOPICS`; empty for all.
-        start_ns, end_ns: Sender's time, Unix ns, at least 1, both inclusive.
-        hashes: Any of these, at most `MAX_HASHES`; empty for all.
-        page_size: In [1, `MAX_PAGE_SIZE`].
-        ascending: Whether the oldest page comes first; within a page the oldest
-            message always does.
-
-    Raises:
-        ValueError: The API cannot be asked for this.
-    """
-
-    pubsub_topic: str | None = None
-    content_topics: Sequence[str] = ()
-    start_ns: int | None = None
-    end_ns: int | None = None
-    hashes: Sequence[bytes] = ()
-    page_size: int = MAX_PAGE_SIZE
-    ascending: bool = True
-
-    def __post_init__(self) -> None:
-        """Refuse what a node would misunderstand or answer only in part."""
-        _check_number("content topics", len(self.content_topics), MAX_CONTENT_TOPICS)
-        _check_number("hashes", len(self.hashes), MAX_HASHES)
-        _check_number("messages a page", self.page_size, MAX_PAGE_SIZE)
-        if self.page_size < 1:
-            message = f"a page of a store has at least 1 message, not {self.page_size}"
-            raise ValueError(message)
-        for topic in self.content_topics:
-            if "," in topic:
-                message = f"a store cannot be asked for {topic!r}: it has a comma"
-                raise ValueError(message)
 
 
 class NodeClient:
@@ -521,38 +305,6 @@ def _store_parameters(
 def _decoded_twice(topic: str) -> str:
     """A topic of a query: the node's server decodes it, and its store API once more."""
     return topic.replace("%", "%25").replace("+", "%2B")
-
-
-def _check_number(what: str, number: int, most: int) -> None:
-    if number > most:
-        message = f"a store gives at most {most} {what}, not {number}: ask in parts"
-        raise ValueError(message)
-
-
-def _check_url(text: str) -> None:
-    try:
-        url = httpx.URL(text)
-    except httpx.InvalidURL:
-        url = httpx.URL()
-    if url.userinfo:
-        message = (
-            f"the URL of node {url.host} must not hold user and password, which would "
-            "be logged with it: give them as authorization"
-        )
-        raise BadSettings(message)
-    if url.scheme not in ("http", "https") or not url.host or url.query or url.fragment:
-        message = f"{text!r} is no URL of a node, such as http://127.0.0.1:8645"
-        raise BadSettings(message)
-
-
-def _trust(ca_file: Path | None) -> ssl.SSLContext | bool:
-    if ca_file is None:
-        return True
-    try:
-        return ssl.create_default_context(cafile=ca_file)
-    except (OSError, ssl.SSLError) as error:
-        message = f"certificates cannot be read from {ca_file}: {error}"
-        raise BadSettings(message) from error
 
 
 def _quoted(text: str) -> str:

@@ -80,7 +80,7 @@ class Intake:
 
     async def probably_lost(self, node: str, cause: Loss) -> None:
         """A node may have lost messages: shown as a hole, unless another heard them."""
-        if self._coverage.broke(node, self._now_ms()):
+        if self._coverage.interrupted(node, self._now_ms()):
             self._figures.losses[cause] += 1
             await self.use(self._spool.skip_number)
             _log.warning("%s: messages were probably lost (%s)", node, cause.value)

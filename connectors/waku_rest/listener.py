@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 
 from connectors.waku_rest.answers import Page
-from connectors.waku_rest.client import (
+from connectors.waku_rest.client import NodeClient
+from connectors.waku_rest.errors import (
     BadAnswer,
-    NodeClient,
     NodeError,
     NodeRefused,
     NodeUnreachable,
@@ -113,7 +113,7 @@ class Listener:
         if count >= self._cache:
             self._figures.full_pages += 1
             await self._lost(Loss.FULL_PAGE)
-        self._coverage.heard(self._node.url, self._now_ms())
+        self._coverage.answered(self._node.url, self._now_ms())
         self._figures.is_up = True
         self._is_failing = False
         if not self._is_relay and self._is_old():

@@ -18,7 +18,8 @@ from functools import partial
 
 from connectors.kafka.heartbeat import INTERVAL_S
 from connectors.kafka.settings import KafkaUnreachable, RecordRefused
-from connectors.waku_rest.client import NodeClient, open_client
+from connectors.waku_rest.client import NodeClient
+from connectors.waku_rest.connection import open_client
 from connectors.waku_rest.intake import Intake
 from connectors.waku_rest.listener import Listener
 from connectors.waku_rest.pacing import Ending, persist
@@ -154,7 +155,7 @@ class Mirror:
         """Say that the tap lives, as long as it hears any node."""
         lately_ms = round(INTERVAL_S * 1000) + 2 * self._interval_ms
         while not ending.is_set():
-            if coverage.is_listening(self._now_ms() - lately_ms):
+            if coverage.has_answer_since(self._now_ms() - lately_ms):
                 await intake.beat()
             await ending.wait(INTERVAL_S)
 

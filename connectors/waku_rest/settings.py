@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     # At run time it would import httpx, which the help text of `mirror` does not need.
-    from connectors.waku_rest.client import NodeSettings
+    from connectors.waku_rest.connection import NodeSettings
 
 
 class Listen(enum.StrEnum):

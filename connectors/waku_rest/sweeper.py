@@ -15,20 +15,13 @@ from functools import partial
 from typing import TypeVar
 
 from connectors.waku_rest.answers import StorePage
-from connectors.waku_rest.client import (
-    MAX_CONTENT_TOPICS,
-    MAX_HASHES,
-    BadAnswer,
-    NodeBusy,
-    NodeClient,
-    NodeError,
-    NodeUnreachable,
-    StoreQuery,
-)
+from connectors.waku_rest.client import NodeClient
+from connectors.waku_rest.errors import BadAnswer, NodeBusy, NodeError, NodeUnreachable
 from connectors.waku_rest.intake import Intake
 from connectors.waku_rest.pacing import Ending, persist
 from connectors.waku_rest.settings import Listen, MirrorSettings
 from connectors.waku_rest.spool import Spool, Swept
+from connectors.waku_rest.store_query import MAX_CONTENT_TOPICS, MAX_HASHES, StoreQuery
 from sds_core.mirror.coverage import Coverage
 from sds_core.mirror.figures import NodeFigures, Source
 
@@ -176,7 +169,7 @@ class Sweeper:
                 return False
         if self._is_alone:
             self._figures.is_up = True
-            self._coverage.heard(self._node.url, self._now_ms())
+            self._coverage.answered(self._node.url, self._now_ms())
         return True
 
     def _queries(self, start_ms: int, end_ms: int) -> Iterator[StoreQuery]:

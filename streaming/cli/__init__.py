@@ -105,7 +105,7 @@ def main() -> None:
 def _is_missing_program(error: Exception) -> bool:
     """Return whether Java or the embedded broker is missing."""
     # Imported here because no command needs them unless something fails.
-    from connectors.broker.jars import BrokerError
+    from connectors.broker.errors import BrokerError
     from connectors.java import JavaMissing
 
     return isinstance(error, (BrokerError, JavaMissing))

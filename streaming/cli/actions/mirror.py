@@ -15,7 +15,7 @@ import click
 
 from connectors.kafka.handshake import check_admission
 from connectors.kafka.settings import InvalidTopic, KafkaSettings, KafkaUnreachable
-from connectors.waku_rest.client import BadSettings, NodeSettings
+from connectors.waku_rest.connection import BadSettings, NodeSettings
 from connectors.waku_rest.mirror import Mirror
 from connectors.waku_rest.pacing import Ending
 from connectors.waku_rest.settings import Listen, MirrorSettings

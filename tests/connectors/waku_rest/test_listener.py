@@ -9,7 +9,8 @@ from itertools import count
 import msgspec
 import pytest
 
-from connectors.waku_rest.client import NodeClient, NodeSettings, open_client
+from connectors.waku_rest.client import NodeClient
+from connectors.waku_rest.connection import NodeSettings, open_client
 from connectors.waku_rest.settings import Listen
 from connectors.waku_rest.spool import Spooled
 from sds_core.mirror.figures import Loss, Source

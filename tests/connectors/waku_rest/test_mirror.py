@@ -19,7 +19,7 @@ import pytest
 
 from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.settings import InvalidTopic, KafkaSettings
-from connectors.waku_rest.client import NodeSettings
+from connectors.waku_rest.connection import NodeSettings
 from connectors.waku_rest.mirror import Mirror
 from connectors.waku_rest.pacing import Ending
 from connectors.waku_rest.settings import Listen, MirrorSettings
