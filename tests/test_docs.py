@@ -34,7 +34,8 @@ from sds_core.observer.incidents import (
 )
 from sds_core.observer.record import MAX_AHEAD_MS, RawRecord
 from sds_core.observer.report import build_report, channel_report
-from sds_core.observer.sds.digest import ChannelDigest, frames_of
+from sds_core.observer.sds.digest import ChannelDigest
+from sds_core.observer.sds.seen_frames import frames_of
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.snapshot import Snapshot

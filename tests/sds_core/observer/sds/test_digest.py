@@ -14,9 +14,8 @@ from sds_core.observer.sds.digest import (
     Arrival,
     ChannelDigest,
     ChannelDigester,
-    SeenFrame,
-    frames_of,
 )
+from sds_core.observer.sds.seen_frames import SeenFrame, frames_of
 from sds_core.wire import (
     BloomFilter,
     Dialect,
