@@ -96,9 +96,6 @@ def _called(said: str, cause: Cause) -> Callable[[Figures], int]:
     return lambda f: f.rebroadcasts[said, cause]
 
 
-_RECALL = "found / (found + missed)"
-_PRECISION = "found / (found + wrong)"
-
 SECTIONS = (
     Section(
         "Lost messages",
@@ -107,25 +104,25 @@ SECTIONS = (
         "It leaves evidence if a frame that a tap saw names it.",
         (
             Column("messages", "content messages sent", lambda f: f.messages),
-            Column("found", "lost and reported", lambda f: f.losses.found),
+            Column("found", "", lambda f: f.losses.found),
             Column(
                 "wrong",
-                "reported, but somebody else had it",
+                "",
                 lambda f: f.losses.wrong,
             ),
             Column(
                 "missed",
-                "lost with evidence, but not reported",
+                "",
                 lambda f: f.losses.missed,
             ),
             Column(
                 "recall",
-                _RECALL,
+                "",
                 lambda f: _percent(f.losses.found, f.losses.missed),
             ),
             Column(
                 "precision",
-                _PRECISION,
+                "",
                 lambda f: _percent(f.losses.found, f.losses.wrong),
             ),
             Column(
@@ -168,26 +165,25 @@ SECTIONS = (
         "Which other participants lacked a message 300 s after a tap saw it.\n"
         "Participants of the other dialect are left out: they cannot read it.",
         (
-            Column("found", "lacking and reported", lambda f: f.undelivered.found),
+            Column("found", "", lambda f: f.undelivered.found),
             Column(
                 "wrong",
-                "reported, but received by then",
+                "",
                 lambda f: f.undelivered.wrong,
             ),
             Column(
                 "missed",
-                "lacking and not reported, although a usable frame composed after the "
-                "300 s shows it",
+                "counted only if a usable frame composed after the 300 s shows it",
                 lambda f: f.undelivered.missed,
             ),
             Column(
                 "recall",
-                _RECALL,
+                "",
                 lambda f: _percent(f.undelivered.found, f.undelivered.missed),
             ),
             Column(
                 "precision",
-                _PRECISION,
+                "",
                 lambda f: _percent(f.undelivered.found, f.undelivered.wrong),
             ),
             Column(

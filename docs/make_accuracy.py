@@ -53,6 +53,7 @@ With sds-monitor {version} and numpy {numpy}, the same command writes the same p
 In all these simulations {differing} figures of the reports differ from those of a correct monitor in the [truth file](simulator.md#the-truth-file).
 The tables test more: not whether the monitor follows its rules, but whether the rules are right.
 [figures.md](figures.md) defines each figure.
+Where the monitor judges, *found* counts what it reported rightly, *wrong* what it reported wrongly, *missed* what it did not report despite evidence; recall is found / (found + missed), precision found / (found + wrong).
 """  # noqa: E501 - one sentence per line
 
 
@@ -230,7 +231,7 @@ def page(results: Results) -> str:
         lines = [f"## {grid.title}", ""]
         if grid.text:
             lines += [grid.text, ""]
-        lines += [_line(grid.heads), _line("---" for _ in grid.heads)]
+        lines += [_line(grid.heads), f"|{'---|' * len(grid.heads)}"]
         lines += map(_line, grid.rows)
         if grid.notes:
             lines += ["", *(f"- **{head}**: {note}." for head, note in grid.notes)]

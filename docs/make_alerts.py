@@ -19,15 +19,10 @@ _HEAD = """\
 Which alerts exist, when do they fire, and who should act?
 
 Made from `dashboards/rules/` by `.venv/bin/python -m docs.make_alerts`; do not edit it by hand.
-The rules are in `dashboards/generated/prometheus/` (built by `.venv/bin/python -m dashboards.build`), their limits in `dashboards/thresholds.py`.
+The [dashboards page](dashboards.md) shows where rules and limits are.
 Each alert links to its runbook, which the monitor also serves at `/runbooks/<alert>`.
 
-| severity | who acts |
-|---|---|
-| `critical` | a person, now |
-| `warning` | a person, today |
-| `info` | nobody |
-
+A person acts on `critical` now, on `warning` today; `info` needs no action.
 Several severities of one alert are several limits or windows.
 """  # noqa: E501 - one sentence per line
 
@@ -62,7 +57,7 @@ A budget alert fires if, in both windows of a row, the share of failures exceeds
 {burn_rates}
 
 Factors and windows are for a period of 30 days, from The Site Reliability Workbook (Google), chapter 5; the pair of a day is from slok/sloth.
-With an objective of 93 % or less the fastest pair cannot fire, because at most everything can fail.
+With an objective of 93 % or less, the fastest pair never fires: more than all events would have to fail.
 Deliveries and messages are counted in slices of five minutes; a slice in which the channel was blind counts in no window.
 Until Prometheus has seen the monitor for a whole window, the window holds the data that exist; what ended while Prometheus missed the monitor for more than a slice is in no window.
 """  # noqa: E501 - one sentence per line

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+import pyarrow as pa
+
 from connectors.history.parquet import FILE_LIMIT, QUIET_MS
 from connectors.history.schema import (
     CHANNEL_MINUTES,
@@ -14,7 +16,6 @@ from connectors.history.schema import (
 )
 from connectors.history.topics import RETENTION_MS
 from connectors.kafka.settings import INCIDENTS_TOPIC, MINUTES_TOPIC
-from sds_core.catalogue import CHANNEL_METRICS
 from sds_core.observer.histogram import BUCKETS_MS
 
 PAGE = Path(__file__).with_name("history.md")
@@ -144,7 +145,6 @@ Topics created by the monitor are compacted (the newest row of each key stays) a
 ## Fields
 
 Fields without a type are int64.
-If a [metric](metrics.md#channels) is named, it defines the field; the end of a name selects a part of it, such as an outcome.
 Fields are only ever added; in rows written before, they are null.
 """  # noqa: E501 - one sentence per line
 
@@ -157,14 +157,8 @@ _TABLES = (
     ),
 )
 
-_PARTS = ("count", "sum", "buckets")
-"""What the names of a histogram's fields end with."""
-
-_METRIC_OF = {metric.help.rstrip("."): metric.name for metric in CHANNEL_METRICS}
-"""The metrics by what they mean."""
-
 _HISTOGRAMS = """
-Each histogram has three fields, its name and an ending: `_count`, how many; `_sum`, their sum in milliseconds; `_buckets` (list<int64>), how many in each bucket, not cumulative, with the inclusive upper bounds {bounds} ms and a last, open bucket.
+Each histogram has three fields, its name and an ending: `_count`, the number of durations; `_sum`, their sum in milliseconds; `_buckets` (list<int64>), the number in each bucket, not cumulative, with the inclusive upper bounds {bounds} ms and a last, open bucket.
 
 | histogram | meaning |
 |---|---|
@@ -192,48 +186,27 @@ def _names(names: Iterable[str]) -> str:
 
 
 def _fields(table: HistoryTable) -> str:
-    """The fields of a table; those with one meaning stand in one row."""
-    plain: dict[tuple[str, str], list[str]] = {}
-    histograms: dict[str, list[str]] = {}
+    """The fields of a table; the three of a histogram stand in one row."""
+    stems = {
+        name.removesuffix("_buckets")
+        for name in table.schema.names
+        if name.endswith("_buckets")
+    }
+    rows, histograms = [], {}
     for field in table.schema:
-        stem, _, part = field.name.rpartition("_")
-        if f"{stem}_buckets" not in table.schema.names or part not in _PARTS:
-            meaning = _without_label(field.name, description(field).rstrip("."))
-            plain.setdefault((meaning, str(field.type)), []).append(field.name)
-        elif part == "count":
-            meaning, _, _ = description(field).rpartition("; ")
-            histograms.setdefault(_without_label(stem, meaning), []).append(stem)
-    rows = [
-        f"| {_names(names)}{_kind(kind)} | {_metric_or(meaning)} |"
-        for (meaning, kind), names in plain.items()
-    ]
+        stem, _, _ = field.name.rpartition("_")
+        if stem in stems:
+            meaning, _, _ = description(field).rpartition(":")
+            histograms[stem] = f"| `{stem}` | {meaning}. |"
+        else:
+            kind = "" if field.type == pa.int64() else f" ({field.type})"
+            rows.append(f"| `{field.name}`{kind} | {description(field)} |")
     text = "\n".join(["| field | meaning |", "|---|---|", *rows, ""])
     if histograms:
-        rows = [
-            f"| {_names(stems)} | {_metric_or(meaning)} |"
-            for meaning, stems in histograms.items()
-        ]
         text += _HISTOGRAMS.format(
-            rows="\n".join(rows), bounds=", ".join(map(str, BUCKETS_MS))
+            rows="\n".join(histograms.values()), bounds=", ".join(map(str, BUCKETS_MS))
         )
     return text
-
-
-def _metric_or(meaning: str) -> str:
-    """The metric that has a meaning, or the meaning."""
-    metric = _METRIC_OF.get(meaning)
-    return f"`{metric}`" if metric else f"{meaning}."
-
-
-def _kind(type_: str) -> str:
-    """A type behind a field's name, unless it is the one that most fields have."""
-    return "" if type_ == "int64" else f" ({type_})"
-
-
-def _without_label(name: str, meaning: str) -> str:
-    """A meaning without the label at its end, if the name ends with it too."""
-    text, _, label = meaning.rpartition("; ")
-    return text if text and name.endswith(f"_{label}") else meaning
 
 
 def main() -> None:

@@ -233,7 +233,7 @@ def _section(section: Section, tests: dict[str, list[str]]) -> str:
         for rule in section.rules
     )
     return (
-        f"### {section.title}\n\n{counts}.{about}\n\n"
+        f"### {section.title}\n\nKeywords: {counts}.{about}\n\n"
         f"| id | rule | tests |\n|---|---|---|\n{rows}\n"
     )
 
