@@ -1,4 +1,4 @@
-"""Acknowledgement of a message by others (observer model, section 4)."""
+"""Acknowledgement of a message by others (docs/figures.md, 4)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_second_mention_changes_nothing(channel: Channel) -> None:
 
 
 def test_mention_in_a_rebroadcast_acknowledges(channel: Channel) -> None:
-    """Any non-replica frame of another will do, not only first copies."""
+    """Every frame of another counts that is no replica, not only first copies."""
     channel.content("b", "bob", at=60_000, waku_hash="1")
     channel.content("m", "alice", at=61_000)
     channel.take(
@@ -56,7 +56,7 @@ def test_mention_in_a_rebroadcast_acknowledges(channel: Channel) -> None:
 
 
 def test_senders_own_mention_does_not_count(channel: Channel) -> None:
-    """Who sent a message says nothing about the others by naming it."""
+    """It does not show that another participant has the message."""
     channel.content("m", "alice", at=60_000)
     channel.sync("alice", at=61_000, history=["m"], holds=["m"])
     assert channel.totals.acknowledged_definite == 0
@@ -65,10 +65,10 @@ def test_senders_own_mention_does_not_count(channel: Channel) -> None:
 
 
 @pytest.mark.parametrize(("sender", "by"), [("", "bob"), ("alice", ""), ("", "")])
-def test_unknown_sender_cannot_be_told_from_the_other(
+def test_frame_or_message_without_sender_acknowledges_nothing(
     channel: Channel, sender: str, by: str
 ) -> None:
-    """Where either does not say who it is, nobody has been shown to be another."""
+    """The frame may be the sender's own."""
     channel.content("m", sender, at=60_000)
     channel.sync(by, at=61_000, lamport=2_000, history=["m"], holds=["m"])
     assert channel.totals.acknowledged_definite == 0
@@ -80,7 +80,7 @@ def test_unknown_sender_cannot_be_told_from_the_other(
 def test_mention_before_the_first_copy_counts_with_latency_zero(
     channel: Channel,
 ) -> None:
-    """The tap may see an acknowledgement before the message itself."""
+    """The tap may see an acknowledgement before the message."""
     channel.sync("bob", at=60_000, history=["m"])
     channel.content("m", "alice", at=60_500)
     assert channel.totals.acknowledged_definite == 1
@@ -89,8 +89,8 @@ def test_mention_before_the_first_copy_counts_with_latency_zero(
     assert channel.totals.definite_latency.count == 1
 
 
-def test_early_mention_by_the_sender_leaves_that_of_another(channel: Channel) -> None:
-    """Of the mentions before the first copy the first by another counts."""
+def test_early_mention_by_another_counts_despite_the_senders(channel: Channel) -> None:
+    """Of mentions before the first copy, the first by another counts."""
     channel.sync("alice", at=60_000, history=["m"])
     channel.sync("bob", at=62_000, history=["m"])
     channel.sync("carol", at=63_000, history=["m"])
@@ -99,10 +99,10 @@ def test_early_mention_by_the_sender_leaves_that_of_another(channel: Channel) ->
     assert channel.totals.definite_latency.sum_ms == 0
 
 
-def test_early_mention_of_a_message_that_came_late_has_its_own_latency(
+def test_early_mention_of_a_late_message_has_its_own_latency(
     channel: Channel,
 ) -> None:
-    """A first copy older than the clock keeps its own time, as t0 too."""
+    """The t0 of a late first copy is its own time, not the clock."""
     channel.sync("bob", at=70_000, history=["m"])
     channel.content("m", "alice", at=66_000)
     assert channel.totals.definite_latency.sum_ms == 4_000
@@ -117,7 +117,7 @@ def test_late_mention_keeps_its_own_time(channel: Channel) -> None:
 
 
 def test_mention_older_than_the_message_has_latency_zero(channel: Channel) -> None:
-    """A latency is never below zero."""
+    """Latencies are not negative."""
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=59_000, history=["m"])
     assert channel.totals.definite_latency.sum_ms == 0
@@ -140,8 +140,8 @@ def test_deadline_is_the_last_moment_in_time(
     assert totals.definite_latency.sum_ms == 120_000 + late_ms
 
 
-def test_silence_reaches_the_deadline_by_the_clock_alone(channel: Channel) -> None:
-    """At the deadline a message is in flight, a millisecond later it is not."""
+def test_deadline_passes_by_the_clock_alone(channel: Channel) -> None:
+    """At the deadline the message is in flight, a millisecond later it is not."""
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, lamport=1_001)
     channel.clock(DEADLINE)
@@ -153,7 +153,7 @@ def test_silence_reaches_the_deadline_by_the_clock_alone(channel: Channel) -> No
 
 
 def test_late_message_has_its_deadline_from_the_clock(channel: Channel) -> None:
-    """For deadlines the effective time of a late record is the clock."""
+    """For deadlines, a late record has the time of the clock."""
     channel.clock(100_000)
     channel.content("m", "alice", at=60_000)
     channel.clock(220_000)
@@ -163,7 +163,7 @@ def test_late_message_has_its_deadline_from_the_clock(channel: Channel) -> None:
 
 
 def test_oldest_in_flight_is_that_with_the_least_t0(channel: Channel) -> None:
-    """The gauge follows event time, not the order of arrival."""
+    """The gauge depends on event time, not on order of arrival."""
     channel.content("m1", "alice", at=62_000)
     channel.content("m2", "alice", at=61_000, lamport=999)
     assert channel.totals.oldest_in_flight_ms == START_MS + 61_000
@@ -175,7 +175,7 @@ def test_oldest_in_flight_is_that_with_the_least_t0(channel: Channel) -> None:
 
 
 def test_message_without_anyone_after_it_is_unwitnessed(channel: Channel) -> None:
-    """The last message of a quiet channel is nobody's fault."""
+    """The last message of a quiet channel is no fault."""
     channel.sync("bob", at=59_999, lamport=2_000)
     channel.content("m", "alice", at=60_000)
     channel.clock(DEADLINE + 1)
@@ -206,7 +206,7 @@ def test_opportunity_is_a_later_first_copy_by_another(
 
 
 def test_content_is_an_opportunity_only_at_its_first_copy(channel: Channel) -> None:
-    """A rebroadcast says what its sender knew when it was first sent."""
+    """A rebroadcast has the history of its first broadcast."""
     channel.content("b", "bob", at=59_000, lamport=1_001, waku_hash="1")
     channel.content("m", "alice", at=60_000, lamport=1_000)
     channel.content("b", "bob", at=61_000, lamport=1_001, waku_hash="2")
@@ -232,17 +232,17 @@ def test_ephemeral_frame_is_no_opportunity(channel: Channel) -> None:
 
 
 def test_lamports_of_two_dialects_are_never_compared(channel: Channel) -> None:
-    """Their units differ: milliseconds here, seconds there."""
+    """One is in milliseconds, the other in seconds."""
     channel.content("m", "alice", at=60_000, lamport=1_000)
     channel.sync("nia", at=61_000, lamport=2_000, dialect=Dialect.NIM)
     channel.clock(DEADLINE + 1)
     assert channel.totals.unwitnessed == 1
 
 
-def test_acknowledgement_after_the_deadline_takes_nothing_back(
+def test_acknowledgement_after_the_deadline_leaves_the_count(
     channel: Channel,
 ) -> None:
-    """It counts as one, with its latency; the earlier count stays."""
+    """It counts with its latency; the message stays unacknowledged."""
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, lamport=1_001)
     channel.clock(DEADLINE + 1)
@@ -255,10 +255,10 @@ def test_acknowledgement_after_the_deadline_takes_nothing_back(
 
 @pytest.mark.parametrize(("after_ms", "found"), [(0, 1), (1, 0)])
 @pytest.mark.parametrize("evidence", ["definite", "probable"])
-def test_nothing_is_looked_for_after_the_horizon(
+def test_evidence_after_the_horizon_does_not_count(
     channel: Channel, after_ms: int, found: int, evidence: str
 ) -> None:
-    """A mention or a filter counts at t0 + 3600 s, and a millisecond later not."""
+    """It counts up to t0 + 3600 s, and not a millisecond later."""
     channel.content("m", "alice", at=60_000)
     at = 3_660_000 + after_ms
     if evidence == "definite":
@@ -271,7 +271,7 @@ def test_nothing_is_looked_for_after_the_horizon(
 
 
 def test_details_name_each_definite_acknowledgement_once(channel: Channel) -> None:
-    """Details give the id, its t0 and the latency; probable ones are left out."""
+    """With id, t0 and latency; probable ones are not included."""
     channel.content("m", "alice", at=60_000)
     channel.content("n", "alice", at=60_100, lamport=1_001)
     channel.sync("bob", at=62_000, history=["m"], holds=["m", "n"])
@@ -295,7 +295,7 @@ def test_filter_of_the_only_other_participant_is_probable(channel: Channel) -> N
 
 
 def test_filter_without_the_id_is_no_evidence(channel: Channel) -> None:
-    """What a filter does not hold was not received."""
+    """The participant may not have received the message."""
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=62_000, holds=["other"])
     assert channel.totals.acknowledged_probable == 0
@@ -314,7 +314,7 @@ def test_each_dialect_has_filters_of_its_own(dialect: Dialect) -> None:
 def test_rate_must_lie_below_one_in_a_million(
     channel: Channel, bits_set: int, probable: int
 ) -> None:
-    """One bit more in the filter and its rate is no longer below 1e-6."""
+    """With one more bit in the filter the rate is 1e-6 or more."""
     channel.content("m", "alice", at=60_000)
     filter_ = bloom(["m"], bits_set=MOST_BITS_BELOW_THE_RATE + bits_set)
     channel.sync("bob", at=62_000, filter_=filter_)
@@ -322,7 +322,7 @@ def test_rate_must_lie_below_one_in_a_million(
 
 
 def test_rates_of_distinct_participants_are_multiplied(channel: Channel) -> None:
-    """Two filters at about 1e-4 each are evidence together, not one alone."""
+    """Two filters of about 1e-4 each are enough together."""
     half = bloom(["m"], bits_set=60_000)
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, filter_=half)
@@ -333,7 +333,7 @@ def test_rates_of_distinct_participants_are_multiplied(channel: Channel) -> None
 
 
 def test_one_participant_counts_once(channel: Channel) -> None:
-    """The same participant's second filter adds nothing (js counts it twice)."""
+    """Its second filter adds nothing (js-waku counts it twice)."""
     half = bloom(["m"], bits_set=60_000)
     channel.content("m", "alice", at=60_000)
     for at in (61_000, 62_000, 63_000):
@@ -342,7 +342,7 @@ def test_one_participant_counts_once(channel: Channel) -> None:
 
 
 def test_first_filter_of_each_participant_gives_the_rate(channel: Channel) -> None:
-    """A better filter later does not replace the first positive one."""
+    """A later filter with a lower rate does not replace it."""
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, filter_=bloom(["m"], bits_set=60_000))
     channel.sync("bob", at=62_000, holds=["m"])
@@ -352,10 +352,10 @@ def test_first_filter_of_each_participant_gives_the_rate(channel: Channel) -> No
 @pytest.mark.parametrize(
     ("others", "needed"), [([], 1), (["bob"], 1), (["bob", "carol"], 2)]
 )
-def test_so_many_witnesses_are_needed_as_others_were_active(
+def test_needed_witnesses_are_the_active_others_up_to_two(
     channel: Channel, others: list[str], needed: int
 ) -> None:
-    """Two, but no more than there are others, and never none."""
+    """At least one is always needed."""
     channel.sync("alice", at=58_000)
     for other in others:
         channel.sync(other, at=59_000)
@@ -366,7 +366,7 @@ def test_so_many_witnesses_are_needed_as_others_were_active(
 
 
 def test_never_more_than_two_witnesses_are_needed(channel: Channel) -> None:
-    """However many others there are."""
+    """For any number of other participants."""
     for other in ("bob", "carol", "dave", "erin"):
         channel.sync(other, at=59_000)
     channel.content("m", "alice", at=60_000)
@@ -378,8 +378,10 @@ def test_never_more_than_two_witnesses_are_needed(channel: Channel) -> None:
 @pytest.mark.parametrize(
     ("at", "active"), [(59_999, True), (60_000, False)], ids=["before", "at t0"]
 )
-def test_active_is_who_spoke_before_t0(channel: Channel, at: int, active: bool) -> None:
-    """A first copy at t0 itself does not make its sender active."""
+def test_participant_that_sent_before_t0_is_active(
+    channel: Channel, at: int, active: bool
+) -> None:
+    """A first copy at t0 itself does not count."""
     channel.sync("bob", at=59_000)
     channel.sync("carol", at=at)
     channel.content("m", "alice", at=60_000)
@@ -390,10 +392,10 @@ def test_active_is_who_spoke_before_t0(channel: Channel, at: int, active: bool) 
 @pytest.mark.parametrize(
     ("silent_ms", "active"), [(3_600_000, True), (3_600_001, False)]
 )
-def test_active_is_who_spoke_within_the_horizon(
+def test_participant_silent_for_the_horizon_is_not_active(
     channel: Channel, silent_ms: int, active: bool
 ) -> None:
-    """Who has been silent for longer than 3600 s is active no more."""
+    """After more than 3600 s."""
     channel.sync("carol", at=61_000)
     channel.sync("bob", at=61_000 + silent_ms - 1)
     channel.content("m", "alice", at=61_000 + silent_ms)
@@ -401,8 +403,8 @@ def test_active_is_who_spoke_within_the_horizon(
     assert channel.totals.acknowledged_probable == int(not active)
 
 
-def test_who_is_only_named_is_not_active(channel: Channel) -> None:
-    """A sender that a history names has not been seen to speak."""
+def test_participant_that_is_only_named_is_not_active(channel: Channel) -> None:
+    """A sender in a history need not have sent to this tap."""
     channel.sync("bob", at=59_000, history=[("x", "carol"), ("y", "dave")])
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, holds=["m"])
@@ -410,14 +412,14 @@ def test_who_is_only_named_is_not_active(channel: Channel) -> None:
 
 
 def test_filter_before_the_message_is_no_evidence(channel: Channel) -> None:
-    """Only frames after the message are searched."""
+    """Only frames after the message count."""
     channel.sync("bob", at=60_000, holds=["m"])
     channel.content("m", "alice", at=61_000)
     assert channel.totals.acknowledged_probable == 0
 
 
 def test_filter_in_a_rebroadcast_is_evidence(channel: Channel) -> None:
-    """Positive evidence may come from any non-replica frame after m."""
+    """Every frame after the message counts that is no replica."""
     channel.content("b", "bob", at=59_000, waku_hash="1")
     channel.content("m", "alice", at=60_000)
     channel.content("b", "bob", at=61_000, holds=["m"], waku_hash="2")
@@ -425,7 +427,7 @@ def test_filter_in_a_rebroadcast_is_evidence(channel: Channel) -> None:
 
 
 def test_history_is_tested_before_the_filter_of_one_frame(channel: Channel) -> None:
-    """A message already definite does not become probable."""
+    """A definite acknowledgement does not become probable."""
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, history=["m"], holds=["m"])
     channel.sync("carol", at=62_000, holds=["m"])
@@ -436,7 +438,7 @@ def test_history_is_tested_before_the_filter_of_one_frame(channel: Channel) -> N
 def test_probable_message_that_becomes_definite_counts_in_both(
     channel: Channel,
 ) -> None:
-    """Both kinds of evidence, and once in time."""
+    """It counts once in time."""
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, holds=["m"])
     channel.sync("bob", at=64_000, history=["m"])
@@ -465,7 +467,7 @@ def test_probable_acknowledgement_has_the_same_deadline(
 def test_filter_of_wrong_length_gives_no_evidence(
     channel: Channel, wrong: bytes
 ) -> None:
-    """Its size cannot be known; the frame counts, and so does its history."""
+    """The frame and its history count."""
     channel.content("m", "alice", at=60_000)
     channel.content("n", "alice", at=60_000, lamport=1_001)
     channel.sync("bob", at=61_000, filter_=wrong, history=["n"], requests=["m"])
@@ -477,7 +479,7 @@ def test_filter_of_wrong_length_gives_no_evidence(
 
 
 def test_unusable_header_of_a_nim_filter_gives_no_evidence() -> None:
-    """The frame counts all the same."""
+    """The frame itself counts."""
     channel = Channel.after_warm_up(dialect=Dialect.NIM)
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, filter_=b"\x0a\xff\xff")
@@ -488,8 +490,8 @@ def test_unusable_header_of_a_nim_filter_gives_no_evidence() -> None:
 # Pushed out by the limit, and seen again.
 
 
-def test_deadline_of_a_forgotten_message_is_not_that_of_the_next() -> None:
-    """Seen again, a message has its 120 s anew; one between ends in its own time."""
+def test_message_seen_again_after_eviction_has_a_new_deadline() -> None:
+    """Its old deadline does not end it."""
     channel = Channel(ObserverSettings(remembered=2))
     for number in range(3):
         channel.content(f"m{number}", "alice", at=number, lamport=number)
@@ -507,7 +509,7 @@ def test_deadline_of_a_forgotten_message_is_not_that_of_the_next() -> None:
 
 
 def test_message_seen_again_at_the_clock_of_the_forgotten_one_ends_once() -> None:
-    """Both deadlines have the same time then."""
+    """Old and new deadline have the same time."""
     channel = Channel(ObserverSettings(remembered=1))
     for message_id in ("m0", "m1", "m0"):
         channel.content(message_id, "alice", at=0)

@@ -42,8 +42,8 @@ END_PAUSES_MS = (0, 1, 2_001, 30_000, 120_001, 135_001, 300_001, 600_000, 700_00
 # By hand: time.
 
 
-def test_view_without_records_knows_nothing() -> None:
-    """It warms up, and no deadline is pending."""
+def test_view_without_records_has_no_deadline() -> None:
+    """It is warming up."""
     view = ChannelView()
     view.apply([], START_MS)
     assert view.totals == ChannelTotals(clock_ms=START_MS)
@@ -51,7 +51,7 @@ def test_view_without_records_knows_nothing() -> None:
 
 
 def test_clock_never_goes_back() -> None:
-    """An admission time before the clock is ignored, as is a late record's."""
+    """An earlier admission time is ignored, as a late record's time is."""
     channel = Channel()
     channel.clock(5_000)
     channel.clock(4_000)
@@ -69,7 +69,7 @@ def test_records_move_the_clock_before_the_admission_time_does() -> None:
 
 
 def test_deadlines_fire_before_a_later_frame_is_applied() -> None:
-    """The frame that moves the clock past a deadline comes too late for it."""
+    """A frame that moves the clock past a deadline is too late for it."""
     channel = Channel.after_warm_up()
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=60_001, lamport=2_000)
@@ -78,8 +78,8 @@ def test_deadlines_fire_before_a_later_frame_is_applied() -> None:
     assert channel.totals.acknowledged_in_time == 0
 
 
-def test_duplicate_moves_the_clock_all_the_same() -> None:
-    """Its time was read; nothing else about it counts."""
+def test_duplicate_moves_the_clock() -> None:
+    """Nothing else of it counts."""
     channel = Channel.after_warm_up()
     frame = channel.content("m", "alice", at=60_000, observer="tap", seq=1)
     channel.take(frame, at=180_001, observer="tap", seq=1)
@@ -88,8 +88,8 @@ def test_duplicate_moves_the_clock_all_the_same() -> None:
 
 
 @pytest.mark.parametrize("dialect", Dialect)
-def test_idle_channel_rests_at_last(dialect: Dialect) -> None:
-    """Woken by its own deadlines only, it ends every wait and then wants none."""
+def test_idle_channel_has_no_deadline_in_the_end(dialect: Dialect) -> None:
+    """Only its own deadlines wake it, and each ends a wait."""
     channel = Channel(dialect=dialect)
     channel.sync("", at=0, lamport=1)
     channel.content("anchor", "anna", at=40_000, lamport=2)
@@ -138,7 +138,7 @@ def test_next_deadline_is_the_earliest() -> None:
     assert channel.next_deadline_ms == 40_000 + 600_000
 
 
-def test_frames_of_two_partitions_are_taken_by_their_clocks() -> None:
+def test_frames_of_two_partitions_are_ordered_by_clock() -> None:
     """Partition and offset decide only between equal clocks."""
     frames = Channel().frames
     first = [Record(0, frames.sync("", 1)), Record(40_000, frames.sync("", 1))]
@@ -155,7 +155,7 @@ def test_frames_of_two_partitions_are_taken_by_their_clocks() -> None:
 
 
 def test_sender_named_later_in_a_batch_does_not_act_backwards() -> None:
-    """An entry names a sender from its own frame on, however the records are cut."""
+    """A sender is known from the naming frame on, in any batches."""
     frames = FrameFactory()
     records = [
         Record(0, frames.sync("", 100)),
@@ -172,7 +172,7 @@ def test_sender_named_later_in_a_batch_does_not_act_backwards() -> None:
 
 
 def test_participants_are_bounded_by_the_limit() -> None:
-    """Names beyond it are as unknown as none, and the state no longer grows."""
+    """Further names count as unknown, and the state no longer grows."""
     limits = ObserverSettings(remembered=3)
     sizes = []
     for named in (10, 200):
@@ -191,7 +191,7 @@ def test_participants_are_bounded_by_the_limit() -> None:
 
 
 def test_full_memory_forgets_before_the_next_deadline() -> None:
-    """Not at the next frame or the end of the batch, whichever comes first."""
+    """Before the next frame or the end of the batch."""
     frames = FrameFactory()
     limits = ObserverSettings(remembered=2)
     records = [
@@ -311,8 +311,10 @@ def test_cutting_the_records_into_batches_changes_nothing(
 @pytest.mark.slow
 @CAREFUL
 @given(scenes(LONG_PAUSES_MS), LIMITS)
-def test_view_that_wakes_itself_is_never_behind(scene: Scene, remembered: int) -> None:
-    """Woken at its deadlines it has the figures of one woken by the next record."""
+def test_view_woken_at_its_deadlines_is_never_behind(
+    scene: Scene, remembered: int
+) -> None:
+    """Its figures equal those of a view woken by the next record."""
     records = play(scene)
     limits = ObserverSettings(remembered=remembered)
     end_ms = max((record.at for record in records), default=0) + 10_000_000
@@ -338,7 +340,7 @@ def test_view_that_wakes_itself_is_never_behind(scene: Scene, remembered: int) -
 @CAREFUL
 @given(scenes(max_steps=30), st.data())
 def test_replayed_records_change_nothing(scene: Scene, data: st.DataObject) -> None:
-    """A batch that Kafka delivers again is all duplicates."""
+    """A batch that Kafka delivers again has only duplicates."""
     records = play(scene)
     end_ms = max((record.at for record in records), default=0)
     place = data.draw(st.integers(0, len(records)))
@@ -350,7 +352,7 @@ def test_replayed_records_change_nothing(scene: Scene, data: st.DataObject) -> N
 @CAREFUL
 @given(scenes(LONG_PAUSES_MS), LIMITS)
 def test_blob_is_the_whole_view(scene: Scene, remembered: int) -> None:
-    """Unpacked, it packs to the same bytes and has the same totals."""
+    """A restored view packs to the same bytes and has the same totals."""
     records = play(scene)
     limits = ObserverSettings(remembered=remembered)
     view = ChannelView(limits)
@@ -393,7 +395,7 @@ def standing(incidents: Incidents) -> set[tuple[str, str, frozenset[str]]]:
 
 @pytest.mark.slow
 def test_figures_are_those_of_a_slow_reference() -> None:
-    """Recomputed from the whole list of records; the traffic reaches every figure."""
+    """It computes them from the list of all records."""
     reached: set[str] = set()
 
     # More, since some figures are rarely reached.
