@@ -1,4 +1,4 @@
-"""What an operator says of channels, and which of his words count."""
+"""An operator's channel table, and which entry counts."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.verdict import Verdict
 
 
-def test_a_channel_of_which_nothing_is_said_has_the_defaults() -> None:
-    """Whether the table is empty or speaks of others."""
+def test_channel_without_an_entry_has_the_defaults() -> None:
+    """With an empty table, or one for other channels."""
     assert ChannelTable().of("a") == DEFAULT_SETTINGS
     assert ChannelTable([ChannelEntry("b", "B")]).of("a") == DEFAULT_SETTINGS
 
 
-def test_the_first_entry_that_says_something_counts_setting_by_setting() -> None:
-    """So a last ``*`` gives defaults of one's own."""
+def test_first_entry_that_sets_a_key_counts() -> None:
+    """So a last ``*`` sets the operator's own defaults."""
     table = ChannelTable(
         [
             ChannelEntry("room-*", objectives=Objectives(delivery=0.9), label=False),
@@ -34,8 +34,8 @@ def test_the_first_entry_that_says_something_counts_setting_by_setting() -> None
     assert table.of("hall") == ChannelSettings("Any", 0.5, 0.6, True, 7)
 
 
-def test_an_id_comes_before_every_pattern() -> None:
-    """Wherever it stands."""
+def test_exact_id_comes_before_every_pattern() -> None:
+    """Wherever it is in the file."""
     table = ChannelTable([ChannelEntry("*", "Any"), ChannelEntry("a", "A")])
     assert table.of("a").name == "A"
 
@@ -51,7 +51,7 @@ def test_an_id_comes_before_every_pattern() -> None:
         ("*", "two\nlines", True),
     ],
 )
-def test_patterns_match_whole_ids_and_mind_case(
+def test_patterns_match_whole_ids_with_case(
     pattern: str, channel: str, matches: bool
 ) -> None:
     """On every platform."""
@@ -59,8 +59,8 @@ def test_patterns_match_whole_ids_and_mind_case(
     assert bool(table.of(channel).name) is matches
 
 
-def test_muted_channels_are_left_aside_until_their_time() -> None:
-    """The one number is then of the others alone."""
+def test_muted_channels_do_not_count_until_their_time() -> None:
+    """`sds_monitor_ok` is then computed from the others."""
     snapshot = Snapshot(
         primed=True,
         channels={"a": ChannelTotals(verdict=Verdict.FAILING), "b": ChannelTotals()},

@@ -1,4 +1,4 @@
-"""Integers and sets as they lie in the state."""
+"""Integers and sets as they are stored in the state."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HEAD_BYTES = 9
 @CAREFUL
 @given(st.lists(INT64))
 def test_signed_integers_round_trip(values: list[int]) -> None:
-    """In their order, whatever lies between them."""
+    """In order, with any distances."""
     assert unpack_ints(pack_ints(values, signed=True), signed=True) == values
 
 
@@ -61,8 +61,8 @@ def test_distances_take_the_fewest_bytes(span: int, width: int, signed: bool) ->
     assert unpack_ints(packed, signed=signed) == values
 
 
-def test_nothing_takes_no_bytes() -> None:
-    """A new channel's state is small."""
+def test_empty_column_takes_no_bytes() -> None:
+    """The state of a new channel is small."""
     assert pack_ints([]) == pack_steps([]) == b""
     assert unpack_ints(b"") == unpack_steps(b"") == []
 
@@ -70,7 +70,7 @@ def test_nothing_takes_no_bytes() -> None:
 @CAREFUL
 @given(st.lists(st.integers(-(2**62), 2**62 - 1)))
 def test_steps_round_trip(values: list[int]) -> None:
-    """Also of integers that fall."""
+    """Also of falling integers."""
     assert unpack_steps(pack_steps(values)) == values
 
 

@@ -50,7 +50,7 @@ def outcomes(channel: Channel) -> dict[str, int]:
 
 @pytest.mark.parametrize(("at", "opened"), [(30_000, 0), (30_001, 1)])
 def test_no_gap_opens_in_the_warm_up(at: int, opened: int) -> None:
-    """In a channel's first 30 s an unseen id is noted only."""
+    """In a channel's first 30 s an unseen id is only noted."""
     channel = Channel()
     channel.sync("", at=0, lamport=START_LAMPORT)
     # Old by its clock, yet above L0: a frame of the warm-up would raise L0.
@@ -72,7 +72,7 @@ def test_warm_up_runs_from_the_channels_first_record() -> None:
 
 
 def test_id_named_in_the_warm_up_may_open_later(channel: Channel) -> None:
-    """Its first naming does not decide; that after the warm-up does."""
+    """Its first naming after the warm-up decides."""
     fresh = Channel()
     fresh.sync("", at=0, lamport=START_LAMPORT, history=["x"])
     fresh.content("anchor", "anna", at=40_000, lamport=START_LAMPORT + 1)
@@ -105,14 +105,14 @@ def test_seen_id_before_it_must_lie_above_l0(above: int, opened: int) -> None:
 def test_position_in_the_history_decides(
     channel: Channel, history: list[str], opened: int
 ) -> None:
-    """An unseen id without a seen one before it lies before the first sight."""
+    """An unseen id without a seen one before it may precede the first sight."""
     channel.sync("bob", at=NAMED, history=history)
     channel.clock(SETTLED)
     assert channel.totals.gaps_opened == opened
 
 
 def test_before_start_is_sticky(channel: Channel) -> None:
-    """Once an id lay before the first sight it is never counted."""
+    """An id from before the first sight is never counted."""
     channel.sync("bob", at=NAMED, history=["x"])
     channel.sync("bob", at=NAMED + 1, history=["anchor", "x"])
     channel.clock(OVERDUE + 10_000)
@@ -121,8 +121,8 @@ def test_before_start_is_sticky(channel: Channel) -> None:
     assert outcomes(channel) == {}
 
 
-def test_l0_is_kept_per_dialect() -> None:
-    """The lamports of one dialect say nothing about the start of the other."""
+def test_l0_is_stored_per_dialect() -> None:
+    """Lamport timestamps of two dialects cannot be compared."""
     channel = Channel()
     channel.sync("", at=0, lamport=100, dialect=Dialect.SPEC)
     channel.sync("", at=0, lamport=5_000, dialect=Dialect.NIM)
@@ -145,7 +145,7 @@ def test_ephemeral_frames_set_no_l0() -> None:
 
 
 def test_replica_opens_no_gap(channel: Channel) -> None:
-    """It says nothing that its broadcast did not say."""
+    """It has no other content than its broadcast."""
     frame = channel.frames.sync("bob", history=["x"])
     channel.take(frame, at=NAMED, waku_hash="1")
     other = channel.frames.sync("bob", history=["anchor", "y"])
@@ -161,8 +161,8 @@ def test_request_alone_opens_no_gap(channel: Channel) -> None:
     assert channel.totals.gaps_opened == 0
 
 
-def test_id_that_names_itself_is_seen(channel: Channel) -> None:
-    """Neither content nor sync misses its own id."""
+def test_message_that_names_itself_opens_no_gap(channel: Channel) -> None:
+    """Neither content nor sync lacks its own id."""
     channel.content("c", "bob", at=NAMED, history=["anchor", "c"])
     channel.sync("bob", at=NAMED, message_id="s", history=["anchor", "s"])
     channel.clock(SETTLED)
@@ -170,7 +170,7 @@ def test_id_that_names_itself_is_seen(channel: Channel) -> None:
 
 
 def test_seen_id_is_no_gap(channel: Channel) -> None:
-    """Nothing is missing that a tap has shown."""
+    """A tap has shown the message."""
     channel.content("m", "anna", at=61_000, lamport=200)
     channel.sync("bob", at=NAMED, history=["anchor", "m"])
     channel.clock(SETTLED)
@@ -178,7 +178,7 @@ def test_seen_id_is_no_gap(channel: Channel) -> None:
 
 
 def test_entry_without_an_id_names_nothing(channel: Channel) -> None:
-    """A stranger may send one; nothing is missing then."""
+    """A sender may send one; no message is missing."""
     channel.sync("bob", at=NAMED, history=["anchor", ""], requests=[""])
     channel.clock(OVERDUE + 1)
     assert channel.totals.gaps_opened == 0
@@ -192,7 +192,7 @@ def test_entry_without_an_id_names_nothing(channel: Channel) -> None:
 def test_gap_counts_when_it_has_stood_for_two_seconds(
     channel: Channel, at: int, opened: int
 ) -> None:
-    """An arrival at exactly 2 s is reordering at the tap."""
+    """An arrival at exactly 2 s is a reordering at the tap."""
     channel.sync("bob", at=NAMED, history=["anchor", "x"])
     channel.content("x", "sue", at=NAMED + at)
     assert channel.totals.gaps_opened == opened
@@ -200,7 +200,7 @@ def test_gap_counts_when_it_has_stood_for_two_seconds(
 
 
 def test_gap_opens_by_the_clock_alone(channel: Channel) -> None:
-    """At 2 s it does not stand yet, a millisecond later it does."""
+    """At 2 s it is not open, a millisecond later it is."""
     channel.sync("bob", at=NAMED, history=["anchor", "x"])
     channel.clock(NAMED + 2_000)
     assert channel.totals.gaps_opened == 0
@@ -209,7 +209,7 @@ def test_gap_opens_by_the_clock_alone(channel: Channel) -> None:
 
 
 def test_second_naming_does_not_renew_the_gap(channel: Channel) -> None:
-    """Its time runs from the first naming."""
+    """Its time counts from the first naming."""
     channel.sync("bob", at=NAMED, history=["anchor", "x"])
     channel.sync("carol", at=NAMED + 1_500, history=["anchor", "x"])
     channel.clock(SETTLED)
@@ -242,7 +242,7 @@ def test_filled_gap_has_the_duration_from_its_first_naming(gap: Channel) -> None
 
 
 def test_gap_filled_by_a_late_record_has_its_own_time(gap: Channel) -> None:
-    """A second tap may show the message behind the clock; never below zero."""
+    """A second tap may be behind the clock; the duration is not negative."""
     gap.clock(NAMED + 100_000)
     gap.content("x", "sue", at=NAMED - 10_000)
     assert outcomes(gap) == {"late": 1}
@@ -266,7 +266,7 @@ def test_gap_filled_within_the_repair_window_is_repaired(
 
 
 def test_gap_filled_after_the_repair_window_is_recovered_late(gap: Channel) -> None:
-    """A millisecond after the window nobody answers this request any more."""
+    """A millisecond after the window the request no longer counts."""
     gap.sync("bob", at=NAMED + 5_000, requests=["x"])
     gap.content("x", "sue", at=NAMED + 140_001)
     assert outcomes(gap) == {"recovered_late": 1}
@@ -274,7 +274,7 @@ def test_gap_filled_after_the_repair_window_is_recovered_late(gap: Channel) -> N
 
 
 def test_request_before_the_naming_counts(channel: Channel) -> None:
-    """Late means that no request was ever before it."""
+    """`late` means that no request was ever seen before the arrival."""
     channel.sync("bob", at=NAMED - 5_000, requests=["x"])
     channel.sync("bob", at=NAMED, history=["anchor", "x"])
     channel.content("x", "sue", at=NAMED + 3_000)
@@ -282,7 +282,7 @@ def test_request_before_the_naming_counts(channel: Channel) -> None:
 
 
 def test_old_request_makes_a_gap_recovered_late(channel: Channel) -> None:
-    """A request long before the gap still says that it was asked for."""
+    """Even a request long before the gap shows that the id was requested."""
     channel.sync("bob", at=61_000, requests=["x"])
     channel.sync("sue", at=61_000 + 200_000, history=["anchor", "x"])
     channel.content("x", "sue", at=61_000 + 210_000)
@@ -296,7 +296,7 @@ def test_request_for_another_id_leaves_a_gap_late(gap: Channel) -> None:
     assert outcomes(gap) == {"late": 1}
 
 
-def test_silence_reaches_the_deadline_by_the_clock_alone(gap: Channel) -> None:
+def test_deadline_passes_by_the_clock_alone(gap: Channel) -> None:
     """At 300 s the gap is open, a millisecond later it is lost."""
     gap.clock(OVERDUE)
     assert outcomes(gap) == {}
@@ -306,7 +306,7 @@ def test_silence_reaches_the_deadline_by_the_clock_alone(gap: Channel) -> None:
 
 
 def test_late_naming_has_its_deadlines_from_the_clock(channel: Channel) -> None:
-    """The effective time of a record older than the clock is the clock."""
+    """For deadlines, a record older than the clock has the time of the clock."""
     channel.clock(100_000)
     channel.sync("bob", at=70_000, history=["anchor", "x"])
     channel.clock(102_000)
@@ -322,29 +322,29 @@ def test_late_naming_has_its_deadlines_from_the_clock(channel: Channel) -> None:
 # Lost, or missed by the tap.
 
 
-def test_another_that_names_it_shows_a_tap_gap(gap: Channel) -> None:
-    """Who is not its sender must have got it from the network."""
+def test_naming_by_another_participant_shows_a_tap_gap(gap: Channel) -> None:
+    """A participant that is not its sender got it from the network."""
     gap.sync("bob", at=NAMED + 10_000, history=["x"])
     gap.clock(OVERDUE + 1)
     assert outcomes(gap) == {"tap_gap": 1}
 
 
-def test_another_that_opened_the_gap_shows_a_tap_gap(channel: Channel) -> None:
-    """The naming that opens it is evidence already."""
+def test_naming_that_opens_the_gap_is_evidence(channel: Channel) -> None:
+    """If it is by another than the sender."""
     channel.sync("bob", at=NAMED, history=["anchor", ("x", "sue")])
     channel.clock(OVERDUE + 1)
     assert outcomes(channel) == {"tap_gap": 1}
 
 
-def test_anothers_filter_shows_a_tap_gap(gap: Channel) -> None:
-    """A filter that holds it is evidence as a history is."""
+def test_filter_of_another_participant_shows_a_tap_gap(gap: Channel) -> None:
+    """It is evidence as a history is."""
     gap.sync("bob", at=NAMED + 10_000, holds=["x"])
     gap.clock(OVERDUE + 1)
     assert outcomes(gap) == {"tap_gap": 1}
 
 
-def test_only_its_sender_leaves_it_lost(gap: Channel) -> None:
-    """Its own sender has it whatever the network did."""
+def test_evidence_of_its_sender_alone_leaves_it_lost(gap: Channel) -> None:
+    """The sender has its message even if the network lost it."""
     gap.sync("sue", at=NAMED + 10_000, history=["x"], holds=["x"])
     gap.sync("bob", at=NAMED + 10_000, holds=["other"], requests=["x"])
     gap.sync("", at=NAMED + 11_000, history=["x"], holds=["x"])
@@ -366,10 +366,10 @@ def test_evidence_counts_up_to_the_deadline(
     ("others", "outcome"), [([], "lost"), (["bob"], "lost"), (["sue"], "tap_gap")]
 )
 @pytest.mark.parametrize("evidence", ["history", "holds"])
-def test_unknown_sender_takes_two_distinct_participants(
+def test_gap_of_unknown_sender_needs_two_participants(
     channel: Channel, others: list[str], outcome: str, evidence: str
 ) -> None:
-    """One of them may be the sender; the same one twice is still one."""
+    """One may be the sender; the same one twice counts once."""
     channel.sync("bob", at=NAMED, history=["anchor", "x"], holds=["x"])
     for other in others:
         channel.sync(other, at=NAMED + 10_000, **{evidence: ["x"]})
@@ -377,8 +377,8 @@ def test_unknown_sender_takes_two_distinct_participants(
     assert outcomes(channel) == {outcome: 1}
 
 
-def test_sender_named_later_is_known_from_then_on(channel: Channel) -> None:
-    """One participant is enough once the id is known not to be its own."""
+def test_sender_may_be_named_later(channel: Channel) -> None:
+    """One participant is enough once it is known not to be the sender."""
     channel.sync("bob", at=NAMED, history=["anchor", "x"])
     channel.sync("sue", at=NAMED + 5_000, history=["anchor", ("x", "sue")])
     channel.clock(OVERDUE + 1)
@@ -388,7 +388,7 @@ def test_sender_named_later_is_known_from_then_on(channel: Channel) -> None:
 def test_witness_that_turns_out_to_be_the_sender_does_not_count(
     channel: Channel,
 ) -> None:
-    """What its sender showed before it was known as such proves nothing."""
+    """Its earlier evidence is void."""
     channel.sync("sue", at=NAMED, history=["anchor", "x"])
     channel.sync("sue", at=NAMED + 5_000, history=["anchor", ("x", "sue")])
     channel.clock(OVERDUE + 1)
@@ -396,7 +396,7 @@ def test_witness_that_turns_out_to_be_the_sender_does_not_count(
 
 
 def test_requester_with_an_unusable_filter_shows_nothing(gap: Channel) -> None:
-    """A filter of wrong length gives no evidence."""
+    """A filter of wrong length is no evidence."""
     gap.sync("bob", at=NAMED + 10_000, filter_=b"\xff" * 100)
     gap.clock(OVERDUE + 1)
     assert outcomes(gap) == {"lost": 1}
@@ -404,7 +404,7 @@ def test_requester_with_an_unusable_filter_shows_nothing(gap: Channel) -> None:
 
 @pytest.mark.parametrize("copy", ["duplicate", "replica"])
 def test_copy_of_a_record_names_no_sender(channel: Channel, copy: str) -> None:
-    """Whatever stands in a further copy, also in the batch of its broadcast."""
+    """Whatever a further copy contains, also within one batch."""
     numbers = ("tap", 1, 11) if copy == "duplicate" else ("", None, 11)
     frames = channel.frames
     channel.take_records(
@@ -421,7 +421,7 @@ def test_copy_of_a_record_names_no_sender(channel: Channel, copy: str) -> None:
 
 
 def test_arrival_after_the_loss_retracts_it(gap: Channel) -> None:
-    """The loss stays counted, and the retraction beside it, once."""
+    """The loss stays counted, and the retraction counts once."""
     gap.clock(OVERDUE + 1)
     frame = gap.content("x", "sue", at=OVERDUE + 60_000, waku_hash="1")
     gap.take(frame, at=OVERDUE + 61_000, waku_hash="2")
@@ -430,7 +430,7 @@ def test_arrival_after_the_loss_retracts_it(gap: Channel) -> None:
 
 
 def test_arrival_after_a_tap_gap_retracts_nothing(gap: Channel) -> None:
-    """Nothing was said to be lost."""
+    """No loss was reported."""
     gap.sync("bob", at=NAMED + 10_000, history=["x"])
     gap.clock(OVERDUE + 1)
     gap.content("x", "sue", at=OVERDUE + 60_000)
@@ -448,14 +448,14 @@ def test_losses_are_retracted_within_the_horizon(
 
 
 def test_lost_id_named_again_opens_no_second_gap(gap: Channel) -> None:
-    """An id is counted once."""
+    """An id is counted only once."""
     gap.sync("bob", at=OVERDUE + 1, history=["anchor", "x"])
     gap.clock(OVERDUE * 3)
     assert gap.totals.gaps_opened == 1
 
 
-def test_id_is_no_gap_again_once_it_came(gap: Channel) -> None:
-    """A filled gap stays filled."""
+def test_filled_gap_does_not_open_again(gap: Channel) -> None:
+    """A message that was seen is not missing."""
     gap.content("x", "sue", at=NAMED + 4_000)
     gap.sync("bob", at=NAMED + 5_000, history=["anchor", "x"])
     gap.clock(OVERDUE + 5_001)
@@ -475,8 +475,8 @@ def full_of_gaps() -> Channel:
     return channel
 
 
-def test_settle_time_of_a_forgotten_gap_is_not_that_of_the_next() -> None:
-    """Named again, an id has to stand for two seconds anew."""
+def test_gap_opened_again_after_eviction_has_a_new_settle_time() -> None:
+    """It must be missing for two seconds again."""
     channel = Channel.after_warm_up(ObserverSettings(remembered=2))
     channel.content("anchor", "anna", at=60_000, lamport=START_LAMPORT + 1)
     channel.sync("bob", at=NAMED, history=["anchor", "x"])
@@ -491,8 +491,8 @@ def test_settle_time_of_a_forgotten_gap_is_not_that_of_the_next() -> None:
     assert channel.totals.gaps_opened == 2
 
 
-def test_deadline_of_a_forgotten_gap_is_not_that_of_the_next() -> None:
-    """Named again, an id has its 300 s anew."""
+def test_gap_opened_again_after_eviction_has_a_new_deadline() -> None:
+    """It has 300 s again."""
     channel = full_of_gaps()
     assert outcomes(channel) == {"tap_gap": 1}
     channel.sync("bob", at=200_000, history=["anchor", ("x", "bob")])
@@ -508,8 +508,8 @@ def test_deadline_of_a_forgotten_gap_is_not_that_of_the_next() -> None:
     assert outcomes(channel) == {"tap_gap": 2, "lost": 2}
 
 
-def test_those_who_lack_an_id_are_bounded() -> None:
-    """One stranger may speak under any number of names."""
+def test_participants_that_lack_a_message_are_limited() -> None:
+    """A sender may use any number of names."""
     channel = Channel.after_warm_up()
     channel.content("anchor", "anna", at=60_000, lamport=1_000)
     channel.sync("anna", at=61_000, lamport=1_001, history=["anchor", ("x", "anna")])

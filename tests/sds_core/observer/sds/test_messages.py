@@ -1,4 +1,4 @@
-"""Messages as they lie in the state."""
+"""Messages as they are stored in the state."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def through_the_state(packed: PackedMessages) -> dict[int, Message]:
 @CAREFUL
 @given(messages())
 def test_messages_round_trip(drawn: dict[int, Message]) -> None:
-    """With all that is known of them, in their order."""
+    """With all fields and in order."""
     every = {message.order for message in drawn.values()}
     again = through_the_state(PackedMessages.of(drawn, every))
     assert list(again.items()) == list(drawn.items())
@@ -84,10 +84,8 @@ def test_messages_round_trip(drawn: dict[int, Message]) -> None:
 
 @CAREFUL
 @given(messages(), st.sets(st.integers(0, 7)))
-def test_ids_that_nobody_needs_are_left_out(
-    drawn: dict[int, Message], places: set[int]
-) -> None:
-    """And their hashes with them; everything else stays."""
+def test_unneeded_ids_are_left_out(drawn: dict[int, Message], places: set[int]) -> None:
+    """With their hashes; all other fields stay."""
     kept = {m.order for place, m in enumerate(drawn.values()) if place in places}
     again = through_the_state(PackedMessages.of(drawn, kept))
     for key, message in drawn.items():
@@ -106,19 +104,19 @@ def one(message_id: str, **known: Any) -> dict[int, Message]:
 
 @pytest.mark.parametrize("message_id", ODD_IDS)
 def test_odd_ids_survive(message_id: str) -> None:
-    """An id is text; that most are hex only saves room."""
+    """An id may be any text, not only hex."""
     assert through_the_state(PackedMessages.of(one(message_id), {5})) == one(message_id)
 
 
 def test_id_in_hex_takes_half_its_length() -> None:
-    """In lower case, as js-waku writes it; anything else is kept as it is."""
+    """In lower case, as js-waku writes it; any other text is stored as it is."""
     assert PackedMessages.of(one("f" * 64), {5}).ids == [b"\xff" * 32]
     assert PackedMessages.of(one("F" * 64), {5}).ids == [b"F" * 64]
 
 
 @pytest.mark.parametrize("flag", FLAGS)
 def test_each_flag_has_a_bit_of_its_own(flag: str) -> None:
-    """None is taken for another."""
+    """Flags are independent."""
     known = one("m", **{flag: True})
     assert through_the_state(PackedMessages.of(known, {5})) == known
 
@@ -135,7 +133,7 @@ def test_each_flag_has_a_bit_of_its_own(flag: str) -> None:
 def test_unacknowledged_is_overdue_with_an_opportunity(
     overdue: bool, opportunity: bool, in_time: bool, expected: bool
 ) -> None:
-    """And not acknowledged in time; later acknowledgements take nothing back."""
+    """And not acknowledged in time; later acknowledgements change nothing."""
     for definite in (False, True):
         message = one(
             "m",

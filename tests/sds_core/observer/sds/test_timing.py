@@ -55,7 +55,7 @@ def responses(channel: Channel) -> tuple[int, int]:
 def test_request_may_come_from_its_t_req_on(
     requester: str, offset_ms: int, sooner_ms: int, early: int
 ) -> None:
-    """Less the transport time, by which the tap may have seen the message later."""
+    """Minus the transport time by which the tap may see the message later."""
     totals = ChannelTotals()
     timing = RepairTiming(DEFAULTS, totals)
     timing.requested(requester, MID, 0, offset_ms - TRANSPORT - sooner_ms)
@@ -84,10 +84,10 @@ def test_request_long_after_its_t_req_is_not_early() -> None:
         ([], [90_000, 15_001], 1),
     ],
 )
-def test_response_fits_the_time_of_somebody(
+def test_response_must_fit_the_t_resp_of_a_participant(
     participants: list[str], waits_ms: Sequence[int], unexplained: int
 ) -> None:
-    """The sender's own time is at once; everybody else's follows from the hashes."""
+    """The sender's own is 0; others' follow from the hashes."""
     totals = ChannelTotals()
     timing = RepairTiming(DEFAULTS, totals)
     asked_ms = [1_000_000 - wait_ms for wait_ms in waits_ms]
@@ -102,7 +102,7 @@ def test_response_fits_the_time_of_somebody(
 def test_request_for_a_seen_message_runs_from_its_t0(
     channel: Channel, sooner_ms: int, early: int
 ) -> None:
-    """Nobody can notice sooner that it is missing."""
+    """A participant cannot notice the miss earlier."""
     channel.content(MID, "alice", at=T0)
     at = T0 + T_REQ["bob"] - TRANSPORT - sooner_ms
     channel.sync("bob", at=at, requests=[MID])
@@ -113,7 +113,7 @@ def test_request_for_a_seen_message_runs_from_its_t0(
 def test_request_for_an_unseen_message_runs_from_its_naming_by_another(
     channel: Channel, sooner_ms: int, early: int
 ) -> None:
-    """What the requester itself named before, it did not learn from that."""
+    """A naming by the requester itself does not count."""
     channel.content("anchor", "anna", at=T0, lamport=START_LAMPORT + 1)
     channel.sync("bob", at=T0, history=["anchor", MID])
     channel.sync("carol", at=T0 + 7_000, history=["anchor", MID])
@@ -125,7 +125,7 @@ def test_request_for_an_unseen_message_runs_from_its_naming_by_another(
 def test_only_the_first_request_of_each_participant_is_checked(
     channel: Channel,
 ) -> None:
-    """Later ones follow rules of their own."""
+    """Later requests follow other rules."""
     channel.content(MID, "carol", at=T0)
     channel.sync("bob", at=T0 + 1, requests=[MID])
     channel.sync("bob", at=T0 + 2, requests=[MID])
@@ -135,7 +135,7 @@ def test_only_the_first_request_of_each_participant_is_checked(
 
 
 def test_request_that_cannot_be_timed_is_left_out(channel: Channel) -> None:
-    """Of the other dialect, of nobody, for one's own message, for what none named."""
+    """Of the other dialect, without sender, for an own or an unnamed message."""
     channel.content(MID, "alice", at=T0)
     channel.sync("nia", at=T0 + 1, requests=[MID], dialect=Dialect.NIM)
     channel.sync("", at=T0 + 1, requests=[MID])
@@ -145,10 +145,10 @@ def test_request_that_cannot_be_timed_is_left_out(channel: Channel) -> None:
     assert requests(channel) == (0, 0)
 
 
-def test_request_for_what_was_named_before_it_was_seen_is_left_out(
+def test_request_for_a_message_named_before_it_was_seen_is_left_out(
     channel: Channel,
 ) -> None:
-    """The tap saw it late; when the requester could know of it is forgotten."""
+    """The time of that naming is no longer known."""
     channel.content("anchor", "anna", at=T0, lamport=START_LAMPORT + 1)
     channel.sync("carol", at=T0, history=["anchor", MID])
     channel.content(MID, "alice", at=T0 + 100_000)
@@ -164,7 +164,7 @@ def test_request_for_what_was_named_before_it_was_seen_is_left_out(
 def test_response_runs_from_any_request_for_it(
     channel: Channel, wait_ms: int, unexplained: int, first_ms: int
 ) -> None:
-    """Here none but the sender is known, and so nobody else can have answered."""
+    """Only the sender is known here, so only it can have answered."""
     frame = channel.content(MID, "alice", at=T0, waku_hash="1")
     # A request of nobody is one all the same.
     channel.sync("", at=T0 + 1_000, requests=[MID])
@@ -175,10 +175,10 @@ def test_response_runs_from_any_request_for_it(
 
 
 @pytest.mark.parametrize(("later_ms", "unexplained"), [(0, 0), (1, 1)])
-def test_response_may_be_anybodys_who_was_heard_of(
+def test_response_may_be_of_any_known_participant(
     channel: Channel, later_ms: int, unexplained: int
 ) -> None:
-    """Also of a participant that a history only names."""
+    """Also of one that only a history names."""
     frame = channel.content(MID, "alice", at=T0, waku_hash="1")
     channel.sync("", at=T0 + 1, history=[("x", "bob")])
     channel.sync("", at=T0 + 1_000, requests=[MID])
@@ -188,7 +188,7 @@ def test_response_may_be_anybodys_who_was_heard_of(
 
 
 def test_first_copy_may_be_a_response(channel: Channel) -> None:
-    """The tap missed the message when it was sent, and redundant ones are checked."""
+    """The tap missed the original; redundant responses are checked too."""
     channel.sync("", at=T0, requests=[MID])
     frame = channel.content(MID, "alice", at=T0 + 20_000, waku_hash="1")
     assert responses(channel) == (1, 1)
