@@ -1,4 +1,4 @@
-"""The messages behind the figures: what each incident tells, and when it ends."""
+"""The messages behind the figures: contents and end of each incident."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def miss(channel: Channel) -> None:
     channel.sync("bob", at=T0 + 1_000, lamport=1_001)
 
 
-def test_unacknowledged_message_is_told_at_its_deadline(channel: Channel) -> None:
+def test_unacknowledged_message_is_reported_at_its_deadline(channel: Channel) -> None:
     """Not while it is in flight."""
     miss(channel)
     channel.clock(ACK_DEADLINE)
@@ -86,8 +86,10 @@ def test_unacknowledged_message_is_told_at_its_deadline(channel: Channel) -> Non
     )
 
 
-def test_late_message_is_told_at_the_deadline_of_its_clock(channel: Channel) -> None:
-    """Since its own time."""
+def test_late_message_is_reported_at_the_deadline_of_the_clock(
+    channel: Channel,
+) -> None:
+    """The incident began at the message's own time."""
     channel.clock(T0 + 40_000)
     miss(channel)
     channel.clock(ACK_DEADLINE + 40_001)
@@ -98,7 +100,7 @@ def test_late_message_is_told_at_the_deadline_of_its_clock(channel: Channel) -> 
 def test_message_acknowledged_in_time_or_unwitnessed_is_no_incident(
     channel: Channel,
 ) -> None:
-    """The one was acknowledged, the other is nobody's fault."""
+    """The second is no fault."""
     channel.content("m", "alice", at=T0)
     channel.sync("bob", at=T0 + 1_000, lamport=1_001, history=["m"])
     channel.content("n", "alice", at=T0 + 2_000, lamport=1_002)
@@ -111,7 +113,7 @@ def test_message_acknowledged_in_time_or_unwitnessed_is_no_incident(
 def test_unacknowledged_ends_with_the_acknowledgement(
     channel: Channel, of_frame: dict[str, Any]
 ) -> None:
-    """Either kind of it, at the clock at which it is read."""
+    """Definite or probable, at the clock at which it is read."""
     miss(channel)
     channel.clock(200_000)
     channel.sync("bob", at=190_000, lamport=1_002, **of_frame)
@@ -120,7 +122,7 @@ def test_unacknowledged_ends_with_the_acknowledgement(
 
 
 def test_second_acknowledgement_does_not_move_the_end(channel: Channel) -> None:
-    """Acknowledged by a filter, the message was acknowledged."""
+    """The first one ended the incident."""
     miss(channel)
     channel.sync("bob", at=190_000, lamport=1_002, holds=["m"])
     channel.sync("bob", at=200_000, lamport=1_003, history=["m"])
@@ -129,8 +131,8 @@ def test_second_acknowledgement_does_not_move_the_end(channel: Channel) -> None:
     assert told(channel, UNACKNOWLEDGED, "m").ended_ms == 190_000
 
 
-def test_unacknowledged_message_tells_who_lacks_it(channel: Channel) -> None:
-    """Who was shown to lack it by then, and since when; not who never spoke."""
+def test_unacknowledged_message_has_those_who_lack_it(channel: Channel) -> None:
+    """And since when; not participants that never sent."""
     for name in ("bob", "carol", "dave"):
         channel.sync(name, at=T0 - 1, lamport=500)
     channel.content("m", "alice", at=T0)
@@ -161,10 +163,10 @@ def lack(channel: Channel, by: str, at: int) -> None:
     channel.sync(by, at=at, lamport=at, holds=())
 
 
-def test_undelivered_message_is_told_when_it_is_lost_to_somebody(
+def test_undelivered_message_is_reported_at_its_first_loss(
     channel: Channel,
 ) -> None:
-    """With the clock at the frame that shows it, and since when it was missing."""
+    """With the clock of the frame that shows it, and since when it was missing."""
     listen(channel, "bob")
     lack(channel, "bob", T0 + 10_000)
     assert channel.incidents == {}
@@ -181,7 +183,7 @@ def test_undelivered_message_is_told_when_it_is_lost_to_somebody(
 
 
 def test_undelivered_message_names_all_to_whom_it_is_lost(channel: Channel) -> None:
-    """The incident is one; found once, since the first of them lacked it."""
+    """In one incident that is found once, since the first participant lacked it."""
     listen(channel, "bob", "carol", "dave")
     lack(channel, "carol", T0 + 9_000)
     lack(channel, "bob", DELIVERY_DEADLINE + 1)
@@ -197,8 +199,8 @@ def test_undelivered_message_names_all_to_whom_it_is_lost(channel: Channel) -> N
     )
 
 
-def test_undelivered_ends_when_the_last_has_it(channel: Channel) -> None:
-    """Until then it tells who still lacks it, and it keeps when it began."""
+def test_undelivered_ends_when_all_have_it(channel: Channel) -> None:
+    """Until then it lists those who lack it, and keeps its beginning."""
     listen(channel, "bob", "carol")
     lack(channel, "bob", T0 + 9_000)
     lack(channel, "bob", DELIVERY_DEADLINE + 1)
@@ -214,8 +216,8 @@ def test_undelivered_ends_when_the_last_has_it(channel: Channel) -> None:
     assert (ended.since_ms, ended.found_ms) == (T0 + 9_000, DELIVERY_DEADLINE + 1)
 
 
-def test_undelivered_stands_again_when_another_lacks_it(channel: Channel) -> None:
-    """It was found when it was first found."""
+def test_undelivered_opens_again_when_another_lacks_it(channel: Channel) -> None:
+    """It keeps the time at which it was first found."""
     listen(channel, "bob", "carol")
     lack(channel, "bob", DELIVERY_DEADLINE + 1)
     at = DELIVERY_DEADLINE + 10
@@ -229,7 +231,7 @@ def test_undelivered_stands_again_when_another_lacks_it(channel: Channel) -> Non
 
 
 def test_recovered_delivery_is_no_incident(channel: Channel) -> None:
-    """It came within its deadline."""
+    """It ended within its deadline."""
     listen(channel, "bob")
     lack(channel, "bob", T0 + 10_000)
     channel.sync("bob", at=T0 + 20_000, lamport=T0 + 20_000, history=["m"])
@@ -239,8 +241,8 @@ def test_recovered_delivery_is_no_incident(channel: Channel) -> None:
 # Lost messages.
 
 
-def test_lost_message_is_told_at_its_deadline(gap: Channel) -> None:
-    """Since it was named first, by whom, and of whom it was."""
+def test_lost_message_is_reported_at_its_deadline(gap: Channel) -> None:
+    """With the time of its first naming, by whom, and its sender."""
     gap.clock(GAP_DEADLINE)
     assert gap.incidents == {}
     gap.clock(GAP_DEADLINE + 5_000)
@@ -249,8 +251,8 @@ def test_lost_message_is_told_at_its_deadline(gap: Channel) -> None:
     )
 
 
-def test_gap_that_is_filled_or_the_taps_is_no_incident(gap: Channel) -> None:
-    """Only a lost message is told."""
+def test_filled_gap_and_tap_gap_are_no_incidents(gap: Channel) -> None:
+    """Only lost messages are reported."""
     gap.sync("sue", at=T0, lamport=501, history=["anchor", ("y", "sue")])
     gap.content("y", "sue", at=T0 + 9_000, lamport=502)
     gap.sync("bob", at=T0 + 9_000, lamport=503, history=["anchor", "y", "x"])
@@ -259,8 +261,8 @@ def test_gap_that_is_filled_or_the_taps_is_no_incident(gap: Channel) -> None:
     assert LOST not in {kind for kind, _ in gap.incidents}
 
 
-def test_lost_message_of_nobody_tells_no_sender(channel: Channel) -> None:
-    """One participant named it, who may be its sender."""
+def test_lost_message_of_unknown_sender_has_no_sender(channel: Channel) -> None:
+    """One participant named it, and may be its sender."""
     channel.content("anchor", "anna", at=T0, lamport=START_LAMPORT + 1)
     channel.sync("bob", at=T0, lamport=500, history=["anchor", "x"])
     channel.sync("bob", at=T0 + 1, lamport=501, history=["anchor", "x"])
@@ -277,8 +279,8 @@ def hinted(hints: Sequence[bytes], *ids: str) -> tuple[HistoryEntry, ...]:
     )
 
 
-def test_lost_message_has_the_first_hint_that_was_given(gap: Channel) -> None:
-    """By whoever names it; one that is too long is none."""
+def test_lost_message_has_the_first_hint(gap: Channel) -> None:
+    """Of any participant that names it; too long hints do not count."""
     for at, hint in enumerate((b"", b"\xff" * 1_025, b"first", b"second"), T0 + 1):
         frame = gap.frames.sync("sue", at)
         gap.take(frame._replace(causal_history=hinted([hint], "x")), at)
@@ -298,17 +300,17 @@ def test_lost_message_has_the_first_hint_that_was_given(gap: Channel) -> None:
     ],
     ids=["usable", "grace", "lamport", "no filter", "other dialect", "at the deadline"],
 )
-def test_lost_message_tells_who_lacks_it(
+def test_lost_message_has_those_who_lack_it(
     gap: Channel, at: int, lamport: int, of_frame: dict[str, Any], lacks: bool
 ) -> None:
-    """By a filter of a frame after the one that named it."""
+    """By the filter of a frame after the one that named it."""
     gap.sync("bob", at, lamport, **({"holds": ()} | of_frame))
     gap.clock(GAP_DEADLINE + 1)
     assert told(gap, LOST, "x").lacking == ({"bob": at} if lacks else {})
 
 
 def test_lost_message_is_lacked_since_the_first_such_frame(gap: Channel) -> None:
-    """By all of whom it was shown; the sender is not among them."""
+    """By each participant shown to lack it, not by its sender."""
     for by, at in (
         ("bob", 10_000),
         ("sue", 11_000),
@@ -323,17 +325,17 @@ def test_lost_message_is_lacked_since_the_first_such_frame(gap: Channel) -> None
 
 
 def test_copies_do_not_show_who_lacks_a_lost_message(gap: Channel) -> None:
-    """A rebroadcast carries the filter of its first sending."""
+    """A rebroadcast has the filter of its first broadcast."""
     frame = gap.content("b", "bob", T0 + 1, lamport=9_000, holds=(), waku_hash="1")
     gap.take(frame, T0 + 10_000, waku_hash="2")
     gap.clock(GAP_DEADLINE + 1)
     assert told(gap, LOST, "x").lacking == {}
 
 
-def test_participant_that_shows_a_message_of_nobody_lacks_it_no_more(
+def test_participant_that_shows_a_message_no_longer_lacks_it(
     channel: Channel,
 ) -> None:
-    """One such participant may be its sender, so that it is lost all the same."""
+    """It may be the unknown sender, so the message stays lost."""
     channel.content("anchor", "anna", at=T0, lamport=START_LAMPORT + 1)
     channel.sync("", at=T0, lamport=500, history=["anchor", "x"])
     channel.sync("bob", T0 + 10_000, lamport=501, holds=())
@@ -347,10 +349,10 @@ def test_participant_that_shows_a_message_of_nobody_lacks_it_no_more(
 
 
 @pytest.mark.parametrize(("later_ms", "ended"), [(0, True), (1, False)])
-def test_lost_ends_when_the_message_comes(
+def test_lost_ends_when_the_message_arrives(
     gap: Channel, later_ms: int, ended: bool
 ) -> None:
-    """Within the horizon; nobody is said to lack it then."""
+    """Within the horizon; no participant is listed then."""
     gap.sync("bob", T0 + 10_000, lamport=501, holds=())
     gap.sync("sue", at=3_000_000, history=["x"])  # Keeps it remembered.
     assert told(gap, LOST, "x").lacking == {"bob": T0 + 10_000}
@@ -365,8 +367,8 @@ def test_lost_ends_when_the_message_comes(
 # What leaves the view.
 
 
-def test_incident_is_told_when_it_changes_and_no_more(channel: Channel) -> None:
-    """Once by the call that changes it."""
+def test_incident_is_reported_only_when_it_changes(channel: Channel) -> None:
+    """Once, by the call that changes it."""
     miss(channel)
     channel.clock(ACK_DEADLINE + 1)
     assert channel.incidents.keys() == {(UNACKNOWLEDGED, "m")}
@@ -377,7 +379,7 @@ def test_incident_is_told_when_it_changes_and_no_more(channel: Channel) -> None:
     assert channel.incidents.keys() == {(UNACKNOWLEDGED, "m")}
 
 
-def test_of_two_tellings_in_one_call_the_last_is_kept(channel: Channel) -> None:
+def test_last_of_two_changes_in_one_call_is_reported(channel: Channel) -> None:
     """Found and ended in one batch."""
     frames = channel.frames
     channel.take_records(
@@ -390,8 +392,8 @@ def test_of_two_tellings_in_one_call_the_last_is_kept(channel: Channel) -> None:
     assert told(channel, UNACKNOWLEDGED, "m").ended_ms == ACK_DEADLINE + 1
 
 
-def test_collected_incidents_are_taken_once() -> None:
-    """In the order in which they were told first, each as it was told last."""
+def test_collected_incidents_are_returned_once() -> None:
+    """In order of their first change, each in its latest state."""
     incidents = Incidents()
     first = Incident(IncidentKind.LOST, "x", "", 1, 2)
     other = Incident(IncidentKind.UNDELIVERED, "x", "", 1, 2)
@@ -419,7 +421,7 @@ def told_with_hashes(frames: Sequence[tuple[int, Frame, bytes]]) -> list[Inciden
 
 
 def test_incidents_carry_the_hash_of_the_first_copy() -> None:
-    """The tap's, also after a restart; of a lost message that of its arrival."""
+    """Also after a restart; a lost message has the hash of its arrival."""
     frames, numbers = FrameFactory(), itertools.count(1)
     m, x, n = (bytes([letter]) * 32 for letter in b"mxn")
 
@@ -449,7 +451,7 @@ def test_incidents_carry_the_hash_of_the_first_copy() -> None:
 
 
 def test_incident_in_json_has_every_field() -> None:
-    """Hash and hint in hex, what is not known as null, and why."""
+    """Hash and hint in hex, unknown values as null, and the reason."""
     incident = Incident(
         IncidentKind.LOST,
         "x",
@@ -507,17 +509,17 @@ def test_incident_in_json_has_every_field() -> None:
     ],
 )
 def test_incident_is_explained_by_its_rule(kind: IncidentKind, sentence: str) -> None:
-    """With the times that were set."""
+    """The text has the times of the settings."""
     settings = ObserverSettings(
         gap_deadline_ms=1_500, delivery_deadline_ms=2_000, ack_deadline_ms=3_000
     )
     assert explain(Incident(kind, "m", "", 1, 2), settings) == sentence
 
 
-def test_message_that_was_seen_has_the_first_hint_that_was_given(
+def test_message_that_was_seen_has_its_first_hint(
     channel: Channel,
 ) -> None:
-    """Whoever names it may give one."""
+    """Of any participant that names it."""
     miss(channel)
     for at, hint in enumerate((b"", b"first", b"second"), ACK_DEADLINE + 1):
         frame = channel.frames.sync("bob", 2_000)
