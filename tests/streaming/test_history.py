@@ -405,6 +405,7 @@ _QUERIES = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(_SCENES, st.lists(_QUERIES, min_size=4, max_size=4))
 @settings(CAREFUL, max_examples=40)
 def test_answers_are_those_of_a_store_that_forgets_nothing(
