@@ -8,28 +8,24 @@ from tests.support.groups import BROKER, COMMANDS, SESSION, SOAK, arrange, group
 
 
 @pytest.mark.parametrize(
-    ("path", "fixtures", "group"),
+    ("path", "group"),
     [
-        ("tests/soak/test_mirror.py", {"tmp_path"}, SOAK),
-        ("tests/streaming/test_job.py", {"spark", "kafka_broker"}, SESSION),
-        ("tests/streaming/test_crash.py", {"kafka_broker", "topic"}, COMMANDS),
-        ("tests/streaming/cli/test_export_command.py", {"kafka_broker"}, COMMANDS),
-        ("tests/connectors/kafka/test_offsets.py", {"kafka_broker"}, BROKER),
-        ("tests/sds_core/wire/test_codec.py", {"tmp_path"}, None),
+        ("tests/soak/test_mirror.py", SOAK),
+        ("tests/streaming/test_job.py", SESSION),
+        ("tests/streaming/test_crash.py", COMMANDS),
+        ("tests/streaming/cli/test_export_command.py", COMMANDS),
+        ("tests/connectors/kafka/test_offsets.py", BROKER),
+        ("tests/sds_core/wire/test_codec.py", None),
     ],
 )
-def test_tests_of_one_program_are_one_group(
-    path: str, fixtures: set[str], group: str | None
-) -> None:
+def test_tests_of_one_program_are_one_group(path: str, group: str | None) -> None:
     """All others are grouped by module."""
-    assert group_of(path, frozenset(fixtures)) == (group or path)
+    assert group_of(path) == (group or path)
 
 
-def test_large_groups_begin_first(request: pytest.FixtureRequest) -> None:
-    """Otherwise the order is kept; each test has one group."""
+def test_order_within_a_group_is_kept(request: pytest.FixtureRequest) -> None:
+    """Tests of a module may rely on it for speed."""
     items = [item for item in request.session.items if item.path == request.path]
     before = items.copy()
     arrange(items)
     assert items == before
-    groups = {mark.args for item in items for mark in item.iter_markers("xdist_group")}
-    assert groups == {("tests/test_groups.py",)}

@@ -153,17 +153,15 @@ def test_report_is_the_truth_after_everything_went_wrong(tmp_path: Path) -> None
         with started("mirror", log, **mirror) as first:
             url_in(log)
             wait_for(lambda: node.calls)
-            stage = Stage(scenario(), SEED, node)
-            end_s, playing = time.monotonic() + DURATION_S, stage.begin()
-            wait_for(lambda: log.exists() and node.handed_out)
             with started("run", tmp_path / "run.log", **monitor) as running:
                 url = url_in(tmp_path / "run.log")
-                # However slow its start is, everything goes wrong while it reads.
-                wait_for(lambda: sample(url, "sds_monitor_records_total") > 0)
-                begun_s = time.monotonic()
+                # Heartbeats: however slow its start is, it misses nothing of the play.
+                wait_for(lambda: sample(url, "sds_monitor_records_total"), 600)
+                stage = Stage(scenario(), SEED, node)
+                begun_s, playing = time.monotonic(), stage.begin()
 
                 def at(share: float) -> None:
-                    moment_s = begun_s + share * (end_s - begun_s)
+                    moment_s = begun_s + share * DURATION_S
                     time.sleep(max(0, moment_s - time.monotonic()))
 
                 at(0.12)

@@ -2,13 +2,21 @@
 
 The tests of a group run one after the other in one worker of pytest-xdist. Each worker
 starts a broker and a Spark session at most once, when its first test asks for one. The
-tests of the shared session are one group, those of the shared broker two: so few
+modules of the shared session are one group, those of the shared broker two: so few
 workers need either.
+
+pytest-xdist 3.8 loses the groups of its own marker under pytest 9.2, therefore the
+scheduler here asks `group_of`.
 """
 
 from __future__ import annotations
 
+import functools
+import re
+from pathlib import Path
+
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 SOAK = "soak"
 """Minutes of real time, most of which it waits: it begins first."""
@@ -18,36 +26,47 @@ COMMANDS = "commands"
 """Commands in processes of their own, with a JVM each, on the shared broker."""
 BROKER = "broker"
 
+_ROOT = Path(__file__).parents[2]
 _ORDER = (SOAK, SESSION, COMMANDS, BROKER)
+# Parameters of tests and fixtures, with their types.
+_USES_SESSION = re.compile(r"\b(spark|drain|live|observe): ")
+_USES_BROKER = re.compile(r"\b(kafka_broker|kafka_topic|topic|module_topic): ")
 
 
-def group_of(path: str, fixtures: frozenset[str]) -> str:
-    """Return the name of the group of a test.
+@functools.cache
+def group_of(path: str) -> str:
+    """Return the name of the group of all tests of a module.
 
     Args:
-        path: Of its module, from the root of the repository.
-        fixtures: Names of all fixtures that it uses.
+        path: Of the module, from the root of the repository.
     """
     if path.startswith("tests/soak/"):
         return SOAK
-    if "spark" in fixtures:
+    source = (_ROOT / path).read_text("utf-8")
+    if _USES_SESSION.search(source):
         return SESSION
-    if "kafka_broker" in fixtures:
+    if _USES_BROKER.search(source) and "pytest.mark.kafka" in source:
         return COMMANDS if path.startswith("tests/streaming/") else BROKER
     # The fixtures of a module are made once.
     return path
 
 
-def arrange(items: list[pytest.Item]) -> None:
-    """Mark tests with their groups and sort them in place.
+def _module_of(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
 
-    Large groups come first, so that no worker ends late.
-    """
-    places = {}
-    for item in items:
-        path = item.nodeid.partition("::")[0]
-        fixtures = frozenset(getattr(item, "fixturenames", ()))
-        group = group_of(path, fixtures)
-        item.add_marker(pytest.mark.xdist_group(group))
-        places[item] = _ORDER.index(group) if group in _ORDER else len(_ORDER)
-    items.sort(key=places.__getitem__)
+
+def arrange(items: list[pytest.Item]) -> None:
+    """Sort tests in place: large groups first, so that no worker ends late."""
+
+    def place(item: pytest.Item) -> int:
+        group = group_of(_module_of(item.nodeid))
+        return _ORDER.index(group) if group in _ORDER else len(_ORDER)
+
+    items.sort(key=place)
+
+
+class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]
+    """Gives each worker one group after the other."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(_module_of(nodeid))
