@@ -18,6 +18,7 @@ import pytest
 
 from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.topics import ensure_frames_topic
 from sds_core.simulation.comparison import compare
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.waku import PUBSUB_TOPIC
@@ -35,6 +36,7 @@ CACHE = 3_000
 """Messages in the node's relay cache: a quarter of a minute of the traffic."""
 
 SEED = 7
+PARTITIONS = 4
 
 NO_FRAME = b"nothing of SDS"
 
@@ -137,6 +139,8 @@ def test_report_is_the_truth_after_everything_went_wrong(tmp_path: Path) -> None
         ConformanceNode(relay_capacity=CACHE) as node,
     ):
         kafka = KafkaSettings(broker.bootstrap)
+        # The monitor may be there before the mirror has anything to write.
+        ensure_frames_topic(kafka, PARTITIONS)
         mirror = {
             "bootstrap": kafka.bootstrap,
             "rest": node.url,
