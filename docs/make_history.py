@@ -25,7 +25,7 @@ How were incidents and figures at an earlier time, and how do I query them?
 
 Made from `connectors/history/schema.py` by `.venv/bin/python -m docs.make_history`; do not edit it by hand.
 
-Status page and metrics show the present; the history stores the past in two tables:
+The history has two tables:
 
 | table | a row | key | Kafka topic |
 |---|---|---|---|
