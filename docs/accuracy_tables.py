@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from sds_core.message_channel.events import Cause
-from tests.accuracy.figures import Figures
-from tests.accuracy.suite import NAMES, QUIET_WITHOUT_LOSS
+from tests.support.accuracy.figures import Figures
+from tests.support.accuracy.suite import NAMES, QUIET_WITHOUT_LOSS
 
 CALM = ("clean", "quiet", QUIET_WITHOUT_LOSS, "tap-blind")
 """Scenarios in which nobody is to be blamed for a loss."""

@@ -15,8 +15,8 @@ from rich.progress import track
 from rich.table import Table
 
 from docs.accuracy_tables import CALM, SECTIONS
-from tests.accuracy.figures import Figures, total
-from tests.accuracy.suite import (
+from tests.support.accuracy.figures import Figures, total
+from tests.support.accuracy.suite import (
     NAMES,
     QUIET_WITHOUT_LOSS,
     CatchUp,

@@ -12,7 +12,8 @@ from connectors.history.schema import (
     HistoryTable,
     description,
 )
-from connectors.history.topics import INCIDENTS_TOPIC, MINUTES_TOPIC, RETENTION_MS
+from connectors.history.topics import RETENTION_MS
+from connectors.kafka.settings import INCIDENTS_TOPIC, MINUTES_TOPIC
 from sds_core.catalogue import CHANNEL_METRICS
 from sds_core.observer.histogram import BUCKETS_MS
 

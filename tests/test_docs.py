@@ -20,9 +20,9 @@ import msgspec
 import pytest
 
 from connectors.broker.broker import EmbeddedBroker
-from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.settings import MAX_MESSAGE_BYTES, KafkaSettings
+from connectors.kafka.settings import MAX_MESSAGE_BYTES, Client, KafkaSettings
 from docs import make_metrics
 from sds_core.catalogue import ALL_METRICS, CHANNEL_METRICS, TAP_METRICS, Kind
 from sds_core.observer.dead_letter_view import DeadLetterDigest

@@ -12,7 +12,7 @@ from importlib.metadata import version
 
 import click
 
-from connectors.broker.jars import BrokerError
+from connectors.broker.errors import BrokerError
 from connectors.java import JavaMissing
 from connectors.kafka.settings import KafkaUnreachable, RecordsLost, TopicMissing
 from streaming.cli.log import begin_log, logger

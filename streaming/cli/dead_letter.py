@@ -15,15 +15,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from connectors.kafka.consumer import Client
 from connectors.kafka.dead_letter_reader import DeadLetterReader, KeptLetter
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.producer import TopicRecord, write
 from connectors.kafka.record_source import RecordSource, parse_source, read_source
 from connectors.kafka.rewrite import kept_partition, topic_record
-from connectors.kafka.settings import DEAD_LETTER_TOPIC, KafkaSettings, TopicMissing
-from connectors.web.words import counted, number
+from connectors.kafka.settings import (
+    DEAD_LETTER_TOPIC,
+    Client,
+    KafkaSettings,
+    TopicMissing,
+)
 from sds_core.observer.record import RawRecord
+from sds_core.text import counted, decode_text, iso_time, number, printable
 from sds_core.wire import Reason
 from streaming.cli import FINDING
 from streaming.cli.inspection import (
@@ -35,7 +39,7 @@ from streaming.cli.inspection import (
 )
 from streaming.cli.kafka_options import kafka_options
 from streaming.cli.log import logger
-from streaming.cli.output import plain, shown_time, wall_ms
+from streaming.cli.output import wall_ms
 from streaming.cli.settings import Time, config_option, setting
 
 ADVICE = {
@@ -228,7 +232,7 @@ def show_command(
         about = {"source": str(source), "was": letter.reason, "advice": advice}
         click.echo(json.dumps(found | about, sort_keys=True))
     else:
-        facts = [("dead letter of", str(source)), ("for", plain(letter.reason))]
+        facts = [("dead letter of", str(source)), ("for", printable(letter.reason))]
         show_facts([*facts, *inspection_facts(found), ("what to do", advice)])
     if found["reason"]:
         raise click.exceptions.Exit(FINDING)
@@ -339,7 +343,7 @@ def _usable(
         reason = judge(record, now_ms)
         if reason is not None and not force:
             outcome.refused += 1
-            why = plain(explain(record, now_ms))
+            why = printable(explain(record, now_ms))
             logger.warning("%s refused: %s: %s", letter.source, reason, why)
             continue
         yield letter.source, record
@@ -384,7 +388,7 @@ def _listed(letter: KeptLetter) -> _Listed:
         str(letter.source),
         letter.reason,
         record.timestamp_ms,
-        None if key is None else key.decode(errors="backslashreplace"),
+        None if key is None else decode_text(key),
         len(record.value or b"") if letter.size_bytes is None else letter.size_bytes,
     )
 
@@ -397,11 +401,11 @@ def _show_list(listed: list[_Listed], as_json: bool) -> None:
         return
     rows = [
         (
-            shown_time(one.timestamp_ms),
+            iso_time(one.timestamp_ms),
             one.source,
-            plain(one.reason),
+            printable(one.reason),
             f"{one.size_bytes:,} bytes",
-            "no key" if one.key is None else f"key {plain(one.key)}",
+            "no key" if one.key is None else f"key {printable(one.key)}",
         )
         for one in listed
     ]
@@ -419,6 +423,6 @@ def _summary(counts: Counter[str], shown: int) -> str:
     total = counts.total()
     if not total:
         return "no dead letters"
-    by_reason = ", ".join(f"{plain(r)} {n:,}" for r, n in counts.most_common())
+    by_reason = ", ".join(f"{printable(r)} {n:,}" for r, n in counts.most_common())
     cut = f"; the last {shown:,} are shown" if shown < total else ""
     return f"{counted(total, 'dead letter')}: {by_reason}{cut}"

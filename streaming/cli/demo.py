@@ -15,22 +15,17 @@ import click
 from rich.console import Console
 
 from connectors.broker.broker import EmbeddedBroker
-from connectors.kafka.producer import (
-    TopicRecord,
-    opening_of,
-    partitions_of,
-    write,
-)
+from connectors.kafka.producer import TopicRecord, opening_of, partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording, load_truth, restamped
 from connectors.simulator.records import simulated_records
 from connectors.simulator.scenario_files import scenario_names
 from connectors.web.server import PortInUse
-from connectors.web.words import counted, number
 from sds_core.observer.snapshot import Snapshot
 from sds_core.simulation.comparison import compare
 from sds_core.simulation.truth import Truth
+from sds_core.text import counted, number
 from streaming.cli import FINDING
 from streaming.cli.channels import channel_table, channels_option
 from streaming.cli.comparison import show_comparison
@@ -44,10 +39,14 @@ from streaming.cli.serving import ComingJob, judged, served
 from streaming.cli.settings import config_option, setting
 from streaming.cli.simulate import read_scenario, start_of
 from streaming.cli.starting import looks, started_job
-from streaming.history import HistorySettings
-from streaming.query import Job, JobFailed, JobSettings
-from streaming.session import SessionSettings
-from streaming.source import SourceSettings
+from streaming.failure import JobFailed
+from streaming.job import Job
+from streaming.settings import (
+    HistorySettings,
+    JobSettings,
+    SessionSettings,
+    SourceSettings,
+)
 
 _RECORDED = "recorded"
 _PARTITIONS = 4

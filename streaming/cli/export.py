@@ -10,18 +10,24 @@ from pathlib import Path
 import click
 
 from connectors.files.record_file import write_records
-from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.settings import KafkaSettings, KafkaUnreachable, RecordsLost
+from connectors.kafka.settings import (
+    Client,
+    KafkaSettings,
+    KafkaUnreachable,
+    RecordsLost,
+)
 from connectors.kafka.timeline import read_in_order_of_time
-from connectors.web.words import counted
 from sds_core.observer.record import BadHeader, RawRecord, read_headers
+from sds_core.text import counted, iso_time
 from sds_core.wire import UndecodableFrame, decode
-from streaming.admission import LATE_MS, Window
+from streaming.admission import LATE_MS
 from streaming.cli.kafka_options import kafka_options, topic_option
-from streaming.cli.output import shown_time, told
+from streaming.cli.output import told
 from streaming.cli.settings import Time, config_option, setting
 from streaming.cli.signals import end_requested
+from streaming.settings import Window
 
 _EVER = Window(-(2**63), 2**63 - 1)
 
@@ -67,8 +73,8 @@ def command(
     )
     if window.first_ms > window.last_ms:
         message = (
-            f"--from {shown_time(window.first_ms)} is later than "
-            f"--to {shown_time(window.last_ms)}"
+            f"--from {iso_time(window.first_ms)} is later than "
+            f"--to {iso_time(window.last_ms)}"
         )
         raise click.UsageError(message)
     with closing(TopicOffsets(kafka)) as offsets, end_requested() as ending:

@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from connectors.history.topics import INCIDENTS_TOPIC, MINUTES_TOPIC
+from connectors.kafka.settings import INCIDENTS_TOPIC, MINUTES_TOPIC
 from streaming.cli.settings import setting
-from streaming.history import HistorySettings
+from streaming.settings import HistorySettings
 
 
 def history_options(command: Callable[..., None]) -> Callable[..., None]:

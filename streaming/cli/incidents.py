@@ -17,10 +17,10 @@ from rich.text import Text
 
 from connectors.history.errors import DamagedHistory, NoHistory
 from sds_core.observer.incidents import IncidentKind, IncidentQuery, incident_object
+from sds_core.text import iso_time, printable
 from streaming.cli import FINDING, UNREACHABLE
 from streaming.cli.channels import channel_table, channels_option
 from streaming.cli.log import logger
-from streaming.cli.output import plain, shown_time
 from streaming.cli.settings import Time, config_option, setting
 
 _API = "http://127.0.0.1:9108"
@@ -235,7 +235,7 @@ def _refusal(url: str, answer: httpx.Response) -> str:
         why = msgspec.json.decode(answer.content, type=_Refusal).error
     except (msgspec.DecodeError, UnicodeDecodeError):
         return f"{url} answers {answer.status_code}: is it sds-monitor's?"
-    return f"{url} answers {answer.status_code}: {plain(why)}"
+    return f"{url} answers {answer.status_code}: {printable(why)}"
 
 
 def _show(found: list[_Incident], as_json: bool) -> None:
@@ -271,23 +271,23 @@ def _line(one: _Incident) -> str:
 def _title(one: _Incident) -> str:
     if one.ended is None:
         return one.kind.value
-    return f"{one.kind.value}, ended {shown_time(one.ended)}"
+    return f"{one.kind.value}, ended {iso_time(one.ended)}"
 
 
 def _facts(one: _Incident) -> dict[str, str]:
     """All else in words; what there is nothing to say of is left out."""
     facts = {
-        "message": plain(one.message_id),
-        "channel": plain(one.channel),
-        "channel name": plain(one.channel_name or ""),
-        "sender": plain(one.sender or ""),
+        "message": printable(one.message_id),
+        "channel": printable(one.channel),
+        "channel name": printable(one.channel_name or ""),
+        "sender": printable(one.sender or ""),
         "lacked by": _lacking(one),
-        "named by": ", ".join(map(plain, one.named_by)),
-        "since": shown_time(one.since),
-        "found": shown_time(one.found),
-        "Waku hash": plain(one.waku_hash or ""),
-        "retrieval hint": plain(one.retrieval_hint or ""),
-        "why": plain(one.why),
+        "named by": ", ".join(map(printable, one.named_by)),
+        "since": iso_time(one.since),
+        "found": iso_time(one.found),
+        "Waku hash": printable(one.waku_hash or ""),
+        "retrieval hint": printable(one.retrieval_hint or ""),
+        "why": printable(one.why),
         "note": "every tap had a hole meanwhile: it may be of the taps' making"
         if one.tap_hole
         else "",
@@ -298,7 +298,7 @@ def _facts(one: _Incident) -> dict[str, str]:
 def _lacking(one: _Incident) -> str:
     if one.lacking:
         return ", ".join(
-            f"{plain(who)} since {shown_time(since_ms)}"
+            f"{printable(who)} since {iso_time(since_ms)}"
             for who, since_ms in one.lacking.items()
         )
     return "nobody that a filter shows" if one.is_standing else ""

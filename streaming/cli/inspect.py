@@ -10,9 +10,8 @@ import click
 
 from connectors.files.record_file import UnreadableFile, read_records
 from connectors.files.record_lines import NO_OFFSET, BadLine, parse_line
-from connectors.kafka.consumer import Client
 from connectors.kafka.record_source import RecordSource, parse_source, read_source
-from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.settings import Client, KafkaSettings
 from sds_core.observer.record import RawRecord
 from streaming.cli import FINDING
 from streaming.cli.inspection import inspect_record, show_inspection

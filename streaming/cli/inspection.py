@@ -14,9 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from connectors.files.record_lines import NO_OFFSET, format_line
-from connectors.web.words import counted
 from sds_core.observer.dead_letter_view import DeadLetterDigest
 from sds_core.observer.record import BadHeader, RawRecord, read_headers
+from sds_core.text import counted, decode_text, iso_time, printable
 from sds_core.waku import RELIABLE_CHANNEL_META
 from sds_core.wire import (
     BloomError,
@@ -32,7 +32,6 @@ from sds_core.wire import (
 from sds_core.wire.protobuf_fields import BrokenProtobuf, protobuf_fields
 from sds_core.wire.segment_header import read_segment_header
 from streaming.chunk import Chunk
-from streaming.cli.output import plain, shown_time
 from streaming.keys import KeyKind, split_key
 
 _PREVIEW_CHARACTERS = 200
@@ -76,12 +75,12 @@ def explain(record: RawRecord, wall_ms: int) -> str:
         return str(error)
     if reason is Reason.CHANNEL_MISMATCH:
         return (
-            f"the key is {_text_of(record.key or b'')!r:.80}, "
+            f"the key is {decode_text(record.key or b'')!r:.80}, "
             f"the channel inside is {frame.channel_id!r:.80}"
         )
     return (
-        f"the record is stamped {shown_time(record.timestamp_ms)}, and it is "
-        f"{shown_time(wall_ms)} now"
+        f"the record is stamped {iso_time(record.timestamp_ms)}, and it is "
+        f"{iso_time(wall_ms)} now"
     )
 
 
@@ -185,7 +184,7 @@ def _lamport_time(frame: Frame) -> str | None:
     units = _UNITS_PER_S[frame.dialect]
     if not _FIRST_TIME_S <= frame.lamport // units < _LAST_TIME_S:
         return None
-    return shown_time(frame.lamport * 1_000 // units)
+    return iso_time(frame.lamport * 1_000 // units)
 
 
 def _entries(entries: Iterable[HistoryEntryLike]) -> list[Inspection]:
@@ -253,7 +252,7 @@ def inspection_facts(found: Inspection) -> Iterator[tuple[str, str]]:
     """What `inspect_record` found, as words and values for `show_facts`."""
     if found["reason"]:
         yield "undecodable", found["reason"]
-        yield "error", plain(found["error"])
+        yield "error", printable(found["error"])
         if found["error_offset"] is not None:
             yield "breaks at", f"byte {found['error_offset']:,}"
     if found["record"]:
@@ -273,26 +272,26 @@ def _record_rows(record: Inspection) -> Iterator[tuple[str, str]]:
     place = f"partition {record['partition']}"
     if record["offset"] != NO_OFFSET:
         place += f", offset {record['offset']}"
-    yield "record", f"{place}, {shown_time(record['timestamp_ms'])}"
+    yield "record", f"{place}, {iso_time(record['timestamp_ms'])}"
     if record["key"] is not None:
         yield "key", _value_of(record["key"])
     for name, value in record["headers"]:
-        yield "header", f"{plain(name)} = {_value_of(value)}"
+        yield "header", f"{printable(name)} = {_value_of(value)}"
 
 
 def _value_of(value: str | dict[str, str] | None) -> str:
     """A key or a header's value as a line of records.jsonl has it."""
     if value is None:
         return "absent"
-    return plain(value) if isinstance(value, str) else f"0x{value['hex']}"
+    return printable(value) if isinstance(value, str) else f"0x{value['hex']}"
 
 
 def _frame_rows(frame: Inspection) -> Iterator[tuple[str, str]]:
     yield "dialect", frame["dialect"]
     yield "kind", frame["kind"]
-    yield "channel", plain(frame["channel"])
-    yield "sender", plain(frame["sender"] or "not told")
-    yield "message", plain(frame["message_id"])
+    yield "channel", printable(frame["channel"])
+    yield "sender", printable(frame["sender"] or "not told")
+    yield "message", printable(frame["message_id"])
     if frame["lamport"] is not None:
         at = f", {frame['lamport_time']}" if frame["lamport_time"] else ""
         unit = _UNITS[Dialect(frame["dialect"])]
@@ -313,9 +312,9 @@ def _frame_rows(frame: Inspection) -> Iterator[tuple[str, str]]:
 def _entry_rows(word: str, entries: Sequence[Inspection]) -> Iterator[tuple[str, str]]:
     yield word, counted(len(entries), "message") if entries else "none"
     for entry in entries:
-        facts = [plain(entry["message_id"])]
+        facts = [printable(entry["message_id"])]
         if entry["sender"]:
-            facts.append(f"of {plain(entry['sender'])}")
+            facts.append(f"of {printable(entry['sender'])}")
         if entry["retrieval_hint"]:
             facts.append(f"hint 0x{entry['retrieval_hint']}")
         yield "", ", ".join(facts)
@@ -344,7 +343,7 @@ def _content_text(content: Inspection) -> str:
         cut = "…" if content["bytes"] > _PREVIEW_BYTES else ""
         return f"{size}0x{content['head_hex']}{cut}"
     cut = "…" if len(content["text"].encode()) < content["bytes"] else ""
-    return f"{size}{plain(content['text'])}{cut}"
+    return f"{size}{printable(content['text'])}{cut}"
 
 
 def _segment_text(segment: Inspection) -> str:
@@ -369,7 +368,3 @@ def _dump(head: bytes) -> Iterator[tuple[str, str]]:
         text = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
         yield word, f"{start:04x}  {row.hex(' '):<{3 * _ROW_BYTES}} {text}"
         word = ""
-
-
-def _text_of(value: bytes) -> str:
-    return value.decode(errors="backslashreplace")

@@ -13,13 +13,14 @@ import click
 from connectors.kafka.clients import ssl_context
 from connectors.kafka.settings import (
     FRAMES_TOPIC,
+    InvalidTopic,
     KafkaSecurity,
     KafkaSettings,
     Mechanism,
     Protocol,
     SecurityUnusable,
+    check_topic,
 )
-from connectors.kafka.topics import InvalidTopic, check_topic
 from streaming.cli.settings import secret_setting, setting
 
 _HOST_AND_PORT = re.compile(r"\S+:\d{1,5}")

@@ -18,6 +18,7 @@ from connectors.web.summary import Level, by_trouble, summarise
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.verdict import Verdict
+from sds_core.text import counted, number
 from streaming.cli.log import LogFormat
 from streaming.cli.progress import Show, progress_lines
 
@@ -96,9 +97,9 @@ class _Figure:
 _FIGURES = (
     _Figure("p50", lambda t: words.percentile(t.definite_latency, 50), 100),
     _Figure("p95", lambda t: words.percentile(t.definite_latency, 95), 80),
-    _Figure("unack'd", lambda t: words.number(t.unacknowledged), grave=True),
-    _Figure("missing", lambda t: words.number(t.gaps_open), 60),
-    _Figure("lost", lambda t: words.number(t.gaps_lost), grave=True),
+    _Figure("unack'd", lambda t: number(t.unacknowledged), grave=True),
+    _Figure("missing", lambda t: number(t.gaps_open), 60),
+    _Figure("lost", lambda t: number(t.gaps_lost), grave=True),
     _Figure(
         "repaired",
         lambda t: words.share(t.repair_answered, t.repair_answered + t.repair_expired),
@@ -132,7 +133,7 @@ def live_view(snapshot: Snapshot, url: str, width: int, height: int) -> Renderab
         )
     summary = summarise(snapshot)
     hidden = len(channels) - len(rows)
-    more = f"{words.counted(hidden, 'more channel')}   " if hidden else ""
+    more = f"{counted(hidden, 'more channel')}   " if hidden else ""
     return Group(
         _one_line(summary.sentence, _LEVELS[summary.level]),
         _one_line(_job(snapshot), "dim"),
@@ -150,10 +151,10 @@ def _one_line(text: str, style: str) -> Text:
 def _job(snapshot: Snapshot) -> str:
     job = snapshot.job
     return (
-        f"{words.number(job.records)} records read, "
-        f"{words.number(job.records_behind)} to read, "
+        f"{number(job.records)} records read, "
+        f"{number(job.records_behind)} to read, "
         f"event-time lag {words.seconds(job.event_time_lag_seconds)}, "
-        f"{words.counted(len(snapshot.channels), 'channel')}"
+        f"{counted(len(snapshot.channels), 'channel')}"
     )
 
 
@@ -161,7 +162,7 @@ def _name(snapshot: Snapshot, channel: str) -> Text:
     text = Text(called(snapshot, channel))
     if snapshot.table.of(channel).name:
         # A pattern may have given one name to several.
-        text.append(f" {words.shown(channel)}", "dim")
+        text.append(f" {words.short(channel)}", "dim")
     return text
 
 

@@ -6,7 +6,8 @@ import enum
 import json
 import logging
 import sys
-from datetime import UTC, datetime
+
+from sds_core.text import iso_time
 
 logger = logging.getLogger("sds-monitor")
 
@@ -64,9 +65,8 @@ class _JsonFormatter(logging.Formatter):
     """One object, in ASCII."""
 
     def format(self, record: logging.LogRecord) -> str:
-        at = datetime.fromtimestamp(record.created, UTC)
         told = {
-            "time": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "time": iso_time(int(record.created * 1000)),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),

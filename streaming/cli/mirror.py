@@ -16,9 +16,8 @@ import click
 from connectors.files.importing import MAX_PARTITIONS, import_file
 from connectors.files.record_file import UnreadableFile
 from connectors.kafka.handshake import check_admission
-from connectors.kafka.settings import KafkaSettings, KafkaUnreachable
-from connectors.kafka.topics import InvalidTopic
-from connectors.waku_rest.client import BadSettings, NodeSettings
+from connectors.kafka.settings import InvalidTopic, KafkaSettings, KafkaUnreachable
+from connectors.waku_rest.connection import BadSettings, NodeSettings
 from connectors.waku_rest.mirror import Mirror
 from connectors.waku_rest.pacing import Ending
 from connectors.waku_rest.settings import Listen, MirrorSettings

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import click
 
+from sds_core.text import iso_time
 from streaming.cli.log import logger
 from streaming.files import write_atomically
 
@@ -45,30 +45,9 @@ def write_json(document: Any, path: Path, what: str) -> None:
     click.echo(f"{what} in {path}")
 
 
-def shown_time(unix_ms: int) -> str:
-    """A time, Unix ms, to the millisecond in UTC, as ISO 8601 has it.
-
-    One outside the years that ISO 8601 has is given as the number that it is.
-    """
-    try:
-        whole = datetime.fromtimestamp(unix_ms // 1000, UTC)
-    except (ValueError, OverflowError, OSError):
-        return f"{unix_ms} ms"
-    return f"{whole:%Y-%m-%dT%H:%M:%S}.{unix_ms % 1000:03}Z"
-
-
 def wall_ms() -> int:
     """Wall time now, Unix ms."""
     return time.time_ns() // 1_000_000
-
-
-def plain(text: str) -> str:
-    """Text of strangers in one line.
-
-    Control characters and changes of text direction are written as escapes: they
-    could otherwise make the line read as something else.
-    """
-    return repr(text)[1:-1]
 
 
 def told(records: Iterable[_Timed], done: str) -> Iterator[_Timed]:
@@ -82,6 +61,6 @@ def told(records: Iterable[_Timed], done: str) -> Iterator[_Timed]:
     for number, record in enumerate(records):
         if time.monotonic() - said_s >= _SAY_EVERY_S:
             said_s = time.monotonic()
-            at = shown_time(record.timestamp_ms)
+            at = iso_time(record.timestamp_ms)
             logger.info("%s records %s, up to %s", f"{number:,}", done, at)
         yield record

@@ -8,22 +8,25 @@ from pathlib import Path
 
 import click
 
-from connectors.kafka.consumer import Client
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.settings import Client, KafkaSettings
 from sds_core.observer.snapshot import Snapshot
-from streaming.admission import BatchLimits, Window
+from sds_core.text import iso_time
 from streaming.cli.kafka_options import kafka_options, topic_option
 from streaming.cli.log import logger
 from streaming.cli.log_option import log_option
-from streaming.cli.output import shown_time
 from streaming.cli.progress import progress_lines
 from streaming.cli.run import as_click_error, reading_options, write_report
 from streaming.cli.settings import Time, config_option, setting
 from streaming.cli.starting import looks, started_job
-from streaming.query import JobFailed, JobSettings
-from streaming.session import SessionSettings
-from streaming.source import SourceSettings
+from streaming.failure import JobFailed
+from streaming.settings import (
+    BatchLimits,
+    JobSettings,
+    SessionSettings,
+    SourceSettings,
+    Window,
+)
 
 
 @click.command(
@@ -70,9 +73,7 @@ def command(
     offsets and the dead letters stay as they are.
     """
     if first_ms > last_ms:
-        message = (
-            f"--from {shown_time(first_ms)} is later than --to {shown_time(last_ms)}"
-        )
+        message = f"--from {iso_time(first_ms)} is later than --to {iso_time(last_ms)}"
         raise click.UsageError(message)
     source = SourceSettings(
         kafka,
@@ -97,8 +98,8 @@ def command(
                 raise click.ClickException(message)
             if is_empty(job.board.snapshot):
                 message = (
-                    f"topic {topic} holds nothing from {shown_time(first_ms)} "
-                    f"to {shown_time(last_ms)}: no report"
+                    f"topic {topic} holds nothing from {iso_time(first_ms)} "
+                    f"to {iso_time(last_ms)}: no report"
                 )
                 raise click.UsageError(message)
             write_report(job, report)
@@ -147,12 +148,12 @@ def _warn_of_gone(kafka: KafkaSettings, first_ms: int) -> None:
                 "partition %d holds nothing before %s any more: the window may be "
                 "cut short",
                 partition,
-                shown_time(at.timestamp_ms),
+                iso_time(at.timestamp_ms),
             )
 
 
 def _progress_line(snapshot: Snapshot) -> str:
-    time = shown_time(snapshot.clock_ms) if snapshot.clock_ms else "nothing yet"
+    time = iso_time(snapshot.clock_ms) if snapshot.clock_ms else "nothing yet"
     return (
         f"{snapshot.job.records:,} records read, up to {time}, "
         f"{len(snapshot.channels):,} channels"

@@ -11,13 +11,16 @@ import click
 from rich.console import Console
 
 from connectors.history.errors import DamagedHistory, NoHistory
-from connectors.kafka.consumer import Client
 from connectors.kafka.heartbeat import heartbeats
-from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.settings import Client, KafkaSettings
 from connectors.web.server import AddressUnusable, PortInUse
-from connectors.web.words import counted
 from sds_core.observer.snapshot import Snapshot
-from streaming.admission import BatchLimits
+from sds_core.text import counted
+from streaming.checkpoint import (
+    CheckpointInUse,
+    CheckpointMismatch,
+    CheckpointUnwritable,
+)
 from streaming.cli import UNREACHABLE
 from streaming.cli.channels import channel_table, channels_option, read_on_hangup
 from streaming.cli.history_options import history_options
@@ -29,18 +32,19 @@ from streaming.cli.output import wall_ms, write_json
 from streaming.cli.serving import ComingJob, judged, served
 from streaming.cli.settings import Time, config_option, setting
 from streaming.cli.starting import looks, started_job
-from streaming.history import HistoryInUse, HistorySettings, HistoryUnwritable
-from streaming.query import (
+from streaming.failure import JobFailed
+from streaming.history import HistoryInUse, HistoryUnwritable
+from streaming.job import Job
+from streaming.settings import (
+    EARLIEST,
     LABEL_BUDGET,
-    CheckpointInUse,
-    CheckpointMismatch,
-    CheckpointUnwritable,
-    Job,
-    JobFailed,
+    LATEST,
+    BatchLimits,
+    HistorySettings,
     JobSettings,
+    SessionSettings,
+    SourceSettings,
 )
-from streaming.session import SessionSettings
-from streaming.source import EARLIEST, LATEST, SourceSettings
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

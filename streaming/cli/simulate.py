@@ -11,8 +11,8 @@ import click
 from msgspec.structs import replace
 
 from connectors.kafka.producer import write
-from connectors.kafka.settings import FRAMES_TOPIC, KafkaSettings
-from connectors.kafka.topics import InvalidTopic, ensure_frames_topic
+from connectors.kafka.settings import FRAMES_TOPIC, InvalidTopic, KafkaSettings
+from connectors.kafka.topics import ensure_frames_topic
 from connectors.simulator.records import simulated_records
 from connectors.simulator.scenario_files import (
     UnknownScenario,

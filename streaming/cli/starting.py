@@ -13,8 +13,10 @@ from connectors.kafka.offsets import TopicOffsets
 from streaming.board import Board
 from streaming.cli.log import logger
 from streaming.cli.signals import end_requested
-from streaming.query import Job, JobFailed, JobSettings, running_job
-from streaming.session import SessionSettings, make_session
+from streaming.failure import JobFailed
+from streaming.job import Job, running_job
+from streaming.session import make_session
+from streaming.settings import JobSettings, SessionSettings
 
 
 @contextmanager
@@ -32,7 +34,7 @@ def started_job(
 
     Raises:
         click.Abort: It was to end before it had started, or the JVM ended as well.
-        Exception: As `streaming.query.running_job`.
+        Exception: As `streaming.job.running_job`.
     """
     # Before Spark starts: until here a signal may still end the program at once, and
     # Kafka may be waited for for minutes.
@@ -67,7 +69,7 @@ def looks(job: Job, ending: threading.Event) -> Iterator[None]:
     """One for each second until the job's end or the event, and one then.
 
     Raises:
-        streaming.query.JobFailed: The job ended with an error.
+        streaming.failure.JobFailed: The job ended with an error.
     """
     while not (ending.is_set() or job.wait(1.0)):
         yield

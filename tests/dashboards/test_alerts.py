@@ -12,7 +12,7 @@ import yaml
 
 from dashboards.rules import alerts
 from docs import make_alerts
-from tests.dashboards.simulated_alerts import simulated_alerts
+from tests.support.dashboards.simulated_alerts import simulated_alerts
 
 ROOT = Path(__file__).parents[2]
 CASES = sorted(Path(__file__).with_name("promtool").glob("*.yml"))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dashboards.build import GENERATED
-from tests.dashboards.promtool_runs import assert_cases_hold
+from tests.support.dashboards.promtool_runs import assert_cases_hold
 
 FACTORS = {"1h": 14.4, "6h": 6.0, "1d": 3.0, "3d": 1.0}
 """By the long window, how many times too fast a budget must be used up."""

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from connectors.simulator.scenario_files import load_scenario
-from tests.e2e.conftest import Observe
-from tests.e2e.observed import Observed, as_long_as
+from tests.support.e2e.observed import Observe, Observed, as_long_as
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
 

@@ -16,8 +16,7 @@ from dashboards.links import CHANNEL, MONITOR, Links
 from dashboards.panels import dashboards
 from dashboards.panels.expressions import expressions, substitute
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
-from tests.e2e.conftest import Observe
-from tests.e2e.observed import GRAFANA_URL, Observed, as_long_as
+from tests.support.e2e.observed import GRAFANA_URL, Observe, Observed, as_long_as
 from tests.support.prometheus import Labels
 from tests.support.waiting import wait_for
 

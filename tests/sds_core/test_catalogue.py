@@ -27,7 +27,7 @@ from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
 from sds_core.wire import Reason
-from tests.sds_core.observer.sds.test_totals import numbered_totals
+from tests.support.totals import numbered_totals
 
 
 def source_of(metric: Metric[Any]) -> Any:

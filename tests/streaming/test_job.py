@@ -14,24 +14,24 @@ from kafka.admin import NewPartitions
 from pyspark.sql import SparkSession
 
 from connectors.history.schema import CHANNEL_MINUTES, Row, ToldMinute, minute_row
-from connectors.kafka.consumer import Client
 from connectors.kafka.producer import TopicRecord, partitions_of, write
-from connectors.kafka.settings import KafkaSettings, RecordsLost
+from connectors.kafka.settings import Client, KafkaSettings, RecordsLost
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording, load_truth
 from sds_core.simulation.comparison import compare
 from sds_core.wire import Dialect, Frame, HistoryEntry, encode
-from streaming.cli.run import served, wall_ms
-from streaming.history import HistorySettings
-from streaming.query import (
+from streaming.checkpoint import (
     CheckpointInUse,
     CheckpointMismatch,
     CheckpointUnwritable,
-    JobFailed,
-    running_job,
 )
-from tests.streaming.conftest import job_settings, wait_for_end, wait_until
-from tests.support.history import in_files, in_topics
+from streaming.cli.output import wall_ms
+from streaming.cli.serving import served
+from streaming.failure import JobFailed
+from streaming.job import running_job
+from streaming.settings import HistorySettings
+from tests.support.history.stored import in_files, in_topics
+from tests.support.streaming.jobs import job_settings, wait_for_end, wait_until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 

@@ -111,7 +111,7 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
             return layout.problem(request, snapshot, 404, sentence)
         totals = snapshot.channels.get(channel)
         if totals is None:
-            sentence = f"No channel has the id {words.shown(channel)}."
+            sentence = f"No channel has the id {words.short(channel)}."
             return layout.problem(request, snapshot, 404, sentence)
         return layout.page(
             request,

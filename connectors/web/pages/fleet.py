@@ -178,7 +178,7 @@ def _row(snapshot: Snapshot, channel: str, totals: ChannelTotals) -> Row:
     return Row(
         short_key(channel),
         name=called(snapshot, channel),
-        id=words.shown(channel) if settings.name else "",
+        id=words.short(channel) if settings.name else "",
         href=channel_href(channel),
         verdict=totals.verdict,
         muted=f"Muted until {words.utc(settings.mute_until_ms)}" if muted else "",

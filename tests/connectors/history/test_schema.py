@@ -34,7 +34,7 @@ from sds_core.observer.incidents import (
 )
 from sds_core.observer.report import channel_report
 from sds_core.observer.sds.totals import ChannelTotals
-from tests.connectors.history.told import MONDAY_MS, lost, numbered_totals
+from tests.support.history.rows import MONDAY_MS, lost, numbered_totals
 from tests.support.properties import CAREFUL
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

@@ -99,7 +99,7 @@ def test_senseless_limit_is_refused_in_one_line(
     """Wrong use is answered by what would be right."""
     answer = client.get("/api/v1/channels", params={"limit": limit})
     assert answer.status_code == 400
-    given = words.shown(limit)
+    given = words.short(limit)
     assert answer.json() == {
         "error": f"limit must be a whole number, 0 or more, not {given}"
     }
@@ -231,7 +231,7 @@ def test_senseless_question_for_incidents_is_refused_in_one_line(
     """Nothing is searched for."""
     answer = client.get("/api/v1/incidents", params={name: value})
     assert answer.status_code == 400
-    assert answer.json() == {"error": f"{said}, not {words.shown(value)}"}
+    assert answer.json() == {"error": f"{said}, not {words.short(value)}"}
     assert stage.asked == []
 
 

@@ -35,14 +35,14 @@ from sds_core.message_channel import (
     snapshot,
 )
 from sds_core.wire import Frame, decode
-from tests.sds_core.message_channel.lossy_network import (
+from tests.support.frames import MINUTE, SECOND, START_MS
+from tests.support.message_channel.lossy_network import (
     LOW,
     ROOMY,
     history_of,
     names_of,
     participant,
 )
-from tests.support.frames import MINUTE, SECOND, START_MS
 from tests.support.properties import CAREFUL
 
 PROFILES = [

@@ -12,7 +12,7 @@ from sds_core.observer.report import build_report, channel_report
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.verdict import Verdict
-from tests.sds_core.observer.sds.test_totals import numbered_totals
+from tests.support.totals import numbered_totals
 
 CHANNEL_KEYS = {
     "frames", "messages", "replicas", "rebroadcasts", "acknowledged",

@@ -10,25 +10,13 @@ import pytest
 from sds_core.observer.histogram import BUCKETS_MS, Histogram, nearest_rank
 from sds_core.observer.sds.totals import BloomGauge, ChannelTotals, sum_totals
 from sds_core.observer.verdict import Verdict
+from tests.support.totals import numbered_totals
 
 
 @pytest.fixture
 def numbered() -> ChannelTotals:
     """Totals in which every counter and histogram has a number of its own."""
     return numbered_totals(1)
-
-
-def numbered_totals(factor: int) -> ChannelTotals:
-    """Totals whose counters are distinct multiples of `factor`."""
-    totals = ChannelTotals()
-    for number, field in enumerate(msgspec.structs.fields(ChannelTotals), start=1):
-        value = getattr(totals, field.name)
-        if type(value) is int:
-            setattr(totals, field.name, number * factor)
-        elif isinstance(value, Histogram):
-            for _ in range(number * factor):
-                value.observe(number)
-    return totals
 
 
 def test_buckets_are_those_of_the_contract() -> None:
