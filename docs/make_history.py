@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -201,7 +202,8 @@ def _fields(table: HistoryTable) -> str:
             meaning = _without_label(field.name, description(field).rstrip("."))
             plain.setdefault((meaning, str(field.type)), []).append(field.name)
         elif part == "count":
-            meaning, _, _ = description(field).rpartition("; ")
+            # Its last part tells count, sum and buckets apart.
+            meaning = re.sub(r"[;:] [^;:]*$", "", description(field))
             histograms.setdefault(_without_label(stem, meaning), []).append(stem)
     rows = [
         f"| {_names(names)}{_kind(kind)} | {_metric_or(meaning)} |"
