@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,8 +14,8 @@ from connectors.history.schema import (
 )
 from connectors.history.topics import RETENTION_MS
 from connectors.kafka.settings import INCIDENTS_TOPIC, MINUTES_TOPIC
-from sds_core.catalogue import CHANNEL_METRICS
 from sds_core.observer.histogram import BUCKETS_MS
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
 
 PAGE = Path(__file__).with_name("history.md")
 
@@ -27,7 +26,7 @@ How were incidents and figures at an earlier time, and how do I query them?
 
 Made from `connectors/history/schema.py` by `.venv/bin/python -m docs.make_history`; do not edit it by hand.
 
-The history has two tables:
+Status page and metrics show the present; the history stores the past in two tables:
 
 | table | a row | key | Kafka topic |
 |---|---|---|---|
@@ -159,13 +158,20 @@ _TABLES = (
 )
 
 _PARTS = ("count", "sum", "buckets")
-"""What the names of a histogram's fields end with."""
+"""Endings of the names of a histogram's fields."""
 
-_METRIC_OF = {metric.help.rstrip("."): metric.name for metric in CHANNEL_METRICS}
-"""The metrics by what they mean."""
+_METRIC_OF = {
+    name: series.family.name
+    for figure in CHANNEL_FIGURES.figures
+    for path in figure.report or (figure.field,)
+    for name in (path.replace(".", "_"),)
+    for series in figure.series
+    if all(name.endswith(f"_{label}") for label in series.labels)
+}
+"""The metric of each figure whose name ends with the metric's label, if it has one."""
 
 _HISTOGRAMS = """
-Each histogram has three fields, its name and an ending: `_count`, how many; `_sum`, their sum in milliseconds; `_buckets` (list<int64>), how many in each bucket, not cumulative, with the inclusive upper bounds {bounds} ms and a last, open bucket.
+Each histogram has three fields, its name and an ending: `_count`, the number of durations; `_sum`, their sum in milliseconds; `_buckets` (list<int64>), the number in each bucket, not cumulative, with the inclusive upper bounds {bounds} ms and a last, open bucket.
 
 | histogram | meaning |
 |---|---|
@@ -193,27 +199,25 @@ def _names(names: Iterable[str]) -> str:
 
 
 def _fields(table: HistoryTable) -> str:
-    """The fields of a table; those with one meaning stand in one row."""
+    """The fields of a table; those of one metric stand in one row."""
     plain: dict[tuple[str, str], list[str]] = {}
     histograms: dict[str, list[str]] = {}
     for field in table.schema:
         stem, _, part = field.name.rpartition("_")
         if f"{stem}_buckets" not in table.schema.names or part not in _PARTS:
-            meaning = _without_label(field.name, description(field).rstrip("."))
+            meaning = _metric_or(field.name, description(field))
             plain.setdefault((meaning, str(field.type)), []).append(field.name)
-        elif part == "count":
-            # Its last part tells count, sum and buckets apart.
-            meaning = re.sub(r"[;:] [^;:]*$", "", description(field))
-            histograms.setdefault(_without_label(stem, meaning), []).append(stem)
+        elif part == _PARTS[0]:
+            meaning = _metric_or(stem, description(field))
+            histograms.setdefault(meaning, []).append(stem)
     rows = [
-        f"| {_names(names)}{_kind(kind)} | {_metric_or(meaning)} |"
+        f"| {_names(names)}{_kind(kind)} | {meaning} |"
         for (meaning, kind), names in plain.items()
     ]
     text = "\n".join(["| field | meaning |", "|---|---|", *rows, ""])
     if histograms:
         rows = [
-            f"| {_names(stems)} | {_metric_or(meaning)} |"
-            for meaning, stems in histograms.items()
+            f"| {_names(stems)} | {meaning} |" for meaning, stems in histograms.items()
         ]
         text += _HISTOGRAMS.format(
             rows="\n".join(rows), bounds=", ".join(map(str, BUCKETS_MS))
@@ -221,21 +225,15 @@ def _fields(table: HistoryTable) -> str:
     return text
 
 
-def _metric_or(meaning: str) -> str:
-    """The metric that has a meaning, or the meaning."""
-    metric = _METRIC_OF.get(meaning)
-    return f"`{metric}`" if metric else f"{meaning}."
+def _metric_or(name: str, meaning: str) -> str:
+    """The metric of a figure; a meaning if none exports it."""
+    metric = _METRIC_OF.get(name)
+    return f"`{metric}`" if metric else meaning
 
 
 def _kind(type_: str) -> str:
     """A type behind a field's name, unless it is the one that most fields have."""
     return "" if type_ == "int64" else f" ({type_})"
-
-
-def _without_label(name: str, meaning: str) -> str:
-    """A meaning without the label at its end, if the name ends with it too."""
-    text, _, label = meaning.rpartition("; ")
-    return text if text and name.endswith(f"_{label}") else meaning
 
 
 def main() -> None:

@@ -102,9 +102,8 @@ def hand_over(
 def query_failure(error: StreamingQueryException) -> JobFailed:
     """What a failed query means.
 
-    An error of Spark itself, such as a state that it cannot read, or one that stops
-    our code from being loaded, has no mark: then the cause is the line of Spark's
-    message that names it.
+    An error outside our code has no mark, for example one that keeps a worker from
+    loading it: then the cause is the line of Spark's message that names the error.
     """
     text = str(error)
     _, mark, after = text.partition(_MARK)
@@ -118,7 +117,7 @@ def query_failure(error: StreamingQueryException) -> JobFailed:
 
 
 def _add_meaning(error: Exception) -> None:
-    # Spark's error for a failed task is raised in the sink and has the task's mark.
+    # If a task fails, Spark raises an error in the sink that has the task's mark.
     if _MARK in str(error):
         return
     meaning = _meaning_of(error)
@@ -134,7 +133,22 @@ def _meaning_of(error: Exception) -> _Meaning:
                 one, KafkaUnreachable | TopicMissing
             ) and not isinstance(one, RecordRefused)
             return _Meaning(_first_line(str(one)), unreachable)
-    return _Meaning(_first_line(traceback.format_exception_only(error)[0]), False)
+    return _Meaning(_unforeseen_cause(error), False)
+
+
+def _unforeseen_cause(error: Exception) -> str:
+    # Imported here, because commands that do not start Spark import this module.
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    if isinstance(error, Py4JJavaError):
+        java = error.java_exception
+        while (cause := java.getCause()) is not None:
+            java = cause
+        return _first_line(str(java.toString()))
+    if isinstance(error, PySparkException):
+        return _naming_line(str(error))
+    return _first_line(traceback.format_exception_only(error)[0])
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

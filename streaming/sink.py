@@ -77,8 +77,9 @@ class Sink:
         6. Incidents that coincide with a tap hole are marked. This compares with the
            totals of the taps on the board, so it comes last.
 
-        Spark repeats a batch that ended before the last step. Each step may be
-        repeated: it writes the same rows under the same keys.
+        Spark repeats the batch if the process ends before the last step. That does no
+        harm: dead letters carry the offset of their record, and a row replaces the row
+        with the same key.
         """
         clock_ms = self._clock_ms
         totals: dict[str, bytes] = {}
@@ -107,7 +108,7 @@ class Sink:
         if self._with_minutes:
             self._findings.record_minutes(minutes)  # 3
         if self._details is not None:
-            self._details.put(acknowledgements)  # 4
+            self._details.record(acknowledgements)  # 4
         self.show(totals)  # 5
         self._mark_incidents(clock_ms)  # 6
 

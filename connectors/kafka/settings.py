@@ -11,7 +11,10 @@ DEAD_LETTER_TOPIC = "sds.dead-letter"
 INCIDENTS_TOPIC = "sds.incidents"
 MINUTES_TOPIC = "sds.channel-minutes"
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
-"""Size limit of records in topics that these tools create (docs/records.md)."""
+"""Largest message in a topic that these tools create (docs/records.md)."""
+
+MAX_PARTITIONS = 1_000
+"""Most partitions of a topic that these tools create."""
 
 
 class Client(enum.StrEnum):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from connectors.waku_rest.connection import NodeSettings
+if TYPE_CHECKING:
+    # At run time it would import httpx, which the help text of `mirror` does not need.
+    from connectors.waku_rest.connection import NodeSettings
 
 
 class Listen(enum.StrEnum):

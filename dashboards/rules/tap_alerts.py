@@ -22,7 +22,8 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
             "SdsTapBlind",
             severity,
             f"{blind_channels()} > 0",
-            "The taps miss traffic of some channels: the monitor cannot judge these.",
+            "The taps miss traffic of some channels, so the monitor cannot judge "
+            "these.",
             '{{ printf "%.0f" $value }} channel(s) are blind: their taps were silent, '
             "lost records, or nothing arrives at all.",
             holds,

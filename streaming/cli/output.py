@@ -1,4 +1,4 @@
-"""What the commands leave behind and say: JSON files, times, others' text, progress."""
+"""JSON files that commands write, wall time, and progress of long work."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sds_core.text import iso_time
 from streaming.cli.log import logger
 from streaming.files import write_atomically
 
-_SAY_EVERY_S = 10.0
+_PROGRESS_EVERY_S = 10.0
 
 
 class _HasTime(Protocol):
@@ -26,15 +26,15 @@ _Timed = TypeVar("_Timed", bound=_HasTime)
 
 
 def write_json(document: Any, path: Path, what: str) -> None:
-    """Write a document with sorted keys, whole or not at all, and say so.
+    """Write a document with sorted keys, completely or not at all, and print where.
 
     Args:
-        document: Of JSON's own values.
-        path: Where to.
-        what: It is, for the reader.
+        document: Values that JSON knows.
+        path: File to write.
+        what: Name of the document, for messages.
 
     Raises:
-        click.ClickException: It cannot be written.
+        click.ClickException: The file cannot be written.
     """
     text = json.dumps(document, indent=2, sort_keys=True)
     try:
@@ -46,21 +46,21 @@ def write_json(document: Any, path: Path, what: str) -> None:
 
 
 def wall_ms() -> int:
-    """Wall time now, Unix ms."""
+    """Return wall time, Unix ms."""
     return time.time_ns() // 1_000_000
 
 
-def told(records: Iterable[_Timed], done: str) -> Iterator[_Timed]:
-    """Say now and then, in the log, how far some long work is.
+def with_progress(records: Iterable[_Timed], done: str) -> Iterator[_Timed]:
+    """Yield the records, and log every 10 seconds how many there were.
 
     Args:
-        records: What is worked on, in about the order of time.
+        records: Records, roughly in order of time.
         done: What is done with each, such as "read".
     """
-    said_s = time.monotonic()
+    logged_s = time.monotonic()
     for number, record in enumerate(records):
-        if time.monotonic() - said_s >= _SAY_EVERY_S:
-            said_s = time.monotonic()
+        if time.monotonic() - logged_s >= _PROGRESS_EVERY_S:
+            logged_s = time.monotonic()
             at = iso_time(record.timestamp_ms)
             logger.info("%s records %s, up to %s", f"{number:,}", done, at)
         yield record

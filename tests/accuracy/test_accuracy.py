@@ -24,6 +24,8 @@ from tests.support.accuracy.suite import (
 )
 from tests.support.monitor import Monitor, batches
 
+pytestmark = pytest.mark.slow
+
 SEEDS = (1, 2)
 CALM = {"ok", "quiet", "warming_up"}
 

@@ -71,6 +71,7 @@ CASES: dict[str, tuple[str, dict[str, float]]] = {
 }
 
 
+@pytest.mark.needs("promtool")
 @pytest.mark.parametrize("case", CASES)
 def test_queries_come_to(case: str, tmp_path: Path) -> None:
     """What their names say, to a millionth."""

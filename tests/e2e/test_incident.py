@@ -20,7 +20,12 @@ from tests.support.e2e.observed import GRAFANA_URL, Observe, Observed, as_long_a
 from tests.support.prometheus import Labels
 from tests.support.waiting import wait_for
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.needs("prometheus", "prometheus-alertmanager"),
+]
 
 HERE = Path(__file__).parent
 

@@ -43,6 +43,8 @@ from tests.support.message_channel.lossy_network import (
 from tests.support.participants import CHANNEL
 from tests.support.properties import CAREFUL
 
+pytestmark = pytest.mark.slow
+
 PARTICIPANTS = ("alice", "bob")
 """Who is sent what strangers send. Nobody forges their names: frames come authenticated
 (SDS-R guide, "Security Assumptions").

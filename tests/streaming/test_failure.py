@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,7 +23,7 @@ from connectors.kafka.settings import (
     TopicMissing,
 )
 from sds_core.observer.blob import UnknownBlobVersion
-from streaming.failure import hand_over, query_failure
+from streaming.failure import JobFailed, hand_over, query_failure
 
 UNREACHABLE = KafkaUnreachable("a:1", 'says "no" to <user>, ${user} and Jürgen\r\x85')
 LOST = RecordsLost("frames", 0, 1, 2)
@@ -186,6 +187,14 @@ def failing_fold(place: str) -> Callable[..., Iterator[pd.DataFrame]]:
     return fold
 
 
+class Unloadable:
+    """Cannot be unpickled."""
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[str]]:
+        """What a worker calls instead."""
+        return importlib.import_module, ("no_such_module",)
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "place", ["initialOffset", "latestOffset", "partitions", "read", "fold", "sink"]
@@ -201,6 +210,58 @@ def test_error_is_understood_wherever_spark_runs_our_code(
         if place == "sink":
             raise UNREACHABLE
 
+    failure = failure_of(spark, tmp_path, sink, failing_fold(place), place)
+    assert failure.cause == str(UNREACHABLE).strip()
+    assert failure.unreachable
+
+
+@pytest.mark.spark
+def test_error_of_spark_in_a_batch_is_named(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """By its condition, or by the class of the Java exception that has none."""
+
+    @hand_over
+    def fail_in_sql(output: DataFrame, batch_id: int) -> None:
+        output.sparkSession.sql("SELECT raise_error('the disk\nis full')").collect()
+
+    @hand_over
+    def fail_in_java(output: DataFrame, batch_id: int) -> None:
+        jvm: Any = output.sparkSession.sparkContext._jvm  # noqa: SLF001
+        jvm.java.util.ArrayList().iterator().next()
+
+    failure = failure_of(spark, tmp_path / "sql", fail_in_sql, failing_fold(""))
+    assert failure.cause == "[USER_RAISED_EXCEPTION] the disk"
+    failure = failure_of(spark, tmp_path / "java", fail_in_java, failing_fold(""))
+    assert failure.cause == "java.util.NoSuchElementException"
+
+
+@pytest.mark.spark
+def test_code_that_a_worker_cannot_load_is_named(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Nothing of ours could mark such an error."""
+    unloadable = Unloadable()
+
+    def fold(*arguments: Any) -> Iterator[pd.DataFrame]:
+        yield pd.DataFrame({"key": [str(unloadable)]})
+
+    @hand_over
+    def sink(output: DataFrame, batch_id: int) -> None:
+        output.collect()
+
+    failure = failure_of(spark, tmp_path, sink, fold)
+    assert failure.cause == "ModuleNotFoundError: No module named 'no_such_module'"
+
+
+def failure_of(
+    spark: SparkSession,
+    checkpoint: Path,
+    sink: Callable[[DataFrame, int], None],
+    fold: Callable[..., Iterator[pd.DataFrame]],
+    place: str = "",
+) -> JobFailed:
+    """What the failure of a query means."""
     spark.dataSource.register(Source)
     query = (
         spark.readStream.format("failing")
@@ -208,22 +269,20 @@ def test_error_is_understood_wherever_spark_runs_our_code(
         .load()
         .groupBy("key")
         .applyInPandasWithState(
-            failing_fold(place),
+            fold,
             "key string",
             "count int",
             "update",
             GroupStateTimeout.NoTimeout,
         )
         .writeStream.outputMode("update")
-        .option("checkpointLocation", str(tmp_path))
+        .option("checkpointLocation", str(checkpoint))
         .foreachBatch(sink)
         .start()
     )
     try:
         with pytest.raises(StreamingQueryException) as caught:
-            query.awaitTermination(60)
+            query.awaitTermination(240)
     finally:
         query.stop()
-    failure = query_failure(caught.value)
-    assert failure.cause == str(UNREACHABLE).strip()
-    assert failure.unreachable
+    return query_failure(caught.value)

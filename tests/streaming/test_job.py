@@ -26,7 +26,7 @@ from streaming.checkpoint import (
     CheckpointUnwritable,
 )
 from streaming.cli.output import wall_ms
-from streaming.cli.serving import served
+from streaming.cli.serving import status_server
 from streaming.failure import JobFailed
 from streaming.job import running_job
 from streaming.settings import HistorySettings
@@ -176,7 +176,7 @@ def test_figures_go_on_after_a_restart_and_are_served(
 ) -> None:
     """The exporter is primed from the checkpoint before anything new is read."""
     report = drain(recorded)
-    with live(recorded) as job, served(job, "127.0.0.1", 0) as url:
+    with live(recorded) as job, status_server(job, "127.0.0.1", 0) as url:
         scraped = httpx.get(f"{url}/metrics").text
         assert f'sds_messages_total{{channel="town-square"}} {157.0}' in scraped
         assert "sds_monitor_restarts_total 1.0" in scraped
@@ -346,7 +346,7 @@ def test_channels_beyond_the_label_budget_share_one(
         value = a_frame("a", channel=name)
         produce(kafka, {"value": value, "timestamp_ms": T0 + 1})
     assert drain(kafka, label_budget=1)["totals"]["messages"] == 3
-    with live(kafka, label_budget=1) as job, served(job, "127.0.0.1", 0) as url:
+    with live(kafka, label_budget=1) as job, status_server(job, "127.0.0.1", 0) as url:
         scraped = httpx.get(f"{url}/metrics").text
         assert 'sds_messages_total{channel="first"} 1.0' in scraped
         assert 'sds_messages_total{channel="other"} 2.0' in scraped

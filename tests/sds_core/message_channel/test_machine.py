@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from random import Random
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -44,6 +45,8 @@ from tests.support.message_channel.lossy_network import (
     participant,
 )
 from tests.support.properties import CAREFUL
+
+pytestmark = pytest.mark.slow
 
 PROFILES = [
     replace(

@@ -47,6 +47,8 @@ from tests.support.message_channel.lossy_network import (
 from tests.support.participants import of_type
 from tests.support.properties import CAREFUL
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass(frozen=True)
 class Traffic:
