@@ -160,7 +160,7 @@ _TABLES = (
 
 
 def page() -> str:
-    """The page as it must be."""
+    """The whole page."""
     head = _HEAD.format(
         tables="\n".join(
             f"| `{table.name}` | {row} | {_names(table.key)} | `{topic}` |"
@@ -172,7 +172,7 @@ def page() -> str:
     )
     parts = [
         f"### {table.name}\n\n| field | type | meaning |\n|---|---|---|\n"
-        + "\n".join(_rows(table))
+        + "\n".join(rows(table))
         + "\n"
         for table, _, _ in _TABLES
     ]
@@ -183,13 +183,14 @@ def _names(names: tuple[str, ...]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _rows(table: HistoryTable) -> Iterator[str]:
+def rows(table: HistoryTable) -> Iterator[str]:
+    """A row of the page for each field of a table."""
     for field in table.schema:
         yield f"| `{field.name}` | {field.type} | {description(field)} |"
 
 
 def main() -> None:
-    """Write the page anew."""
+    """Write the page."""
     PAGE.write_text(page(), encoding="utf-8")
 
 
