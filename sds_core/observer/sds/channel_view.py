@@ -368,7 +368,7 @@ class ChannelView:
     def _read_history(self, frame: SeenFrame, by: int) -> None:
         """Follow each id that the frame's causal history names."""
         clock_ms = self._state.clock_ms
-        naming = GapEvent.NAMED_BEFORE_START
+        naming = before_start = GapEvent.NAMED_BEFORE_START
         if self._health.in_warm_up(clock_ms):
             naming = GapEvent.NAMED_IN_WARM_UP
         highest = self._state.highest_lamports
@@ -377,9 +377,8 @@ class ChannelView:
             message = self._acknowledgements.get(key)
             if message is not None:
                 message.latest_ms = clock_ms
-                if (
-                    naming is GapEvent.NAMED_BEFORE_START
-                    and message.lamport > highest.get(message.dialect, 0)
+                if naming is before_start and (
+                    message.lamport > highest.get(message.dialect, 0)
                 ):
                     naming = GapEvent.NAMED_AFTER_START
                 if self._acknowledgements.is_recent(message, clock_ms):
