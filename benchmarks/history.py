@@ -30,8 +30,8 @@ from connectors.history.schema import (
     incident_row,
     minute_row,
 )
-from connectors.history.topics import INCIDENTS_TOPIC, MINUTES_TOPIC, HistoryTopics
-from connectors.kafka.settings import KafkaSettings
+from connectors.history.topics import HistoryTopics
+from connectors.kafka.settings import INCIDENTS_TOPIC, MINUTES_TOPIC, KafkaSettings
 from connectors.simulator.records import simulated_records
 from sds_core.observer.incidents import ChannelIncident, Incident
 from sds_core.observer.minutes import ChannelMinute

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 import msgspec
 
 from connectors.kafka.settings import (
+    InvalidTopic,
     KafkaUnreachable,
     RecordRefused,
     RecordsLost,
     SecurityUnusable,
     TopicMissing,
 )
-from connectors.kafka.topics import InvalidTopic
 from sds_core.observer.blob import UnknownBlobVersion
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -29,11 +28,14 @@ from connectors.history.schema import (
     incident_row,
     minute_row,
 )
-from connectors.history.topics import INCIDENTS_TOPIC, MINUTES_TOPIC, HistoryTopics
-from connectors.kafka.settings import SecurityUnusable
-from connectors.kafka.topics import InvalidTopic
+from connectors.history.topics import HistoryTopics
+from connectors.kafka.settings import (
+    InvalidTopic,
+    SecurityUnusable,
+)
 from connectors.lock import locked
 from streaming.findings import Destination, Findings
+from streaming.settings import HistorySettings
 
 _CHUNK_ROWS = 2_000
 """Rows in memory at a time: a minute of a channel takes about 2 kB."""
@@ -102,24 +104,6 @@ class HistoryUnwritable(OSError):
             f"history {directory} cannot be written to ({reason}): use a directory of "
             "your own as --history"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class HistorySettings:
-    """Where the history goes.
-
-    Attributes:
-        directory: Of the Parquet files.
-        days: How long it is kept, by event time.
-        has_topics: Whether it goes to Kafka as well.
-        incidents_topic, minutes_topic: The topics there.
-    """
-
-    directory: Path
-    days: int = 30
-    has_topics: bool = True
-    incidents_topic: str = INCIDENTS_TOPIC
-    minutes_topic: str = MINUTES_TOPIC
 
 
 class HistoryExporter:

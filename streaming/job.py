@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -21,7 +20,7 @@ from connectors.history.schema import Row
 from connectors.history.topics import HistoryTopics
 from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.settings import DEAD_LETTER_TOPIC, KafkaSettings
+from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.blindness import judge_blindness
 from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
@@ -32,18 +31,18 @@ from streaming.details import DetailStore
 from streaming.failure import hand_over, query_failure
 from streaming.findings import Findings
 from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, make_fold
-from streaming.history import HistoryExporter, HistorySettings
+from streaming.history import HistoryExporter
 from streaming.labels import LabelLedger
 from streaming.lookup import find_incidents, find_minutes
 from streaming.prime import read_position, read_totals
-from streaming.progress import COMMIT_GROUP, Progress
+from streaming.progress import Progress
+from streaming.settings import JobSettings
 from streaming.sink import Sink
-from streaming.source import FORMAT, SdsFramesSource, SourceSettings
+from streaming.source import FORMAT, SdsFramesSource
 
 _log = logging.getLogger("sds-monitor")
 
 QUERY_NAME = "sds-monitor"
-LABEL_BUDGET = 200
 TAP_LABEL_BUDGET = 50
 """Taps that have a metric label of their own (docs/figures.md, 8)."""
 
@@ -58,42 +57,6 @@ repeated, and the job's end waits for it."""
 _STOP_TIMEOUT_S = 10.0
 """Longest wait for Spark to end a batch when the query is stopped. A batch that is not
 committed by then is repeated at the next start."""
-
-
-@dataclass(frozen=True, slots=True)
-class JobSettings:
-    """One job.
-
-    Attributes:
-        source: What is read and how.
-        checkpoint: Directory of the checkpoint; our own files lie in ``monitor/``
-            in it.
-        trigger_s: Shortest time between two batches, seconds.
-        until_caught_up: End when all that the topic holds at the start is read.
-        report_detail: Keep every definite acknowledgement.
-        label_budget: How many channels have a metric label of their own.
-        dead_letter_topic: Where undecodable records go; None to only count them.
-        group: Consumer group to which offsets are committed; None for no commits.
-        history: Where incidents and minutes of channels last; None to keep only the
-            incidents, beside the checkpoint.
-        channel_table: What the operator says of channels, at the start.
-    """
-
-    source: SourceSettings
-    checkpoint: Path
-    trigger_s: float = 1.0
-    until_caught_up: bool = False
-    report_detail: bool = False
-    label_budget: int = LABEL_BUDGET
-    dead_letter_topic: str | None = DEAD_LETTER_TOPIC
-    group: str | None = COMMIT_GROUP
-    history: HistorySettings | None = None
-    channel_table: ChannelTable = field(default_factory=ChannelTable)
-
-    @property
-    def own_files(self) -> Path:
-        """Directory of what is kept beside Spark's own checkpoint."""
-        return self.checkpoint / "monitor"
 
 
 @dataclass

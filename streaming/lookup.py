@@ -11,7 +11,7 @@ from connectors.history.query import find_incidents as query_history
 from connectors.history.schema import Row, minute_row
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from streaming.findings import Destination, Findings
-from streaming.history import HistorySettings
+from streaming.settings import HistorySettings
 
 
 def find_incidents(

@@ -18,7 +18,6 @@ from streaming.board import Board
 from streaming.findings import Findings
 from streaming.position import Position
 
-COMMIT_GROUP = "sds-monitor"
 """Consumer group to which offsets are committed, so that lag tools see the job."""
 
 

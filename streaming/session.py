@@ -5,28 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from connectors.java import find_java
+from streaming.settings import SessionSettings
 
 _LOG4J = Path(__file__).with_name("log4j2.properties")
-
-
-@dataclass(frozen=True, slots=True)
-class SessionSettings:
-    """How Spark runs.
-
-    Attributes:
-        master: Spark master; all cores of this machine by default.
-        shuffle_partitions: Partitions of the state, fixed by the checkpoint's
-            first batch. Two to eight: each costs memory and time in every batch.
-    """
-
-    master: str = "local[*]"
-    shuffle_partitions: int = 4
 
 
 def make_session(settings: SessionSettings) -> SparkSession:

@@ -1,4 +1,4 @@
-"""A Kafka broker of one's own: one node, on loopback, for demos and tests.
+"""An embedded Kafka broker: one node on loopback, for demos and tests.
 
     with EmbeddedBroker() as broker:
         KafkaProducer(bootstrap_servers=broker.bootstrap)
@@ -10,13 +10,6 @@ behind: `end_left_over_brokers`.
 The listener for clients can be secured: `EmbeddedBroker(security=...)`. Those for the
 broker itself are always plain, on ports that change with every start: whoever is on
 this machine and finds them needs no password.
-
-    BrokerError (a RuntimeError)
-    ├── BrokerJarsUnavailable   Kafka cannot be fetched (broker_jars)
-    ├── PortUnavailable         the port asked for is taken or forbidden
-    ├── DataDirInUse            another broker runs on the data directory
-    └── BrokerStartFailed       Kafka ended or kept silent; with the end of its log
-    JavaMissing (a RuntimeError, connectors.java)
 """
 
 from __future__ import annotations
@@ -51,9 +44,13 @@ from connectors.broker.configuration import (
     Ports,
     write_configuration,
 )
-from connectors.broker.jars import (
+from connectors.broker.errors import (
     BrokerError,
-    BrokerJarsUnavailable,
+    BrokerStartFailed,
+    DataDirInUse,
+    PortUnavailable,
+)
+from connectors.broker.jars import (
     classpath,
     default_cache_dir,
     ensure_broker_jars,
@@ -70,7 +67,6 @@ from connectors.java import find_java
 __all__ = [
     "MAX_MESSAGE_BYTES",
     "BrokerError",
-    "BrokerJarsUnavailable",
     "BrokerSecurity",
     "BrokerStartFailed",
     "DataDirInUse",
@@ -103,68 +99,6 @@ _JVM_FLAGS = (
     "-XX:-UsePerfData",
     f"-Dlog4j2.configurationFile={LOG4J}",
 )
-
-
-class PortUnavailable(BrokerError):
-    """The broker cannot listen on the port asked for.
-
-    Attributes:
-        port: the port.
-        reason: the system's words for why.
-    """
-
-    def __init__(self, port: int, reason: str) -> None:
-        super().__init__(port, reason)
-        self.port = port
-        self.reason = reason
-
-    def __str__(self) -> str:
-        """Say what is wrong and what to do."""
-        return (
-            f"port {self.port} on {HOST} cannot be used ({self.reason}): "
-            "choose another, or none to get a free one"
-        )
-
-
-class DataDirInUse(BrokerError):
-    """A broker whose parent lives runs on the data directory.
-
-    Attributes:
-        data_dir: the directory.
-        pid: process id of the broker that runs on it.
-    """
-
-    def __init__(self, data_dir: Path, pid: int) -> None:
-        super().__init__(data_dir, pid)
-        self.data_dir = data_dir
-        self.pid = pid
-
-    def __str__(self) -> str:
-        """Say what is wrong and what to do."""
-        return (
-            f"a broker (process {self.pid}) runs on {self.data_dir} already: "
-            "use that one, stop it, or give another directory"
-        )
-
-
-class BrokerStartFailed(BrokerError):
-    """Kafka did not come up.
-
-    Attributes:
-        reason: what happened instead.
-        log_tail: the last lines Kafka wrote, empty if it wrote none.
-    """
-
-    def __init__(self, reason: str, log_tail: str) -> None:
-        super().__init__(reason, log_tail)
-        self.reason = reason
-        self.log_tail = log_tail
-
-    def __str__(self) -> str:
-        """Say what is wrong and what to do."""
-        if not self.log_tail:
-            return f"the broker {self.reason} and wrote no log"
-        return f"the broker {self.reason}; its log ends:\n{self.log_tail}"
 
 
 class EmbeddedBroker:

@@ -21,6 +21,8 @@ from pathlib import Path
 
 import platformdirs
 
+from connectors.broker.errors import BrokerError
+
 KAFKA_VERSION = "4.2.1"
 _NAME = f"kafka_2.13-{KAFKA_VERSION}"
 
@@ -42,10 +44,6 @@ _IVY_XML = f"""\
 """
 
 _log = logging.getLogger("sds-monitor")
-
-
-class BrokerError(RuntimeError):
-    """Base of everything that keeps the embedded broker from running."""
 
 
 class BrokerJarsUnavailable(BrokerError):

@@ -10,11 +10,8 @@ from pathlib import Path
 from connectors.files.record_file import UnreadableFile, read_records
 from connectors.kafka.producer import TopicRecord, write
 from connectors.kafka.rewrite import kept_partition, topic_record
-from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.settings import MAX_PARTITIONS, KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
-
-MAX_PARTITIONS = 1_000
-"""Of a topic that is made for a file."""
 
 _AHEAD_MS = 3_600_000
 """Kafka's own default of message.timestamp.after.max.ms."""

@@ -12,13 +12,13 @@ from kafka.producer.future import FutureRecordMetadata
 from connectors.history.schema import CHANNEL_MINUTES, INCIDENTS, HistoryTable, Row
 from connectors.kafka.clients import abandon, failure, kafka_python_options
 from connectors.kafka.settings import (
+    INCIDENTS_TOPIC,
     MAX_MESSAGE_BYTES,
+    MINUTES_TOPIC,
     KafkaSettings,
 )
 from connectors.kafka.topics import ensure_topic
 
-INCIDENTS_TOPIC = "sds.incidents"
-MINUTES_TOPIC = "sds.channel-minutes"
 RETENTION_MS = 30 * 86_400_000
 """How long the topics that are made keep a record, unless told otherwise."""
 _BATCH_BYTES = 1024 * 1024

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import tomllib
-from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from connectors.simulator.scenario_names import (
+    SUFFIX,
+    scenario_names,
+    shipped_scenarios,
+)
 from sds_core.reading import TableError
 from sds_core.simulation.scenario import Scenario
-
-_SUFFIX = ".toml"
 
 
 class UnknownScenario(ValueError):
@@ -42,11 +44,6 @@ class UnreadableScenario(ValueError):
         self.problem = problem
 
 
-def scenario_names() -> list[str]:
-    """Return the names of the scenarios that come along, sorted."""
-    return sorted(file.name.removesuffix(_SUFFIX) for file in _shipped())
-
-
 def load_scenario(name: str) -> Scenario:
     """Read a scenario.
 
@@ -58,17 +55,12 @@ def load_scenario(name: str) -> Scenario:
         UnknownScenario: there is none of this name.
         UnreadableScenario: the file is missing, is not TOML, or is no scenario.
     """
-    if name.endswith(_SUFFIX):
+    if name.endswith(SUFFIX):
         return _read(Path(name), name)
-    for file in _shipped():
-        if file.name == name + _SUFFIX:
+    for file in shipped_scenarios():
+        if file.name == name + SUFFIX:
             return _read(file, file.name)
     raise UnknownScenario(name)
-
-
-def _shipped() -> list[Traversable]:
-    directory = files(__package__).joinpath("scenarios")
-    return [file for file in directory.iterdir() if file.name.endswith(_SUFFIX)]
 
 
 def _read(file: Traversable, name: str) -> Scenario:

@@ -11,7 +11,7 @@ from sds_core.observer.snapshot import Snapshot
 
 def called(snapshot: Snapshot, channel: str) -> str:
     """What people call a channel; its id, shortened, if nobody has named it."""
-    return words.shown(snapshot.table.of(channel).name or channel)
+    return words.short(snapshot.table.of(channel).name or channel)
 
 
 def channel_href(channel: str) -> str:

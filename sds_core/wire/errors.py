@@ -1,4 +1,4 @@
-"""What can be wrong with bytes that should have been SDS.
+"""Errors of bytes that are not a valid SDS message or bloom filter.
 
     WireError (a ValueError)
     ├── UndecodableFrame        no Frame can be made of the bytes: a dead letter
@@ -25,8 +25,8 @@ from typing import ClassVar
 class Reason(StrEnum):
     """Why a record is a dead letter: the value of header `dead-letter-reason`.
 
-    The list is closed (contract, "Kafka record"). This package gives the first six; the
-    others belong to the record around the frame and to the MVDS decoder.
+    The list is closed (docs/records.md). This package gives the first six. The others
+    concern the record around the frame, and payloads of MVDS.
     """
 
     EMPTY_VALUE = "empty_value"
@@ -42,11 +42,11 @@ class Reason(StrEnum):
 
 
 class WireError(ValueError):
-    """Base of everything this package raises about bytes it was given.
+    """Base of all errors about bytes from outside.
 
     Attributes:
-        text: the message, with the attributes to fill in. Ids come from strangers:
-            a message quotes no more of one than 80 characters.
+        text: Template of the message, filled with the attributes. It quotes at most 80
+            characters of an id, since others choose ids.
     """
 
     text: ClassVar[str]
@@ -74,7 +74,7 @@ class EmptyValue(UndecodableFrame):
 
 
 class ValueTooLarge(UndecodableFrame):
-    """The value is longer than a frame may be; it was not looked into."""
+    """The value is longer than a frame may be; it was not parsed."""
 
     reason = Reason.TOO_LARGE
     text = "the value has {actual_bytes} bytes, a frame at most {limit_bytes}"

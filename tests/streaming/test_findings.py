@@ -22,7 +22,7 @@ from sds_core.observer.incidents import (
 from sds_core.observer.minutes import ChannelMinute
 from sds_core.observer.sds.totals import ChannelTotals
 from streaming.findings import Destination, Findings, OutboxRow
-from tests.golden.checkpoints.make import HERE
+from tests.support.golden.checkpoints import CHECKPOINTS
 from tests.support.properties import CAREFUL
 
 FIRST = 1_000
@@ -202,7 +202,7 @@ def test_sequence_goes_on_although_the_outbox_is_empty(path: Path) -> None:
 def test_incidents_of_an_earlier_version_are_exported_once(path: Path) -> None:
     """The file of 0.3.0 has no outbox."""
     path.parent.mkdir()
-    shutil.copy(HERE / "0.3.0" / "monitor" / "incidents.sqlite", path)
+    shutil.copy(CHECKPOINTS / "0.3.0" / "monitor" / "incidents.sqlite", path)
     known = Findings(path, FIRST).find_incidents(EVERYTHING)
     assert len(known) == 5
     known.sort(key=lambda one: (one.incident.found_ms, one.channel, one.incident.key))

@@ -27,8 +27,8 @@ from connectors.history.query import channel_minutes
 from connectors.history.query import find_incidents as query_history
 from connectors.history.schema import CHANNEL_MINUTES, INCIDENTS
 from connectors.history.topics import HistoryTopics
-from connectors.kafka.consumer import Client, OffsetRange, fetch
-from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.consumer import OffsetRange, fetch
+from connectors.kafka.settings import Client, KafkaSettings
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
@@ -41,10 +41,10 @@ from streaming.history import (
     RECENT_MS,
     HistoryExporter,
     HistoryInUse,
-    HistorySettings,
     HistoryUnwritable,
 )
 from streaming.lookup import find_incidents, find_minutes
+from streaming.settings import HistorySettings
 from tests.support.kafka import NOBODY, refused_sockets_stay_open
 from tests.support.properties import CAREFUL
 

@@ -32,19 +32,19 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.tap_view import TapTotals
 from sds_core.simulation.truth import Truth
 from streaming.board import Board
+from streaming.cli.actions.scenario import start_of
 from streaming.cli.incidents import command
 from streaming.cli.output import wall_ms
-from streaming.cli.run import served
-from streaming.cli.simulate import start_of
+from streaming.cli.serving import status_server
 from streaming.details import DetailStore
 from streaming.findings import Findings
-from streaming.history import HistorySettings
 from streaming.job import Job
 from streaming.keys import KeyKind, make_key
 from streaming.labels import LabelLedger
+from streaming.settings import HistorySettings
 from streaming.sink import Sink
-from tests.streaming.conftest import wait_for_end
 from tests.support.identities import assert_identities
+from tests.support.streaming.jobs import wait_for_end
 
 EVERYTHING = IncidentQuery()
 
@@ -223,7 +223,7 @@ def test_each_lost_or_undelivered_message_of_a_run_is_listed_and_really_is(
         wait_for_end(job)
         report = job.report(0)
         path.write_text(json.dumps(report))
-        with served(job, "127.0.0.1", 0) as url:
+        with status_server(job, "127.0.0.1", 0) as url:
             asked = CliRunner().invoke(command, ["--api", url, "--json"])
     assert_identities(report)
     read = CliRunner().invoke(command, ["--report", str(path), "--json"])

@@ -15,8 +15,8 @@ from connectors.simulator.scenario_files import load_scenario
 from sds_core.simulation.truth import Truth
 from streaming.job import Job
 from streaming.keys import KeyKind, make_key
-from tests.streaming.conftest import JobRunner, wait_until
 from tests.support.frames import FrameFactory, value_of
+from tests.support.streaming.jobs import JobRunner, wait_until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 

@@ -11,10 +11,10 @@ import pytest
 
 from connectors.files.importing import Survey, import_file, survey_file
 from connectors.files.record_file import UnreadableFile, write_records
-from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.producer import partition_of
-from connectors.kafka.settings import TopicMissing
+from connectors.kafka.settings import Client, TopicMissing
 from sds_core.observer.record import RawRecord
 from tests.support.kafka import NOBODY, KafkaTopic, TopicMaker
 

@@ -24,7 +24,7 @@ from sds_core.observer.incidents import (
     IncidentQuery,
 )
 from streaming.findings import Findings
-from tests.connectors.history.told import (
+from tests.support.history.rows import (
     DAY_MS,
     MONDAY_MS,
     TUESDAY_MS,

@@ -13,15 +13,16 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from connectors.broker.broker import EmbeddedBroker
 from connectors.history.schema import channel_incident
 from connectors.history.topics import HistoryTopics
-from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.settings import (
     MAX_MESSAGE_BYTES,
+    Client,
     KafkaSettings,
     KafkaUnreachable,
 )
 from connectors.kafka.topics import ensure_topic
 from sds_core.observer.record import RawRecord
-from tests.connectors.history.told import MONDAY_MS, incident_rows, lost, minute
+from tests.support.history.rows import MONDAY_MS, incident_rows, lost, minute
 from tests.support.kafka import KafkaTopic
 
 pytestmark = pytest.mark.kafka

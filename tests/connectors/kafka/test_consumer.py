@@ -13,8 +13,13 @@ import pytest
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from connectors.broker.broker import EmbeddedBroker
-from connectors.kafka.consumer import Client, OffsetRange, fetch
-from connectors.kafka.settings import KafkaUnreachable, RecordsLost, TopicMissing
+from connectors.kafka.consumer import OffsetRange, fetch
+from connectors.kafka.settings import (
+    Client,
+    KafkaUnreachable,
+    RecordsLost,
+    TopicMissing,
+)
 from sds_core.observer.record import RawRecord
 from tests.support.kafka import (
     NOBODY,

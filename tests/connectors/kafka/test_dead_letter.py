@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.dead_letter import DeadLetterWriter
-from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.settings import Client, KafkaSettings
 from sds_core.observer.dead_letter_view import DeadLetter
 from sds_core.observer.record import RawRecord
 from sds_core.wire import Reason

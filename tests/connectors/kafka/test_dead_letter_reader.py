@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from connectors.kafka.consumer import Client
 from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.dead_letter_reader import DeadLetterReader, read_letter
 from connectors.kafka.record_source import RecordSource, parse_source, read_source
-from connectors.kafka.settings import TopicMissing
+from connectors.kafka.settings import Client, TopicMissing
 from sds_core.observer.dead_letter_view import DeadLetter
 from sds_core.observer.record import RawRecord
 from sds_core.wire import Reason

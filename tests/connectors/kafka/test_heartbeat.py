@@ -6,9 +6,10 @@ import time
 
 import pytest
 
-from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.heartbeat import OBSERVER, heartbeats
 from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.settings import Client
 from sds_core.observer.record import NO_SEQ, read_headers
 from tests.support.kafka import TopicMaker
 

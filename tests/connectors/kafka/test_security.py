@@ -26,13 +26,14 @@ from kafka.admin import (
 
 from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.clients import kafka_python_options, ssl_context
-from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.handshake import check_admission
 from connectors.kafka.heartbeat import heartbeats
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.producer import TopicRecord, write
 from connectors.kafka.settings import (
+    Client,
     KafkaRefused,
     KafkaSettings,
     Mechanism,

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from connectors.kafka.consumer import Client
 from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.settings import Client
 from connectors.kafka.timeline import read_in_order_of_time
 from tests.support.kafka import KafkaTopic, TopicMaker
 

@@ -12,8 +12,8 @@ from connectors.simulator.scenario_files import (
     UnknownScenario,
     UnreadableScenario,
     load_scenario,
-    scenario_names,
 )
+from connectors.simulator.scenario_names import scenario_names
 from sds_core.message_channel.events import Cause
 from sds_core.simulation.log import Happening, Heartbeat, Sighting, Transmission
 from sds_core.simulation.scenario import Scenario

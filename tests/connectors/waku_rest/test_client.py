@@ -14,17 +14,15 @@ import msgspec
 import pytest
 
 from connectors.waku_rest.answers import Page, StorePage, Undecodables
-from connectors.waku_rest.client import (
+from connectors.waku_rest.client import NodeClient
+from connectors.waku_rest.connection import BadSettings, NodeSettings, open_client
+from connectors.waku_rest.errors import (
     BadAnswer,
-    BadSettings,
-    NodeClient,
     NodeRefused,
-    NodeSettings,
     NodeUnreachable,
     NotSubscribed,
-    StoreQuery,
-    open_client,
 )
+from connectors.waku_rest.store_query import StoreQuery
 from sds_core.waku import RELIABLE_CHANNEL_META, WakuMessage
 from tests.support.tls import Authority
 from tests.support.waku_node import ConformanceNode, Endpoint, Fault

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from connectors.waku_rest.client import NodeRefused
+from connectors.waku_rest.errors import NodeRefused
 from connectors.waku_rest.pacing import Ending, persist
 
 SHORT_S = 0.01

@@ -13,7 +13,8 @@ from connectors.waku_rest.spool import Swept
 from sds_core.mirror.figures import Source
 from sds_core.mirror.selection import Skip
 from sds_core.waku import WakuMessage
-from tests.connectors.waku_rest.rig import (
+from tests.support.waku_node import NO_FAULT, ConformanceNode, Endpoint, Fault
+from tests.support.waku_rest.rig import (
     SHARD,
     TOPIC,
     Clock,
@@ -24,7 +25,6 @@ from tests.connectors.waku_rest.rig import (
     offer,
     until,
 )
-from tests.support.waku_node import NO_FAULT, ConformanceNode, Endpoint, Fault
 
 RigMaker = Callable[..., Rig]
 
@@ -349,14 +349,14 @@ def test_without_listening_the_store_is_all_that_is_heard(
         offer(node, message(1, clock.now_ms + SECOND))
         clock.now_ms += 2 * SECOND
         await until(lambda: rig.accepted == 1)
-        await until(lambda: running.coverage.is_listening(clock.now_ms))
+        await until(lambda: running.coverage.has_answer_since(clock.now_ms))
         assert rig.node(node).is_up
         node.spoil(Endpoint.STORE, Fault(status=500))
         await until(lambda: not rig.node(node).is_up)
         clock.now_ms += 1
-        assert not running.coverage.is_listening(clock.now_ms)
+        assert not running.coverage.has_answer_since(clock.now_ms)
         node.heal()
-        await until(lambda: running.coverage.is_listening(clock.now_ms))
+        await until(lambda: running.coverage.has_answer_since(clock.now_ms))
 
     rig.sweep(script)
 

@@ -85,7 +85,7 @@ def test_size_is_in_the_unit_that_reads_best(count_bytes: int, text: str) -> Non
 
 def test_long_channel_id_keeps_both_ends() -> None:
     """Ids that share their beginning can still be told apart."""
-    name = words.shown("/topic/" + "x" * 1_000_000 + "/room-12")
+    name = words.short("/topic/" + "x" * 1_000_000 + "/room-12")
     assert name.startswith("/topic/x")
     assert name.endswith("x/room-12")
     assert len(name) == 40
@@ -102,7 +102,7 @@ def test_long_channel_id_keeps_both_ends() -> None:
 )
 def test_channel_id_cannot_leave_its_line(channel: str, text: str) -> None:
     """Line ends, controls and direction marks are shown as what they are."""
-    assert words.shown(channel) == text
+    assert words.short(channel) == text
     assert words.whole(channel) == text
 
 

@@ -1,0 +1,80 @@
+"""``sds-monitor demo`` on a terminal: a live table, then the page until Ctrl-C."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+
+import httpx
+import pytest
+
+from streaming.cli.actions.demo import lost_line
+
+
+@pytest.mark.parametrize(
+    ("lost", "retracted", "url", "said"),
+    [
+        (3, 1, "http://h:1", "2 messages were lost: http://h:1/incidents?kind=lost"),
+        (1, 0, None, "1 message was lost: --keep leaves the page up, which names it"),
+        (2, 0, None, "2 messages were lost: --keep leaves the page up, which names "),
+        (1, 1, "http://h:1", ""),
+    ],
+)
+def test_what_was_lost_is_said_with_where_to_look(
+    lost: int, retracted: int, url: str | None, said: str
+) -> None:
+    """Those that came after all are not lost."""
+    line = lost_line({"lost": lost, "retracted": retracted}, url)
+    assert line.startswith(said)
+    assert bool(line) == bool(said)
+
+
+def output_until(pattern: bytes, terminal: int) -> str:
+    """What a program writes to a terminal, up to the pattern or its end."""
+    written = b""
+    while not re.search(pattern, written):
+        try:
+            written += os.read(terminal, 65_536)
+        except OSError:
+            break
+    return written.decode()
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+@pytest.mark.slow
+def test_on_a_terminal_the_page_stays_up_after_the_table() -> None:
+    """From the last line it is one click to the messages that were lost."""
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+    flags = ("--scenario", "unrepaired", "--duration", "1", "--metrics-port", "0")
+    with subprocess.Popen(
+        [sys.executable, "-m", "streaming.cli", "demo", *flags],
+        stdin=its,
+        stdout=its,
+        stderr=its,
+        env=os.environ | {"TERM": "xterm", "NO_COLOR": "1"},
+    ) as process:
+        os.close(its)
+        try:
+            text = output_until(rb"until Ctrl-C: \S+/\r\n", ours)
+            lost = re.findall(r"9 messages were lost: (\S+)", text)
+            assert lost, text
+            page = httpx.get(lost[0])
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
+            os.close(ours)
+    assert page.status_code == 200
+    # The cursor went back up: the table was drawn in place, and by our words.
+    assert "\x1b[1A" in text
+    assert "4 of 4 channels failing: brief-1, brief-2, long-1, 1 more" in text
+    assert "\x1b[1;31m" not in text

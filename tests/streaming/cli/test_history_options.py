@@ -1,0 +1,67 @@
+"""Where the history goes: what is taken if nothing is said, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from connectors.kafka.settings import KafkaSettings
+from streaming.cli.history_options import history_options
+from streaming.cli.kafka_options import kafka_options
+from streaming.cli.settings import config_option, setting
+from streaming.settings import HistorySettings
+
+found: list[HistorySettings] = []
+
+
+@click.command("ask")
+@config_option
+@kafka_options()
+@setting("--checkpoint", type=click.Path(path_type=Path))
+@history_options
+def ask(kafka: KafkaSettings, checkpoint: Path, history: HistorySettings) -> None:
+    """A command that keeps what it was given."""
+    found.append(history)
+
+
+def asked(*flags: str) -> Result:
+    """Call the command with a checkpoint."""
+    found.clear()
+    return CliRunner().invoke(
+        ask, ["--bootstrap", "b:1", "--checkpoint", "/state", *flags]
+    )
+
+
+def test_history_lies_in_the_checkpoint_unless_told_otherwise() -> None:
+    """Relative paths begin where the command was given."""
+    assert asked().exit_code == 0
+    assert found == [HistorySettings(Path("/state/history"))]
+    assert asked("--history", "there").exit_code == 0
+    assert found == [HistorySettings(Path.cwd() / "there")]
+
+
+def test_a_file_can_say_all_of_it(tmp_path: Path) -> None:
+    """That there are no topics, too."""
+    path = tmp_path / "monitor.toml"
+    path.write_text('history-days = 7\nhistory-topics = false\nminutes-topic = "m"')
+    assert asked("--config", str(path)).exit_code == 0
+    directory = Path("/state/history")
+    assert found == [HistorySettings(directory, 7, False, minutes_topic="m")]
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--incidents-topic", "sds.frames"),
+        ("--minutes-topic", "sds.frames"),
+        ("--minutes-topic", "m", "--incidents-topic", "m"),
+    ],
+)
+def test_each_topic_holds_records_of_one_kind(flags: tuple[str, ...]) -> None:
+    """The monitor would read its own history as frames."""
+    answer = asked(*flags)
+    assert answer.exit_code == 2
+    assert "must be three" in answer.output

@@ -1,0 +1,152 @@
+"""How Kafka is reached: flags, environment and file, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from connectors.kafka.settings import KafkaSettings, Mechanism, Protocol
+from streaming.cli import group
+from streaming.cli.kafka_options import kafka_options
+from streaming.cli.settings import config_option
+from tests.support.kafka_security import PASSWORD, TELLTALE, Authority
+
+SASL = ("--kafka-protocol", "SASL_SSL", "--kafka-username", "alice")
+VARIABLE = "SDS_MONITOR_KAFKA_PASSWORD"
+
+found: list[KafkaSettings] = []
+
+
+@click.command("ask")
+@config_option
+@kafka_options()
+def ask(kafka: KafkaSettings) -> None:
+    """A command that keeps what it was given."""
+    found.append(kafka)
+
+
+def asked(*flags: str, **environment: str) -> Result:
+    """Call the command with a broker's address."""
+    found.clear()
+    return CliRunner().invoke(ask, ["--bootstrap", "b:1", *flags], env=environment)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A file for its owner alone, with a user for all commands."""
+    path = tmp_path / "monitor of mine.toml"
+    path.touch(0o600)
+    path.write_text(
+        'kafka-protocol = "SASL_PLAINTEXT"\n'
+        'kafka-username = "alice"\n'
+        f"kafka-password = '{PASSWORD}'\n"
+        'kafka-mechanism = "PLAIN"\n'
+    )
+    return path
+
+
+def test_without_flags_kafka_is_plain() -> None:
+    """As a broker on one's own machine is."""
+    assert asked().exit_code == 0
+    assert found == [KafkaSettings("b:1")]
+
+
+def test_file_gives_a_user_and_a_password(config: Path) -> None:
+    """Everything from one place; nothing is said of a file that nobody else reads."""
+    result = asked("--config", str(config))
+    assert (result.exit_code, result.output) == (0, "")
+    security = found[0].security
+    assert security.protocol is Protocol.SASL_PLAINTEXT
+    assert (security.username, security.password) == ("alice", PASSWORD)
+    assert security.mechanism is Mechanism.PLAIN
+
+
+def test_file_with_a_password_that_others_can_read_is_told(
+    config: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The command goes on; the line says what to do, and not the password."""
+    config.chmod(0o640)
+    result = asked("--config", str(config))
+    assert result.exit_code == 0
+    (told,) = caplog.messages
+    assert told.endswith(f"chmod 600 '{config}'")
+    assert TELLTALE not in result.output + told
+    config.write_text('kafka-username = "alice"\nkafka-protocol = "SASL_SSL"\n')
+    assert asked("--config", str(config), **{VARIABLE: "x"}).exit_code == 0
+    assert caplog.messages == [told]
+
+
+def test_file_with_a_list_of_passwords_is_refused_without_showing_them(
+    config: Path,
+) -> None:
+    """Other values of a wrong kind are shown."""
+    config.write_text(f'kafka-password = ["{TELLTALE}"]\n')
+    result = asked("--config", str(config))
+    assert result.exit_code == 2
+    assert "kafka-password" in result.output
+    assert TELLTALE not in result.output
+
+
+@pytest.mark.parametrize("flag", ["--kafka-password", "--kafka-key-password"])
+def test_password_on_the_command_line_is_refused(flag: str) -> None:
+    """It says where a password may stand, and does not repeat it."""
+    result = asked(*SASL, flag, TELLTALE)
+    assert result.exit_code == 2
+    variable = "SDS_MONITOR_" + flag.removeprefix("--").replace("-", "_").upper()
+    assert variable in result.output
+    assert TELLTALE not in result.output
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--kafka-protocol", "SASL_SSL"), "--kafka-username"),
+        (SASL, VARIABLE),
+        (("--kafka-username", "alice"), "SASL_SSL or SASL_PLAINTEXT"),
+        (("--kafka-ca-file", __file__), "SSL or SASL_SSL"),
+        (("--kafka-key-file", __file__), "--kafka-key-file is given"),
+        (
+            ("--kafka-protocol", "SSL", "--kafka-key-file", __file__),
+            "belong together",
+        ),
+        (("--kafka-protocol", "SSL", "--kafka-ca-file", "nowhere.pem"), "nowhere.pem"),
+        (
+            ("--kafka-protocol", "SSL", "--kafka-ca-file", __file__),
+            "cannot be read as certificates",
+        ),
+        (("--kafka-protocol", "TLS"), "SASL_SSL"),
+        (("--kafka-mechanism", "GSSAPI"), "SCRAM-SHA-512"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(flags: tuple[str, ...], said: str) -> None:
+    """Before anything is started, with what to do."""
+    result = asked(*flags)
+    assert result.exit_code == 2
+    assert said in result.output
+
+
+def test_key_of_another_certificate_is_refused(tmp_path: Path) -> None:
+    """The files are named."""
+    authority = Authority(tmp_path)
+    own, other = authority.issue("own.test"), authority.issue("other.test")
+    result = asked(
+        *("--kafka-protocol", "SSL", "--kafka-ca-file", str(authority.ca_file)),
+        *("--kafka-certificate-file", str(own.certificate_file)),
+        *("--kafka-key-file", str(other.key_file)),
+    )
+    assert result.exit_code == 2
+    assert str(other.key_file) in result.output
+
+
+def test_every_command_that_speaks_to_kafka_takes_these_flags() -> None:
+    """One that has an address has all the rest."""
+    ours = {option.name for option in ask.params} - {"topic"}
+    with click.Context(group) as context:
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None
+            flags = {parameter.name for parameter in command.params}
+            assert "bootstrap" not in flags or ours <= flags, name

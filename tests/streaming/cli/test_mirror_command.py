@@ -1,0 +1,168 @@
+"""``sds-monitor mirror``: what is refused before anything is read, and settings."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from connectors.waku_rest.spool import open_spool
+from sds_core.waku import BadContentTopic
+from streaming.cli.actions.mirror import topics_to_mirror
+from streaming.cli.mirror import command
+from streaming.cli.node_options import TrafficOptions
+
+TOPIC = "/app/1/town/proto"
+SHARD = "/waku/2/rs/1/0"
+NODE = ("--rest", "http://127.0.0.1:1")
+KAFKA = ("--bootstrap", "127.0.0.1:1")
+GIVEN = (*NODE, *KAFKA, "--pubsub-topic", SHARD)
+
+
+def mirror(
+    state: Path, *arguments: str, environment: Mapping[str, str] | None = None
+) -> Result:
+    """Run the command on a state of its own."""
+    words = ["--state", str(state), "--metrics-port", "0", *arguments]
+    return CliRunner().invoke(command, words, env=environment)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((*KAFKA, "--pubsub-topic", SHARD), "--rest"),
+        ((*NODE, "--pubsub-topic", SHARD), "--bootstrap"),
+        ((*NODE, *KAFKA), "by --content-topic or --pubsub-topic"),
+        ((*NODE, *KAFKA, "--content-topic", "town"), "give /application/version"),
+        ((*GIVEN, "--listen", "none", "--no-store"), "leave nothing to be mirrored"),
+        ((*GIVEN, "--listen", "filter"), "--listen filter needs --content-topic"),
+        ((*GIVEN, "--listen", "radio"), "radio"),
+        ((*GIVEN, "--rest", "localhost:8645"), "such as http://127.0.0.1:8645"),
+        ((*GIVEN, "--rest", "http://me:pw1@node"), "give them as authorization"),
+        ((*GIVEN, "--rest-ca-file", __file__), "certificates cannot be read from"),
+        ((*GIVEN, "--rest-ca-file", "nowhere.pem"), "nowhere.pem"),
+        ((*GIVEN, "--poll-interval", "0"), "0.01"),
+        ((*GIVEN, "--content-topic", "/app/1/a,b/proto"), "use --no-store"),
+        ((*GIVEN, "--pubsub-topic", ""), "begin with a slash"),
+        ((*GIVEN, "--topic", "a b"), "'a b' is no name for a topic"),
+        ((*GIVEN, "--cache-messages", "1"), "x>=2"),
+        ((*GIVEN, "--rest-authorization", "pw1"), "SDS_MONITOR_REST_AUTHORIZATION"),
+        ((*GIVEN, "--host", "192.0.2.1"), "cannot listen on 192.0.2.1"),
+        (("--from-file", "a.jsonl"), "is now a command: sds-monitor import a.jsonl"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_in_one_line(
+    tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    """With what to do, as wrong use, and no secret is repeated."""
+    result = mirror(tmp_path / "state", *arguments)
+    assert result.exit_code == 2
+    assert said in result.output
+    assert "pw1" not in result.output
+    (line,) = (one for one in result.stderr.splitlines() if one.startswith("Error: "))
+    assert result.stderr.endswith(f"{line}\n")
+
+
+def test_an_authorization_of_several_lines_is_refused_unseen(tmp_path: Path) -> None:
+    """It could not stand in a header."""
+    variable = {"SDS_MONITOR_REST_AUTHORIZATION": "Bearer pw1\nHost: x"}
+    result = mirror(tmp_path / "state", *GIVEN, environment=variable)
+    assert result.exit_code == 2
+    assert "one line of printable ASCII" in result.output
+    assert "pw1" not in result.output
+
+
+def test_the_state_of_another_mirror_is_refused(tmp_path: Path) -> None:
+    """One that runs, one of another observer, and what is none."""
+    with open_spool(tmp_path, "mine", ""):
+        assert "another mirror runs on" in mirror(tmp_path, *GIVEN).output
+    result = mirror(tmp_path, *GIVEN, "--observer", "yours")
+    assert result.exit_code == 2
+    assert "belongs to observer mine, not yours" in result.output
+    file = tmp_path / "file"
+    file.touch()
+    result = mirror(file / "state", *GIVEN)
+    assert result.exit_code == 2
+    assert "use a directory of your own" in result.output
+
+
+def test_a_port_in_use_does_not_pass_for_a_kill(tmp_path: Path) -> None:
+    """Nothing was read: the numbers have no hole at the next start."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        result = mirror(tmp_path, *GIVEN, "--metrics-port", port)
+    assert result.exit_code == 2
+    assert f"port {port} is in use: choose another" in result.output
+    with open_spool(tmp_path, None, "") as spool:
+        assert not spool.begin()
+
+
+def test_settings_can_come_from_a_file(tmp_path: Path) -> None:
+    """Lists where a flag may be repeated; what is wrong in them is named."""
+    config = tmp_path / "monitor.toml"
+    config.write_text(
+        'bootstrap = "127.0.0.1:1"\n'
+        "[mirror]\n"
+        'rest = ["http://127.0.0.1:1", "nowhere"]\n'
+        f'content-topic = ["{TOPIC}"]\n'
+        f'state = "{tmp_path / "state"}"\n'
+        "store = false\n"
+    )
+    result = CliRunner().invoke(command, ["--config", str(config)])
+    assert result.exit_code == 2
+    assert "'nowhere' is no URL of a node" in result.output
+    config.write_text('[mirror]\nrest = [["http://127.0.0.1:1"]]\n')
+    result = CliRunner().invoke(command, ["--config", str(config)])
+    assert result.exit_code == 2
+    assert "which is no list of single values" in result.output
+
+
+def shards(*content_topics: str, cluster: int = 1, count: int = 8) -> dict[str, Any]:
+    """Topics to mirror if only content topics are given."""
+    return topics_to_mirror(TrafficOptions((), content_topics, cluster, count))
+
+
+def test_content_topics_find_their_shards() -> None:
+    """By autosharding, unless a shard is named; each once."""
+    other = "/other/2/town/proto"
+    found = shards(TOPIC, other, TOPIC, "/app/1/village/proto")
+    assert sorted(topic for some in found.values() for topic in some) == sorted(
+        [TOPIC, other, "/app/1/village/proto"]
+    )
+    (of_app,) = (some for some in found.values() if TOPIC in some)
+    assert "/app/1/village/proto" in of_app
+    assert set(found) <= {f"/waku/2/rs/1/{shard}" for shard in range(8)}
+    of_shard = topics_to_mirror(TrafficOptions((SHARD,), (TOPIC,), 1, 8))
+    assert of_shard == {SHARD: (TOPIC,)}
+    assert topics_to_mirror(TrafficOptions((SHARD, SHARD), (), 1, 8)) == {SHARD: ()}
+    assert shards(TOPIC, cluster=16, count=1) == {"/waku/2/rs/16/0": (TOPIC,)}
+    with pytest.raises(BadContentTopic):
+        shards("town")
+    with pytest.raises(click.UsageError):
+        shards()
+
+
+def test_a_state_is_required() -> None:
+    """What waits for Kafka must be somewhere."""
+    result = CliRunner().invoke(command, GIVEN)
+    assert result.exit_code == 2
+    assert "Missing option '--state'" in result.output
+
+
+def test_a_file_is_refused_wherever_it_is_named(tmp_path: Path) -> None:
+    """By environment and configuration file too."""
+    environment = {"SDS_MONITOR_FROM_FILE": "a.jsonl"}
+    result = mirror(tmp_path, *GIVEN, environment=environment)
+    assert result.exit_code == 2
+    assert "sds-monitor import a.jsonl" in result.output
+    config = tmp_path / "monitor.toml"
+    config.write_text('[mirror]\nfrom-file = "b.jsonl"\n')
+    result = mirror(tmp_path, *GIVEN, "--config", str(config))
+    assert result.exit_code == 2
+    assert "sds-monitor import b.jsonl" in result.output
+    assert "--from-file" not in CliRunner().invoke(command, ["--help"]).output

@@ -1,0 +1,102 @@
+"""What ends a command, and what SIGHUP means."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from streaming.cli.channels import reload_on_hangup
+from streaming.cli.signals import EndedBySignal, end_on_signals, end_requested
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@pytest.fixture(autouse=True)
+def handlers() -> Iterator[None]:
+    """As in a program that somebody starts by hand; those of the tests come back."""
+    before = {
+        number: signal.signal(
+            number,
+            signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL,
+        )
+        for number in SIGNALS
+    }
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def send(number: int) -> None:
+    """Send a signal to this process."""
+    os.kill(os.getpid(), number)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_signal_ends_the_program_as_fine(number: int) -> None:
+    """By an exception, so that all that was started is stopped."""
+    end_on_signals()
+    with pytest.raises(EndedBySignal) as ended:
+        send(number)
+    assert not ended.value.code
+
+
+def test_second_hangup_does_not_disturb_the_end() -> None:
+    """A terminal that closes tells it, and so does its shell."""
+    end_on_signals()
+    with pytest.raises(EndedBySignal):
+        send(signal.SIGHUP)
+    send(signal.SIGHUP)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_work_that_must_not_be_cut_is_asked_to_end(number: int) -> None:
+    """Again at once afterwards."""
+    end_on_signals()
+    with end_requested() as ending, end_requested(ending):
+        send(number)
+        assert ending.is_set()
+    with pytest.raises(EndedBySignal):
+        send(number)
+
+
+def test_hangup_that_is_ignored_stays_ignored() -> None:
+    """As `nohup` starts a command."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    end_on_signals(defer_hangup=True)
+    with reload_on_hangup(None), end_requested() as ending:
+        send(signal.SIGHUP)
+        assert not ending.is_set()
+
+
+def test_hangup_before_the_table_was_read_is_not_lost(tmp_path: Path) -> None:
+    """It ends nothing either, then or while the job runs."""
+    file = tmp_path / "channels.toml"
+    file.write_text('[[channel]]\nmatch = "a"\nname = "First"\n')
+    end_on_signals(defer_hangup=True)
+    send(signal.SIGHUP)
+    with reload_on_hangup(file) as table, end_requested() as ending:
+        assert table is not None
+        assert table.reload_if_requested() is not None
+        send(signal.SIGHUP)
+        assert table.reload_if_requested() is not None
+        assert not ending.is_set()
+    send(signal.SIGHUP)
+
+
+def test_hangup_that_was_held_ends_a_command_without_a_table() -> None:
+    """As soon as it is known that there is none."""
+    end_on_signals(defer_hangup=True)
+    send(signal.SIGHUP)
+    with pytest.raises(EndedBySignal), reload_on_hangup(None):
+        pass
+
+
+def test_hangup_ends_a_command_without_a_table() -> None:
+    """At once, when it is known that there is none."""
+    end_on_signals(defer_hangup=True)
+    with reload_on_hangup(None), pytest.raises(EndedBySignal):
+        send(signal.SIGHUP)

@@ -1,0 +1,221 @@
+"""The parts of a mirror before real nodes, without Kafka."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from connectors.waku_rest.client import NodeClient
+from connectors.waku_rest.connection import NodeSettings, open_client
+from connectors.waku_rest.intake import Intake
+from connectors.waku_rest.listener import Listener
+from connectors.waku_rest.pacing import Ending
+from connectors.waku_rest.settings import MirrorSettings
+from connectors.waku_rest.spool import Spool, Spooled
+from connectors.waku_rest.sweeper import Sweeper
+from sds_core.mirror.coverage import Coverage
+from sds_core.mirror.figures import MirrorFigures, NodeFigures
+from sds_core.mirror.selection import Selection
+from sds_core.waku import WakuMessage
+from sds_core.wire import encode
+from tests.support.frames import FrameFactory
+from tests.support.waku_node import ConformanceNode, Endpoint
+
+SHARD = "/waku/2/rs/1/0"
+TOPIC = "/app/1/town/proto"
+DEADLINE_S = 60.0
+"""For what comes about at once on an idle machine."""
+
+_TOWN = FrameFactory("town")
+_PATIENCE_MS = 60_000
+"""Of the coverage: a slow machine decides no test."""
+
+
+def wall_ms() -> int:
+    """Now, Unix ms."""
+    return time.time_ns() // 1_000_000
+
+
+class Clock:
+    """A wall clock that stands still until it is set; begins now.
+
+    Attributes:
+        now_ms: Its time, Unix ms.
+    """
+
+    def __init__(self) -> None:
+        self.now_ms = wall_ms()
+
+    def __call__(self) -> int:
+        """Its time, Unix ms."""
+        return self.now_ms
+
+    def now_ns(self) -> int:
+        """The same in ns, for a node."""
+        return self.now_ms * 1_000_000
+
+
+def message(
+    number: int, at_ms: int | None = None, topic: str = TOPIC, ephemeral: bool = False
+) -> WakuMessage:
+    """A Waku message around an SDS message of its own, sent now or at a time."""
+    payload = encode(_TOWN.content(f"m-{number}", "alice", number))
+    at_ns = (wall_ms() if at_ms is None else at_ms) * 1_000_000 + number
+    return WakuMessage(payload, topic, at_ns, ephemeral=ephemeral)
+
+
+def offer(node: ConformanceNode, *messages: WakuMessage) -> list[bytes]:
+    """Bring messages to a node; returns their hashes."""
+    return [node.offer(one, pubsub_topic=SHARD) for one in messages]
+
+
+def calls(node: ConformanceNode, endpoint: Endpoint) -> int:
+    """How often an endpoint was asked."""
+    return sum(call.endpoint is endpoint for call in node.calls)
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait until something holds."""
+    async with asyncio.timeout(DEADLINE_S):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+class Rig:
+    """One mirror's spool and what feeds it.
+
+    Args:
+        directory: Of the spool.
+        nodes: What it is fed from.
+        now_ms: Wall clock, Unix ms.
+        topics: Content topics by pubsub topic.
+        limit_bytes: Of the spool.
+        timeout_s: For the nodes.
+        settings: Of the mirror; intervals are short.
+
+    Attributes:
+        spool, figures: Those.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *nodes: ConformanceNode,
+        now_ms: Callable[[], int] = wall_ms,
+        topics: dict[str, tuple[str, ...]] | None = None,
+        limit_bytes: int = 1_000_000_000,
+        timeout_s: float = 10.0,
+        **settings: object,
+    ) -> None:
+        short = {"poll_interval_s": 0.01, "store_interval_s": 0.01}
+        self.settings = MirrorSettings(
+            tuple(NodeSettings(node.url, timeout_s) for node in nodes),
+            topics or {SHARD: ()},
+            **short | settings,
+        )
+        self.now_ms = now_ms
+        self.limit_bytes = limit_bytes
+        self.figures = MirrorFigures(nodes={node.url: NodeFigures() for node in nodes})
+        self.spool = Spool(directory, None, "tap")
+
+    def close(self) -> None:
+        """Close the spool in order."""
+        self.spool.close()
+
+    @property
+    def frames(self) -> list[Spooled]:
+        """What is spooled, in order; not while it runs."""
+        return self.spool.pending(100_000)
+
+    @property
+    def seqs(self) -> list[int]:
+        """The numbers of that."""
+        return [one.seq for one in self.frames]
+
+    @property
+    def hashes(self) -> list[bytes]:
+        """The Waku hashes of that."""
+        return [bytes.fromhex(dict(f.headers)["waku-hash"].decode()[2:]) for f in
+                self.frames]  # fmt: skip
+
+    @property
+    def accepted(self) -> int:
+        """Messages taken for the first time."""
+        return sum(self.figures.accepted.values())
+
+    @property
+    def losses(self) -> dict[str, int]:
+        """Times of probable loss, by cause."""
+        return +Counter({str(cause): n for cause, n in self.figures.losses.items()})
+
+    def node(self, node: ConformanceNode) -> NodeFigures:
+        """Figures of a node."""
+        return self.figures.nodes[node.url]
+
+    def listen(self, script: Callable[[Running], Awaitable[None]]) -> None:
+        """Listen to the nodes until the script has ended."""
+        asyncio.run(self._run(script, listens=True, sweeps=False))
+
+    def sweep(self, script: Callable[[Running], Awaitable[None]]) -> None:
+        """Read the nodes' stores until the script has ended."""
+        asyncio.run(self._run(script, listens=False, sweeps=True))
+
+    def take(self, script: Callable[[Running], Awaitable[None]]) -> None:
+        """Only what the script itself does."""
+        asyncio.run(self._run(script, listens=False, sweeps=False))
+
+    async def _run(
+        self,
+        script: Callable[[Running], Awaitable[None]],
+        *,
+        listens: bool,
+        sweeps: bool,
+    ) -> None:
+        ending = Ending()
+        coverage = Coverage(
+            self.figures.nodes, _PATIENCE_MS, goes_on=self.spool.last_seq > 0
+        )
+        topics = frozenset(
+            topic for some in self.settings.topics.values() for topic in some
+        )
+        intake = Intake(
+            self.spool,
+            Selection(topics),
+            coverage,
+            self.figures,
+            self.limit_bytes,
+            ending,
+            self.now_ms,
+        )
+        async with AsyncExitStack() as stack, asyncio.TaskGroup() as tasks:
+            for node in self.settings.nodes:
+                http = await stack.enter_async_context(open_client(node))
+                client, figures = NodeClient(node.url, http), self.figures.nodes
+                parts = (intake, coverage, figures[node.url], ending, self.now_ms)
+                if listens:
+                    tasks.create_task(Listener(client, self.settings, *parts).run())
+                if sweeps:
+                    tasks.create_task(
+                        Sweeper(client, self.settings, self.spool, *parts).run()
+                    )
+            try:
+                await script(Running(intake, coverage, ending))
+            finally:
+                ending.set()
+
+
+class Running:
+    """What a script can use while a rig runs.
+
+    Attributes:
+        intake, coverage, ending: Of the rig.
+    """
+
+    def __init__(self, intake: Intake, coverage: Coverage, ending: Ending) -> None:
+        self.intake = intake
+        self.coverage = coverage
+        self.ending = ending
