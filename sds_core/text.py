@@ -1,7 +1,7 @@
-"""Text and times in words, for terminal, log and page alike.
+"""Formats text, numbers and times for terminal, log and page.
 
-Ids and messages come from strangers. `printable` makes them safe to stand in a line;
-escaping for HTML is left to the templates.
+Ids and messages come from untrusted senders: `printable` makes them safe to print in
+one line. Escaping for HTML is left to the templates.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 
 
 def printable(text: str) -> str:
-    r"""Return the text with every character that cannot be printed as an escape.
+    r"""Return the text with an escape for each character that is not printable.
 
     Line ends, control characters and changes of text direction become escapes such as
-    ``\n`` or ``\u202e``: a stranger could use them to make a line read as another one.
+    ``\n`` or ``\u202e``: with them a sender could forge lines of output.
     """
     if text.isprintable():
         return text
@@ -24,14 +24,14 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return the text with each run of white space as one space."""
+    """Return the text with each run of white space replaced by one space."""
     return " ".join(text.split())
 
 
 def shorten(text: str, limit: int) -> str:
     """Return at most `limit` characters of the text: its beginning, "…" and its end.
 
-    The end stays because long ids often share their beginning.
+    The end is included because long ids often share their beginning.
     """
     if len(text) <= limit:
         return text
@@ -50,14 +50,14 @@ def number(value: int) -> str:
 
 
 def counted(value: int, noun: str) -> str:
-    """Return a number with a regular noun: "1 channel", "2 channels"."""
+    """Return a number and a noun with a regular plural: "1 channel", "2 channels"."""
     return f"{number(value)} {noun}" + ("" if value == 1 else "s")
 
 
 def iso_time(unix_ms: int) -> str:
     """Return a time, Unix ms, as ISO 8601 in UTC with milliseconds.
 
-    A time outside the years 1 to 9999 is returned as its number, "5 ms".
+    A time outside the years 1 to 9999 is returned in milliseconds, as "5 ms".
     """
     return _formatted(unix_ms, f"%Y-%m-%dT%H:%M:%S.{unix_ms % 1000:03}Z")
 
@@ -65,13 +65,16 @@ def iso_time(unix_ms: int) -> str:
 def utc_time(unix_ms: int) -> str:
     """Return a time, Unix ms, as date and time in UTC, to the second.
 
-    A time outside the years 1 to 9999 is returned as its number, "5 ms".
+    A time outside the years 1 to 9999 is returned in milliseconds, as "5 ms".
     """
     return _formatted(unix_ms, "%Y-%m-%d %H:%M:%S UTC")
 
 
 def time_of_day(unix_ms: int) -> str:
-    """Return a time, Unix ms, as hours and minutes in UTC; see `utc_time`."""
+    """Return a time, Unix ms, as "HH:MM" in UTC.
+
+    A time outside the years 1 to 9999 is returned in milliseconds, as "5 ms".
+    """
     return _formatted(unix_ms, "%H:%M")
 
 

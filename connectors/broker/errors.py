@@ -1,4 +1,4 @@
-"""What keeps the embedded broker from running.
+"""Errors of the embedded broker.
 
     BrokerError (a RuntimeError)
     ├── BrokerJarsUnavailable   Kafka's jars cannot be fetched (jars.py)
@@ -17,15 +17,15 @@ from connectors.broker.configuration import HOST
 
 
 class BrokerError(RuntimeError):
-    """Base of everything that keeps the embedded broker from running."""
+    """Base class of errors that keep the embedded broker from running."""
 
 
 class PortUnavailable(BrokerError):
-    """The broker cannot listen on the port asked for.
+    """The broker cannot listen on the requested port.
 
     Attributes:
-        port: the port.
-        reason: the system's words for why.
+        port: The port; 0 if any free port was requested.
+        reason: The operating system's reason.
     """
 
     def __init__(self, port: int, reason: str) -> None:
@@ -34,7 +34,7 @@ class PortUnavailable(BrokerError):
         self.reason = reason
 
     def __str__(self) -> str:
-        """Say what is wrong and what to do."""
+        """Return what is wrong and what to do."""
         return (
             f"port {self.port} on {HOST} cannot be used ({self.reason}): "
             "choose another, or none to get a free one"
@@ -42,11 +42,11 @@ class PortUnavailable(BrokerError):
 
 
 class DataDirInUse(BrokerError):
-    """A broker whose parent lives runs on the data directory.
+    """Another broker, whose parent is alive, uses the data directory.
 
     Attributes:
-        data_dir: the directory.
-        pid: process id of the broker that runs on it.
+        data_dir: The directory.
+        pid: Process id of that broker.
     """
 
     def __init__(self, data_dir: Path, pid: int) -> None:
@@ -55,19 +55,19 @@ class DataDirInUse(BrokerError):
         self.pid = pid
 
     def __str__(self) -> str:
-        """Say what is wrong and what to do."""
+        """Return what is wrong and what to do."""
         return (
-            f"a broker (process {self.pid}) runs on {self.data_dir} already: "
+            f"a broker (process {self.pid}) already runs on {self.data_dir}: "
             "use that one, stop it, or give another directory"
         )
 
 
 class BrokerStartFailed(BrokerError):
-    """Kafka did not come up.
+    """Kafka did not start.
 
     Attributes:
-        reason: what happened instead.
-        log_tail: the last lines Kafka wrote, empty if it wrote none.
+        reason: What happened, as the end of a sentence that begins with "the broker".
+        log_tail: Last lines of Kafka's log; empty if there is none.
     """
 
     def __init__(self, reason: str, log_tail: str) -> None:
@@ -76,7 +76,7 @@ class BrokerStartFailed(BrokerError):
         self.log_tail = log_tail
 
     def __str__(self) -> str:
-        """Say what is wrong and what to do."""
+        """Return what is wrong and what to do."""
         if not self.log_tail:
             return f"the broker {self.reason} and wrote no log"
         return f"the broker {self.reason}; its log ends:\n{self.log_tail}"

@@ -1,4 +1,4 @@
-"""Scenarios in TOML files: those that come along, by name, and anybody's, by path."""
+"""Reads scenarios from TOML files: shipped ones by name, other files by path."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from sds_core.simulation.scenario import Scenario
 
 
 class UnknownScenario(ValueError):
-    """There is no such scenario.
+    """No shipped scenario has this name.
 
     Attributes:
-        name: as asked for.
+        name: The name that was given.
     """
 
     def __init__(self, name: str) -> None:
@@ -31,11 +31,11 @@ class UnknownScenario(ValueError):
 
 
 class UnreadableScenario(ValueError):
-    """A file does not hold a scenario.
+    """The file does not hold a valid scenario.
 
     Attributes:
-        file: its name.
-        problem: what is wrong with it.
+        file: Its name.
+        problem: What is wrong with it.
     """
 
     def __init__(self, file: str, problem: str) -> None:
@@ -48,12 +48,12 @@ def load_scenario(name: str) -> Scenario:
     """Read a scenario.
 
     Args:
-        name: of one that comes along, or the path of a file whose name ends in
-            `.toml`.
+        name: Name of a shipped scenario, or path of a file that ends in `.toml`.
 
     Raises:
-        UnknownScenario: there is none of this name.
-        UnreadableScenario: the file is missing, is not TOML, or is no scenario.
+        UnknownScenario: No shipped scenario has this name.
+        UnreadableScenario: The file is missing, is not TOML, or is not a valid
+            scenario.
     """
     if name.endswith(SUFFIX):
         return _read(Path(name), name)
