@@ -18,7 +18,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
-from sds_core.wire.errors import Reason
+from sds_core.reason import Reason
 
 Value = int | float | Histogram
 Sample = tuple[tuple[str, ...], Value]

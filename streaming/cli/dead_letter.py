@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from connectors.kafka.settings import DEAD_LETTER_TOPIC, KafkaSettings
-from sds_core.wire import Reason
+from sds_core.reason import Reason
 from streaming.cli.kafka_options import kafka_options
 from streaming.cli.settings import Time, config_option, setting
 

@@ -34,7 +34,7 @@ from sds_core.observer.sds.totals import ChannelTotals, sum_totals
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
-from sds_core.wire.errors import Reason
+from sds_core.reason import Reason
 
 HOSTILE_IDS = (
     '<b>"quoted"\\',
