@@ -3,6 +3,9 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 PYTEST := $(VENV)/bin/python -m pytest
 
+# Commands and tests start hundreds of Python processes: each compiles no module anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help
 help: ## Show this list
@@ -23,13 +26,24 @@ install: $(VENV)/installed ## Virtual environment, dependencies, broker jars
 demo: install ## Real traffic through the whole product, truth beside findings
 	$(VENV)/bin/sds-monitor demo
 
+# The quick tests need no program beside Python.
+UNIT := not (kafka or spark or browser or node or needs or slow)
+# More than cores: most of these tests wait for another program most of their time.
+WORKERS := 4
+report = $(if $(REPORTS),--junitxml=$(REPORTS)/$@.xml)
+
 .PHONY: test
-test: install ## All tests, with real Kafka, Spark and Chromium
-	$(PYTEST) $(PYTEST_OPTIONS)
+test: test-unit test-rest ## All tests, with real Kafka, Spark and Chromium
 
 .PHONY: test-unit
-test-unit: install ## Tests that need neither Kafka, Spark, Node nor a browser
-	$(PYTEST) -m "not kafka and not spark and not browser and not node"
+test-unit: $(VENV)/installed ## The quick tests: no Kafka, Spark, Node, browser, Prometheus
+	$(PYTEST) -n auto --maxfail=3 -m "$(UNIT)" $(report) $(PYTEST_OPTIONS)
+
+.PHONY: test-rest
+test-rest: test-unit
+	@tools/install-test-programs || true
+	@$(VENV)/bin/sds-monitor broker --fetch-only || true
+	$(PYTEST) -n $(WORKERS) -m "not ($(UNIT))" $(report) $(PYTEST_OPTIONS)
 
 .PHONY: check
 check: install lint type ## What CI checks beside the tests

@@ -177,8 +177,3 @@ class JobSettings:
     group: str | None = COMMIT_GROUP
     history: HistorySettings | None = None
     channel_table: ChannelTable = field(default_factory=ChannelTable)
-
-    @property
-    def own_files(self) -> Path:
-        """Directory of the files of sds-monitor beside those of Spark."""
-        return self.checkpoint / "monitor"

@@ -17,10 +17,10 @@ from sds_core.observer.sds.channel_view import ChannelEvent
 from sds_core.observer.settings import DEFAULTS
 from streaming.board import Board
 from streaming.details import DetailStore
-from streaming.incidents import IncidentStore
+from streaming.failure import hand_over
+from streaming.findings import Findings
 from streaming.keys import KeyKind, split_key
 from streaming.labels import LabelLedger
-from streaming.outbox import Outbox
 
 _HOLES_SHOWN_MS = 60_000
 """After so much event time a tap's totals show every hole that had begun: one in its
@@ -35,8 +35,8 @@ class Sink:
         labels: Gets the channels.
         tap_labels: Gets the taps.
         dead_letters: Gets the undecodable records; None where they only count.
-        incidents: Gets every incident.
-        outbox: Gets every minute of every channel; None without a history.
+        findings: Gets every incident, and minutes if there is a history.
+        with_minutes: Whether there is a history, and so minutes are recorded.
         details: Gets definite acknowledgements; None without ``--report-detail``.
     """
 
@@ -46,27 +46,41 @@ class Sink:
         labels: LabelLedger,
         tap_labels: LabelLedger,
         dead_letters: DeadLetterWriter | None,
-        incidents: IncidentStore,
-        outbox: Outbox | None,
+        findings: Findings,
+        with_minutes: bool,
         details: DetailStore | None,
     ) -> None:
         self._board = board
         self._labels = labels
         self._tap_labels = tap_labels
         self._dead_letters = dead_letters
-        self._incidents = incidents
-        self._outbox = outbox
+        self._findings = findings
+        self._with_minutes = with_minutes
         self._details = details
         # Admission time T of the newest batch; 0 before the first of this process.
         self._clock_ms = 0
 
+    @hand_over
     def __call__(self, output: DataFrame, batch_id: int) -> None:
         """Spark's ``foreachBatch`` function."""
         # One action over the whole output: Spark fails a batch half consumed.
         self.take(output.collect())
 
     def take(self, rows: Sequence[Row]) -> None:
-        """Write what leaves once, then show the totals."""
+        """Commit a batch.
+
+        1. Copies of undecodable records go to the dead-letter topic.
+        2. Incidents are stored, and queued for the history.
+        3. Minutes are queued for the history.
+        4. Definite acknowledgements are stored.
+        5. Totals go to the board, which page, API and metrics read.
+        6. Incidents that coincide with a tap hole are marked. This compares with the
+           totals of the taps on the board, so it comes last.
+
+        Spark repeats the batch if the process ends before the last step. That does no
+        harm: dead letters carry the offset of their record, and a row replaces the row
+        with the same key.
+        """
         clock_ms = self._clock_ms
         totals: dict[str, bytes] = {}
         letters: list[DeadLetter] = []
@@ -89,14 +103,14 @@ class Sink:
                     e for e in events if isinstance(e, DefiniteAcknowledgement)
                 ]
         if letters and self._dead_letters is not None:
-            self._dead_letters.write(letters)
-        self._incidents.put(incidents)
-        if self._outbox is not None:
-            self._outbox.put_minutes(minutes)
+            self._dead_letters.write(letters)  # 1
+        self._findings.record_incidents(incidents)  # 2
+        if self._with_minutes:
+            self._findings.record_minutes(minutes)  # 3
         if self._details is not None:
-            self._details.put(acknowledgements)
-        self.show(totals)
-        self._mark_incidents(clock_ms)
+            self._details.record(acknowledgements)  # 4
+        self.show(totals)  # 5
+        self._mark_incidents(clock_ms)  # 6
 
     def show(self, packed: dict[str, bytes]) -> None:
         """Put packed totals, by key, on the board."""
@@ -129,5 +143,5 @@ class Sink:
                 clock_ms,
             )
 
-        self._incidents.mark(coincides, self._clock_ms - _HOLES_SHOWN_MS)
+        self._findings.mark_incidents(coincides, self._clock_ms - _HOLES_SHOWN_MS)
         self._clock_ms = clock_ms

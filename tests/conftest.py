@@ -1,5 +1,44 @@
-"""Fixtures shared by all rooms."""
+"""Fixtures shared by all rooms; programs that are missing; groups for parallel runs."""
 
+from __future__ import annotations
+
+import pytest
+
+from tests.support import groups, programs
 from tests.support.kafka import kafka_broker, kafka_topic
+from tests.support.streaming.session import spark
 
-__all__ = ["kafka_broker", "kafka_topic"]
+__all__ = ["kafka_broker", "kafka_topic", "spark"]
+
+MISSING = pytest.StashKey[list[str]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Look for the programs that tests need."""
+    config.stash[MISSING] = programs.find_missing()
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Name the missing programs at the start."""
+    missing = config.stash[MISSING]
+    return [programs.missing_line(missing)] if missing else []
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Skip what cannot run, and arrange the rest for the workers."""
+    programs.skip_without(items, config.stash[MISSING])
+    groups.arrange(items)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Name the missing programs at the end, with how many tests were skipped."""
+    missing = config.stash[MISSING]
+    reports = terminalreporter.stats.get("skipped", ())
+    skipped = programs.count_skipped(report.longrepr[2] for report in reports)
+    if missing and skipped:
+        terminalreporter.write_line(programs.missing_line(missing, skipped))

@@ -55,11 +55,13 @@ def validator(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return jsonschema.Draft202012Validator(schema)
 
 
+@pytest.mark.needs("go")
 def test_compose_file_is_as_the_specification_asks(validator: Any) -> None:
     """Nothing is misspelt, and everything has the type that it should have."""
     assert [error.message for error in validator.iter_errors(compose())] == []
 
 
+@pytest.mark.needs("go")
 def test_schema_tells_a_misspelt_key(validator: Any) -> None:
     """The check above would find one, at any depth."""
     wrong = {"services": {"kafka": {"healthcheck": {"interval_s": "10s"}}}}

@@ -1,7 +1,7 @@
 """One Waku node's REST API: relay, filter and store (logos-delivery, rest_api).
 
-A node forgets a page of relay or filter when it answers: what came of such an answer is
-given to the caller, whatever is wrong with the rest. Nothing is tried again here.
+A node deletes a page of relay or filter when it answers. The caller therefore gets
+every message that arrived, even if the rest of the answer is bad. Nothing is retried.
 """
 
 from __future__ import annotations
@@ -38,20 +38,21 @@ from connectors.waku_rest.store_query import StoreQuery
 from sds_core.text import one_line, printable
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
-"""Of one answer; of a longer one the rest is not read. It is a relay cache of 300
-messages of the largest size (150 KiB, in base64), or of 10,000 with 4 KiB each."""
+"""Size limit of one answer; the rest of a longer one is not read. It is enough for a
+relay cache of 300 messages of the largest size (150 KiB, in base64), or of 10,000
+messages of 4 KiB."""
 
 _LARGE_BYTES = 1024 * 1024
-"""Reading more than this would keep what else runs in the event loop waiting."""
+"""Larger answers are parsed in a thread, so that they do not block the event loop."""
 
 _QUOTED_CHARACTERS = 200
 
 _BUSY = frozenset({429, 503, 504})
-"""Statuses of HTTP and of the store that may pass by themselves."""
+"""Statuses of HTTP and of the store after which a retry may succeed."""
 
 _TOTAL_TIMEOUTS = 6
-"""So many times the timeout of one step may a whole answer take: a node that drips
-would otherwise hold up the end of the mirror for ever."""
+"""Time limit of a whole answer, as a multiple of the timeout of one step. Without it, a
+node that sends a byte at a time could delay the end of the mirror for ever."""
 
 
 _Argument = TypeVar("_Argument")
@@ -59,17 +60,17 @@ _Result = TypeVar("_Result")
 
 
 class NodeClient:
-    """Asks one node; each method is one request.
+    """Sends requests to one node; each method is one request.
 
-    Every method raises `NodeUnreachable`, `NodeRefused` and `BadAnswer`, if nothing
-    else is said. A read of relay or filter that is cancelled loses its page.
+    Every method raises `NodeUnreachable`, `NodeRefused` and `BadAnswer`. A cancelled
+    read of relay or filter loses its page.
 
     Args:
-        url: Of the node's REST API.
-        http: The connections to it (`open_client`).
+        url: URL of the node's REST API.
+        http: Connections to the node (`open_client`).
 
     Attributes:
-        url: Of the node's REST API, without a slash at its end.
+        url: URL of the node's REST API, without a slash at its end.
     """
 
     def __init__(self, url: str, http: httpx.AsyncClient) -> None:
@@ -78,11 +79,11 @@ class NodeClient:
         self._request_ids = count(1)
 
     async def subscribe_relay(self, pubsub_topics: Sequence[str]) -> None:
-        """Have the node cache what is relayed on these topics; may be repeated."""
+        """Make the node cache messages of these pubsub topics; may be repeated."""
         await self._ask("POST", "/relay/v1/subscriptions", json=list(pubsub_topics))
 
     async def relay_messages(self, pubsub_topic: str) -> Page:
-        """Take what the node has cached for a pubsub topic.
+        """Read and empty the node's cache of a pubsub topic.
 
         Raises:
             NotSubscribed: Subscribe first.
@@ -94,7 +95,7 @@ class NodeClient:
     async def subscribe_filter(
         self, pubsub_topic: str, content_topics: Sequence[str]
     ) -> None:
-        """Have the node cache what a filter node pushes to it; may be repeated."""
+        """Make the node cache messages of a filter subscription; may be repeated."""
         answer = await self._ask(
             "POST",
             "/filter/v2/subscriptions",
@@ -111,7 +112,7 @@ class NodeClient:
             raise NodeRefused(self.url, answer.request, answer.status, status)
 
     async def filter_messages(self, content_topic: str) -> Page:
-        """Take what the node has cached for a content topic of its filter.
+        """Read and empty the node's cache of a content topic of its filter.
 
         Raises:
             NotSubscribed: Subscribe first.
@@ -123,7 +124,7 @@ class NodeClient:
     async def store_hashes(
         self, query: StoreQuery, cursor: bytes | None = None
     ) -> StorePage:
-        """Ask for a page of hashes alone.
+        """Read a page of hashes without messages.
 
         Args:
             query: What to ask for.
@@ -134,7 +135,7 @@ class NodeClient:
     async def store_messages(
         self, query: StoreQuery, cursor: bytes | None = None
     ) -> StorePage:
-        """Ask for a page of messages.
+        """Read a page of messages.
 
         Args:
             query: What to ask for.
@@ -155,7 +156,7 @@ class NodeClient:
         with self._reading(answer):
             page = await answer.made(told.page, query.pubsub_topic)
         if page.cursor is not None and page.cursor == cursor:
-            # Whoever follows it would never come to an end.
+            # Following it would never end.
             raise BadAnswer(self.url, answer.request, "the cursor does not move")
         return page
 
@@ -181,7 +182,7 @@ class NodeClient:
         return replace(page, broken_off=answer.broken_off or page.broken_off)
 
     async def _ask(self, method: str, path: str, **rest: Any) -> _Answer:
-        """Ask for something that the node can be asked for again."""
+        """Send a request that can be repeated without losing data."""
         answer = await self._exchange(method, path, **rest)
         if answer.status >= httpx.codes.BAD_REQUEST:
             raise self._refusal(answer)
@@ -190,7 +191,7 @@ class NodeClient:
         return answer
 
     async def _exchange(self, method: str, path: str, **rest: Any) -> _Answer:
-        """Send a request; an answer that breaks off is given as far as it came."""
+        """Send a request; an incomplete answer is returned as far as it arrived."""
         request = f"{method} {path}"
         body = bytearray()
         broken_off = ""
@@ -303,7 +304,7 @@ def _store_parameters(
 
 
 def _decoded_twice(topic: str) -> str:
-    """A topic of a query: the node's server decodes it, and its store API once more."""
+    """Encode a topic of a query twice: server and store API each decode it once."""
     return topic.replace("%", "%25").replace("+", "%2B")
 
 

@@ -1,4 +1,4 @@
-"""How one Waku node is reached."""
+"""Settings and HTTP connections for one Waku node."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import httpx
 _CONNECTIONS = httpx.Limits(
     max_connections=8, max_keepalive_connections=8, keepalive_expiry=2.0
 )
-"""To one node. It answers from one thread: more would only wait there. An idle one is
-given up before any server would close it: at the same moment a page might be lost."""
+"""Limits for one node. Few connections are enough: a node answers from one thread. An
+idle one is closed before a server would close it: a page could be lost at that moment.
+"""
 
 
 class BadSettings(ValueError):
@@ -24,14 +25,14 @@ class NodeSettings:
     """How to reach one node.
 
     Attributes:
-        url: Of its REST API, `http` or `https`, without user and password.
-        timeout_s: How long a connection, and each part of an answer, is waited for,
-            seconds. The node gives up a store query after 5 s.
-        authorization: Value of the header `Authorization`; empty for none.
-        ca_file: Certificates to trust, PEM; None for those that come along.
+        url: URL of its REST API, `http` or `https`, without user and password.
+        timeout_s: Time limit for a connection and for each part of an answer, seconds.
+            The node itself gives up a store query after 5 s.
+        authorization: Value of the header `Authorization`; empty for no header.
+        ca_file: PEM file of trusted certificates; None for httpx's default.
 
     Raises:
-        BadSettings: The URL is none, or the authorization cannot stand in a header.
+        BadSettings: The URL is invalid, or the authorization is not a header value.
     """
 
     url: str
@@ -40,7 +41,7 @@ class NodeSettings:
     ca_file: Path | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what httpx would only refuse at the first request."""
+        """Check now what httpx would only check at the first request."""
         _check_url(self.url)
         if not (self.authorization.isascii() and self.authorization.isprintable()):
             message = "the authorization must be one line of printable ASCII"

@@ -1,11 +1,11 @@
-"""Why a node gave no good answer.
+"""Errors of requests to a node.
 
 NodeError                  attributes node, request, retry_after_s
-├── NodeUnreachable        no answer, or not all of it
+├── NodeUnreachable        no answer, or an incomplete one
 ├── NodeRefused            HTTP status 400 or more, or such a status of the store
-│   ├── NodeBusy           one after which the same question may be answered
-│   └── NotSubscribed      a read of a topic that the node does not know (any more)
-└── BadAnswer              an answer that is none of this API
+│   ├── NodeBusy           a status after which a retry may succeed
+│   └── NotSubscribed      the node is not subscribed to the topic that was read
+└── BadAnswer              an answer that does not follow this API
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ _ADVICE = {
 
 
 class NodeError(Exception):
-    """A node did not give what it was asked for.
+    """A request to a node failed.
 
     Attributes:
-        node: Its URL.
+        node: URL of the node.
         request: Method and path.
-        retry_after_s: How long it asks to be left alone, seconds; None if it does not.
+        retry_after_s: Time after which the node wants a retry, seconds; None if the
+            answer does not say.
     """
 
     def __init__(
@@ -38,12 +39,12 @@ class NodeError(Exception):
 
 
 class NodeUnreachable(NodeError, ConnectionError):
-    """There is no answer, or it broke off before anything could be made of it.
+    """There is no answer, or it ended before anything could be parsed.
 
     Attributes:
         cause: What happened.
-        may_have_arrived: Whether the node may have seen the request. Of a read of
-            relay or filter, a page is lost then, unless it was empty.
+        may_have_arrived: Whether the node may have received the request. A read of
+            relay or filter has then lost a page, unless the page was empty.
     """
 
     def __init__(
@@ -84,11 +85,11 @@ class NodeRefused(NodeError):
 
 
 class NodeBusy(NodeRefused):
-    """The node has no time for this now: 429, 503 or 504."""
+    """The node is overloaded: status 429, 503 or 504."""
 
 
 class NotSubscribed(NodeRefused):
-    """The node is not subscribed: it was not asked to, or it has restarted since.
+    """The node has no such subscription: none was made, or it has restarted since.
 
     Attributes:
         topic: The pubsub topic or content topic.

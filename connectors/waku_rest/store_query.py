@@ -1,4 +1,4 @@
-"""A question to the store of a Waku node."""
+"""A query to the store of a Waku node."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ MAX_PAGE_SIZE = 100
 
 @dataclass(frozen=True, slots=True)
 class StoreQuery:
-    """What to ask a store for; everything given must hold.
+    """Conditions on the messages of a store; all of them must hold.
 
     Attributes:
-        pubsub_topic: Where it was relayed.
+        pubsub_topic: Pubsub topic that a message was relayed on; None for any.
         content_topics: Any of these, at most `MAX_CONTENT_TOPICS`; empty for all.
         start_ns, end_ns: Sender's time, Unix ns, at least 1, both inclusive.
         hashes: Any of these, at most `MAX_HASHES`; empty for all.
@@ -42,7 +42,7 @@ class StoreQuery:
     ascending: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse what a node would misunderstand or answer only in part."""
+        """Reject queries that a node would misunderstand or answer incompletely."""
         _check_number("content topics", len(self.content_topics), MAX_CONTENT_TOPICS)
         _check_number("hashes", len(self.hashes), MAX_HASHES)
         _check_number("messages a page", self.page_size, MAX_PAGE_SIZE)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from sds_core.observer import blob
 from sds_core.observer.record import NO_SEQ
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
+from sds_core.observer.summing import least
 
 MAX_HOLE = 100_000
 """A jump of `seq` by more is a tap that began anew, not so many lost records."""
@@ -40,7 +42,9 @@ class TapTotals(msgspec.Struct, array_like=True):
             the window; None if there was none.
     """
 
-    last_seen_ms: int = 0
+    # Of several taps the one that was silent for longest, so that an alert on silence
+    # misses none of them.
+    last_seen_ms: Annotated[int, least] = 0
     missing_records: int = 0
     last_hole_ms: int | None = None
     holes: list[tuple[int, int]] = []

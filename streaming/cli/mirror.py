@@ -7,7 +7,10 @@ from typing import Any
 
 import click
 
-from connectors.kafka.settings import MAX_PARTITIONS, KafkaSettings
+from connectors.kafka.settings import (
+    MAX_PARTITIONS,
+    KafkaSettings,
+)
 from connectors.waku_rest.settings import MirrorSettings
 from streaming.cli.kafka_options import kafka_options
 from streaming.cli.log_option import log_option

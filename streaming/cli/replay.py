@@ -12,7 +12,10 @@ from streaming.cli.log_option import log_option
 from streaming.cli.reading_options import ReadingSettings, reading_options
 from streaming.cli.settings import config_option, setting
 from streaming.cli.window_options import window_options
-from streaming.settings import SourceSettings, Window
+from streaming.settings import (
+    SourceSettings,
+    Window,
+)
 
 
 @click.command(

@@ -21,7 +21,7 @@ from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.snapshot import Snapshot
 from streaming.board import Board
 from streaming.cli.output import wall_ms
-from streaming.query import Job
+from streaming.job import Job
 
 Clock = Callable[[], int]
 """Returns wall time, Unix ms."""

@@ -13,7 +13,8 @@ from connectors.kafka.offsets import TopicOffsets
 from streaming.board import Board
 from streaming.cli.log import logger
 from streaming.cli.signals import end_requested
-from streaming.query import Job, JobFailed, running_job
+from streaming.failure import JobFailed
+from streaming.job import Job, running_job
 from streaming.session import make_session
 from streaming.settings import JobSettings, SessionSettings
 
@@ -33,7 +34,7 @@ def started_job(
 
     Raises:
         click.Abort: A signal came before the job had started, or ended the JVM too.
-        Exception: See `streaming.query.running_job`.
+        Exception: See `streaming.job.running_job`.
     """
     # Before Spark starts, because this may wait minutes for Kafka, and until Spark
     # starts a signal can end the program at once.
@@ -73,7 +74,7 @@ def every_second(job: Job, ending: threading.Event) -> Iterator[None]:
     """Yield every second until the job ends or `ending` is set, then once more.
 
     Raises:
-        streaming.query.JobFailed: The job ended with an error.
+        streaming.failure.JobFailed: The job ended with an error.
     """
     while not (ending.is_set() or job.wait(1.0)):
         yield

@@ -13,9 +13,9 @@ import pytest
 from connectors.recording.recording import load_recording
 from docs import make_accuracy
 from sds_core.message_channel.events import Cause
-from tests.accuracy.figures import Figures, share, total
-from tests.accuracy.play import START_MS, play
-from tests.accuracy.suite import (
+from tests.support.accuracy.figures import Figures, share, total
+from tests.support.accuracy.play import START_MS, play
+from tests.support.accuracy.suite import (
     NAMES,
     QUIET_WITHOUT_LOSS,
     catch_up,
@@ -23,6 +23,8 @@ from tests.accuracy.suite import (
     scenario_of,
 )
 from tests.support.monitor import Monitor, batches
+
+pytestmark = pytest.mark.slow
 
 SEEDS = (1, 2)
 CALM = {"ok", "quiet", "warming_up"}

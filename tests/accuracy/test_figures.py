@@ -10,9 +10,9 @@ import pytest
 
 from sds_core.message_channel.events import Cause
 from sds_core.observer.incidents import Incident, IncidentKind
-from tests.accuracy.figures import Figures, figures_of, total
-from tests.accuracy.play import Play, play
-from tests.accuracy.suite import scenario_of
+from tests.support.accuracy.figures import Figures, figures_of, total
+from tests.support.accuracy.play import Play, play
+from tests.support.accuracy.suite import scenario_of
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import yaml
 
 from dashboards.rules import alerts
 from docs import make_alerts
-from tests.dashboards.simulated_alerts import simulated_alerts
+from tests.support.dashboards.simulated_alerts import simulated_alerts
 
 ROOT = Path(__file__).parents[2]
 CASES = sorted(Path(__file__).with_name("promtool").glob("*.yml"))
@@ -27,6 +27,8 @@ HEADINGS = [
 NAMES = sorted({alert.name for alert in alerts()})
 
 
+@pytest.mark.slow
+@pytest.mark.needs("promtool")
 @pytest.mark.parametrize("file", CASES, ids=lambda file: file.stem)
 def test_alerts_fire_when_they_must_and_only_then(file: Path) -> None:
     """All cases of a file, with the rules that are committed."""
@@ -36,6 +38,7 @@ def test_alerts_fire_when_they_must_and_only_then(file: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.needs("promtool")
 @pytest.mark.parametrize(
     ("scenario", "expected"),
     [("clean", set()), ("quiet", set()), ("tap-blind", {"SdsTapBlind"})],
@@ -87,6 +90,7 @@ def test_runbook_answers_all_questions(name: str) -> None:
     assert "```promql\n" in parts["A query to run"]
 
 
+@pytest.mark.needs("promtool")
 def test_queries_of_runbooks_are_valid(tmp_path: Path) -> None:
     """Prometheus can parse each of them."""
     queries = [

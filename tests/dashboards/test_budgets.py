@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dashboards.build import GENERATED
-from tests.dashboards.promtool_runs import assert_cases_hold
+from tests.support.dashboards.promtool_runs import assert_cases_hold
 
 FACTORS = {"1h": 14.4, "6h": 6.0, "1d": 3.0, "3d": 1.0}
 """By the long window, how many times too fast a budget must be used up."""
@@ -105,6 +105,7 @@ def near_limits(objective: str) -> Iterator[tuple[str, float]]:
 
 
 @every_objective
+@pytest.mark.needs("promtool")
 def test_budget_may_burn_just_below_its_limits_and_not_above(
     objective: str, tmp_path: Path
 ) -> None:
@@ -121,7 +122,9 @@ def test_budget_may_burn_just_below_its_limits_and_not_above(
     assert_cases_hold(cases(objective, scraped, {75: expected}), tmp_path)
 
 
+@pytest.mark.slow
 @every_objective
+@pytest.mark.needs("promtool")
 def test_budget_alert_ends_with_its_short_window(
     objective: str, tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import httpx
+import pytest
 import yaml
 
 from tests.support.alertmanager import running_alertmanager
@@ -83,6 +84,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.needs("prometheus-alertmanager")
 def test_alerts_are_told_unless_others_explain_them(tmp_path: Path) -> None:
     """Of each inhibition a pair that it is for and one that it is not for."""
     with (

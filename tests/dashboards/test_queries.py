@@ -9,7 +9,7 @@ import pytest
 from dashboards.panels import queries
 from dashboards.panels.expressions import substitute
 from dashboards.panels.queries import JOB
-from tests.dashboards.promtool_runs import assert_cases_hold
+from tests.support.dashboards.promtool_runs import assert_cases_hold
 
 VARIABLES = {"job": "sds-monitor", "__range": "10m", "__rate_interval": "5m"}
 
@@ -71,6 +71,7 @@ CASES: dict[str, tuple[str, dict[str, float]]] = {
 }
 
 
+@pytest.mark.needs("promtool")
 @pytest.mark.parametrize("case", CASES)
 def test_queries_come_to(case: str, tmp_path: Path) -> None:
     """What their names say, to a millionth."""

@@ -38,6 +38,7 @@ def durations(speed: float) -> Iterator[float]:
             yield int(number) * _SECONDS[unit]
 
 
+@pytest.mark.needs("promtool")
 @pytest.mark.parametrize("speed", [1.0, 60.0, 7.0])
 def test_prometheus_accepts_the_rules(speed: float, tmp_path: Path) -> None:
     """At the pace of life and at others, all of them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 import pytest
@@ -11,12 +11,7 @@ from pyspark.sql import SparkSession
 from connectors.broker.broker import EmbeddedBroker
 from sds_core.observer.channel_table import ChannelTable
 from sds_core.simulation.scenario import Scenario
-from tests.e2e.observed import Observed, observed
-from tests.streaming.conftest import spark
-
-__all__ = ["Observe", "spark"]
-
-Observe = Callable[..., AbstractContextManager[Observed]]
+from tests.support.e2e.observed import Observe, Observed, observed
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,14 @@ from pathlib import Path
 import pytest
 
 from connectors.simulator.scenario_files import load_scenario
-from tests.e2e.conftest import Observe
-from tests.e2e.observed import Observed, as_long_as
+from tests.support.e2e.observed import Observe, Observed, as_long_as
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.needs("prometheus", "prometheus-alertmanager"),
+]
 
 
 @pytest.fixture(scope="module")

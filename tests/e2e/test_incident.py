@@ -16,12 +16,16 @@ from dashboards.links import CHANNEL, MONITOR, Links
 from dashboards.panels import dashboards
 from dashboards.panels.expressions import expressions, substitute
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
-from tests.e2e.conftest import Observe
-from tests.e2e.observed import GRAFANA_URL, Observed, as_long_as
+from tests.support.e2e.observed import GRAFANA_URL, Observe, Observed, as_long_as
 from tests.support.prometheus import Labels
 from tests.support.waiting import wait_for
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.needs("prometheus", "prometheus-alertmanager"),
+]
 
 HERE = Path(__file__).parent
 

@@ -30,7 +30,8 @@ from sds_core.wire import (
     decode,
     encode,
 )
-from tests.sds_core.message_channel.lossy_network import (
+from tests.support.frames import SECOND, START_MS, FrameFactory
+from tests.support.message_channel.lossy_network import (
     HOUR,
     LOW,
     NAMES_OF_ROOMY,
@@ -39,9 +40,10 @@ from tests.sds_core.message_channel.lossy_network import (
     LossyNetwork,
     participant,
 )
-from tests.support.frames import SECOND, START_MS, FrameFactory
 from tests.support.participants import CHANNEL
 from tests.support.properties import CAREFUL
+
+pytestmark = pytest.mark.slow
 
 PARTICIPANTS = ("alice", "bob")
 """Who is sent what strangers send. Nobody forges their names: frames come authenticated

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.interop.node import node_with_library
-from tests.interop.square import OpenSquare, squares
+from tests.support.interop.node import node_with_library
+from tests.support.interop.square import OpenSquare, squares
 
 
 @pytest.fixture(scope="session")

@@ -27,9 +27,9 @@ from sds_core.message_channel import (
 )
 from sds_core.message_channel.repair import request_offset_ms, response_offset_ms
 from sds_core.wire import FrameKind, decode, encode
-from tests.interop.channel import Channel, Sending, at_random, lost_to
-from tests.interop.host import What
-from tests.interop.square import OpenSquare, Square
+from tests.support.interop.channel import Channel, Sending, at_random, lost_to
+from tests.support.interop.host import What
+from tests.support.interop.square import OpenSquare, Square
 
 pytestmark = pytest.mark.node
 

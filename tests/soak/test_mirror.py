@@ -22,8 +22,8 @@ from sds_core.simulation.comparison import compare
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.waku import PUBSUB_TOPIC
 from sds_core.waku import WakuMessage
-from tests.soak.stage import Stage, TapRecord, missing_numbers, tap_records
 from tests.support.kafka import free_port
+from tests.support.soak.stage import Stage, TapRecord, missing_numbers, tap_records
 from tests.support.waiting import wait_for
 from tests.support.waku_node import Cause, ConformanceNode, Endpoint
 

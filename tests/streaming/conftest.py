@@ -1,4 +1,4 @@
-"""One Spark session for all tests, and jobs on the shared broker."""
+"""Jobs on the session and the broker of all tests."""
 
 from __future__ import annotations
 
@@ -12,31 +12,20 @@ import pytest
 from pyspark.sql import SparkSession
 
 from connectors.broker.broker import EmbeddedBroker
-from connectors.kafka.settings import Client, KafkaSettings
+from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import KEEP_FOR_EVER, ensure_topic
-from streaming.query import Job, running_job
-from streaming.session import make_session
-from streaming.settings import (
-    BatchLimits,
-    HistorySettings,
-    JobSettings,
-    SessionSettings,
-    SourceSettings,
-)
+from streaming.job import Job, running_job
 from tests.support.identities import assert_identities
+from tests.support.streaming.jobs import (
+    TIMEOUT_S,
+    JobRunner,
+    job_settings,
+    wait_for_end,
+)
 
 GENERATED_AT_MS = 0
-TIMEOUT_S = 20.0
 
 _numbers = itertools.count(1)
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """A session as the product makes it, with two cores."""
-    session = make_session(SessionSettings("local[2]", shuffle_partitions=2))
-    yield session
-    session.stop()
 
 
 def new_topic(broker: EmbeddedBroker, partitions: int) -> KafkaSettings:
@@ -57,9 +46,6 @@ def topic(kafka_broker: EmbeddedBroker) -> Callable[..., KafkaSettings]:
 def module_topic(kafka_broker: EmbeddedBroker) -> Callable[..., KafkaSettings]:
     """Make topics that several tests of a module share."""
     return lambda partitions=1: new_topic(kafka_broker, partitions)
-
-
-JobRunner = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
@@ -91,53 +77,3 @@ def live(spark: SparkSession, tmp_path: Path) -> Callable[..., Any]:
             yield job
 
     return run
-
-
-def job_settings(
-    kafka: KafkaSettings,
-    checkpoint: Path,
-    rows: int = BatchLimits().rows,
-    size_bytes: int = BatchLimits().size_bytes,
-    client: Client = Client.CONFLUENT,
-    start: str | int = "earliest",
-    skip_lost: bool = False,
-    until_caught_up: bool = True,
-    report_detail: bool = False,
-    label_budget: int = 200,
-    history: HistorySettings | None = None,
-) -> JobSettings:
-    """Settings of a job with short triggers."""
-    return JobSettings(
-        SourceSettings(
-            kafka,
-            client=client,
-            limits=BatchLimits(rows, size_bytes),
-            start=start,
-            skip_lost=skip_lost,
-        ),
-        checkpoint,
-        trigger_s=0.2,
-        until_caught_up=until_caught_up,
-        report_detail=report_detail,
-        label_budget=label_budget,
-        dead_letter_topic=f"{kafka.topic}.dead-letter",
-        group=f"{kafka.topic}-monitor",
-        history=history,
-    )
-
-
-def wait_for_end(job: Job, seconds: int = 120) -> None:
-    """Wait until a draining job has ended."""
-    for _ in range(seconds):
-        if job.wait(1.0):
-            return
-    pytest.fail(f"the job has not ended within {seconds} s")
-
-
-def wait_until(job: Job, condition: Callable[[], bool], seconds: int = 60) -> None:
-    """Let a job run until something holds."""
-    for _ in range(seconds):
-        job.wait(1.0)
-        if condition():
-            return
-    pytest.fail(f"nothing came of it within {seconds} s: {job.board.snapshot}")

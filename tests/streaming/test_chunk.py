@@ -9,7 +9,8 @@ import pytest
 from sds_core.observer.dead_letter_view import DeadLetterDigest
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.record import MAX_AHEAD_MS, NO_HASH, NO_SEQ, RawRecord
-from sds_core.observer.sds.digest import ChannelDigest, SeenFrame, frames_of
+from sds_core.observer.sds.digest import ChannelDigest
+from sds_core.observer.sds.seen_frames import SeenFrame, frames_of
 from sds_core.observer.tap_view import TapDigest
 from sds_core.wire import MAX_VALUE_BYTES, Dialect, FrameKind, Reason, encode
 from streaming import chunk as chunk_module

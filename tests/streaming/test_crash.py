@@ -18,7 +18,7 @@ from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording
-from tests.support.history import Kept, in_files, in_topics
+from tests.support.history.stored import Kept, in_files, in_topics
 from tests.support.identities import assert_identities
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]

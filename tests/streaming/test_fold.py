@@ -27,11 +27,11 @@ from sds_core.observer.sds.channel_view import ChannelEvent
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.tap_view import TapDigest, TapTotals
 from streaming.fold import make_fold
+from streaming.job import Job
 from streaming.keys import KeyKind, make_key
-from streaming.query import Job
-from tests.streaming.conftest import wait_for_end
 from tests.support.channel import digest_of
 from tests.support.frames import START_MS, FrameFactory, Record
+from tests.support.streaming.jobs import wait_for_end
 
 SCHEMA = StructType(
     [StructField("version", IntegerType()), StructField("blob", BinaryType())]

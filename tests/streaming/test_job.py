@@ -20,18 +20,18 @@ from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording, load_truth
 from sds_core.simulation.comparison import compare
 from sds_core.wire import Dialect, Frame, HistoryEntry, encode
-from streaming.cli.output import wall_ms
-from streaming.cli.serving import status_server
-from streaming.query import (
+from streaming.checkpoint import (
     CheckpointInUse,
     CheckpointMismatch,
     CheckpointUnwritable,
-    JobFailed,
-    running_job,
 )
+from streaming.cli.output import wall_ms
+from streaming.cli.serving import status_server
+from streaming.failure import JobFailed
+from streaming.job import running_job
 from streaming.settings import HistorySettings
-from tests.streaming.conftest import job_settings, wait_for_end, wait_until
-from tests.support.history import in_files, in_topics
+from tests.support.history.stored import in_files, in_topics
+from tests.support.streaming.jobs import job_settings, wait_for_end, wait_until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from streaming.labels import ALLOWED, LONGEST, LabelLedger
+from streaming.labels import EXTRA_LABELS, MAX_LABEL_CHARACTERS, LabelLedger
 
 
 def test_labels_are_given_while_the_budget_lasts(tmp_path: Path) -> None:
@@ -29,8 +29,8 @@ def test_a_smaller_budget_takes_no_label_away(tmp_path: Path) -> None:
 def test_an_id_of_any_length_is_no_label(tmp_path: Path) -> None:
     """A stranger's channel of a megabyte stays in ``other``."""
     ledger = LabelLedger(tmp_path / "labels.json", budget=5)
-    ledger.admit(["x" * (LONGEST + 1), "y" * LONGEST])
-    assert ledger.labels == ("y" * LONGEST,)
+    ledger.admit(["x" * (MAX_LABEL_CHARACTERS + 1), "y" * MAX_LABEL_CHARACTERS])
+    assert ledger.labels == ("y" * MAX_LABEL_CHARACTERS,)
 
 
 def test_a_budget_of_nothing_gives_no_label(tmp_path: Path) -> None:
@@ -66,5 +66,5 @@ def test_a_wish_counts_whatever_the_budget_and_comes_first(tmp_path: Path) -> No
 def test_a_pattern_that_strangers_match_gives_not_every_label(tmp_path: Path) -> None:
     """A wish is bounded as well."""
     ledger = LabelLedger(tmp_path / "labels.json", budget=1)
-    ledger.admit((f"room-{n}" for n in range(2 * ALLOWED)), lambda name: True)
-    assert len(ledger.labels) == 1 + ALLOWED
+    ledger.admit((f"room-{n}" for n in range(2 * EXTRA_LABELS)), lambda name: True)
+    assert len(ledger.labels) == 1 + EXTRA_LABELS

@@ -20,10 +20,10 @@ from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording
 from streaming.cli import group, starting
 from streaming.settings import Window
-from tests.streaming.conftest import JobRunner
 from tests.support.identities import assert_identities
 from tests.support.kafka import KafkaTopic
 from tests.support.monitor import report_of
+from tests.support.streaming.jobs import JobRunner
 
 Replay = Callable[..., Result]
 

@@ -8,18 +8,18 @@ from sds_core.observer import blob
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from sds_core.observer.sds.totals import ChannelTotals
 from streaming.board import Board
+from streaming.findings import Findings
 from streaming.keys import KeyKind, make_key
 from streaming.labels import LabelLedger
-from streaming.outbox import open_findings
 from streaming.sink import Sink
 
 
 def test_table_decides_the_labels_of_channels_that_are_new(tmp_path: Path) -> None:
     """One that is in ``other`` stays there: no counter that is exported falls."""
     board = Board()
-    incidents, _ = open_findings(tmp_path / "incidents.sqlite", 1)
+    findings = Findings(tmp_path / "incidents.sqlite", 1)
     ledgers = [LabelLedger(tmp_path / name, 0) for name in ("channels", "taps")]
-    sink = Sink(board, *ledgers, None, incidents, None, None)  # type: ignore[misc]
+    sink = Sink(board, *ledgers, None, findings, False, None)  # type: ignore[misc]
     sink.show(_totals("known"))
     assert board.snapshot.labels == ()
     board.set_table(ChannelTable([ChannelEntry("*", label=True)]))

@@ -13,7 +13,7 @@ from connectors.kafka.producer import TopicRecord, write
 from connectors.kafka.settings import KafkaSecurity, KafkaSettings, Mechanism, Protocol
 from streaming.settings import SourceSettings
 from streaming.source import FORMAT
-from tests.streaming.conftest import wait_until
+from tests.support.streaming.jobs import wait_until
 
 TELLTALE = "Hu5h-7719"
 SETTINGS = SourceSettings(

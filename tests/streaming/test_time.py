@@ -13,10 +13,10 @@ from connectors.kafka.settings import KafkaSettings
 from connectors.simulator.records import simulated_records
 from connectors.simulator.scenario_files import load_scenario
 from sds_core.simulation.truth import Truth
+from streaming.job import Job
 from streaming.keys import KeyKind, make_key
-from streaming.query import Job
-from tests.streaming.conftest import JobRunner, wait_until
 from tests.support.frames import FrameFactory, value_of
+from tests.support.streaming.jobs import JobRunner, wait_until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 

@@ -14,14 +14,14 @@ from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording, load_truth
 from sds_core.simulation.comparison import compare
-from streaming.query import running_job
-from tests.golden.checkpoints.make import HALF, HERE, TOPIC
-from tests.streaming.conftest import TIMEOUT_S, job_settings, wait_for_end
+from streaming.job import running_job
+from tests.support.golden.checkpoints import CHECKPOINTS, HALF, TOPIC
 from tests.support.identities import assert_identities
+from tests.support.streaming.jobs import TIMEOUT_S, job_settings, wait_for_end
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
-VERSIONS = sorted(path.name for path in HERE.iterdir() if path.is_dir())
+VERSIONS = sorted(path.name for path in CHECKPOINTS.iterdir() if path.is_dir())
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def test_a_checkpoint_of_an_older_release_goes_on(
 ) -> None:
     """The second half on top of the old state gives the whole recording's truth."""
     checkpoint = tmp_path / version
-    shutil.copytree(HERE / version, checkpoint)
+    shutil.copytree(CHECKPOINTS / version, checkpoint)
     settings = job_settings(recorded, checkpoint, report_detail=True)
     with running_job(spark, settings) as job:
         assert job.progress.position is not None

@@ -19,7 +19,7 @@ from sds_core.observer.channel_table import ChannelTable
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.truth import Truth
 from streaming.cli.serving import PendingJob
-from streaming.query import Job, running_job
+from streaming.job import Job, running_job
 from streaming.settings import JobSettings, SourceSettings
 from tests.support.waiting import wait_for
 
@@ -152,7 +152,7 @@ class Play:
 
         Raises:
             connectors.kafka.settings.KafkaUnreachable: They could not be written.
-            streaming.query.JobFailed: They could not be read.
+            streaming.failure.JobFailed: They could not be read.
         """
         if self._writing is None or not self._writing.done():
             return False

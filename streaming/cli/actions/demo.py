@@ -43,7 +43,8 @@ from streaming.cli.progress import Display
 from streaming.cli.serving import PendingJob, current_snapshot, status_server
 from streaming.cli.serving_options import Address
 from streaming.cli.starting import every_second, started_job
-from streaming.query import Job, JobFailed
+from streaming.failure import JobFailed
+from streaming.job import Job
 from streaming.settings import (
     HistorySettings,
     JobSettings,

@@ -16,7 +16,7 @@ from streaming.cli.actions.report import as_click_error, write_report
 from streaming.cli.log import logger
 from streaming.cli.progress import logged_progress
 from streaming.cli.starting import every_second, started_job
-from streaming.query import JobFailed
+from streaming.failure import JobFailed
 from streaming.settings import JobSettings, SessionSettings, SourceSettings, Window
 
 

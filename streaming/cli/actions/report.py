@@ -8,7 +8,8 @@ import click
 
 from streaming.cli import UNREACHABLE
 from streaming.cli.output import wall_ms, write_json
-from streaming.query import Job, JobFailed
+from streaming.failure import JobFailed
+from streaming.job import Job
 
 
 class _KafkaUnreachable(click.ClickException):

@@ -13,6 +13,11 @@ from connectors.kafka.heartbeat import heartbeats
 from connectors.web.server import AddressUnusable, PortInUse
 from sds_core.observer.snapshot import Snapshot
 from sds_core.text import counted
+from streaming.checkpoint import (
+    CheckpointInUse,
+    CheckpointMismatch,
+    CheckpointUnwritable,
+)
 from streaming.cli.actions.report import as_click_error, write_report
 from streaming.cli.channels import reload_on_hangup
 from streaming.cli.live import progress_display
@@ -21,13 +26,8 @@ from streaming.cli.output import wall_ms
 from streaming.cli.serving import PendingJob, current_snapshot, status_server
 from streaming.cli.serving_options import Address
 from streaming.cli.starting import every_second, started_job
+from streaming.failure import JobFailed
 from streaming.history import HistoryInUse, HistoryUnwritable
-from streaming.query import (
-    CheckpointInUse,
-    CheckpointMismatch,
-    CheckpointUnwritable,
-    JobFailed,
-)
 from streaming.settings import JobSettings, SessionSettings
 
 

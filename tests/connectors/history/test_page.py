@@ -11,7 +11,7 @@ import pytest
 from connectors.history.parquet import ParquetHistory
 from connectors.history.schema import CHANNEL_MINUTES, INCIDENTS
 from docs import make_history
-from tests.connectors.history.told import (
+from tests.support.history.rows import (
     MONDAY_MS,
     TUESDAY_MS,
     incident_rows,

@@ -17,7 +17,7 @@ from connectors.history.parquet import ParquetHistory
 from connectors.history.query import channel_minutes, find_incidents
 from connectors.history.schema import CHANNEL_MINUTES, INCIDENTS, description
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
-from tests.connectors.history.told import (
+from tests.support.history.rows import (
     DAY_MS,
     MONDAY_MS,
     TUESDAY_MS,

@@ -23,8 +23,8 @@ from sds_core.observer.incidents import (
     IncidentKind,
     IncidentQuery,
 )
-from streaming.outbox import open_findings
-from tests.connectors.history.told import (
+from streaming.findings import Findings
+from tests.support.history.rows import (
     DAY_MS,
     MONDAY_MS,
     TUESDAY_MS,
@@ -86,9 +86,9 @@ def test_history_finds_what_the_store_beside_the_checkpoint_finds(
 ) -> None:
     """However it was written and put together; rows may come twice."""
     with TemporaryDirectory() as place:
-        store, _ = open_findings(Path(place) / "incidents.sqlite", 1)
+        findings = Findings(Path(place) / "incidents.sqlite", 1)
         for one in told:
-            store.put({one.channel: [one.incident]})
+            findings.record_incidents({one.channel: [one.incident]})
         directory = Path(place) / "history"
         history = ParquetHistory(directory, file_limit=1)
         (directory / "lock").touch()
@@ -98,7 +98,7 @@ def test_history_finds_what_the_store_beside_the_checkpoint_finds(
             history.write(INCIDENTS, rows[max(0, begin - 1) : end])
             if compactions.get(end):
                 history.compact(0)
-        assert find_incidents(directory, query) == store.find(query)
+        assert find_incidents(directory, query) == findings.find_incidents(query)
 
 
 def test_minutes_of_a_channel_come_in_order(

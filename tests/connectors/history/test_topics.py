@@ -22,7 +22,7 @@ from connectors.kafka.settings import (
 )
 from connectors.kafka.topics import ensure_topic
 from sds_core.observer.record import RawRecord
-from tests.connectors.history.told import MONDAY_MS, incident_rows, lost, minute
+from tests.support.history.rows import MONDAY_MS, incident_rows, lost, minute
 from tests.support.kafka import KafkaTopic
 
 pytestmark = pytest.mark.kafka

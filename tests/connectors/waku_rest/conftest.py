@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.connectors.waku_rest.rig import Rig
 from tests.support.waku_node import ConformanceNode
+from tests.support.waku_rest.rig import Rig
 
 
 @pytest.fixture(autouse=True)

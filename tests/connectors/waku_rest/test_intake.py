@@ -12,7 +12,7 @@ import pytest
 from connectors.waku_rest.intake import incoming_of
 from sds_core.mirror.figures import Source
 from sds_core.waku import WakuMessage
-from tests.connectors.waku_rest.rig import SHARD, Rig, Running, message, until
+from tests.support.waku_rest.rig import SHARD, Rig, Running, message, until
 
 RigMaker = Callable[..., Rig]
 

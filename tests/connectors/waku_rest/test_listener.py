@@ -15,7 +15,8 @@ from connectors.waku_rest.settings import Listen
 from connectors.waku_rest.spool import Spooled
 from sds_core.mirror.figures import Loss, Source
 from sds_core.waku import RELIABLE_CHANNEL_META, WakuMessage
-from tests.connectors.waku_rest.rig import (
+from tests.support.waku_node import ConformanceNode, Endpoint, Fault
+from tests.support.waku_rest.rig import (
     SHARD,
     TOPIC,
     Clock,
@@ -26,7 +27,6 @@ from tests.connectors.waku_rest.rig import (
     offer,
     until,
 )
-from tests.support.waku_node import ConformanceNode, Endpoint, Fault
 
 RigMaker = Callable[..., Rig]
 Script = Callable[[Running], Awaitable[None]]

@@ -27,7 +27,10 @@ from connectors.waku_rest.spool import open_spool
 from connectors.waku_rest.writer import FrameWriter
 from sds_core.mirror.figures import Loss, MirrorFigures, Source
 from sds_core.waku import autosharded_topic
-from tests.connectors.waku_rest.rig import (
+from tests.support.kafka import NOBODY, TopicMaker, records, refused_sockets_stay_open
+from tests.support.tls import Authority
+from tests.support.waku_node import ConformanceNode, Endpoint, Fault
+from tests.support.waku_rest.rig import (
     DEADLINE_S,
     SHARD,
     TOPIC,
@@ -37,10 +40,7 @@ from tests.connectors.waku_rest.rig import (
     until,
     wall_ms,
 )
-from tests.connectors.waku_rest.topic import header, is_frame, seqs
-from tests.support.kafka import NOBODY, TopicMaker, records, refused_sockets_stay_open
-from tests.support.tls import Authority
-from tests.support.waku_node import ConformanceNode, Endpoint, Fault
+from tests.support.waku_rest.topic import header, is_frame, seqs
 
 pytestmark = pytest.mark.kafka
 

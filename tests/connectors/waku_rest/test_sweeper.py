@@ -13,7 +13,8 @@ from connectors.waku_rest.spool import Swept
 from sds_core.mirror.figures import Source
 from sds_core.mirror.selection import Skip
 from sds_core.waku import WakuMessage
-from tests.connectors.waku_rest.rig import (
+from tests.support.waku_node import NO_FAULT, ConformanceNode, Endpoint, Fault
+from tests.support.waku_rest.rig import (
     SHARD,
     TOPIC,
     Clock,
@@ -24,7 +25,6 @@ from tests.connectors.waku_rest.rig import (
     offer,
     until,
 )
-from tests.support.waku_node import NO_FAULT, ConformanceNode, Endpoint, Fault
 
 RigMaker = Callable[..., Rig]
 

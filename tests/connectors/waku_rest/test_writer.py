@@ -17,7 +17,6 @@ from connectors.kafka.settings import KafkaSettings, KafkaUnreachable
 from connectors.waku_rest.spool import Spooled
 from connectors.waku_rest.writer import FrameWriter
 from sds_core.observer.record import RawRecord
-from tests.connectors.waku_rest.topic import header, is_frame, seqs
 from tests.support.kafka import (
     NOBODY,
     TIMEOUT_S,
@@ -26,6 +25,7 @@ from tests.support.kafka import (
     records,
     refused_sockets_stay_open,
 )
+from tests.support.waku_rest.topic import header, is_frame, seqs
 
 pytestmark = pytest.mark.kafka
 

@@ -20,7 +20,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
-from tests.connectors.web.reading import HASH, lost
+from tests.support.web.reading import HASH, lost
 
 pytestmark = pytest.mark.browser
 

@@ -17,7 +17,7 @@ from sds_core.observer.incidents import IncidentKind
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.verdict import Verdict
-from tests.connectors.web.reading import HASH, Tags, keys, lost, text_of
+from tests.support.web.reading import HASH, Tags, keys, lost, text_of
 
 MakeSnapshot = Callable[..., Snapshot]
 MakeTotals = Callable[..., ChannelTotals]

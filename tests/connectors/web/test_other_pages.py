@@ -15,7 +15,7 @@ from sds_core.observer.incidents import IncidentKind, IncidentQuery
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
-from tests.connectors.web.reading import Tags, keys, lost, text_of
+from tests.support.web.reading import Tags, keys, lost, text_of
 
 MakeSnapshot = Callable[..., Snapshot]
 MakeTotals = Callable[..., ChannelTotals]

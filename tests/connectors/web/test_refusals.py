@@ -15,7 +15,7 @@ from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
 from sds_core.observer.snapshot import Snapshot
-from tests.connectors.web.reading import Tags
+from tests.support.web.reading import Tags
 
 
 @pytest.mark.parametrize(

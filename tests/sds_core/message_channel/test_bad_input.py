@@ -31,7 +31,6 @@ from sds_core.wire import (
     UndecodableFrame,
     decode,
 )
-from tests.sds_core.wire.raw import field
 from tests.support.frames import START_MS, FrameFactory, value_of
 from tests.support.participants import (
     CHANNEL,
@@ -41,6 +40,7 @@ from tests.support.participants import (
     receive,
     typed,
 )
+from tests.support.wire.raw import field
 
 FRAMES = FrameFactory(CHANNEL)
 SMALL = replace(SPEC, bloom=BloomParameters(50, 0.01))

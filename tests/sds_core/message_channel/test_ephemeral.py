@@ -12,7 +12,6 @@ from sds_core.message_channel import (
     Sent,
 )
 from sds_core.wire import FrameKind
-from tests.sds_core.wire.raw import field
 from tests.support.frames import START_MS, FrameFactory
 from tests.support.participants import (
     CHANNEL,
@@ -23,6 +22,7 @@ from tests.support.participants import (
     receive,
     typed,
 )
+from tests.support.wire.raw import field
 
 FRAMES = FrameFactory(CHANNEL)
 

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from random import Random
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -35,15 +36,17 @@ from sds_core.message_channel import (
     snapshot,
 )
 from sds_core.wire import Frame, decode
-from tests.sds_core.message_channel.lossy_network import (
+from tests.support.frames import MINUTE, SECOND, START_MS
+from tests.support.message_channel.lossy_network import (
     LOW,
     ROOMY,
     history_of,
     names_of,
     participant,
 )
-from tests.support.frames import MINUTE, SECOND, START_MS
 from tests.support.properties import CAREFUL
+
+pytestmark = pytest.mark.slow
 
 PROFILES = [
     replace(

@@ -25,7 +25,8 @@ from sds_core.message_channel import (
     SyncReceived,
 )
 from sds_core.wire import FrameKind, decode, encode
-from tests.sds_core.message_channel.lossy_network import (
+from tests.support.frames import MINUTE, SECOND, START_MS, FrameFactory
+from tests.support.message_channel.lossy_network import (
     DELAYS_MS,
     HOUR,
     JS_SDS,
@@ -43,9 +44,10 @@ from tests.sds_core.message_channel.lossy_network import (
     play,
     sendings,
 )
-from tests.support.frames import MINUTE, SECOND, START_MS, FrameFactory
 from tests.support.participants import of_type
 from tests.support.properties import CAREFUL
+
+pytestmark = pytest.mark.slow
 
 
 @dataclass(frozen=True)

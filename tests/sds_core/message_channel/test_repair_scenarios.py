@@ -22,8 +22,8 @@ from sds_core.message_channel.repair import (
     response_offset_ms,
 )
 from sds_core.message_channel.sync import AFTER_SYNC_SENT
-from tests.sds_core.message_channel.repair_bus import SPEC, Bus, without_retries
 from tests.support.frames import MINUTE, SECOND, START_MS
+from tests.support.message_channel.repair_bus import SPEC, Bus, without_retries
 
 JS = without_retries(Profile.js_sds())
 NIM = without_retries(Profile.nim_sds())

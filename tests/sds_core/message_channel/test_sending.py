@@ -19,7 +19,6 @@ from sds_core.message_channel import (
     Step,
 )
 from sds_core.wire import BloomFilter, Dialect, FrameKind, HistoryEntry
-from tests.sds_core.wire.raw import entry, field
 from tests.support.frames import START_MS, FrameFactory, value_of
 from tests.support.participants import (
     CHANNEL,
@@ -29,6 +28,7 @@ from tests.support.participants import (
     receive,
     typed,
 )
+from tests.support.wire.raw import entry, field
 
 FRAMES = FrameFactory(CHANNEL)
 

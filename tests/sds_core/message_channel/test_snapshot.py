@@ -28,8 +28,8 @@ from sds_core.message_channel import (
 )
 from sds_core.message_channel.snapshot import VERSION, State, pack, unpack
 from sds_core.wire import BloomParameters, HistoryEntry
-from tests.golden.snapshots.make import NOW_MS, PROFILE, busy_participant
 from tests.support.frames import START_MS, FrameFactory, value_of
+from tests.support.golden.snapshots import NOW_MS, PROFILE, busy_participant
 from tests.support.participants import (
     CHANNEL,
     SPEC,
@@ -430,6 +430,6 @@ def test_snapshot_of_every_version_is_restored(path: Path) -> None:
 
 
 def test_every_version_has_a_golden_snapshot() -> None:
-    """Made by ``python -m tests.golden.snapshots.make`` before the version is out."""
+    """``tests.support.golden.snapshots`` makes it before the version is out."""
     versions = {path.stem for path in GOLDEN.glob("v*.bin")}
     assert f"v{participant().snapshot()[0]}" in versions

@@ -18,8 +18,8 @@ from sds_core.message_channel import (
     SyncSent,
 )
 from sds_core.wire import BloomFilter, Dialect, FrameKind, HistoryEntry
-from tests.sds_core.message_channel.repair_bus import Bus, without_retries
 from tests.support.frames import MINUTE, START_MS, FrameFactory
+from tests.support.message_channel.repair_bus import Bus, without_retries
 from tests.support.participants import (
     CHANNEL,
     SPEC,

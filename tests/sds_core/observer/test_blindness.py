@@ -13,12 +13,14 @@ from sds_core.observer.blindness import (
 )
 from sds_core.observer.record import NO_SEQ
 from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.tap_view import TapTotals, TapView
 from sds_core.observer.verdict import Verdict
-from tests.sds_core.observer.test_tap_view import HORIZON_MS, digest
 from tests.support.frames import START_MS
+from tests.support.tap import digest
 
+HORIZON_MS = DEFAULTS.horizon_ms
 NOW_MS = 1_750_000_000_000
 
 

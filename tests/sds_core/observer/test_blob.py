@@ -13,9 +13,9 @@ from sds_core.observer.dead_letter_view import DeadLetterTotals, DeadLetterView
 from sds_core.observer.sds.channel_view import ChannelView
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.tap_view import TapTotals, TapView
-from tests.golden.make import VIEWS, made, totals_of
 from tests.support.channel import Channel, assert_identities
 from tests.support.frames import START_MS
+from tests.support.golden.blobs import VIEWS, made, totals_of
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "blobs"
 BLOBS = sorted(GOLDEN.glob("v*/*.bin"))
@@ -89,7 +89,7 @@ def test_packing_changes_nothing() -> None:
     assert view.totals.clock_ms == START_MS
 
 
-# Golden blobs: tests/golden/make.py writes those of a new version or a new case.
+# Golden blobs: tests.support.golden.blobs writes those of a new version or case.
 
 
 def test_golden_blobs_exist_for_every_version() -> None:

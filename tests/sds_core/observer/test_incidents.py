@@ -397,9 +397,9 @@ def test_collected_incidents_are_taken_once() -> None:
     other = Incident(IncidentKind.UNDELIVERED, "x", "", 1, 2)
     last = Incident(IncidentKind.LOST, "x", "", 1, 2, ended_ms=3)
     for incident in (first, other, last):
-        incidents.tell(incident)
-    assert incidents.take() == [last, other]
-    assert incidents.take() == []
+        incidents.record(incident)
+    assert incidents.drain() == [last, other]
+    assert incidents.drain() == []
 
 
 def told_with_hashes(frames: Sequence[tuple[int, Frame, bytes]]) -> list[Incident]:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Sequence
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,21 +18,10 @@ from sds_core.observer.tap_view import (
 )
 from tests.support.frames import START_MS
 from tests.support.properties import CAREFUL
+from tests.support.tap import digest
 
 HORIZON_MS = DEFAULTS.horizon_ms
 WINDOW_MS = DEFAULTS.verdict_window_ms
-
-
-def digest(
-    *records: tuple[int, int], heartbeats: Sequence[tuple[int, int]] = ()
-) -> TapDigest:
-    """Frames and heartbeats of the tap in one partition: relative time and number."""
-    columns = [
-        array("q", values).tobytes()
-        for rows in (records, heartbeats)
-        for values in ([START_MS + at for at, _ in rows], [seq for _, seq in rows])
-    ]
-    return TapDigest(*columns)
 
 
 class Tap:

@@ -27,7 +27,7 @@ from sds_core.wire import (
     probes,
 )
 from sds_core.wire.bloom import double_hash
-from tests.sds_core.wire.raw import field
+from tests.support.wire.raw import field
 
 VECTORS: dict[str, Any] = json.loads(
     (Path(__file__).parents[2] / "vectors" / "bloom_js.json").read_text("utf-8")

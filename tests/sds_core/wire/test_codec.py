@@ -26,7 +26,7 @@ from sds_core.wire import (
     dialect_of,
     encode,
 )
-from tests.sds_core.wire.raw import entry, field
+from tests.support.wire.raw import entry, field
 
 # What npm @waku/sds 0.0.8 writes.
 JS_CONTENT = bytes.fromhex(

@@ -19,8 +19,8 @@ from sds_core.wire import (
     encode,
     part_sizes,
 )
-from tests.sds_core.wire.raw import field, varint
 from tests.support.properties import CAREFUL
+from tests.support.wire.raw import field, varint
 
 NUMBERS = {
     Dialect.SPEC: {"content": 20, "history": 11, "bloom": 12, "repair": 13},

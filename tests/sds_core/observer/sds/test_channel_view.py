@@ -14,10 +14,10 @@ from sds_core.observer import blob
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import IncidentKind
 from sds_core.observer.minutes import ChannelMinute
-from sds_core.observer.report import channel_report
 from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
 from sds_core.observer.sds.channel_view import ChannelEvent, ChannelView
 from sds_core.observer.sds.digest import ChannelDigest
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.wire import Dialect
@@ -242,7 +242,9 @@ def found(view: ChannelView, events: Iterable[ChannelEvent]) -> Found:
             minutes.append(event)
         else:
             others.append(event)
-    return Found(view.totals, channel_report(view.totals), *parted(others), minutes)
+    return Found(
+        view.totals, CHANNEL_FIGURES.report(view.totals), *parted(others), minutes
+    )
 
 
 def at_once(
@@ -292,6 +294,7 @@ def in_batches(
     return found(view, events)
 
 
+@pytest.mark.slow
 @CAREFUL
 @given(scenes(LONG_PAUSES_MS), st.sampled_from(END_PAUSES_MS), LIMITS, st.data())
 def test_cutting_the_records_into_batches_changes_nothing(
@@ -305,6 +308,7 @@ def test_cutting_the_records_into_batches_changes_nothing(
     assert cut == at_once(records, end_ms, limits)
 
 
+@pytest.mark.slow
 @CAREFUL
 @given(scenes(LONG_PAUSES_MS), LIMITS)
 def test_view_that_wakes_itself_is_never_behind(scene: Scene, remembered: int) -> None:
@@ -342,6 +346,7 @@ def test_replayed_records_change_nothing(scene: Scene, data: st.DataObject) -> N
     assert at_once(twice, end_ms) == at_once(records, end_ms)
 
 
+@pytest.mark.slow
 @CAREFUL
 @given(scenes(LONG_PAUSES_MS), LIMITS)
 def test_blob_is_the_whole_view(scene: Scene, remembered: int) -> None:
@@ -386,6 +391,7 @@ def standing(incidents: Incidents) -> set[tuple[str, str, frozenset[str]]]:
     }
 
 
+@pytest.mark.slow
 def test_figures_are_those_of_a_slow_reference() -> None:
     """Recomputed from the whole list of records; the traffic reaches every figure."""
     reached: set[str] = set()

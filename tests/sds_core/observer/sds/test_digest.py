@@ -14,9 +14,8 @@ from sds_core.observer.sds.digest import (
     Arrival,
     ChannelDigest,
     ChannelDigester,
-    SeenFrame,
-    frames_of,
 )
+from sds_core.observer.sds.seen_frames import SeenFrame, frames_of
 from sds_core.wire import (
     BloomFilter,
     Dialect,
@@ -227,6 +226,7 @@ _FILTERS = st.tuples(
 )
 
 
+@pytest.mark.slow
 @CAREFUL
 @given(st.lists(_FILTERS, max_size=8))
 def test_every_filter_is_restored_bit_for_bit(

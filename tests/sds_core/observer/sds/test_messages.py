@@ -42,7 +42,7 @@ def messages(draw: st.DrawFn) -> dict[int, Message]:
             order=order,
             t0_ms=t0_ms,
             seen_ms=t0_ms + draw(st.integers(0, 2**40)),
-            kept_ms=draw(st.integers(0, 2**45)),
+            latest_ms=draw(st.integers(0, 2**45)),
             sender=draw(st.integers(UNKNOWN, 20_000)),
             lamport=draw(st.integers(0, 2**64 - 1)),
             dialect=draw(st.sampled_from(Dialect)),

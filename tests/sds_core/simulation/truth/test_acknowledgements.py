@@ -6,7 +6,7 @@ import pytest
 
 from sds_core.message_channel.profile import Profile
 from sds_core.wire import Dialect
-from tests.sds_core.simulation.truth.simulated import Simulated
+from tests.support.simulation.simulated import Simulated
 
 
 def test_first_history_of_another_that_names_a_message_acknowledges_it() -> None:

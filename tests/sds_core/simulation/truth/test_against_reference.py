@@ -20,9 +20,9 @@ from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.simulator import simulate
 from sds_core.simulation.truth import Truth
 from sds_core.wire import Dialect, Frame, FrameKind
-from tests.sds_core.simulation.truth.simulated import START_MS, Simulated
 from tests.support.frames import FrameFactory, Record
 from tests.support.reference import Reference
+from tests.support.simulation.simulated import START_MS, Simulated
 
 DURATION_MS = 900_000
 MEAN_STEP_MS = 4_000

@@ -9,7 +9,7 @@ import pytest
 from sds_core.simulation.truth.capacity import Sizes, sizes_of
 from sds_core.wire import Dialect
 from sds_core.wire.proto import sds_nim_pb2, sds_spec_pb2
-from tests.sds_core.simulation.truth.simulated import Simulated
+from tests.support.simulation.simulated import Simulated
 
 HORIZON = 3_600_000
 

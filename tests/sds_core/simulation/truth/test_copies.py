@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sds_core.message_channel.events import Cause
-from tests.sds_core.simulation.truth.simulated import Simulated
+from tests.support.simulation.simulated import Simulated
 
 
 def test_frames_are_counted_by_kind() -> None:

@@ -9,7 +9,7 @@ import pytest
 from sds_core.message_channel.events import Cause
 from sds_core.message_channel.profile import Profile
 from sds_core.wire import Dialect, Frame
-from tests.sds_core.simulation.truth.simulated import START_MS, Simulated
+from tests.support.simulation.simulated import START_MS, Simulated
 
 T = 4_000_000
 """When the message `m` is sent, with lamport timestamp 10."""

@@ -6,7 +6,7 @@ import pytest
 
 from sds_core.message_channel.events import Cause
 from sds_core.wire import Dialect
-from tests.sds_core.simulation.truth.simulated import START_LAMPORT, Named, Simulated
+from tests.support.simulation.simulated import START_LAMPORT, Named, Simulated
 
 T = 60_000
 """When an id is named that no tap has shown."""

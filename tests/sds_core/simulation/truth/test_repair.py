@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sds_core.wire import Dialect
-from tests.sds_core.simulation.truth.simulated import Simulated
+from tests.support.simulation.simulated import Simulated
 
 
 def test_requests_count_once_for_each_frame_and_id() -> None:

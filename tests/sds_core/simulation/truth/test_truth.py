@@ -17,7 +17,7 @@ from sds_core.message_channel.events import (
 )
 from sds_core.simulation.comparison import compare
 from sds_core.simulation.truth import Truth
-from tests.sds_core.simulation.truth.simulated import (
+from tests.support.simulation.simulated import (
     START_LAMPORT,
     START_MS,
     Simulated,

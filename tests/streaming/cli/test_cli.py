@@ -1,0 +1,175 @@
+"""Flags, environment, files, errors and exit codes, as an operator meets them."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from streaming.cli import group
+from streaming.cli.settings import config_option, setting
+from tests.support.cli.command import sds_monitor
+
+
+@click.command("show")
+@config_option
+@setting("--some-name", default="default")
+@setting("--number", type=int)
+def show(some_name: str, number: int | None) -> None:
+    """A command that shows its settings."""
+    click.echo(f"{some_name} {number}")
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A file with one shared setting and one of the command's own."""
+    path = tmp_path / "config.toml"
+    path.write_text('some-name = "file"\nelsewhere = 1\n[show]\nnumber = 3\n')
+    return path
+
+
+def test_a_flag_wins_over_environment_file_and_default(config: Path) -> None:
+    """Settings come from the nearest place that gives them."""
+    run = CliRunner().invoke
+    assert run(show).output == "default None\n"
+    assert run(show, ["--config", str(config)]).output == "file 3\n"
+    environment = {"SDS_MONITOR_SOME_NAME": "environment"}
+    found = run(show, ["--config", str(config)], env=environment).output
+    assert found == "environment 3\n"
+    found = run(
+        show, ["--config", str(config), "--some-name", "flag"], env=environment
+    ).output
+    assert found == "flag 3\n"
+
+
+def test_a_file_with_a_setting_the_command_does_not_know_is_refused(
+    config: Path,
+) -> None:
+    """A misspelt setting in a command's own table is named, not ignored."""
+    config.write_text("[show]\nnumbr = 3\n")
+    result = CliRunner().invoke(show, ["--config", str(config)])
+    assert result.exit_code == 2
+    assert "numbr" in result.output
+    assert "number" in result.output
+
+
+@pytest.fixture
+def program() -> click.Group:
+    """A program with a command of a name that one of a group has too."""
+    inner = click.Group("inner", commands=[show, click.Command("other")])
+    return click.Group("program", commands=[inner, show])
+
+
+def test_a_command_of_a_group_has_its_own_table_and_that_of_the_group(
+    config: Path, program: click.Group
+) -> None:
+    """The nearest wins; a table goes by the whole path of a command."""
+    config.write_text(
+        'some-name = "top"\n[show]\nnumber = 1\n'
+        '[inner]\nsome-name = "group"\nnumber = 2\n[inner.show]\nnumber = 3\n'
+    )
+    run = CliRunner().invoke
+    found = run(program, ["inner", "show", "--config", str(config)])
+    assert found.output == "group 3\n"
+    found = run(program, ["show", "--config", str(config)])
+    assert found.output == "top 1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[inner]\nnumbr = 3\n", "sets numbr for inner, "),
+        ("[inner.show]\nnumbr = 3\n", "sets numbr for inner show, "),
+        ("[inner.shw]\nnumber = 3\n", "sets shw for inner, "),
+        ("inner = 3\n", "sets inner to 3: "),
+        ("[inner]\nshow = 3\n", "sets inner show to 3: "),
+    ],
+)
+def test_what_the_table_of_a_group_does_not_know_is_refused(
+    config: Path, program: click.Group, text: str, said: str
+) -> None:
+    """By its name, where it stands."""
+    config.write_text(text)
+    words = ["inner", "show", "--config", str(config)]
+    result = CliRunner().invoke(program, words)
+    assert result.exit_code == 2
+    assert said in result.output
+
+
+def test_a_file_with_a_list_for_a_value_is_refused(config: Path) -> None:
+    """No setting takes several values that way."""
+    config.write_text('some-name = ["a"]\n')
+    result = CliRunner().invoke(show, ["--config", str(config)])
+    assert result.exit_code == 2
+    assert "no single value" in result.output
+
+
+def test_a_file_that_is_no_toml_is_named(config: Path) -> None:
+    """The error names the file."""
+    config.write_text("some-name = ")
+    result = CliRunner().invoke(show, ["--config", str(config)])
+    assert result.exit_code == 2
+    assert str(config) in result.output
+
+
+def test_every_flag_of_every_command_has_its_variable_and_an_example() -> None:
+    """Help shows an example; each flag can be given by SDS_MONITOR_*."""
+    with click.Context(group) as context:
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None
+            assert (command.epilog or "").startswith(f"Example: sds-monitor {name}")
+            for parameter in command.params:
+                flag = parameter.opts[0].removeprefix("--")
+                expected = "SDS_MONITOR_" + flag.replace("-", "_").upper()
+                assert parameter.envvar == expected
+
+
+def test_help_lists_the_commands_and_exit_codes() -> None:
+    """A newcomer sees what there is."""
+    found = sds_monitor("--help")
+    assert found.returncode == 0
+    for word in ("demo", "broker", "run", "Exit codes"):
+        assert word in found.stdout
+
+
+def test_the_version_is_that_of_the_project() -> None:
+    """One source for the version."""
+    project = tomllib.loads(Path("pyproject.toml").read_text())["project"]
+    assert sds_monitor("--version").stdout.split()[-1] == project["version"]
+    assert version("sds-monitor") == project["version"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run"], "--bootstrap"),
+        (["run", "--bootstrap", "x:1"], "--checkpoint"),
+        (["nonsense"], "nonsense"),
+        (["run", "--bootstrap", "x", "--checkpoint", "x"], "HOST:PORT"),
+        (
+            ["run", "--bootstrap", "x:1", "--checkpoint", "x", "--start", "soon"],
+            "'soon' is neither",
+        ),
+    ],
+)
+def test_wrong_use_is_one_line_and_code_2(arguments: list[str], said: str) -> None:
+    """The line says what is wrong."""
+    found = sds_monitor(*arguments)
+    assert found.returncode == 2
+    assert said in found.stderr
+    assert len(found.stderr.strip().splitlines()) == 1
+
+
+def test_java_that_is_missing_is_code_3_and_says_what_to_install(
+    tmp_path: Path,
+) -> None:
+    """One line, before anything is fetched."""
+    found = sds_monitor("broker", "--fetch-only", JAVA_HOME="", PATH=str(tmp_path))
+    assert found.returncode == 3
+    assert "Java 17" in found.stderr
+    assert len(found.stderr.strip().splitlines()) == 1

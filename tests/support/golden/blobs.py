@@ -1,0 +1,194 @@
+"""Writes the golden blobs of this version.
+
+``python -m tests.support.golden.blobs`` runs it.
+
+A blob once written is never changed: an older release's checkpoints hold the like.
+So only what is not there yet is written; ``--rewrite`` is for a version that no
+release has written so far.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from array import array
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from sds_core.observer import blob
+from sds_core.observer.dead_letter_view import (
+    DeadLetter,
+    DeadLetterDigest,
+    DeadLetterView,
+)
+from sds_core.observer.sds.channel_view import ChannelView
+from sds_core.observer.tap_view import TapDigest, TapView
+from sds_core.wire import Dialect
+from tests.support.channel import digest_of
+from tests.support.frames import (
+    START_MS,
+    FrameFactory,
+    Record,
+    bloom,
+    running_clocks,
+)
+
+BLOBS = Path(__file__).parents[2] / "golden" / "blobs"
+
+VIEWS: dict[str, Any] = {
+    "channel": ChannelView,
+    "tap": TapView,
+    "dead_letters": DeadLetterView,
+}
+"""View by the first part of a blob's name."""
+
+
+def made() -> dict[str, Any]:
+    """The views whose blobs are golden, by name."""
+    return {
+        "channel.new": ChannelView(),
+        "channel.busy": _busy_channel(),
+        "channel.nim": _nim_channel(),
+        "tap.holes": _tap(),
+        "dead_letters.two": _dead_letters(),
+    }
+
+
+def _channel(records: list[Record], clock_ms: int) -> ChannelView:
+    view = ChannelView()
+    clocked = zip(records, running_clocks(records), strict=True)
+    view.apply([digest_of(clocked)], START_MS + clock_ms)
+    return view
+
+
+def _busy_channel() -> ChannelView:
+    """Something of everything, with much still open."""
+    frames = FrameFactory("golden")
+    repaired = frames.content("repaired", "sue", 104)
+    records = [
+        Record(0, frames.sync("", 100), "west", 1, 11),
+        Record(40_000, frames.content("anchor", "anna", 101), "west", 2, 12),
+        Record(40_100, frames.content("anchor", "anna", 101), "east", 1, 12),
+        Record(
+            41_000,
+            frames.sync(
+                "bob",
+                102,
+                history=["anchor", ("lost", "bob"), ("repaired", "sue"), "late"],
+                requests=["repaired", "open"],
+                holds=["anchor"],
+            ),
+            "west",
+            3,
+            13,
+        ),
+        Record(46_000, repaired, "west", 4, 14),
+        Record(50_000, repaired, "west", 5, 15),
+        Record(51_000, frames.content("late", "sue", 105), "west", 6, 16),
+        Record(345_000, frames.content("seen", "anna", 106), "west", 7, 17),
+        Record(346_000, frames.sync("bob", 107, holds=["seen"]), "west", 8, 18),
+        Record(347_000, frames.sync("carol", 107, holds=["seen"]), "west", 30, 30),
+        Record(350_000, frames.content("in flight", "anna", 108), "west", 9, 19),
+        Record(
+            351_000,
+            frames.sync("bob", 109, history=["seen", "missing"], requests=["missing"]),
+            "west",
+            10,
+            20,
+        ),
+        Record(352_000, frames.content("anchor", "bob", 101), "west", 11, 21),
+        Record(353_000, frames.ephemeral("zoe"), "west", 12, 22),
+    ]
+    records += _deliveries(frames)
+    return _channel(sorted(records, key=lambda record: record.at), 355_000)
+
+
+def _deliveries(frames: FrameFactory) -> list[Record]:
+    """To gus and hal: at once, late, not at all, and one that is still missing.
+
+    Their filters grow; that of ida is saturated, and rolls over.
+    """
+    full, rolled = bloom(bits_set=95_000), bloom(bits_set=94_900)
+    sent = [
+        (51_000, frames.sync("gus", 1, holds=())),
+        (51_100, frames.sync("hal", 1, holds=())),
+        (51_200, frames.sync("ida", 1, filter_=full)),
+        (52_000, frames.content("undelivered", "anna", 2)),
+        (53_000, frames.content("recovered", "anna", 3)),
+        (54_000, frames.sync("hal", 4, history=["recovered"], holds=["recovered"])),
+        (60_000, frames.sync("gus", 5, holds=())),
+        (70_000, frames.sync("gus", 6, holds=["recovered"])),
+        (180_000, frames.content("unheard", "anna", 7)),
+        (190_000, frames.sync("ida", 8, filter_=rolled)),
+        (200_000, frames.sync("hal", 9, holds=["recovered", "undelivered"])),
+        (354_000, frames.sync("gus", 10, holds=["recovered"])),
+    ]
+    return [
+        Record(at, frame, "west", seq, 20 + seq)
+        for seq, (at, frame) in enumerate(sent, 13)
+    ]
+
+
+def _nim_channel() -> ChannelView:
+    """The other dialect, without tap headers, still settling."""
+    frames = FrameFactory("golden", Dialect.NIM)
+    records = [
+        Record(0, frames.sync("nia", 5)),
+        Record(31_000, frames.content("anchor", "nia", 6)),
+        Record(
+            32_000,
+            frames.sync(
+                "noa", 7, history=["anchor", "x"], requests=["x"], holds=["anchor"]
+            ),
+        ),
+    ]
+    return _channel(records, 33_000)
+
+
+def _tap() -> TapView:
+    """Holes counted, in two spans; one that is open; a record ahead of the clock."""
+    records = (
+        (0, 1), (1_000, 5), (20_000, 6), (30_000, 7), (50_000, 8), (60_000, 11),
+        (95_000, 12),
+    )  # fmt: skip
+    times = array("q", [START_MS + at for at, _ in records])
+    seqs = array("q", [seq for _, seq in records])
+    beat = array("q", [START_MS + 58_000]).tobytes(), array("q", [8]).tobytes()
+    view = TapView()
+    view.apply([TapDigest(times.tobytes(), seqs.tobytes(), *beat)], START_MS + 70_000)
+    return view
+
+
+def _dead_letters() -> DeadLetterView:
+    view = DeadLetterView()
+    letters = [DeadLetter(3, 8, "protobuf_error"), DeadLetter(3, 9, "no_channel")]
+    view.apply([DeadLetterDigest(letters)], START_MS)
+    return view
+
+
+def totals_of(view: Any) -> dict[str, Any]:
+    """The totals by name, as JSON can hold them."""
+    names = [field.name for field in msgspec.structs.fields(view.totals)]
+    return dict(zip(names, msgspec.to_builtins(view.totals), strict=True))
+
+
+def main() -> None:
+    """Write what is not there yet."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rewrite", action="store_true", help="also what is there")
+    rewrite = parser.parse_args().rewrite
+    folder = BLOBS / f"v{blob.VERSION}"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, view in made().items():
+        path = folder / f"{name}.bin"
+        if path.exists() and not rewrite:
+            continue
+        path.write_bytes(view.to_blob())
+        totals = json.dumps(totals_of(view), indent=1, sort_keys=True)
+        (folder / f"{name}.json").write_text(totals + "\n")
+
+
+if __name__ == "__main__":
+    main()
