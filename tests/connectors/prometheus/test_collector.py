@@ -33,7 +33,7 @@ from sds_core.observer.snapshot_metrics import SETTINGS_METRICS, SNAPSHOT_METRIC
 from sds_core.observer.tap_figures import TAP_FIGURES
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
-from sds_core.wire.errors import Reason
+from sds_core.reason import Reason
 
 HOSTILE_IDS = (
     '<b>"quoted"\\',
