@@ -15,7 +15,7 @@ import msgspec
 
 from connectors.history.schema import ToldIncident, ToldMinute
 from sds_core.observer.incidents import ChannelIncident, Incident
-from sds_core.observer.minutes import ChannelMinute
+from sds_core.observer.sds.channel_minute import ChannelMinute
 from streaming import incidents
 from streaming.database import Database
 from streaming.incidents import IncidentStore

@@ -34,6 +34,8 @@ from connectors.lock import locked
 from sds_core.observer.blindness import judge_blindness
 from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
+from sds_core.observer.kinds import AnyProtocol
+from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.report import build_report
 from streaming.board import Board
 from streaming.details import DetailStore
@@ -46,19 +48,17 @@ from streaming.history import (
     find_minutes,
 )
 from streaming.incidents import IncidentStore
-from streaming.labels import LabelLedger
+from streaming.labels import open_ledgers
 from streaming.outbox import Outbox, open_findings
 from streaming.prime import read_position, read_totals
 from streaming.progress import COMMIT_GROUP, Progress
 from streaming.sink import Sink
-from streaming.source import FORMAT, SdsFramesSource, SourceSettings
+from streaming.source import FORMAT, SourceSettings, make_source
 
 _log = logging.getLogger("sds-monitor")
 
 QUERY_NAME = "sds-monitor"
 LABEL_BUDGET = 200
-TAP_LABEL_BUDGET = 50
-"""Taps that have a metric label of their own (observer model, section 8)."""
 
 _GLANCE_S = 5.0
 """How long Kafka is waited for each second, to tell how far behind the job is: as long
@@ -88,6 +88,7 @@ class JobSettings:
         history: Where incidents and minutes of channels last; None to keep only the
             incidents, beside the checkpoint.
         channel_table: What the operator says of channels, at the start.
+        protocols: The protocols that the job observes.
     """
 
     source: SourceSettings
@@ -100,6 +101,7 @@ class JobSettings:
     group: str | None = COMMIT_GROUP
     history: HistorySettings | None = None
     channel_table: ChannelTable = field(default_factory=ChannelTable)
+    protocols: tuple[AnyProtocol, ...] = PROTOCOLS
 
     @property
     def own_files(self) -> Path:
@@ -256,11 +258,11 @@ def running_job(
         with _offsets(settings.source.kafka) as first:
             first.partitions()
         begun = _note_start(settings)
-        board = Board() if board is None else board
+        board = Board(settings.protocols) if board is None else board
         board.set_table(settings.channel_table)
         board.set_job(restarts=begun.starts - 1, version=version("sds-monitor"))
-        labels = LabelLedger(settings.own_files / "labels.json", settings.label_budget)
-        tap_labels = LabelLedger(settings.own_files / "taps.json", TAP_LABEL_BUDGET)
+        kinds = kinds_of(settings.protocols)
+        ledgers = open_ledgers(settings.own_files, kinds, settings.label_budget)
         source = settings.source
         dead_letters = None
         if settings.dead_letter_topic is not None:
@@ -276,7 +278,13 @@ def running_job(
         # What nobody is to have is not kept for anybody.
         minutes = None if settings.history is None else outbox
         sink = Sink(
-            board, labels, tap_labels, dead_letters, incidents, minutes, details
+            board,
+            ledgers,
+            dead_letters,
+            incidents,
+            minutes,
+            details,
+            settings.protocols,
         )
         position = read_position(settings.checkpoint)
         # Before the totals are shown: a counter of the job that began at 0 and then
@@ -285,7 +293,7 @@ def running_job(
             board.set_position(position)
         if minutes is not None:
             board.set_job(history_pending=len(minutes))
-        sink.show(read_totals(spark, settings.checkpoint))
+        sink.show(read_totals(spark, settings.checkpoint, kinds))
         with _exporting(settings, outbox, incidents, board) as exporter:
             query = _start(spark, settings, sink, with_details=details is not None)
             progress = Progress(board, offsets, settings.group, position, minutes)
@@ -325,7 +333,7 @@ def _exporting(
 def _start(
     spark: SparkSession, settings: JobSettings, sink: Sink, with_details: bool
 ) -> StreamingQuery:
-    spark.dataSource.register(SdsFramesSource)
+    spark.dataSource.register(make_source(settings.protocols))
     rows = (
         spark.readStream.format(FORMAT)
         .options(**settings.source.to_options())
@@ -333,7 +341,7 @@ def _start(
         .withWatermark("event_time", "1 millisecond")
         .groupBy("key")
         .applyInPandasWithState(
-            make_fold(with_details=with_details),
+            make_fold(with_details=with_details, protocols=settings.protocols),
             OUTPUT_SCHEMA,
             STATE_SCHEMA,
             "update",

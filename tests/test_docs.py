@@ -35,15 +35,16 @@ from sds_core.observer.incidents import (
 from sds_core.observer.record import MAX_AHEAD_MS, RawRecord
 from sds_core.observer.report import build_report, channel_report
 from sds_core.observer.sds.digest import ChannelDigest, frames_of
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.tap_view import TAPS
 from sds_core.simulation.scenario import Scenario
 from sds_core.wire import MAX_VALUE_BYTES, Reason
 from sds_core.wire.proto.sds_spec_pb2 import SdsMessage
 from streaming.chunk import Chunk
 from streaming.cli import group
-from streaming.keys import KeyKind, split_key
 
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs/figures.md"
@@ -324,8 +325,8 @@ def test_producer_example_writes_what_the_monitor_reads(tmp_path: Path) -> None:
     chunk = Chunk(0, 0, wall_ms)
     for record in itertools.chain(frames[:1], heartbeats):
         chunk.add(record)
-    rows = {split_key(row.key): row.digest for row in chunk.take_rows()}
-    assert set(rows) == {(KeyKind.CHANNEL, "ch"), (KeyKind.TAP, "my-tap-1")}
-    (frame,) = frames_of(ChannelDigest.from_bytes(rows[KeyKind.CHANNEL, "ch"]))
+    rows = {row.key: row.digest for row in chunk.take_rows()}
+    assert set(rows) == {CHANNELS.key("ch"), TAPS.key("my-tap-1")}
+    (frame,) = frames_of(ChannelDigest.from_bytes(rows[CHANNELS.key("ch")]))
     assert (frame.sender, frame.named.message_id, frame.seq) == ("snd", "mid", 1)
     assert MAX_MESSAGE_BYTES == 33_554_432  # As records.md says.

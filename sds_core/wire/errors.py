@@ -63,7 +63,7 @@ class UndecodableFrame(WireError):
         reason: the dead-letter reason, the same for all errors of a class.
     """
 
-    reason: ClassVar[Reason]
+    reason: ClassVar[StrEnum]
 
 
 class EmptyValue(UndecodableFrame):

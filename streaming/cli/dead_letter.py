@@ -23,14 +23,13 @@ from connectors.kafka.record_source import RecordSource, parse_source, read_sour
 from connectors.kafka.rewrite import kept_partition, topic_record
 from connectors.kafka.settings import DEAD_LETTER_TOPIC, KafkaSettings, TopicMissing
 from connectors.web.words import counted, number
+from sds_core.observer.judgement import Dead, judge
 from sds_core.observer.record import RawRecord
 from sds_core.wire import Reason
 from streaming.cli import FINDING
 from streaming.cli.inspection import (
-    explain,
     inspect_record,
     inspection_facts,
-    judge,
     show_facts,
 )
 from streaming.cli.kafka_options import kafka_options
@@ -336,11 +335,11 @@ def _usable(
             continue
         record = _marked(record)
         now_ms = wall_ms()
-        reason = judge(record, now_ms)
-        if reason is not None and not force:
+        judged = judge(record, now_ms)
+        if isinstance(judged, Dead) and not force:
             outcome.refused += 1
-            why = plain(explain(record, now_ms))
-            logger.warning("%s refused: %s: %s", letter.source, reason, why)
+            why = plain(judged.explanation)
+            logger.warning("%s refused: %s: %s", letter.source, judged.reason, why)
             continue
         yield letter.source, record
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import click
 
+from sds_core.times import shown_time as shown_time  # Used by all commands.
 from streaming.cli.log import logger
 from streaming.files import write_atomically
 
@@ -43,18 +43,6 @@ def write_json(document: Any, path: Path, what: str) -> None:
         message = f"the {what} cannot be written to {path}: {error.strerror}"
         raise click.ClickException(message) from error
     click.echo(f"{what} in {path}")
-
-
-def shown_time(unix_ms: int) -> str:
-    """A time, Unix ms, to the millisecond in UTC, as ISO 8601 has it.
-
-    One outside the years that ISO 8601 has is given as the number that it is.
-    """
-    try:
-        whole = datetime.fromtimestamp(unix_ms // 1000, UTC)
-    except (ValueError, OverflowError, OSError):
-        return f"{unix_ms} ms"
-    return f"{whole:%Y-%m-%dT%H:%M:%S}.{unix_ms % 1000:03}Z"
 
 
 def wall_ms() -> int:

@@ -27,9 +27,11 @@ from sds_core.observer.incidents import (
     IncidentKind,
     IncidentQuery,
 )
+from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.tap_view import TapTotals
+from sds_core.observer.tap_view import TAPS, TapTotals
 from sds_core.simulation.truth import Truth
 from streaming.board import Board
 from streaming.cli.incidents import command
@@ -39,8 +41,8 @@ from streaming.cli.simulate import start_of
 from streaming.details import DetailStore
 from streaming.history import HistorySettings
 from streaming.incidents import IncidentStore
-from streaming.keys import KeyKind, make_key
-from streaming.labels import LabelLedger
+from streaming.keys import CLOCK_KEY
+from streaming.labels import open_ledgers
 from streaming.outbox import Outbox, open_findings
 from streaming.query import Job
 from streaming.sink import Sink
@@ -161,9 +163,8 @@ class Feed:
         self.details = DetailStore(directory / "details.sqlite")
         self._sink = Sink(
             Board(),
-            LabelLedger(directory / "labels.json", 9),
-            LabelLedger(directory / "taps.json", 9),
-            None,  # type: ignore[arg-type] - no dead letters come
+            open_ledgers(directory, kinds_of(PROTOCOLS), 9),
+            None,
             store,
             outbox,
             self.details,
@@ -181,24 +182,19 @@ class Feed:
         The channel may be ahead of that time: its partition was read further.
         """
         town = ChannelTotals(clock_ms=clock_ms + ahead_ms, observers=["east", "west"])
-        rows = [(make_key(KeyKind.CHANNEL, "town"), town, list(events))]
-        rows += [(make_key(KeyKind.TAP, name), tap, []) for name, tap in taps.items()]
+        rows = [(CHANNELS.key("town"), town, list(events))]
+        rows += [(TAPS.key(name), tap, []) for name, tap in taps.items()]
         self._sink.take(
             [
                 Row(
                     key=key,
                     totals=blob.totals_part(blob.pack(totals, None)),
                     events=msgspec.msgpack.encode(events),
+                    clock_ms=None,
                 )
                 for key, totals, events in rows
             ]
-            + [
-                Row(
-                    key=make_key(KeyKind.CLOCK),
-                    totals=b"",
-                    events=msgspec.msgpack.encode(clock_ms),
-                )
-            ]
+            + [Row(key=CLOCK_KEY, totals=None, events=None, clock_ms=clock_ms)]
         )
 
 

@@ -18,7 +18,7 @@ from sds_core.observer.incidents import (
     IncidentKind,
     IncidentQuery,
 )
-from sds_core.observer.minutes import ChannelMinute
+from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.totals import ChannelTotals
 from streaming.incidents import IncidentStore
 from streaming.outbox import Destination, Outbox, Told, open_findings

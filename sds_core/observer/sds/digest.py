@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from sds_core.observer.fingerprint import fingerprint
-from sds_core.observer.record import NO_HASH, NO_SEQ
+from sds_core.observer.record import Arrival
 from sds_core.wire import (
     BloomError,
     Dialect,
@@ -45,28 +45,6 @@ _KIND_CODES = {kind: code for code, kind in enumerate(_KINDS)}
 _DIALECT_CODES = {dialect: code for code, dialect in enumerate(_DIALECTS)}
 
 _NO_FILTER, _WHOLE_FILTER, _CHANGED_FILTER = range(3)
-
-
-class Arrival(NamedTuple):
-    """How one frame came to the topic.
-
-    Attributes:
-        offset: Offset in its Kafka partition.
-        time_ms: Record time, Unix ms: the event time.
-        clock_ms: Greatest record time of the partition up to this record.
-        observer: Tap id; empty if the record names none.
-        seq: The tap's number; `NO_SEQ` if the record has none.
-        waku_hash: Fingerprint of the Waku message hash; `NO_HASH` if none.
-        waku_hash_bytes: The hash itself, 32 bytes; empty if none.
-    """
-
-    offset: int
-    time_ms: int
-    clock_ms: int
-    observer: str = ""
-    seq: int = NO_SEQ
-    waku_hash: int = NO_HASH
-    waku_hash_bytes: bytes = b""
 
 
 class ChannelDigest(msgspec.Struct, array_like=True):
