@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
+
 from sds_core.observer import blob
 from sds_core.observer.dead_letter_view import DEAD_LETTERS, DeadLetterTotals
+from sds_core.observer.kinds import UnknownKind
+from sds_core.observer.protocols import PROTOCOLS
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.tap_view import TAPS, TapTotals
 from streaming.board import Board
 from streaming.position import Position
+from tests.streaming.toy.protocol import ROOMS, TOY, RoomTotals
 
 
 def packed(totals: object) -> bytes:
@@ -78,3 +83,21 @@ def test_a_tap_of_which_nothing_is_known_is_dropped() -> None:
     assert board.snapshot.tap_labels == ("west",)
     board.set_totals({west: seen}, {"tap": ("west",)})
     assert board.snapshot.taps == before.taps
+
+
+def test_views_of_another_protocol_have_a_place_of_their_own() -> None:
+    """From the start, so that pages know them; channels are left alone."""
+    board = Board([*PROTOCOLS, TOY])
+    assert set(board.snapshot.others) == {"toy"}
+    hall = packed(RoomTotals(moves=3))
+    board.set_totals({ROOMS.key("hall"): hall}, {"toy": ("hall",)})
+    rooms = board.snapshot.others["toy"]
+    assert (rooms.kind, rooms.labels) == (ROOMS, ("hall",))
+    assert rooms.totals["hall"].moves == 3
+    assert not board.snapshot.channels
+
+
+def test_totals_of_a_kind_that_is_not_registered_are_refused() -> None:
+    """A checkpoint of a job with more protocols is not read over."""
+    with pytest.raises(UnknownKind, match="'toy'"):
+        Board().set_totals({ROOMS.key("hall"): packed(RoomTotals())})
