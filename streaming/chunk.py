@@ -19,7 +19,8 @@ from sds_core.observer.judgement import Dead, FrameRecord, Heartbeat, judge
 from sds_core.observer.kinds import AnyProtocol, Digester
 from sds_core.observer.protocols import PROTOCOLS, by_name
 from sds_core.observer.record import Arrival, RawRecord
-from sds_core.observer.tap_view import TAPS, TapDigester
+from sds_core.observer.tap_kind import TAPS
+from sds_core.observer.tap_view import TapDigester
 
 CHUNK_RECORDS = 5_000
 CHUNK_BYTES = 32 * 1024 * 1024

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from sds_core.observer.dead_letter_view import DEAD_LETTERS
 from sds_core.observer.kinds import AnyProtocol, Kinds
 from sds_core.observer.sds.kind import SDS
-from sds_core.observer.tap_view import TAPS
+from sds_core.observer.tap_kind import TAPS
 
 PROTOCOLS: tuple[AnyProtocol, ...] = (SDS,)
 """A new protocol is added here, and nowhere else outside its own packages."""

@@ -13,7 +13,8 @@ from sds_core.observer.histogram import Histogram
 from sds_core.observer.kinds import Kind
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.tap_view import TAPS, TapTotals
+from sds_core.observer.tap_kind import TAPS
+from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import ViewTotals
 

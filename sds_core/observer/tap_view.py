@@ -14,7 +14,6 @@ import msgspec
 import numpy as np
 
 from sds_core.observer import blob
-from sds_core.observer.kinds import Kind
 from sds_core.observer.record import NO_SEQ
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 
@@ -290,20 +289,3 @@ def _rows(
     columns = (np.frombuffer(data, dtype=np.int64).tolist() for data in (times, seqs))
     for time_ms, seq in zip(*columns, strict=True):
         yield time_ms, is_heartbeat, seq
-
-
-def _was_seen(totals: TapTotals) -> bool:
-    return bool(totals.last_seen_ms)
-
-
-TAPS: Kind[TapDigest, TapTotals, object] = Kind(
-    prefix="tap",
-    digest=TapDigest,
-    view=TapView,
-    totals=TapTotals,
-    blob_version=BLOB_VERSION,
-    label_file="taps.json",
-    label_budget=50,
-    is_known=_was_seen,
-)
-"""A view for each tap, by its id (docs/figures.md, 8)."""

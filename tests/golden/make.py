@@ -23,7 +23,8 @@ from sds_core.observer.dead_letter_view import (
 )
 from sds_core.observer.sds.channel_view import ChannelView
 from sds_core.observer.sds.kind import CHANNELS
-from sds_core.observer.tap_view import TAPS, TapDigest, TapView
+from sds_core.observer.tap_kind import TAPS
+from sds_core.observer.tap_view import TapDigest, TapView
 from sds_core.wire import Dialect
 from tests.support.channel import digest_of
 from tests.support.frames import (

@@ -10,7 +10,8 @@ from sds_core.observer.kinds import UnknownKind
 from sds_core.observer.protocols import PROTOCOLS
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.tap_view import TAPS, TapTotals
+from sds_core.observer.tap_kind import TAPS
+from sds_core.observer.tap_view import TapTotals
 from streaming.board import Board
 from streaming.position import Position
 from tests.streaming.toy.protocol import ROOMS, TOY, RoomTotals

@@ -12,7 +12,8 @@ from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.record import MAX_AHEAD_MS, NO_HASH, NO_SEQ, RawRecord
 from sds_core.observer.sds.digest import ChannelDigest, SeenFrame, frames_of
 from sds_core.observer.sds.kind import CHANNELS
-from sds_core.observer.tap_view import TAPS, TapDigest
+from sds_core.observer.tap_kind import TAPS
+from sds_core.observer.tap_view import TapDigest
 from sds_core.wire import MAX_VALUE_BYTES, Dialect, FrameKind, Reason, encode
 from streaming import chunk as chunk_module
 from streaming.chunk import CHUNK_BYTES, CHUNK_RECORDS, Chunk

@@ -27,7 +27,8 @@ from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.channel_view import ChannelEvent
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.settings import DEFAULTS
-from sds_core.observer.tap_view import BLOB_VERSION, TAPS, TapDigest, TapTotals
+from sds_core.observer.tap_kind import TAPS
+from sds_core.observer.tap_view import BLOB_VERSION, TapDigest, TapTotals
 from streaming.fold import make_fold
 from streaming.keys import CLOCK_KEY
 from streaming.query import Job

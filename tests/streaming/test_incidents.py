@@ -31,7 +31,8 @@ from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.tap_view import TAPS, TapTotals
+from sds_core.observer.tap_kind import TAPS
+from sds_core.observer.tap_view import TapTotals
 from sds_core.simulation.truth import Truth
 from streaming.board import Board
 from streaming.cli.incidents import command

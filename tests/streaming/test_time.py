@@ -13,7 +13,7 @@ from connectors.kafka.settings import KafkaSettings
 from connectors.simulator.records import simulated_records
 from connectors.simulator.scenario_files import load_scenario
 from sds_core.observer.sds.kind import CHANNELS
-from sds_core.observer.tap_view import TAPS
+from sds_core.observer.tap_kind import TAPS
 from sds_core.simulation.truth import Truth
 from streaming.query import Job
 from tests.streaming.conftest import JobRunner, wait_until
