@@ -1,16 +1,17 @@
-"""The verdict on everything in one sentence: the head of every page."""
+"""The verdict on all channels and the job in one sentence: the head of every page."""
 
 from __future__ import annotations
 
 import enum
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from connectors.web import words
 from connectors.web.naming import called
-from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.verdict import Verdict
+from sds_core.observer.view_totals import ViewTotals
 
 _NAMES_IN_SENTENCE = 3
 
@@ -18,7 +19,7 @@ _RANK = {verdict: rank for rank, verdict in enumerate(words.VERDICTS)}
 
 
 class Level(enum.StrEnum):
-    """How the fleet's verdict is to be taken; the page colours by it."""
+    """How grave the verdict on everything is; decides its colour on the page."""
 
     STARTING = "starting"
     FINE = "fine"
@@ -31,8 +32,8 @@ class Summary:
     """The verdict on everything, in one sentence.
 
     Attributes:
-        level: `FINE` and `WARNING` only while `Snapshot.ok` holds.
-        sentence: For a person; quotes at most three channels by name.
+        level: `FINE` and `WARNING` only while `Snapshot.ok` is true.
+        sentence: The verdict in words, with the names of at most three channels.
     """
 
     level: Level
@@ -40,7 +41,7 @@ class Summary:
 
 
 def summarise(snapshot: Snapshot) -> Summary:
-    """The verdict on the fleet and the job; of muted channels only how many."""
+    """The verdict on all channels and the job; muted channels are only counted."""
     job = snapshot.job
     if job.error:
         return Summary(Level.TROUBLE, f"Query stopped: {words.one_line(job.error)}")
@@ -70,16 +71,17 @@ def summarise(snapshot: Snapshot) -> Summary:
     return Summary(Level.FINE, f"Everything is fine{muted}")
 
 
-def by_trouble(snapshot: Snapshot) -> list[tuple[str, ChannelTotals]]:
+def by_trouble(snapshot: Snapshot) -> list[tuple[str, ViewTotals]]:
     """All channels, the most troubled first, the muted last, then by id."""
+    channels: Mapping[str, ViewTotals] = snapshot.channels
     return sorted(
-        snapshot.channels.items(),
+        channels.items(),
         key=lambda item: (item[0] in snapshot.muted, _RANK[item[1].verdict], item[0]),
     )
 
 
 def channels_by_tap(snapshot: Snapshot) -> Counter[str]:
-    """How many channels each tap showed within the horizon; 0 for any other."""
+    """Number of channels that each tap showed within the horizon; 0 by default."""
     return Counter(
         observer
         for totals in snapshot.channels.values()
@@ -89,13 +91,13 @@ def channels_by_tap(snapshot: Snapshot) -> Counter[str]:
 
 def _channels_with(snapshot: Snapshot, verdict: Verdict) -> str:
     """As in "2 of 5 channels failing: a, b"; empty if no channel has the verdict."""
-    heard = {c: t for c, t in snapshot.channels.items() if c not in snapshot.muted}
-    found = sorted(channel for channel, t in heard.items() if t.verdict is verdict)
+    unmuted = {c: t for c, t in snapshot.channels.items() if c not in snapshot.muted}
+    found = sorted(channel for channel, t in unmuted.items() if t.verdict is verdict)
     if not found:
         return ""
     names = [called(snapshot, channel) for channel in found[:_NAMES_IN_SENTENCE]]
     if len(found) > len(names):
         names.append(f"{words.number(len(found) - len(names))} more")
-    fleet = words.counted(len(heard), "channel")
+    fleet = words.counted(len(unmuted), "channel")
     adjective = words.VERDICTS[verdict].lower()
     return f"{words.number(len(found))} of {fleet} {adjective}: {', '.join(names)}"

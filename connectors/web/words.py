@@ -103,6 +103,18 @@ def percent(ratio: float) -> str:
     return f"{100 * ratio:.6g} %"
 
 
+def small_ratio(ratio: float | None) -> str:
+    """A ratio that is mostly close to zero, in percent with two digits."""
+    if ratio is None:
+        return NOTHING
+    return percent(float(f"{ratio:.2g}")) if ratio >= 1e-6 else "< 0.0001 %"
+
+
+def rounded(value: float | None) -> str:
+    """A number without decimals."""
+    return NOTHING if value is None else f"{value:,.0f}"
+
+
 def duration(milliseconds: int) -> str:
     """A duration in seconds, or in minutes if it is a whole number of them."""
     minutes, rest = divmod(milliseconds, 60_000)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from sds_core.observer import blob
 from sds_core.observer.record import NO_SEQ
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
+from sds_core.observer.summing import least
 
 BLOB_VERSION = 3
 """Version of `TapView.to_blob`; versions 1 to 3 have the same layout."""
@@ -44,7 +46,9 @@ class TapTotals(msgspec.Struct, array_like=True):
             the window; None if there was none.
     """
 
-    last_seen_ms: int = 0
+    # Of several taps the one that was silent for longest, so that an alert on silence
+    # misses none of them.
+    last_seen_ms: Annotated[int, least] = 0
     missing_records: int = 0
     last_hole_ms: int | None = None
     holes: list[tuple[int, int]] = []

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -18,6 +19,7 @@ from connectors.web.summary import Level, by_trouble, summarise
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.verdict import Verdict
+from sds_core.observer.view_totals import ViewTotals
 from streaming.cli.log import LogFormat
 from streaming.cli.progress import Show, progress_lines
 
@@ -165,7 +167,7 @@ def _name(snapshot: Snapshot, channel: str) -> Text:
     return text
 
 
-def _verdict(totals: ChannelTotals, muted: bool) -> Text:
+def _verdict(totals: ViewTotals, muted: bool) -> Text:
     text = Text()
     if muted:
         text.append("muted: ", "dim")
@@ -175,6 +177,6 @@ def _verdict(totals: ChannelTotals, muted: bool) -> Text:
     return text
 
 
-def _cell(figure: _Figure, totals: ChannelTotals) -> Text:
+def _cell(figure: _Figure, totals: Any) -> Text:
     text = figure.text(totals)
     return Text(text, "bold red" if figure.grave and text != "0" else "")

@@ -13,11 +13,12 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.registry import Collector
 
 from connectors.prometheus.collector import MirrorCollector, SnapshotCollector
-from sds_core.catalogue import ALL_METRICS, Kind, Metric
+from sds_core.metrics import Metric, MetricKind
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
+from tests.support.metrics import ALL_METRICS
 
 ROOT = Path(__file__).parents[2]
 GENERATED = ROOT / "dashboards/generated"
@@ -26,8 +27,8 @@ GENERATED = ROOT / "dashboards/generated"
 def scraped(metric: Metric[object]) -> set[str]:
     """The names of a metric's series."""
     suffixes = {
-        Kind.HISTOGRAM: ("_bucket", "_sum", "_count"),
-        Kind.INFO: ("_info",),
+        MetricKind.HISTOGRAM: ("_bucket", "_sum", "_count"),
+        MetricKind.INFO: ("_info",),
     }.get(metric.kind, ("",))
     return {metric.name + suffix for suffix in suffixes}
 

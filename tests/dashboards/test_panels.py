@@ -16,7 +16,8 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from dashboards.links import Links
 from dashboards.panels import dashboards
 from dashboards.panels.expressions import expressions, substitute
-from sds_core.catalogue import ALL_METRICS, Kind
+from sds_core.metrics import MetricKind
+from tests.support.metrics import ALL_METRICS
 
 MONITOR_URL = "https://sds.example"
 BUILT = dashboards(Links(monitor_url=MONITOR_URL))
@@ -152,7 +153,7 @@ def test_every_metric_is_on_a_dashboard() -> None:
     """Queries of variables count as well."""
     text = json.dumps(JSON)
     names = {name.removesuffix("_bucket") for name in re.findall(r"\bsds_\w+", text)}
-    scraped = [m.name + "_info" * (m.kind is Kind.INFO) for m in ALL_METRICS]
+    scraped = [m.name + "_info" * (m.kind is MetricKind.INFO) for m in ALL_METRICS]
     assert [name for name in scraped if name not in names] == []
 
 

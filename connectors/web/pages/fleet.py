@@ -1,81 +1,84 @@
-"""`/`: all channels, the most troubled first unless another order is asked for."""
+"""`/`: all channels, by default the most troubled first."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from connectors.web import words
-from connectors.web.figure import Figure
-from connectors.web.figures import chosen
+from connectors.web.figures import PageFigure, column_groups
 from connectors.web.naming import called, channel_href, short_key
 from connectors.web.pages.layout import Layout
 from connectors.web.parameters import one_of
 from connectors.web.sources import Sources
 from connectors.web.summary import by_trouble
-from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.verdict import Verdict
+from sds_core.observer.view_totals import ViewTotals
 
 SHOWN_CHANNELS = 200
-"""Rows at most: what a browser updates every two seconds without being noticed, and
-the default budget of labels."""
+"""Greatest number of rows: a browser updates so many every two seconds without a
+noticeable delay. It is also the default label budget."""
 
-GROUPS = chosen(
-    "messages",
-    "ack_p50",
-    "ack_p95",
-    "in_time",
-    "unacknowledged",
-    "delivered",
-    "gaps_open",
-    "gaps_lost",
-    "answered",
-    "redundant",
-)
-"""Columns after name and verdict; the channel's page has all figures."""
-
-_FIGURES = {figure.key: figure for _, figures in GROUPS for figure in figures}
 _TROUBLE, _NAME = "trouble", "name"
 
-_Channel = tuple[str, ChannelTotals]
+_Channel = tuple[str, ViewTotals]
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """In which order channels are shown.
+    """The order of the rows.
 
     Attributes:
-        key: A figure's, `trouble` or `name`.
-        reverse: Whether it is the opposite of the order that the key has by itself.
+        columns: Columns of figures by key.
+        key: Key of the column to sort by; of a figure, `trouble` or `name`.
+        reverse: Whether rows are in the opposite of the usual order of that column.
     """
 
+    columns: Mapping[str, PageFigure]
     key: str = _TROUBLE
     reverse: bool = False
+
+    @classmethod
+    def asked(
+        cls, columns: Mapping[str, PageFigure], given: Mapping[str, str]
+    ) -> Order:
+        """The order that a request asks for.
+
+        Raises:
+            WrongParameter: There is no such order.
+        """
+        known = [
+            f"{sign}{key}" for key in (_TROUBLE, _NAME, *columns) for sign in ("", "-")
+        ]
+        text = one_of(given, "sort", known) or _TROUBLE
+        return cls(columns, text.removeprefix("-"), text.startswith("-"))
 
     def __str__(self) -> str:
         """As it stands in an address."""
         return f"-{self.key}" if self.reverse else self.key
 
     def next(self, key: str) -> Order:
-        """The order that the button of a column asks for."""
-        return Order(key, reverse=key == self.key and not self.reverse)
+        """The order after a click on the heading of a column."""
+        return replace(self, key=key, reverse=key == self.key and not self.reverse)
 
     def aria(self, key: str) -> str:
-        """Of a column: `ascending`, `descending` or `none`."""
+        """State of a column: `ascending`, `descending` or `none`."""
         if key != self.key:
             return "none"
-        figure = _FIGURES.get(key)
+        figure = self.columns.get(key)
         ascending = figure is None or figure.least_first
         return "ascending" if ascending is not self.reverse else "descending"
 
     def of(self, snapshot: Snapshot) -> list[_Channel]:
-        """All channels in this order; of equal ones the more troubled first."""
+        """All channels in this order; equal ones by trouble."""
         channels = by_trouble(snapshot)
         if self.key == _TROUBLE:
             return channels[::-1] if self.reverse else channels
@@ -85,15 +88,7 @@ class Order:
                 key=lambda one: called(snapshot, one[0]).casefold(),
                 reverse=self.reverse,
             )
-        return sorted(channels, key=_rank(_FIGURES[self.key], self.reverse))
-
-
-ORDERS = [
-    str(Order(key, reverse))
-    for key in (_TROUBLE, _NAME, *_FIGURES)
-    for reverse in (False, True)
-]
-"""What can be asked for."""
+        return sorted(channels, key=_rank(self.columns[self.key], self.reverse))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +96,12 @@ class Row:
     """One channel in words.
 
     Attributes:
-        key: Tells it apart from all others.
-        name: What it is called.
-        id: Its id in one line if it is called something else, else empty.
-        href: Its page.
-        verdict: Its verdict, as the colours know it.
-        muted: Until when nobody is told of its troubles; empty if they are.
+        key: Identifies it within the page.
+        name: Its name, or its shortened id.
+        id: Its shortened id if it has a name; else empty.
+        href: Address of its page.
+        verdict: Its verdict, which decides the colour.
+        muted: Until when it is muted; empty if it is not.
         totals: Its figures.
     """
 
@@ -116,20 +111,23 @@ class Row:
     href: str
     verdict: Verdict
     muted: str
-    totals: ChannelTotals
+    totals: ViewTotals
 
 
-def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
-    """The first view."""
+def routes(
+    layout: Layout, sources: Sources, table: FigureTable[Any]
+) -> list[BaseRoute]:
+    """The page of all channels, with the columns of a table of figures."""
+    groups = column_groups(table)
+    columns = {figure.key: figure for group in groups for figure in group.figures}
 
-    # Not async, and so called in a thread: it goes through all channels.
+    # Synchronous, so Starlette runs it in its thread pool: it reads all channels.
     def page(request: Request) -> Response:
-        """Query parameters: `sort`, one of `ORDERS`; `find`, part of name or id."""
+        """Query parameters: `sort`, see `Order`; `find`, part of a name or id."""
         snapshot = sources.current()
         if not snapshot.primed:
             return layout.unread(request, snapshot, "Channels")
-        asked = one_of(request.query_params, "sort", ORDERS) or _TROUBLE
-        order = Order(asked.removeprefix("-"), asked.startswith("-"))
+        order = Order.asked(columns, request.query_params)
         find = request.query_params.get("find", "")
         wanted = find.strip().casefold()
         found = [
@@ -143,7 +141,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             snapshot,
             "fleet.html",
             title="",
-            groups=GROUPS,
+            groups=groups,
             order=order,
             find=find,
             rows=rows,
@@ -155,12 +153,14 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
     return [Route("/", page)]
 
 
-def _rank(figure: Figure, reverse: bool) -> Callable[[_Channel], tuple[bool, float]]:
+def _rank(
+    figure: PageFigure, reverse: bool
+) -> Callable[[_Channel], tuple[bool, float]]:
     sign = 1 if figure.least_first is not reverse else -1
 
     def rank(one: _Channel) -> tuple[bool, float]:
         value = figure.value(one[1])
-        # What cannot be measured comes last either way.
+        # Channels without a value are last in both orders.
         return value is None, sign * (math.inf if value is None else value)
 
     return rank
@@ -172,7 +172,7 @@ def _has(snapshot: Snapshot, channel: str, wanted: str) -> bool:
     )
 
 
-def _row(snapshot: Snapshot, channel: str, totals: ChannelTotals) -> Row:
+def _row(snapshot: Snapshot, channel: str, totals: ViewTotals) -> Row:
     settings = snapshot.table.of(channel)
     muted = channel in snapshot.muted
     return Row(
@@ -195,7 +195,7 @@ def _empty(snapshot: Snapshot, found: int) -> str:
 
 
 def _by_verdict(snapshot: Snapshot) -> str:
-    """How many channels there are, and of which verdicts: "3: 2 quiet, 1 OK"."""
+    """Number of channels, in all and by verdict: "3: 2 quiet, 1 OK"."""
     verdicts = [totals.verdict for totals in snapshot.channels.values()]
     parts = [
         f"{words.number(count)} {word if verdict is Verdict.OK else word.lower()}"

@@ -32,7 +32,7 @@ from sds_core.observer.incidents import (
     IncidentKind,
     incident_object,
 )
-from sds_core.observer.report import channel_report
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import ChannelTotals
 from tests.connectors.history.told import MONDAY_MS, lost, numbered_totals
 from tests.support.properties import CAREFUL
@@ -95,7 +95,7 @@ def test_minute_has_every_figure_of_the_report_under_its_name() -> None:
     """Names of objects in objects are joined by an underscore, and none twice."""
     totals = numbered_totals()
     row = minute_row(ToldMinute(7, "town", MONDAY_MS, totals))
-    figures = list(figures_of(channel_report(totals)))
+    figures = list(figures_of(CHANNEL_FIGURES.report(totals)))
     assert len(figures) == len(dict(figures))
     others = {
         name: value

@@ -22,7 +22,7 @@ from sds_core.observer.incidents import (
     IncidentQuery,
     incident_object,
 )
-from sds_core.observer.report import channel_report
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
@@ -66,8 +66,9 @@ def test_fleet_object_has_every_channel_and_the_job(
         "undecodable": {},
         "channel_count": 2,
         "channels": [
-            {"id": "lossy", "name": None, "muted": False} | channel_report(failing),
-            {"id": "fine", "name": None, "muted": False} | channel_report(fine),
+            {"id": "lossy", "name": None, "muted": False}
+            | CHANNEL_FIGURES.report(failing),
+            {"id": "fine", "name": None, "muted": False} | CHANNEL_FIGURES.report(fine),
         ],
     }
 
@@ -149,7 +150,7 @@ def test_channel_is_found_by_any_id(
     answer = client.get(f"/api/v1/channels/{quote(channel, safe='')}")
     assert answer.status_code == 200
     said = {"id": channel, "name": None, "muted": False}
-    assert answer.json() == said | channel_report(wanted)
+    assert answer.json() == said | CHANNEL_FIGURES.report(wanted)
 
 
 @pytest.mark.parametrize("channel", ["nobody", "two\nlines", "<b>", ""])

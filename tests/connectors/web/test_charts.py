@@ -6,12 +6,15 @@ from xml.etree import ElementTree
 
 import pytest
 
-from connectors.web.charts import Chart, Scale, channel_charts
+from connectors.web.charts import Chart, charts_of
 from connectors.web.drawing import draw
-from connectors.web.trends import COUNTS, NOTHING, Growth, Trend
+from connectors.web.trends import Growth, Trend
 from sds_core.observer.channel_table import ChannelSettings
+from sds_core.observer.figures import Scale
 from sds_core.observer.histogram import BUCKETS_MS
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
 
+NOTHING = Growth.zero(CHANNEL_FIGURES)
 NOON_MS = 1_786_276_800_000
 MINUTE_MS = 60_000
 
@@ -21,14 +24,14 @@ def growth(latency_bucket: int | None = None, **counts: int) -> Growth:
     buckets = [0] * (len(BUCKETS_MS) + 1)
     if latency_bucket is not None:
         buckets[latency_bucket] = 1
-    return Growth(dict.fromkeys(COUNTS, 0) | counts, buckets)
+    return Growth({**NOTHING.counts, **counts}, {"definite_latency": buckets})
 
 
 def charts(*found: Growth | None, step_ms: int = MINUTE_MS) -> dict[str, Chart]:
     """The charts of a trend from noon on."""
     settings = ChannelSettings(delivery_objective=0.999)
-    trend = Trend(NOON_MS, step_ms, found)
-    return {chart.key: chart for chart in channel_charts(trend, settings)}
+    trend = Trend(NOON_MS, step_ms, found, NOTHING)
+    return {chart.key: chart for chart in charts_of(CHANNEL_FIGURES, trend, settings)}
 
 
 def test_table_has_the_figures_of_the_picture_newest_first() -> None:

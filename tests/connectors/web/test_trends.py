@@ -11,17 +11,18 @@ from hypothesis import strategies as st
 
 from connectors.history.schema import Row, ToldMinute, minute_row
 from connectors.web.trends import (
-    COUNTS,
     HOURS,
-    NOTHING,
     Growth,
     Trend,
     recent_trend,
     trend,
 )
+from sds_core.observer.figures import Unit
 from sds_core.observer.histogram import Histogram
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import ChannelTotals
 
+COUNTS = [f.field for f in CHANNEL_FIGURES.grown if f.unit is Unit.COUNT]
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
 END_MS = 30_000 * 24 * HOUR_MS
@@ -55,7 +56,12 @@ class Rows:
 def recent(rows: Sequence[Row], first_event_ms: int = 0, hours: int = 1) -> Trend:
     """The trend up to `END_MS`."""
     return recent_trend(
-        Rows(rows), "a", first_event_ms=first_event_ms, clock_ms=CLOCK_MS, hours=hours
+        CHANNEL_FIGURES,
+        Rows(rows),
+        "a",
+        first_event_ms=first_event_ms,
+        clock_ms=CLOCK_MS,
+        hours=hours,
     )
 
 
@@ -82,11 +88,19 @@ def test_intervals_add_up_to_what_the_figures_grew_by(
         latency.observe(latency_ms)
         buckets = {"ack_latency_ms_definite_buckets": list(latency.counts)}
         rows.append(row(minute * MINUTE_MS) | counts | buckets)
-    before = Growth(dict.fromkeys(COUNTS, 100), NOTHING.latency_counts)
-    found = trend(rows, before, begin_ms=0, end_ms=HOUR_MS, step_ms=step * MINUTE_MS)
+    zero = Growth.zero(CHANNEL_FIGURES)
+    before = Growth(dict.fromkeys(COUNTS, 100), zero.buckets)
+    found = trend(
+        CHANNEL_FIGURES,
+        rows,
+        before,
+        begin_ms=0,
+        end_ms=HOUR_MS,
+        step_ms=step * MINUTE_MS,
+    )
     assert len(found.growth) == 60 // step
     assert found.total.counts == {name: counts[name] - 100 for name in COUNTS}
-    assert found.total.latency.counts == latency.counts
+    assert found.total.buckets == {"definite_latency": latency.counts}
 
 
 def test_growth_counts_where_its_minute_lies() -> None:
@@ -125,7 +139,9 @@ def test_quiet_channel_is_looked_for_a_day_before() -> None:
     history = Rows(
         [row(END_MS - 9 * HOUR_MS, messages=10), row(END_MS - MINUTE_MS, messages=11)]
     )
-    found = recent_trend(history, "a", first_event_ms=0, clock_ms=CLOCK_MS, hours=1)
+    found = recent_trend(
+        CHANNEL_FIGURES, history, "a", first_event_ms=0, clock_ms=CLOCK_MS, hours=1
+    )
     assert messages(found) == [*[0] * 59, 1]
     begin_ms = END_MS - HOUR_MS
     assert history.asked == [
@@ -162,7 +178,12 @@ def test_field_that_a_row_is_too_old_for_is_zero() -> None:
 def test_last_interval_is_that_of_the_clock(hours: int, step_ms: int) -> None:
     """Intervals begin at round times; the last one of so many hours is now."""
     found = recent_trend(
-        Rows([]), "a", first_event_ms=0, clock_ms=END_MS + 1, hours=hours
+        CHANNEL_FIGURES,
+        Rows([]),
+        "a",
+        first_event_ms=0,
+        clock_ms=END_MS + 1,
+        hours=hours,
     )
     assert len(found.growth) == hours * HOUR_MS // step_ms
     assert found.begins_ms[-1] == END_MS

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from sds_core.observer import blob
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import IncidentKind
-from sds_core.observer.report import channel_report
 from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
 from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.channel_view import BLOB_VERSION, ChannelEvent, ChannelView
 from sds_core.observer.sds.digest import ChannelDigest
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.wire import Dialect
@@ -242,7 +242,9 @@ def found(view: ChannelView, events: Iterable[ChannelEvent]) -> Found:
             minutes.append(event)
         else:
             others.append(event)
-    return Found(view.totals, channel_report(view.totals), *parted(others), minutes)
+    return Found(
+        view.totals, CHANNEL_FIGURES.report(view.totals), *parted(others), minutes
+    )
 
 
 def at_once(

@@ -200,7 +200,7 @@ def test_frames_are_counted_by_kind_and_dialect() -> None:
         "ephemeral.spec": 1,
         "sync.nim": 1,
     }
-    assert channel.totals.frames_of("sync") == 2
+    assert channel.totals.frames_sync == 2
     assert channel.totals.messages == 1
 
 
@@ -395,8 +395,8 @@ def test_record_of_before_the_horizon_counts_as_a_frame_only() -> None:
     channel = Channel()
     channel.content("new", "alice", at=4_000_000, lamport=2)
     channel.content("at it", "alice", at=400_000, lamport=1, history=["x"])
-    assert (channel.totals.messages, channel.totals.frames_of("content")) == (2, 2)
+    assert (channel.totals.messages, channel.totals.frames_content) == (2, 2)
     channel.content("older", "bob", at=399_999, lamport=1, requests=["y"])
-    assert (channel.totals.messages, channel.totals.frames_of("content")) == (2, 3)
+    assert (channel.totals.messages, channel.totals.frames_content) == (2, 3)
     assert (channel.totals.participants, channel.totals.repair_requests) == (1, 0)
     assert channel.totals.bytes_repair > 0
