@@ -39,7 +39,7 @@ def make_fold(
         with_details: Whether events for `Outlet.DETAILS` leave the job.
         protocols: Registered protocols.
     """
-    kinds = kinds_of(protocols)
+    kinds = kinds_of(protocols).without_figures()
 
     def fold(
         key: tuple[str], frames: Iterator[pd.DataFrame], state: GroupState

@@ -24,7 +24,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 from connectors.kafka.consumer import Client, OffsetRange, fetch
 from connectors.kafka.offsets import TimedOffset, TopicOffsets
 from connectors.kafka.settings import KafkaSettings
-from sds_core.observer.kinds import AnyProtocol
+from sds_core.observer.kinds import AnyProtocol, without_figures
 from sds_core.observer.protocols import PROTOCOLS, by_name
 from sds_core.observer.record import RawRecord, is_future
 from streaming.admission import Admission, BatchLimits, Target, Window
@@ -141,7 +141,7 @@ def make_source(protocols: Iterable[AnyProtocol] = PROTOCOLS) -> type[DataSource
         protocols: Registered protocols. They go to Spark's Python workers with the
             reader, so whatever they name must be importable there.
     """
-    registered = tuple(protocols)
+    registered = without_figures(protocols)
 
     class SdsFramesSource(DataSource):
         """Registers the reader with Spark."""

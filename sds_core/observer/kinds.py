@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
 from typing import Any, Generic, Protocol, Self, TypeVar
 
+from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.record import Arrival, Headers
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 
@@ -118,6 +119,8 @@ class Kind(Generic[Digest, Totals, Event]):
         outlets: Where each type of event goes.
         is_known: Whether totals describe anything. Views without known totals are not
             published.
+        figures: The table of the views' figures; None if the views are not published
+            one by one. The views of a protocol must have one.
     """
 
     prefix: str
@@ -130,6 +133,7 @@ class Kind(Generic[Digest, Totals, Event]):
     in_channel_table: bool = False
     outlets: Mapping[type, Outlet] = field(default_factory=dict)
     is_known: Callable[[Totals], bool] = _always
+    figures: FigureTable[Any] | None = None
 
     def key(self, name: str) -> str:
         """Return the key of the view with this name."""
@@ -189,6 +193,11 @@ class TrafficProtocol(Generic[Frame]):
 AnyProtocol = TrafficProtocol[Any]
 
 
+def without_figures(protocols: Iterable[AnyProtocol]) -> list[AnyProtocol]:
+    """Return the same protocols for Spark's workers; see `Kinds.without_figures`."""
+    return [replace(one, kind=replace(one.kind, figures=None)) for one in protocols]
+
+
 class UnknownKind(ValueError):
     """A checkpoint holds views of a kind that is not registered.
 
@@ -217,6 +226,13 @@ class Kinds:
     def __iter__(self) -> Iterator[AnyKind]:
         """Iterate over the kinds in the order of registration."""
         return iter(self._by_prefix.values())
+
+    def without_figures(self) -> Kinds:
+        """Return the same kinds for Spark's Python workers.
+
+        Workers unpickle the kinds for every task, and never read a figure.
+        """
+        return Kinds([replace(kind, figures=None) for kind in self])
 
     def split(self, key: str) -> tuple[AnyKind, str]:
         """Return the kind and the name of the view with this key.

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.dead_letter_view import DEAD_LETTERS, DeadLetterTotals
+from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.kinds import Kind
 from sds_core.observer.sds.kind import CHANNELS
@@ -41,6 +42,18 @@ class Views(Generic[Totals]):
     kind: Kind[Any, Totals, Any]
     totals: Mapping[str, Totals] = field(default_factory=lambda: _NOTHING)
     labels: tuple[str, ...] = ()
+
+    @property
+    def figures(self) -> FigureTable[Any]:
+        """The table of their figures.
+
+        Raises:
+            ValueError: The kind has none: its views are not published one by one.
+        """
+        if self.kind.figures is None:
+            message = f"views of kind {self.kind.prefix} have no figures"
+            raise ValueError(message)
+        return self.kind.figures
 
 
 @dataclass(frozen=True, slots=True)

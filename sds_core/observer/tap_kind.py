@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sds_core.observer.kinds import Kind
+from sds_core.observer.tap_figures import TAP_FIGURES
 from sds_core.observer.tap_view import BLOB_VERSION, TapDigest, TapTotals, TapView
 
 
@@ -19,5 +20,6 @@ TAPS: Kind[TapDigest, TapTotals, object] = Kind(
     label_file="taps.json",
     label_budget=50,
     is_known=_was_seen,
+    figures=TAP_FIGURES,
 )
 """A view for each tap, by its id (docs/figures.md, 8)."""

@@ -9,6 +9,7 @@ from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
 from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.channel_view import BLOB_VERSION, ChannelEvent, ChannelView
 from sds_core.observer.sds.digest import ChannelDigest, ChannelDigester
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.wire import Frame, decode
 
@@ -25,6 +26,7 @@ CHANNELS: Kind[ChannelDigest, ChannelTotals, ChannelEvent] = Kind(
         Incident: Outlet.INCIDENTS,
         ChannelMinute: Outlet.MINUTES,
     },
+    figures=CHANNEL_FIGURES,
 )
 """A view for each SDS channel, by its id."""
 

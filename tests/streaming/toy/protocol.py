@@ -12,6 +12,8 @@ from typing import NamedTuple
 import msgspec
 
 from sds_core.observer import blob
+from sds_core.observer.figure_table import FigureTable, Names
+from sds_core.observer.figures import Figure, Unit, counter
 from sds_core.observer.kinds import Kind, TrafficProtocol
 from sds_core.observer.record import Arrival, Headers
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
@@ -176,6 +178,43 @@ class RoomView:
             totals.verdict_since_ms = totals.clock_ms
 
 
+# --- figures
+
+FIGURES = FigureTable(
+    RoomTotals,
+    Names(label="room", one="room", many="rooms"),
+    [
+        Figure(
+            "moves",
+            Unit.COUNT,
+            "Moves in the room.",
+            report=("moves",),
+            series=(counter("toy_moves_total").of(),),
+            group="Game",
+            heading="Moves",
+            column=1,
+        ),
+        Figure(
+            "points",
+            Unit.COUNT,
+            "Points of all moves.",
+            report=("points",),
+            series=(counter("toy_points_total").of(),),
+            group="Game",
+            heading="Points",
+            column=2,
+        ),
+        Figure(
+            "verdict",
+            Unit.WORD,
+            "Health of the room.",
+            report=("verdict",),
+        ),
+    ],
+    groups=("Game",),
+)
+
+
 # --- the registration's entry
 
 ROOMS: Kind[RoomDigest, RoomTotals, object] = Kind(
@@ -185,6 +224,7 @@ ROOMS: Kind[RoomDigest, RoomTotals, object] = Kind(
     totals=RoomTotals,
     blob_version=BLOB_VERSION,
     label_file="toy-labels.json",
+    figures=FIGURES,
 )
 
 TOY: TrafficProtocol[Move] = TrafficProtocol(

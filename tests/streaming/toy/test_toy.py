@@ -149,7 +149,7 @@ def test_metrics_have_the_figures_of_the_toy(seen: Seen) -> None:
 
 def test_rooms_have_a_page(seen: Seen) -> None:
     """Linked in the navigation, with the columns of the toy's figures."""
-    assert '<a href="./views/toy">Rooms</a>' in seen.home
+    assert '<a href="views/toy">Rooms</a>' in seen.home
     assert 'aria-current="page">Rooms</a>' in seen.page
     for text in ("hall", "yard", "Moves", "Points", "2 quiet"):
         assert text in seen.page
