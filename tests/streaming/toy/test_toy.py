@@ -105,7 +105,7 @@ def seen(
     )
     last_ms = records()[-1].timestamp_ms
     with running_job(spark, settings) as job:
-        wait_until(job, lambda: job.board.snapshot.clock_ms == last_ms)
+        wait_until(job, lambda: job.board.snapshot.clock_ms == last_ms, 240)
         with served(job, "127.0.0.1", 0, lambda: last_ms) as url:
             texts = [
                 httpx.get(f"{url}{path}").raise_for_status().text
