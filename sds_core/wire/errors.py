@@ -18,6 +18,7 @@ are the exception's `args`, so that an error survives pickling between processes
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import ClassVar
 
 from sds_core.reason import Reason
@@ -45,7 +46,7 @@ class UndecodableFrame(WireError):
         reason: the dead-letter reason, the same for all errors of a class.
     """
 
-    reason: ClassVar[Reason]
+    reason: ClassVar[StrEnum]
 
 
 class EmptyValue(UndecodableFrame):

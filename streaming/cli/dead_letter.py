@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from connectors.kafka.settings import DEAD_LETTER_TOPIC, KafkaSettings
+from connectors.kafka.record_source import RecordSource, parse_source
+from connectors.kafka.settings import (
+    DEAD_LETTER_TOPIC,
+    KafkaSettings,
+)
 from sds_core.reason import Reason
 from streaming.cli.kafka_options import kafka_options
 from streaming.cli.settings import Time, config_option, setting
@@ -60,7 +64,7 @@ class _Source(click.ParamType["RecordSource"]):
         ctx: click.Context | None,
     ) -> RecordSource:
         """Parse the place."""
-        from connectors.kafka.record_source import RecordSource, parse_source
+        from connectors.kafka.record_source import RecordSource
 
         if isinstance(value, RecordSource):
             return value

@@ -33,7 +33,7 @@ from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
 from sds_core.observer.incidents import Incident, IncidentKind, IncidentQuery
-from sds_core.observer.minutes import ChannelMinute
+from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from streaming.findings import Destination, Findings

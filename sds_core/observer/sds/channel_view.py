@@ -15,13 +15,14 @@ import msgspec
 from sds_core.observer import blob
 from sds_core.observer.deadlines import Deadlines, Due
 from sds_core.observer.incidents import Incident, Incidents
-from sds_core.observer.minutes import ChannelMinute, Minutes
+from sds_core.observer.minutes import Minutes
 from sds_core.observer.sds import version_1
 from sds_core.observer.sds.acknowledgements import (
     Acknowledgements,
     DefiniteAcknowledgement,
 )
 from sds_core.observer.sds.capacity import Capacity
+from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.channel_state import ChannelState
 from sds_core.observer.sds.copies import Copies, Copy
 from sds_core.observer.sds.deliveries import Deliveries
@@ -38,6 +39,13 @@ from sds_core.observer.sds.timing import RepairTiming
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.wire import Dialect, FrameKind
+
+BLOB_VERSION = 3
+"""Version of `ChannelView.to_blob`; every version from 1 on can be read.
+
+Version 3 adds one field at the end of the state of version 2. A release that writes 2
+would ignore the field and lose the minutes that end meanwhile, so it must refuse.
+"""
 
 _SWEEP_MS = 60_000
 """Time between sweeps: old messages and gaps are forgotten up to this much later."""
@@ -111,25 +119,26 @@ class ChannelView:
             incidents,
             state.gaps,
         )
-        self._minutes = Minutes(totals, state.minutes, state.clock_ms)
+        self._minutes = Minutes(ChannelMinute, totals, state.minutes, state.clock_ms)
 
     @classmethod
     def from_blob(
         cls, version: int, data: bytes, settings: ObserverSettings = DEFAULTS
     ) -> ChannelView:
-        """The view as it was when the blob was made.
+        """Restore the view that `to_blob` packed; see `View.from_blob`.
 
         Raises:
-            UnknownBlobVersion: A newer sds-monitor made it.
+            UnknownBlobVersion: A newer release made it.
         """
-        head, rest = blob.split(version, data)
+        blob.check_version(version, BLOB_VERSION)
+        head, rest = blob.split(data)
         totals = blob.unpack_totals(head, ChannelTotals)
         if version == 1:
             return cls(settings, totals, version_1.channel_state(rest, totals))
         return cls(settings, totals, msgspec.msgpack.decode(rest, type=ChannelState))
 
     def to_blob(self) -> bytes:
-        """The whole view, totals first, in version `blob.VERSION`."""
+        """Pack the whole view, totals first, in version `BLOB_VERSION`."""
         state = self._state
         state.copies = self._copies.state()
         state.deliveries = self._deliveries.state()

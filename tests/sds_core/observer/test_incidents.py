@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from sds_core.observer import blob
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.incidents import (
     ChannelIncident,
@@ -18,7 +17,7 @@ from sds_core.observer.incidents import (
     explain,
     incident_object,
 )
-from sds_core.observer.sds.channel_view import ChannelView
+from sds_core.observer.sds.channel_view import BLOB_VERSION, ChannelView
 from sds_core.observer.sds.digest import Arrival, ChannelDigester
 from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import Dialect, Frame, HistoryEntry
@@ -414,7 +413,7 @@ def told_with_hashes(frames: Sequence[tuple[int, Frame, bytes]]) -> list[Inciden
         for event in view.apply([digester.finish()], START_MS):
             if isinstance(event, Incident):
                 found[event.key] = event
-        view = ChannelView.from_blob(blob.VERSION, view.to_blob())
+        view = ChannelView.from_blob(BLOB_VERSION, view.to_blob())
     return list(found.values())
 
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from sds_core.observer import blob
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import IncidentKind
-from sds_core.observer.minutes import ChannelMinute
 from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
-from sds_core.observer.sds.channel_view import ChannelEvent, ChannelView
+from sds_core.observer.sds.channel_minute import ChannelMinute
+from sds_core.observer.sds.channel_view import BLOB_VERSION, ChannelEvent, ChannelView
 from sds_core.observer.sds.digest import ChannelDigest
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import ChannelTotals
@@ -284,7 +284,7 @@ def in_batches(
         begin = end
         assert_identities(view.totals)
         if cut < 2:
-            view = ChannelView.from_blob(blob.VERSION, view.to_blob(), limits)
+            view = ChannelView.from_blob(BLOB_VERSION, view.to_blob(), limits)
         following = clocked[end][1] if end < len(records) else end_ms
         if cut == 1 and following > clock:
             between = data.draw(st.integers(clock, following))
@@ -357,7 +357,7 @@ def test_blob_is_the_whole_view(scene: Scene, remembered: int) -> None:
     clocked = list(zip(records, running_clocks(records), strict=True))
     view.apply([digest_of(clocked)], START_MS)
     data = view.to_blob()
-    again = ChannelView.from_blob(blob.VERSION, data, limits)
+    again = ChannelView.from_blob(BLOB_VERSION, data, limits)
     assert again.totals == view.totals
     assert again.to_blob() == data
     assert blob.unpack_totals(blob.totals_part(data), ChannelTotals) == view.totals
