@@ -17,10 +17,10 @@ from sds_core.observer.protocols import PROTOCOLS
 from sds_core.wire import encode
 from streaming.cli.serving import status_server
 from streaming.job import running_job
-from tests.streaming.toy.protocol import QUIET_MS, TOY
 from tests.support.frames import START_MS, FrameFactory
 from tests.support.identities import assert_identities
 from tests.support.streaming.jobs import job_settings, wait_until
+from tests.support.toy.protocol import QUIET_MS, TOY
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
