@@ -14,7 +14,7 @@ from sds_core.observer.tap_kind import TAPS
 from sds_core.observer.tap_view import TapTotals
 from streaming.board import Board
 from streaming.position import Position
-from tests.streaming.toy.protocol import ROOMS, TOY, RoomTotals
+from tests.support.toy.protocol import ROOMS, TOY, RoomTotals
 
 
 def packed(totals: object) -> bytes:

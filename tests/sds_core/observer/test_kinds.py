@@ -11,7 +11,7 @@ from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.snapshot import JobFigures, Snapshot, Views
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
-from tests.streaming.toy.protocol import ROOMS, TOY, RoomTotals
+from tests.support.toy.protocol import ROOMS, TOY, RoomTotals
 
 CLOCK_MS = 10_000_000
 
