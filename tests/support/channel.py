@@ -24,7 +24,7 @@ START_LAMPORT = 100
 """L0 of a channel from `Channel.after_warm_up`, in both dialects."""
 
 Incidents = dict[tuple[str, str], Incident]
-"""Incidents as they were told last, by kind and message id."""
+"""Latest record of each incident, by kind and message id."""
 
 
 @functools.lru_cache(maxsize=4096)
@@ -67,7 +67,7 @@ class Channel:
         frames: Builds the frames.
         clock_ms: The channel's clock.
         details: All definite acknowledgements so far.
-        incidents: All incidents so far as they were told last, by kind and message id.
+        incidents: Latest record of each incident, by kind and message id.
     """
 
     def __init__(
