@@ -33,7 +33,7 @@ WORKERS := 4
 report = $(if $(REPORTS),--junitxml=$(REPORTS)/$@.xml)
 
 .PHONY: test
-test: test-unit test-rest ## All tests, with real Kafka, Spark and Chromium
+test: test-unit test-rest test-alone ## All tests, with real Kafka, Spark and Chromium
 
 .PHONY: test-unit
 test-unit: $(VENV)/installed ## The quick tests: no Kafka, Spark, Node, browser, Prometheus
@@ -43,7 +43,11 @@ test-unit: $(VENV)/installed ## The quick tests: no Kafka, Spark, Node, browser,
 test-rest: test-unit
 	@tools/install-test-programs || true
 	@$(VENV)/bin/sds-monitor broker --fetch-only || true
-	$(PYTEST) -n $(WORKERS) -m "not ($(UNIT))" $(report) $(PYTEST_OPTIONS)
+	$(PYTEST) -n $(WORKERS) -m "not ($(UNIT)) and not alone" $(report) $(PYTEST_OPTIONS)
+
+.PHONY: test-alone
+test-alone: test-rest
+	$(PYTEST) -m alone $(report) $(PYTEST_OPTIONS)
 
 .PHONY: check
 check: install lint type ## What CI checks beside the tests
