@@ -22,7 +22,7 @@ PAGE = Path(__file__).with_name("history.md")
 _HEAD = """\
 # History
 
-How were incidents and figures at an earlier time, and how do I query them?
+What were the figures and incidents at an earlier time, and how do I query them?
 
 Made from `connectors/history/schema.py` by `.venv/bin/python -m docs.make_history`; do not edit it by hand.
 
