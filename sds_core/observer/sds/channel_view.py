@@ -211,7 +211,7 @@ class ChannelView:
         self._forget(clock_ms)
 
     def _next_moment_ms(self) -> int:
-        """Next time at which a deadline is or an event leaves the verdict's window."""
+        """Next deadline, or when an event leaves the verdict's window, if earlier."""
         deadline_ms, edge_ms = self._deadlines.next_ms, self._health.edge_ms
         return edge_ms if deadline_ms is None else min(deadline_ms, edge_ms)
 
@@ -230,7 +230,7 @@ class ChannelView:
             self._health.expired(deadline_ms)
 
     def _apply_frame(self, frame: SeenFrame) -> None:
-        """Count a frame if it is a copy; otherwise follow what it says."""
+        """Ignore a duplicate, count a replica, follow a broadcast."""
         clock_ms = self._state.clock_ms
         copy = self._copies.classify(frame, clock_ms)
         if copy is Copy.DUPLICATE:
