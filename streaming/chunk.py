@@ -91,8 +91,10 @@ class Chunk:
 
     def take_rows(self) -> Iterator[DigestRow]:
         """Return the rows of what was collected, and empty the chunk."""
-        for key, digester in self._views.items():
-            yield _row(key, digester.finish())
+        for protocol, digesters in self._views.items():
+            for name, digester in digesters.items():
+                key = self._protocols[protocol].kind.key(name)
+                yield _row(key, digester.finish())
         for observer, tap in self._taps.items():
             yield _row(TAPS.key(observer), tap.finish())
         if self._letters:
@@ -102,16 +104,19 @@ class Chunk:
 
     def _clear(self) -> None:
         self._records = self._bytes = 0
-        self._views: dict[str, Digester[Any, Any]] = {}
+        # By the name of the protocol, then of the view.
+        self._views: dict[str, dict[str, Digester[Any, Any]]] = {
+            name: {} for name in self._protocols
+        }
         self._taps: dict[str, TapDigester] = {}
         self._letters: list[DeadLetter] = []
 
     def _add_frame(self, record: RawRecord, judged: FrameRecord) -> None:
         headers, protocol, frame = judged
-        key = protocol.kind.key(protocol.view_name(frame))
-        digester = self._views.get(key)
+        name, digesters = protocol.view_name(frame), self._views[protocol.name]
+        digester = digesters.get(name)
         if digester is None:
-            digester = self._views[key] = protocol.new_digester(self._partition)
+            digester = digesters[name] = protocol.new_digester(self._partition)
         arrival = Arrival(
             record.offset,
             record.timestamp_ms,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from binascii import unhexlify
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from sds_core.observer.fingerprint import fingerprint
@@ -70,8 +69,7 @@ class Arrival(NamedTuple):
     waku_hash_bytes: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class TapHeaders:
+class TapHeaders(NamedTuple):
     """What the headers of a record say, as far as the monitor uses it.
 
     Attributes:
@@ -154,12 +152,12 @@ def read_headers(
     _one_of(values, "ephemeral", _FLAGS)
     _number(values, "waku-timestamp")
     return TapHeaders(
-        observer=observer,
-        seq=_number(values, "seq"),
-        waku_hash=fingerprint(waku_hash) if waku_hash else NO_HASH,
-        waku_hash_bytes=unhexlify(waku_hash[2:]),
-        is_heartbeat=is_heartbeat,
-        protocol=protocol,
+        observer,
+        _number(values, "seq"),
+        fingerprint(waku_hash) if waku_hash else NO_HASH,
+        unhexlify(waku_hash[2:]),
+        is_heartbeat,
+        protocol,
     )
 
 
