@@ -30,7 +30,7 @@ from tests.support.waku_node import Cause, ConformanceNode, Endpoint
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
 
-DURATION_S = float(os.environ.get("SDS_MONITOR_SOAK_SECONDS", "180"))
+DURATION_S = float(os.environ.get("SDS_MONITOR_SOAK_SECONDS", "200"))
 CACHE = 3_000
 """Messages in the node's relay cache: a quarter of a minute of the traffic."""
 
@@ -154,13 +154,18 @@ def test_report_is_the_truth_after_everything_went_wrong(tmp_path: Path) -> None
             url_in(log)
             wait_for(lambda: node.calls)
             stage = Stage(scenario(), SEED, node)
-            begun_s, playing = time.monotonic(), stage.begin()
-
-            def at(share: float) -> None:
-                time.sleep(max(0, begun_s + share * DURATION_S - time.monotonic()))
-
+            end_s, playing = time.monotonic() + DURATION_S, stage.begin()
             wait_for(lambda: log.exists() and node.handed_out)
             with started("run", tmp_path / "run.log", **monitor) as running:
+                url = url_in(tmp_path / "run.log")
+                # However slow its start is, everything goes wrong while it reads.
+                wait_for(lambda: sample(url, "sds_monitor_records_total") > 0)
+                begun_s = time.monotonic()
+
+                def at(share: float) -> None:
+                    moment_s = begun_s + share * (end_s - begun_s)
+                    time.sleep(max(0, moment_s - time.monotonic()))
+
                 at(0.12)
                 node.restart(down_s=2)
                 at(0.25)
@@ -182,7 +187,6 @@ def test_report_is_the_truth_after_everything_went_wrong(tmp_path: Path) -> None
                     time.sleep(26)
                     second.send_signal(signal.SIGTERM)
                     assert second.wait(60) == 0
-                url = url_in(tmp_path / "run.log")
                 assert running.poll() is None
                 records = tap_records(kafka)
                 missing = missing_numbers(records)

@@ -414,6 +414,7 @@ _QUERIES = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(_SCENES, st.lists(_QUERIES, min_size=4, max_size=4))
 @settings(CAREFUL, max_examples=40)
 def test_lookups_find_what_a_file_that_forgets_nothing_has(

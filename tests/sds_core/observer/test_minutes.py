@@ -236,6 +236,7 @@ def counters_of(totals: ChannelTotals) -> dict[str, int]:
     return counters
 
 
+@pytest.mark.slow
 @settings(CAREFUL, max_examples=CAREFUL.max_examples // 2)
 @given(scenes(PAUSES_MS), st.sampled_from((0, 1, 120_001, 700_000)))
 def test_minute_is_told_just_if_a_figure_changed_in_it(
@@ -252,6 +253,7 @@ def test_minute_is_told_just_if_a_figure_changed_in_it(
     assert stepwise == expected
 
 
+@pytest.mark.slow
 @settings(CAREFUL, max_examples=CAREFUL.max_examples // 5)
 @given(scenes(PAUSES_MS))
 def test_counters_never_fall_from_minute_to_minute(scene: Scene) -> None:

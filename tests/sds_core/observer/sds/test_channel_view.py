@@ -337,6 +337,7 @@ def test_view_called_at_its_deadlines_is_never_behind(
     assert found(view, events) == at_once(records, end_ms, limits)
 
 
+@pytest.mark.slow
 @CAREFUL
 @given(scenes(max_steps=30), st.data())
 def test_replayed_records_change_nothing(scene: Scene, data: st.DataObject) -> None:
