@@ -129,8 +129,8 @@ class Chosen(Collector):
         return (one for one in self.collector.collect() if one.name in self.names)
 
 
-def test_text_is_exactly_the_snapshot_in_every_kind() -> None:
-    """A counter, a gauge, a histogram, a tap's figure and the build stand whole."""
+def test_text_of_every_type_of_metric_is_exact() -> None:
+    """Counter, gauge, histogram, a tap's figure and the build."""
     names = {
         "sds_messages",
         "sds_ack_latency_seconds",
@@ -190,7 +190,7 @@ def test_text_is_exactly_the_snapshot_in_every_kind() -> None:
 
 
 def test_metric_names_are_those_declared() -> None:
-    """Each name is scraped exactly as it is declared, and nothing else is."""
+    """Nothing else is exported."""
     text = generate_latest(registry_of(snapshot)).decode()
     typed = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
     assert typed == [
@@ -205,7 +205,7 @@ def test_metric_names_are_those_declared() -> None:
 
 
 def test_channels_have_the_names_and_objectives_of_the_table() -> None:
-    """One without a name is called by its id, and ``other`` has only defaults."""
+    """A channel without a name has its id; ``other`` has only defaults."""
     table = ChannelTable(
         [
             ChannelEntry("a", "Anteroom", Objectives(0.9), mute_until_ms=2_500),
@@ -229,15 +229,15 @@ def test_channels_have_the_names_and_objectives_of_the_table() -> None:
     assert (muted.labels, muted.value) == ({"channel": "a"}, 2.5)
 
 
-def test_every_label_set_is_there_from_the_start() -> None:
-    """A closed label set is exported as 0, dead-letter reasons included."""
+def test_every_label_set_exists_from_the_start() -> None:
+    """All values of a closed label are exported as 0, also reasons."""
     undecodable = families_of(snapshot())["sds_undecodable_frames"]
     found = {sample.labels["reason"]: sample.value for sample in undecodable.samples}
     assert found == {reason.value: 0 for reason in Reason} | {"too_large": 2}
 
 
 def test_gauge_without_a_value_is_absent() -> None:
-    """Nothing in flight and no batch yet leave no series behind."""
+    """For example with nothing in flight and before the first batch."""
     exported = Snapshot(primed=True, channels={"a": ChannelTotals()}, labels=("a",))
     families = families_of(exported)
     assert families["sds_oldest_unacknowledged_timestamp_seconds"].samples == []
@@ -245,8 +245,8 @@ def test_gauge_without_a_value_is_absent() -> None:
     assert families["sds_messages"].samples != []
 
 
-def test_unprimed_monitor_exports_only_figures_of_the_job_that_cannot_jump() -> None:
-    """Before the checkpoint is read there are no counters that would then leap."""
+def test_unprimed_monitor_exports_only_figures_of_the_job() -> None:
+    """Counters would jump once the checkpoint is read."""
     families = families_of(replace(snapshot(), primed=False))
     assert families
     assert all(name.startswith("sds_monitor_") for name in families)
@@ -255,21 +255,21 @@ def test_unprimed_monitor_exports_only_figures_of_the_job_that_cannot_jump() -> 
 
 
 def test_channels_without_a_label_are_exported_together() -> None:
-    """`other` holds the sums of all channels that have no label of their own."""
+    """`other` has the sums over all channels without a label of their own."""
     families = families_of(snapshot(["a", "b", "c"], labelled=1))
     messages = {s.labels["channel"]: s.value for s in families["sds_messages"].samples}
     assert messages == {"a": 4, "other": 5 + 6}
 
 
 def test_merged_channels_have_no_verdict() -> None:
-    """A verdict of several channels would mean nothing."""
+    """A verdict on several channels together would be meaningless."""
     families = families_of(snapshot(["a", "b", "c"], labelled=1))
     verdicts = families["sds_channel_verdict"].samples
     assert {sample.labels["channel"] for sample in verdicts} == {"a"}
 
 
 def test_there_is_no_other_while_all_channels_have_a_label() -> None:
-    """No series called `other` appears without a channel behind it."""
+    """Without merged channels there is no series `other`."""
     text = generate_latest(registry_of(snapshot)).decode()
     assert 'channel="other"' not in text
     assert 'observer="other"' not in text
@@ -285,7 +285,7 @@ def test_channel_called_other_is_merged_into_other() -> None:
 
 
 def test_label_without_figures_is_left_out() -> None:
-    """A label from the ledger whose channel is not in the state makes no series."""
+    """A label in the ledger makes no series if its channel has no state."""
     exported = replace(snapshot(["a"]), labels=("gone", "a"))
     samples = families_of(exported)["sds_messages"].samples
     assert [sample.labels["channel"] for sample in samples] == ["a"]
@@ -293,7 +293,7 @@ def test_label_without_figures_is_left_out() -> None:
 
 @pytest.mark.parametrize("labelled", [0, 1, 2, 3])
 def test_counters_add_up_over_channels_whatever_the_budget(labelled: int) -> None:
-    """No event is exported twice or not at all because of where its channel went."""
+    """Each event is exported exactly once."""
     exported = snapshot(labelled=labelled)
     whole = {"all": CHANNEL_FIGURES.sum(exported.channels.values())}
     expected = counters_of(replace(exported, channels=whole, labels=("all",)))
@@ -308,7 +308,7 @@ def test_counters_add_up_over_channels_whatever_the_budget(labelled: int) -> Non
 
 
 def test_no_counter_falls_when_channels_come_and_grow() -> None:
-    """A channel that comes later changes nothing of those that have labels."""
+    """A new channel does not change channels that have labels."""
     before = counters_of(snapshot(["a", "b", "c"], labelled=2))
     grown = snapshot(["a", "b", "c", "d", "e"], labelled=2)
     after = counters_of(grown)
@@ -337,7 +337,7 @@ def test_taps_without_a_label_are_exported_together() -> None:
 
 
 def test_forgotten_tap_has_no_series() -> None:
-    """It keeps its label, and has a series again when it returns."""
+    """It keeps its label and has a series again when it returns."""
     exported = replace(snapshot(), tap_labels=("gone", "tap"))
     samples = families_of(exported)["sds_tap_last_seen_timestamp_seconds"].samples
     assert [sample.labels["observer"] for sample in samples] == ["tap"]
@@ -353,10 +353,10 @@ def test_forgotten_tap_has_no_series() -> None:
         ([], None, 1),
     ],
 )
-def test_monitor_ok_is_one_number(
+def test_monitor_ok_is_one_if_nothing_is_wrong(
     verdicts: list[Verdict], lag_s: float | None, ok: int
 ) -> None:
-    """Nothing failing, nothing blind, not behind."""
+    """No channel failing or blind, and the job not behind."""
     channels = {str(n): ChannelTotals(verdict=v) for n, v in enumerate(verdicts)}
     job = JobFigures(running=True, event_time_lag_seconds=lag_s)
     exported = replace(snapshot(), channels=channels, job=job)
@@ -366,7 +366,7 @@ def test_monitor_ok_is_one_number(
 
 
 def test_registering_reads_no_snapshot() -> None:
-    """The exporter can be set up before there is anything to export."""
+    """The exporter can be set up before there are figures."""
 
     def current() -> Snapshot:
         pytest.fail("asked for a snapshot")
@@ -375,7 +375,7 @@ def test_registering_reads_no_snapshot() -> None:
 
 
 def test_scrape_reads_one_snapshot() -> None:
-    """All samples of a scrape belong to one moment."""
+    """All samples of a scrape are of one moment."""
     asked = []
 
     def current() -> Snapshot:
@@ -386,8 +386,8 @@ def test_scrape_reads_one_snapshot() -> None:
     assert len(asked) == 1
 
 
-def test_metric_of_the_wrong_kind_is_refused() -> None:
-    """The error names the metric, instead of exporting nonsense."""
+def test_sample_of_the_wrong_type_is_refused() -> None:
+    """The error names the metric."""
     slip = Figure(
         "replicas", Unit.COUNT, "Replicas.", series=(histogram_of("sds_slip").of(),)
     )
@@ -396,8 +396,8 @@ def test_metric_of_the_wrong_kind_is_refused() -> None:
         list(wrong.collect())
 
 
-def test_openmetrics_text_is_readable_and_says_the_same() -> None:
-    """A strict OpenMetrics parser reads every series, ids of any text included."""
+def test_openmetrics_text_has_the_same_series() -> None:
+    """A strict parser reads every series, with ids of any text."""
     registry = registry_of(lambda: snapshot(HOSTILE_IDS, labelled=5))
     text = generate_openmetrics(registry).decode()
     parsed = {family.name: family for family in text_string_to_metric_families(text)}
@@ -416,8 +416,8 @@ def test_openmetrics_text_is_readable_and_says_the_same() -> None:
         pytest.param(snapshot(HOSTILE_IDS, labelled=5), id="hostile-ids"),
     ],
 )
-def test_promtool_finds_nothing_to_say(exported: Snapshot) -> None:
-    """Prometheus' own linter takes the text without a remark."""
+def test_promtool_finds_no_problem(exported: Snapshot) -> None:
+    """Prometheus' own linter accepts the text."""
     text = generate_latest(registry_of(lambda: exported))
     run = subprocess.run(
         ["promtool", "check", "metrics"], input=text, capture_output=True, check=False

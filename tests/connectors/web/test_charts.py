@@ -1,4 +1,4 @@
-"""What charts show, and that their pictures need neither style nor script."""
+"""Content of charts; their pictures need neither style nor script."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def test_table_has_the_figures_of_the_picture_newest_first() -> None:
     assert gaps.series[lost].values == [2, None, 0]
 
 
-def test_objectives_are_drawn_beside_what_was_reached() -> None:
-    """Each with its own line, and all in all in words."""
+def test_objectives_are_drawn_beside_the_reached_shares() -> None:
+    """Each has a line of its own, and a summary in words."""
     reached = growth(
         acknowledged_in_time=3, unacknowledged=1, deliveries_first_pass=9,
         deliveries_lost=1,
@@ -67,7 +67,7 @@ def test_objectives_are_drawn_beside_what_was_reached() -> None:
 
 @pytest.mark.parametrize("hours", [1, 3, 6, 24])
 def test_axis_of_time_has_a_few_round_labels(hours: int) -> None:
-    """As many as can be read, for every number of hours."""
+    """For every number of hours they can be read."""
     step_ms = {1: 1, 3: 3, 6: 5, 24: 15}[hours] * MINUTE_MS
     count = hours * 60 * MINUTE_MS // step_ms
     ticks = charts(*[NOTHING] * count, step_ms=step_ms)["latency"].ticks
@@ -84,10 +84,10 @@ def test_axis_of_time_has_a_few_round_labels(hours: int) -> None:
     ],
 )
 @pytest.mark.parametrize("scale", Scale)
-def test_picture_is_one_that_the_strictest_page_takes(
+def test_picture_needs_no_style_or_script(
     found: list[Growth | None], scale: Scale
 ) -> None:
-    """Shapes and text with classes; no style, script, link, comment or foreign id."""
+    """Only shapes and text with classes, no link, comment or foreign id."""
     drawn = [draw(c) for c in charts(*found).values() if c.scale is scale]
     assert drawn
     for svg in drawn:
@@ -101,8 +101,8 @@ def test_picture_is_one_that_the_strictest_page_takes(
         assert root.get("aria-label")
 
 
-def test_picture_tells_its_values_to_the_pointer() -> None:
-    """Each dot and each bar has its time, name and value; empty bars are not there."""
+def test_picture_has_its_values_as_tooltips() -> None:
+    """Each dot and bar has time, name and value; empty bars are left out."""
     found = charts(growth(4, gaps_lost=2), growth())
     assert "12:00  p95: ≤ 5 s" in draw(found["latency"])
     bars = draw(found["gaps"])

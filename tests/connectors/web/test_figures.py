@@ -14,10 +14,10 @@ GROUPS = page_groups(CHANNEL_FIGURES)
 FIGURES = {figure.key: figure for _, figures in GROUPS for figure in figures}
 
 
-def test_figures_of_a_channel_read_as_a_person_would_say_them(
+def test_figures_of_a_channel_have_readable_forms(
     totals: MakeTotals, histogram: Callable[..., Histogram]
 ) -> None:
-    """Counts, shares, percentiles, sizes and rates, each in its own form."""
+    """Counts, shares, percentiles, sizes and rates each have their form."""
     channel = totals(
         messages=1_284,
         acknowledged_in_time=1_281,
@@ -55,10 +55,10 @@ ALL_FORMS = {
 }
 
 
-def test_channel_of_which_nothing_is_known_has_no_figure_made_up(
+def test_share_of_nothing_is_a_dash(
     totals: MakeTotals,
 ) -> None:
-    """A share of nothing is a dash, and cannot be ordered by."""
+    """It cannot be used for sorting."""
     nothing = totals()
     assert {f.text(nothing) for f in FIGURES.values()} == {"0", "0 B", "\N{EN DASH}"}
     for figure in FIGURES.values():
@@ -69,7 +69,7 @@ def test_channel_of_which_nothing_is_known_has_no_figure_made_up(
 def test_share_with_an_objective_follows_its_definition(
     totals: MakeTotals,
 ) -> None:
-    """Unwitnessed messages are no fault, and a loss that was retracted is none."""
+    """Unwitnessed messages and retracted losses do not lower it."""
     channel = totals(
         acknowledged_in_time=19,
         unacknowledged=1,
@@ -84,8 +84,8 @@ def test_share_with_an_objective_follows_its_definition(
     assert shares["delivered"] == (99, 100)
 
 
-def test_every_figure_stands_once_and_says_what_it_means() -> None:
-    """Keys are in addresses; headings and meanings are read."""
+def test_every_figure_is_unique_and_explained() -> None:
+    """Keys are part of URLs; headings and meanings are displayed."""
     keys = [figure.key for _, figures in GROUPS for figure in figures]
     assert len(keys) == len(set(keys))
     assert all(figure.heading and figure.meaning for figure in FIGURES.values())
