@@ -190,7 +190,7 @@ def page() -> str:
         file_limit=FILE_LIMIT,
         quiet_minutes=QUIET_MS // 60_000,
     )
-    parts = [f"### {table.name}\n\n{_fields(table)}" for table, _, _ in _TABLES]
+    parts = [f"### {table.name}\n\n{fields(table)}" for table, _, _ in _TABLES]
     return "\n".join([head, *parts])
 
 
@@ -198,7 +198,7 @@ def _names(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _fields(table: HistoryTable) -> str:
+def fields(table: HistoryTable) -> str:
     """The fields of a table; those of one metric stand in one row."""
     plain: dict[tuple[str, str], list[str]] = {}
     histograms: dict[str, list[str]] = {}

@@ -148,5 +148,5 @@ def test_pages_of_metrics_and_history_have_it() -> None:
     table = HistoryTable(
         "minutes", minutes_schema(TABLE), CHANNEL_MINUTES.key, CHANNEL_MINUTES.time
     )
-    row = "| `words_greetings` | int64 | Messages that say hello. |"
-    assert row in make_history.rows(table)
+    row = "| `words_greetings` | Messages that say hello. |"
+    assert row in make_history.fields(table)

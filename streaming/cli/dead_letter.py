@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from connectors.kafka.record_source import RecordSource, parse_source
 from connectors.kafka.settings import (
     DEAD_LETTER_TOPIC,
     KafkaSettings,

@@ -61,7 +61,7 @@ def spark_error(message: str) -> StreamingQueryException:
         (TopicMissing("frames", "a:1"), True),
         (RecordRefused("a:1", "it is too large", "allow larger ones"), False),
         (LOST, False),
-        (UnknownBlobVersion(99), False),
+        (UnknownBlobVersion(99, 3), False),
     ],
 )
 def test_error_of_our_own_says_what_to_do(error: Exception, unreachable: bool) -> None:

@@ -21,10 +21,10 @@ def test_table_decides_the_labels_of_channels_that_are_new(tmp_path: Path) -> No
     findings = Findings(tmp_path / "incidents.sqlite", 1)
     ledgers = open_ledgers(tmp_path, kinds_of(PROTOCOLS), 0)
     sink = Sink(board, ledgers, None, findings, False, None)
-    sink.show(_totals("known"))
+    sink.publish(_totals("known"))
     assert board.snapshot.labels == ()
     board.set_table(ChannelTable([ChannelEntry("*", label=True)]))
-    sink.show(_totals("known", "new"))
+    sink.publish(_totals("known", "new"))
     assert board.snapshot.labels == ("new",)
 
 

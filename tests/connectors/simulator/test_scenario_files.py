@@ -117,7 +117,6 @@ def test_mixed_scenario_has_many_frames_of_both_dialects() -> None:
 
 
 def test_flood_makes_two_thousand_frames_a_second() -> None:
-def test_flood_makes_its_frames_a_second() -> None:
     """Virtual seconds: about 2,000 frames in each, in all of 200 channels."""
     counted = counts("flood", 3)
     assert 4_500 < counted["Transmission"] < 7_500
