@@ -73,6 +73,13 @@ dashboards: install ## Dashboards, rules and the list of alerts, made anew
 	$(PYTHON) -m dashboards.build
 	$(PYTHON) -m docs.make_alerts
 
+.PHONY: docs-tables
+docs-tables: install ## Pages and parts of pages that are made from the code
+	$(PYTHON) -m docs.make_metrics
+	$(PYTHON) -m docs.make_history
+	$(PYTHON) -m docs.make_rules
+	$(PYTHON) -m docs.make_gap_states
+
 .PHONY: screenshots
 screenshots: install ## Pictures of the status page, from a demo of its own
 	$(PYTHON) -m docs.make_screenshots

@@ -1,13 +1,13 @@
-"""How much room the history takes, for each channel and day.
+"""Measures how much space the history takes per channel and day.
 
     python -m benchmarks.history --help
 
-Simulated traffic goes through the views of some channels in batches of a minute. What
-leaves them goes to the history as the job brings it there: to the topics of an
-embedded broker, and to a file each minute, which are put together in the end.
+Simulated traffic goes through the views of some channels in batches of a minute. Their
+incidents and minutes are written as the job writes them: to the topics of an embedded
+broker, and to a Parquet file per minute; these files are compacted at the end.
 
-What to doubt: the more of a channel's figures change, the more room they take, and
-incidents of a quiet network are few.
+Limits of the result: the more figures of a channel change, the more space it takes, and
+a simulated network with little loss has few incidents.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ from connectors.history.schema import (
     incident_row,
     minute_row,
 )
-from connectors.history.topics import INCIDENTS_TOPIC, MINUTES_TOPIC, HistoryTopics
-from connectors.kafka.settings import KafkaSettings
+from connectors.history.topics import HistoryTopics
+from connectors.kafka.settings import INCIDENTS_TOPIC, MINUTES_TOPIC, KafkaSettings
 from connectors.simulator.records import simulated_records
 from sds_core.observer.incidents import ChannelIncident, Incident
-from sds_core.observer.minutes import ChannelMinute
 from sds_core.observer.record import RawRecord
+from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.channel_view import ChannelView
 from sds_core.observer.sds.digest import ChannelDigest
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.truth import Truth
 from streaming.chunk import Chunk
-from streaming.keys import KeyKind, split_key
 
 _START_MS = 1_760_054_400_000
-"""The beginning of a day."""
+"""Start of a day in UTC."""
 _MINUTE_MS = 60_000
 _DAY_S = 86_400
-_TIDY_EVERY = 10
-"""Minutes."""
+_COMPACT_EVERY = 10
+"""Minutes of simulated time between two compactions."""
 
 
 def simulated(channels: int, messages_a_day: int, hours: float) -> Iterator[RawRecord]:
-    """Records of some channels with 20 participants each."""
+    """Yield the records of some channels with 20 participants each."""
     scenario = Scenario.from_mapping(
         {
             "name": "history",
@@ -79,7 +79,7 @@ def simulated(channels: int, messages_a_day: int, hours: float) -> Iterator[RawR
 
 
 def batches(records: Iterator[RawRecord]) -> Iterator[tuple[int, Chunk]]:
-    """A chunk for each minute, and its end."""
+    """Yield the end of each minute, Unix ms, and the chunk of its records."""
     chunk, end_ms = Chunk(0, 0, 1 << 62), _START_MS + _MINUTE_MS
     for record in records:
         if record.timestamp_ms >= end_ms:
@@ -94,7 +94,7 @@ def batches(records: Iterator[RawRecord]) -> Iterator[tuple[int, Chunk]]:
 @click.option("--messages-a-day", default=10_000, help="In each channel.")
 @click.option("--hours", default=24.0, help="Virtual hours.")
 def main(channels: int, messages_a_day: int, hours: float) -> None:
-    """Feed some views, carry what leaves them, and print its size."""
+    """Write the history of a simulation and print its size."""
     with (
         tempfile.TemporaryDirectory(prefix="sds-monitor-bench-") as place,
         EmbeddedBroker(Path(place) / "kafka") as broker,
@@ -102,24 +102,27 @@ def main(channels: int, messages_a_day: int, hours: float) -> None:
         topics = HistoryTopics(KafkaSettings(broker.bootstrap))
         history = ParquetHistory(Path(place) / "history")
         views: dict[str, ChannelView] = defaultdict(ChannelView)
-        told = waiting = 0
+        event_count = outbox_bytes = 0
         for number, (end_ms, chunk) in enumerate(
             batches(simulated(channels, messages_a_day, hours))
         ):
             incidents, minutes = [], []
-            for channel, event in _leaving(views, chunk, end_ms):
-                told += 1
-                waiting += len(msgspec.msgpack.encode(event))
+            for channel, event in _events(views, chunk, end_ms):
+                event_count += 1
+                outbox_bytes += len(msgspec.msgpack.encode(event))
                 if isinstance(event, Incident):
-                    found = ChannelIncident(channel, event, tap_hole=False)
-                    incidents.append(incident_row(ToldIncident(told, found)))
+                    incident = ChannelIncident(channel, event, tap_hole=False)
+                    row = incident_row(ToldIncident(event_count, incident))
+                    incidents.append(row)
                 else:
-                    figures = ToldMinute(told, channel, event.minute_ms, event.totals)
-                    minutes.append(minute_row(figures))
+                    minute = ToldMinute(
+                        event_count, channel, event.minute_ms, event.totals
+                    )
+                    minutes.append(minute_row(minute))
             topics.write(incidents, minutes)
             history.write(INCIDENTS, incidents)
             history.write(CHANNEL_MINUTES, minutes)
-            if number % _TIDY_EVERY == 0:
+            if number % _COMPACT_EVERY == 0:
                 history.compact(now_ms=0)
         topics.close()
         running = _bytes(Path(place), "history/*/*/*.parquet")
@@ -128,21 +131,24 @@ def main(channels: int, messages_a_day: int, hours: float) -> None:
         days = channels * hours / 24
         click.echo(f"{channels} channels, {hours:g} h; for each channel and day")
         click.echo(f"  files: {complete / days:,.0f} B", nl=False)
-        click.echo(f" ({running / days:,.0f} B while the day is not complete)")
-        click.echo(f"  while a destination is away: {waiting / days:,.0f} B")
+        click.echo(f" ({running / days:,.0f} B until the day is complete)")
+        click.echo(
+            f"  in the outbox, if a destination is unreachable: "
+            f"{outbox_bytes / days:,.0f} B"
+        )
         for topic in (INCIDENTS_TOPIC, MINUTES_TOPIC):
             size = _bytes(Path(place), f"kafka/**/{topic}-*/*.log")
             click.echo(f"  topic {topic}: {size / days:,.0f} B")
 
 
-def _leaving(
+def _events(
     views: dict[str, ChannelView], chunk: Chunk, end_ms: int
 ) -> Iterator[tuple[str, Incident | ChannelMinute]]:
-    """What leaves each view for the history."""
+    """Apply a chunk to the views; yield incidents and minutes with their channel."""
     digests: dict[str, list[ChannelDigest]] = {channel: [] for channel in views}
     for row in chunk.take_rows():
-        kind, name = split_key(row.key)
-        if kind is KeyKind.CHANNEL:
+        prefix, _, name = row.key.partition(":")
+        if prefix == CHANNELS.prefix:
             digest = msgspec.msgpack.decode(row.digest, type=ChannelDigest)
             digests.setdefault(name, []).append(digest)
     for channel, some in digests.items():

@@ -1,13 +1,14 @@
-"""How many frames per second the mirror takes from a node to Kafka on one core.
+"""Measures how many frames per second the mirror writes from a node to Kafka.
 
     python -m benchmarks.mirror --help
 
-A node with many small SDS messages in its relay cache, the embedded broker, and the
-command as a process of its own, bound to one core; node and broker share the rest.
+Runs a node with many small SDS messages in its relay cache, the embedded broker, and
+the `mirror` command as a process of its own that is bound to one core; node and broker
+use the other cores.
 
-What to doubt: the node is the one of the tests, which gives long pages when it is asked
-late; the broker is on the same machine; nothing is swept from a store. The figure by
-processor time leaves out what the mirror waits for node and broker.
+Limits of the result: the node is that of the tests, which returns long pages if it is
+polled late; the broker runs on the same machine; no store is queried. The figure by CPU
+time does not include the time in which the mirror waits for node and broker.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _PARTITIONS = 4
 
 
 def messages(number: int, channels: int) -> list[WakuMessage]:
-    """Small SDS messages, one after another in turn of the channels."""
+    """Return small SDS messages, spread over the channels in turn."""
     now_ns = time.time_ns()
     return [
         WakuMessage(
@@ -58,13 +59,13 @@ def messages(number: int, channels: int) -> list[WakuMessage]:
     ]
 
 
-def _feed(node: ConformanceNode, what: list[WakuMessage], at_once: int) -> None:
-    """Keep the node's cache filled, and never over its capacity."""
-    waiting = iter(what)
-    while some := list(itertools.islice(waiting, at_once)):
+def _feed(node: ConformanceNode, traffic: list[WakuMessage], page: int) -> None:
+    """Offer a page of messages each time the node's relay cache is empty."""
+    rest = iter(traffic)
+    while batch := list(itertools.islice(rest, page)):
         while node.relay_backlog:
             time.sleep(0.001)
-        for message in some:
+        for message in batch:
             node.offer(message, pubsub_topic=_PUBSUB_TOPIC)
 
 
@@ -73,8 +74,8 @@ def _feed(node: ConformanceNode, what: list[WakuMessage], at_once: int) -> None:
 @click.option("--channels", default=100)
 @click.option("--page", default=500, help="Messages in a page.")
 def main(frames: int, channels: int, page: int) -> None:
-    """Measure."""
-    what = messages(frames, channels)
+    """Mirror the frames and print frames per second."""
+    traffic = messages(frames, channels)
     with (
         tempfile.TemporaryDirectory() as directory,
         EmbeddedBroker() as broker,
@@ -99,18 +100,20 @@ def main(frames: int, channels: int, page: int) -> None:
             mirror.cpu_affinity([0])
             while not node.calls:
                 time.sleep(0.05)
-            before_s, begun_s = sum(mirror.cpu_times()[:2]), time.monotonic()
-            threading.Thread(target=_feed, args=(node, what, page), daemon=True).start()
+            before_s, started_s = sum(mirror.cpu_times()[:2]), time.monotonic()
+            threading.Thread(
+                target=_feed, args=(node, traffic, page), daemon=True
+            ).start()
             while sum(offsets.latest(range(_PARTITIONS)).values()) < frames:
                 time.sleep(0.05)
-            took_s = time.monotonic() - begun_s
+            took_s = time.monotonic() - started_s
             busy_s = sum(mirror.cpu_times()[:2]) - before_s
             process.terminate()
         offsets.close()
     click.echo(
-        f"{frames:,} frames of about {len(what[0].payload)} B: "
-        f"{frames / took_s:,.0f} frames/s, {frames / busy_s:,.0f} a second of "
-        f"processor time ({busy_s / took_s:.0%} of one core); "
+        f"{frames:,} frames of about {len(traffic[0].payload)} B: "
+        f"{frames / took_s:,.0f} frames/s, {frames / busy_s:,.0f} per second of "
+        f"CPU time ({busy_s / took_s:.0%} of one core); "
         f"{platform.machine()}, {os.cpu_count()} cores, "
         f"Python {platform.python_version()}"
     )

@@ -1,18 +1,19 @@
-"""How many frames per second the simulator makes.
+"""Measures how many frames per second the simulator makes.
 
     python -m benchmarks.simulator --help
 
-Three shapes, each of 200 channels and 100 participants in one process on one core:
+There are three shapes, each of 200 channels and 100 participants in one process on one
+core:
 
-- `ten`: ten participants in each channel, so that a frame has 9 receivers; each channel
-  so lively that messages overtake each other and wait for each other.
-- `calm`: as `ten`, with a tenth of the messages in each second.
-- `all`: everybody in every channel, so that a frame has 99 receivers.
+- `ten`: ten participants in each channel, so a frame has 9 receivers. There is so much
+  traffic that messages overtake each other and wait for missing dependencies.
+- `calm`: as `ten`, with a tenth of the messages per second.
+- `all`: all participants in every channel, so a frame has 99 receivers.
 
-What to doubt: the figures are for one machine at one time, and include that the entries
-are made, but not what a command does with them. The garbage collector is left as it is
-unless `--collect-seldom` says otherwise: millions of small values are made, and most of
-its looks at the participants' memories are in vain.
+Limits of the result: the time includes making the log entries, but not what a command
+does with them. The garbage collector has Python's default settings; with
+`--collect-seldom` it runs less often, because the participants' data is almost never
+garbage and most of its runs find nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from sds_core.simulation.log import Arrival, Transmission
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.simulator import simulate
 
-# Members of a channel, and the mean time between its messages in seconds.
+# Participants of a channel, and mean time between its messages in seconds.
 _SHAPES = {"ten": (10, 0.13), "calm": (10, 1.3), "all": (100, 0.15)}
 _START_MS = 1_760_000_000_000
 
@@ -64,15 +65,15 @@ def main(shape: str, duration: float, seed: int, collect_seldom: bool) -> None:
     if collect_seldom:
         gc.set_threshold(100_000, 50, 1_000)
     frames = arrivals = frame_bytes = 0
-    begun, begun_cpu = time.perf_counter(), time.process_time()
+    started, started_cpu = time.perf_counter(), time.process_time()
     for entry in simulate(scenario_of(shape, duration), seed, _START_MS):
         if isinstance(entry, Arrival):
             arrivals += 1
         elif isinstance(entry, Transmission):
             frames += 1
             frame_bytes += len(entry.value)
-    wall_s = time.perf_counter() - begun
-    cpu_s = time.process_time() - begun_cpu
+    wall_s = time.perf_counter() - started
+    cpu_s = time.process_time() - started_cpu
     click.echo(f"{shape}: Python {platform.python_version()}, {platform.machine()}")
     click.echo(f"  {frames} frames ({frame_bytes / 1e6:.0f} MB), {arrivals} receptions")
     click.echo(f"  {duration:g} virtual s in {wall_s:.1f} s ({cpu_s:.1f} s of CPU)")

@@ -1,14 +1,14 @@
-"""How many bytes one channel takes in the state store.
+"""Measures how many bytes one channel takes in the state store.
 
     python -m benchmarks.state --help
 
 Simulated traffic of one channel goes through its view in batches of a minute; after
-each the view is packed as the job packs it. `--full` fills every memory to its limit
-instead: messages that nobody acknowledges, each naming a message that never comes and
-asking for another.
+each batch the view is packed as the job packs it. With `--full`, other traffic fills
+every memory to its limit: messages that nobody acknowledges, each of which names a
+message that never arrives and requests the repair of another.
 
-What to doubt: sizes are before the store compresses them; the simulation's ids have 64
-hex digits, and longer ones take their length.
+Limits of the result: sizes are those before the store compresses them. The simulation's
+message ids have 64 hex digits; longer ids take more space.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from connectors.simulator.records import simulated_records
 from sds_core.observer import blob
 from sds_core.observer.record import RawRecord
 from sds_core.observer.sds.channel_state import ChannelState
-from sds_core.observer.sds.channel_view import ChannelView
+from sds_core.observer.sds.channel_view import BLOB_VERSION, ChannelView
 from sds_core.observer.sds.digest import ChannelDigest
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.settings import DEFAULTS
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.truth import Truth
 from sds_core.wire import Dialect, Frame, HistoryEntry, encode
 from streaming.chunk import Chunk
-from streaming.keys import KeyKind, split_key
 
 _START_MS = 1_760_000_000_000
 _MINUTE_MS = 60_000
@@ -40,7 +40,7 @@ _DAY_S = 86_400
 def simulated(
     profile: str, participants: int, messages_a_day: int, hours: float
 ) -> Iterator[RawRecord]:
-    """Records of one channel, heartbeats of its tap included."""
+    """Yield the records of one channel and the heartbeats of its tap."""
     scenario = Scenario.from_mapping(
         {
             "name": "state",
@@ -67,11 +67,13 @@ def simulated(
 
 
 def filling() -> Iterator[RawRecord]:
-    """Records that fill every memory within the horizon."""
+    """Yield records that fill every memory within the horizon."""
     for number in range(DEFAULTS.remembered):
         at_ms = _START_MS + 2 * DEFAULTS.warm_up_ms + number * 150
-        lost, asked = (HistoryEntry(_id(f"{kind} {number}")) for kind in ("a", "b"))
-        history = [lost] if not number else [HistoryEntry(_id("0")), lost]
+        missing, requested = (
+            HistoryEntry(_id(f"{kind} {number}")) for kind in ("a", "b")
+        )
+        history = [missing] if not number else [HistoryEntry(_id("0")), missing]
         frame = Frame.build(
             Dialect.SPEC,
             message_id=_id(str(number)),
@@ -79,7 +81,7 @@ def filling() -> Iterator[RawRecord]:
             sender_id=f"participant-{number % 20:03d}",
             lamport=at_ms,
             causal_history=history,
-            repair_request=[asked],
+            repair_request=[requested],
             content=b"text",
         )
         headers = [
@@ -87,7 +89,7 @@ def filling() -> Iterator[RawRecord]:
             ("seq", str(number).encode()),
             ("waku-hash", b"0x" + _id(f"hash {number}").encode()),
         ]
-        # The first stands alone in the warm-up.
+        # Only the first record is in the warm-up.
         time_ms = at_ms if number else _START_MS
         yield RawRecord(0, number, time_ms, None, encode(frame), headers)
 
@@ -107,7 +109,7 @@ def _id(text: str) -> str:
 def main(
     full: bool, profile: str, participants: int, messages_a_day: int, hours: float
 ) -> None:
-    """Feed a view and print the sizes of its blob."""
+    """Feed a view and print sizes of its blob."""
     records = (
         filling() if full else simulated(profile, participants, messages_a_day, hours)
     )
@@ -116,29 +118,29 @@ def main(
     for record in records:
         if record.timestamp_ms - batch_ms >= _MINUTE_MS:
             batch_ms = record.timestamp_ms
-            view = _read(view, chunk, batch_ms)
+            view = _apply(view, chunk, batch_ms)
             sizes.append(len(view.to_blob()))
         chunk.add(record)
         frames += 1
-    view = _read(view, chunk, batch_ms + _MINUTE_MS)
+    view = _apply(view, chunk, batch_ms + _MINUTE_MS)
     sizes.append(len(view.to_blob()))
     click.echo(f"{frames} records, {view.totals.messages} messages")
     click.echo(f"  blob: {max(sizes)} B at most, {sizes[-1]} B at the end")
-    click.echo(f"  pushed out by the limit: {view.totals.remembered_evicted}")
-    state = msgspec.msgpack.decode(blob.split(blob.VERSION, view.to_blob())[1])
+    click.echo(f"  evicted by the limit: {view.totals.remembered_evicted}")
+    state = msgspec.msgpack.decode(blob.split(view.to_blob())[1])
     for name, part in zip(ChannelState.__struct_fields__, state, strict=True):
         click.echo(f"    {name}: {len(msgspec.msgpack.encode(part))} B")
 
 
-def _read(view: ChannelView, chunk: Chunk, clock_ms: int) -> ChannelView:
-    """Take what was collected; the view as after a restart."""
+def _apply(view: ChannelView, chunk: Chunk, clock_ms: int) -> ChannelView:
+    """Apply the chunk; return the view as restored from its blob."""
     digests = [
         msgspec.msgpack.decode(row.digest, type=ChannelDigest)
         for row in chunk.take_rows()
-        if split_key(row.key)[0] is KeyKind.CHANNEL
+        if row.key.startswith(CHANNELS.key(""))
     ]
     view.apply(digests, clock_ms)
-    return ChannelView.from_blob(blob.VERSION, view.to_blob())
+    return ChannelView.from_blob(BLOB_VERSION, view.to_blob())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Finding a Java that runs Kafka 4 and Spark 4."""
+"""Finds a Java that runs Kafka 4 and Spark 4."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import subprocess
 from pathlib import Path
 
 NEEDED_VERSION = 17
-"""Oldest major version on which both the Kafka broker and Spark run."""
+"""Oldest major version that runs both the Kafka broker and Spark."""
 
 _VERSION_TIMEOUT_S = 30
 
 
 class JavaMissing(RuntimeError):
-    """There is no Java here, or none that is new enough.
+    """There is no Java, or only one that is too old or does not run.
 
     Attributes:
-        found: what is there instead, in words.
+        found: What was found instead, as the end of a sentence.
     """
 
     def __init__(self, found: str) -> None:
@@ -26,7 +26,7 @@ class JavaMissing(RuntimeError):
         self.found = found
 
     def __str__(self) -> str:
-        """Say what is wrong and what to do."""
+        """Return what is wrong and what to do."""
         return (
             f"Java {NEEDED_VERSION} or newer is needed, found {self.found}: install "
             f"a JRE (Debian: apt-get install openjdk-{NEEDED_VERSION}-jre-headless) "
@@ -37,11 +37,11 @@ class JavaMissing(RuntimeError):
 def find_java() -> Path:
     """Return the absolute path of a `java` of version 17 or newer.
 
-    JAVA_HOME decides if it is set, as it does in Spark's own launcher: going on to
-    PATH would pass a Java that Spark then does not use.
+    If JAVA_HOME is set, PATH is not searched. Spark's launcher does the same, so a Java
+    from PATH would not be the one that Spark uses.
 
     Raises:
-        JavaMissing: none is found, or the one found is too old or does not run.
+        JavaMissing: No Java was found, or it is too old or does not run.
     """
     home = os.environ.get("JAVA_HOME")
     if home:
@@ -57,7 +57,7 @@ def find_java() -> Path:
         java = Path(on_path).absolute()
     version = _major_version(java)
     if version is None:
-        found = f"one that does not tell its version at {java}"
+        found = f"one whose version cannot be read at {java}"
         raise JavaMissing(found)
     if version < NEEDED_VERSION:
         found = f"{version} at {java}"
@@ -66,7 +66,7 @@ def find_java() -> Path:
 
 
 def _major_version(java: Path) -> int | None:
-    """Return 8 for `1.8.0_392`, 17 for `17.0.15`; None if it does not say."""
+    """Return 8 for `1.8.0_392`, 17 for `17.0.15`; None if Java does not print it."""
     try:
         answer = subprocess.run(  # noqa: S603 - the user's own java, no shell
             [java, "-version"],
@@ -77,6 +77,6 @@ def _major_version(java: Path) -> int | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    # Not anchored: JAVA_TOOL_OPTIONS makes java print a line before it.
+    # Not anchored: with JAVA_TOOL_OPTIONS set, java prints another line first.
     version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
     return int(version[1]) if version else None

@@ -1,4 +1,4 @@
-"""What one process alone may write to."""
+"""A lock file: only one process at a time writes to a directory."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a lock while the block runs; it ends with the process however that ends.
+    """Hold a lock while the block runs; the system releases it if the process ends.
 
     Args:
-        path: A file for it, which is made with its directory.
+        path: The lock file; it and its directory are created if missing.
 
     Raises:
-        BlockingIOError: Somebody else holds it.
-        OSError: The file cannot be made.
+        BlockingIOError: Another process holds the lock.
+        OSError: The file cannot be created.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:

@@ -1,4 +1,4 @@
-"""What docs/accuracy.md tells of each scenario, and how a figure is shown."""
+"""The tables of docs/accuracy.md: their figures for each scenario."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Column(NamedTuple):
 
     Attributes:
         head: Its name.
-        meaning: In one line.
-        value: As the page shows it.
+        meaning: In one line; empty if the section's text defines it.
+        value: As it stands on the page.
     """
 
     head: str
@@ -32,7 +32,7 @@ class Section(NamedTuple):
 
     Attributes:
         title: Its heading.
-        text: What it is about; one sentence per line.
+        text: What the table counts; one sentence per line.
         columns: After the scenario's name.
         names: The scenarios; their sum is the last row if they are all.
     """
@@ -44,7 +44,7 @@ class Section(NamedTuple):
 
 
 def _percent(part: int, rest: int) -> str:
-    """The share of a part, never rounded up to all of it."""
+    """The share of a part in percent, rounded down."""
     whole = part + rest
     if not whole:
         return "-"
@@ -99,238 +99,231 @@ def _called(said: str, cause: Cause) -> Callable[[Figures], int]:
 SECTIONS = (
     Section(
         "Lost messages",
-        "A message is lost if, when the monitor decides, nobody but its sender had "
-        "received it and no tap had shown it.\n"
-        "It leaves evidence if a frame that a tap showed names it.",
+        "A message is lost if, at the monitor's decision, only its sender had it and "
+        "no tap had seen it.\n"
+        "It leaves evidence if a frame that a tap saw names it.",
         (
-            Column("messages", "sent, with content", lambda f: f.messages),
-            Column("found", "lost, and said to be", lambda f: f.losses.found),
+            Column("messages", "content messages sent", lambda f: f.messages),
+            Column("found", "", lambda f: f.losses.found),
             Column(
                 "wrong",
-                "said to be lost, and somebody else had it",
+                "",
                 lambda f: f.losses.wrong,
             ),
             Column(
                 "missed",
-                "lost with evidence, and not said to be",
+                "",
                 lambda f: f.losses.missed,
             ),
             Column(
                 "recall",
-                "share of those lost with evidence that were found",
+                "",
                 lambda f: _percent(f.losses.found, f.losses.missed),
             ),
             Column(
                 "precision",
-                "share of those said to be lost that were",
+                "",
                 lambda f: _percent(f.losses.found, f.losses.wrong),
             ),
             Column(
                 "tap gap",
-                "missed by the tap alone, and rightly not called lost",
+                "missed by the tap alone, and rightly not reported",
                 lambda f: f.losses.tap_gaps,
             ),
             Column(
                 "stale",
-                "found, and still called lost at the end although somebody else has "
-                "received it since, unseen by the tap",
+                "found, and still reported at the end although somebody else received "
+                "it later, unseen by the tap",
                 lambda f: f.losses.stale,
             ),
             Column(
                 "unseeable: never named",
-                "received by nobody else, ever, and no frame that a tap showed names "
-                "it",
+                "never received by others, and named in no frame that a tap saw",
                 lambda f: f.losses.unnamed,
             ),
             Column(
                 "unseeable: hidden",
-                "received by nobody else, and named only in the warm-up, or with "
-                "nothing before it in the history that the tap had seen since: it "
-                "may be older than the monitor's first sight",
+                "never received by others, and named only in the warm-up or where it "
+                "may be older than the monitor's first sight (figures.md, section 6)",
                 lambda f: f.losses.hidden,
             ),
             Column(
                 "trailing",
-                "received by nobody else although the tap saw it: no dependency is "
-                "missing, and whether it is found stands under undelivered messages",
+                "never received by others although the tap saw it: no dependency is "
+                "missing; see undelivered messages",
                 lambda f: f.losses.trailing,
             ),
             Column(
                 "undecided",
-                "received by nobody else, and named less than 300 s before the end",
+                "never received by others, and named less than 300 s before the end",
                 lambda f: f.losses.undecided,
             ),
         ),
     ),
     Section(
         "Undelivered messages",
-        "Of messages that a tap showed: which other participants had not received them "
-        "300 s later.\n"
-        "Participants of the other dialect are left out, since they cannot read them.",
+        "Which other participants lacked a message 300 s after a tap saw it.\n"
+        "Participants of the other dialect are left out: they cannot read it.",
         (
-            Column("found", "lacking, and said to be", lambda f: f.undelivered.found),
+            Column("found", "", lambda f: f.undelivered.found),
             Column(
                 "wrong",
-                "said to be lacking, and received by then",
+                "",
                 lambda f: f.undelivered.wrong,
             ),
             Column(
                 "missed",
-                "lacking, not said to be, and a usable frame that was composed after "
-                "the 300 s shows it",
+                "counted only if a usable frame composed after the 300 s shows it",
                 lambda f: f.undelivered.missed,
             ),
             Column(
                 "recall",
-                "share of those shown to be lacking that were found",
+                "",
                 lambda f: _percent(f.undelivered.found, f.undelivered.missed),
             ),
             Column(
                 "precision",
-                "share of those said to be lacking that were",
+                "",
                 lambda f: _percent(f.undelivered.found, f.undelivered.wrong),
             ),
             Column(
                 "unseeable: behind",
-                "lacking, and all its frames since have Lamport timestamps that are "
-                "not greater than the message's",
+                "lacking, but none of its later frames has a Lamport timestamp above "
+                "the message's",
                 lambda f: f.undelivered.behind,
             ),
             Column(
                 "unseeable: silent",
-                "lacking, and it had not spoken before, or never did after the 300 s",
+                "lacking, but it sent nothing before the message or after the 300 s",
                 lambda f: f.undelivered.unseeable,
             ),
         ),
     ),
     Section(
         "Deliveries",
-        "What the monitor said of each message and participant on which it concluded, "
-        "and which sending of the message really arrived.\n"
-        "A miss that is healed before the participant's next frame shows nowhere.",
+        "Pairs of a message and a participant, by the monitor's outcome and by the "
+        "sending that really arrived: the first, only a later one, or none.\n"
+        "Lost includes retracted losses.\n"
+        "A miss that is repaired before the participant's next frame leaves no trace.",
         (
             Column(
                 "first pass, first",
-                "said to be delivered at the first pass; the first sending arrived",
+                "",
                 _delivered("first_pass", "first"),
             ),
             Column(
                 "first pass, later",
-                "said so; only a later sending arrived",
+                "",
                 _delivered("first_pass", "later"),
             ),
             Column(
                 "first pass, none",
-                "said so; none ever arrived",
+                "",
                 _delivered("first_pass", "none"),
             ),
             Column(
                 "recovered, later",
-                "said to have recovered; a later sending arrived",
+                "",
                 _delivered("recovered", "later"),
             ),
             Column(
                 "recovered, first",
-                "said so; the first sending arrived",
+                "",
                 _delivered("recovered", "first"),
             ),
             Column(
                 "lost, later",
-                "said to be lost, retracted or not; a later sending arrived in the end",
+                "",
                 _delivered("lost", "later"),
             ),
             Column(
                 "lost, first",
-                "said so; the first sending arrived",
+                "",
                 _delivered("lost", "first"),
             ),
-            Column(
-                "lost, none", "said so; none ever arrived", _delivered("lost", "none")
-            ),
-            Column("first-pass ratio", "as the monitor has it", _ratio(0)),
+            Column("lost, none", "", _delivered("lost", "none")),
+            Column("first-pass ratio", "the monitor's", _ratio(0)),
             Column(
                 "really",
-                "share of all pairs of a message that a tap showed and a participant "
-                "who was there that the first sending reached, also of those on which "
-                "the monitor did not conclude",
+                "share of pairs that the first sending reached, of all messages that a "
+                "tap saw and all participants present, with or without an outcome",
                 _ratio(1),
             ),
-            Column("error", "the first less the second, in points", _ratio_error),
+            Column("error", "the difference in percentage points", _ratio_error),
         ),
     ),
     Section(
         "Acknowledgements",
-        "The truth has the time of every record, and so of every definite "
-        "acknowledgement; its filters hold just what was received.",
+        "The truth has the exact time of every definite acknowledgement; its filters "
+        "hold exactly what was received.",
         (
             Column(
                 "definite",
-                "messages definitely acknowledged",
+                "definitely acknowledged messages",
                 lambda f: f.acknowledgements.definite,
             ),
             Column(
                 "differing",
-                "messages that only the monitor or only the truth has there",
+                "messages counted so by only the monitor or only the truth",
                 lambda f: f.acknowledgements.differing,
             ),
             Column(
                 "error in ms",
-                "sum of the differences of their latencies from the truth's",
+                "sum of latency differences from the truth",
                 lambda f: f.acknowledgements.error_ms,
             ),
             Column(
                 "wrong",
-                "definitely acknowledged when nobody else had the message",
+                "definitely acknowledged although nobody else had the message",
                 lambda f: f.acknowledgements.wrong,
             ),
             Column(
                 "probable",
-                "messages probably acknowledged",
+                "probably acknowledged messages",
                 lambda f: f.acknowledgements.probable,
             ),
             Column(
                 "excess",
-                "how many more that is, channel by channel, than the truth's",
+                "how many more than in the truth, channel by channel",
                 lambda f: f.acknowledgements.excess,
             ),
             Column(
                 "unacknowledged",
-                "said to be unacknowledged, and nobody else had it by the deadline",
+                "reported, and nobody else had it by the deadline",
                 lambda f: f.acknowledgements.silent,
             ),
             Column(
                 "unshown",
-                "said to be unacknowledged, and somebody else had it by the deadline, "
-                "which the frames of too few showed",
+                "reported as unacknowledged, although somebody else had it by the "
+                "deadline: too few frames showed it",
                 lambda f: f.acknowledgements.unshown,
             ),
         ),
     ),
     Section(
         "Repairs and retries",
-        "What the monitor called each rebroadcast, and why it was really sent.",
+        "Rebroadcasts by what the monitor called them and by their real cause.\n"
+        "If the tap missed the request, a repair is called a retry.",
         (
             Column(
                 "repair, repair",
-                "called a repair, and one",
+                "",
                 _called("repair", Cause.REPAIR),
             ),
             Column(
                 "repair, retry",
-                "called a repair, was a retry",
+                "",
                 _called("repair", Cause.RETRY),
             ),
             Column(
                 "retry, repair",
-                "called a retry, was a repair: the tap missed the request",
+                "",
                 _called("retry", Cause.REPAIR),
             ),
-            Column(
-                "retry, retry", "called a retry, and one", _called("retry", Cause.RETRY)
-            ),
+            Column("retry, retry", "", _called("retry", Cause.RETRY)),
             Column(
                 "recall",
-                "share of the repairs that were called one",
+                "share of repairs that were called one",
                 lambda f: _percent(
                     f.rebroadcasts["repair", Cause.REPAIR],
                     f.rebroadcasts["retry", Cause.REPAIR],
@@ -338,7 +331,7 @@ SECTIONS = (
             ),
             Column(
                 "precision",
-                "share of those called a repair that were one",
+                "share of those called repairs that were one",
                 lambda f: _percent(
                     f.rebroadcasts["repair", Cause.REPAIR],
                     f.rebroadcasts["repair", Cause.RETRY],
@@ -348,14 +341,13 @@ SECTIONS = (
     ),
     Section(
         "False alarms",
-        "Minutes of event time, over all channels, under each verdict, where the "
-        "network loses nothing or one transmission in a hundred.\n"
-        "Losses in `quiet` and `tap-blind` are real: a channel that recovers from one "
-        "is rightly degraded.",
+        "Minutes of event time of all channels under each verdict, in networks that "
+        "lose at most one transmission in a hundred.\n"
+        "Losses in `quiet` and `tap-blind` are real, so `degraded` is right after one.",
         (
-            Column("ok", "nothing to say", _minutes("ok")),
-            Column("quiet", "no content for ten minutes", _minutes("quiet")),
-            Column("warming up", "the first 30 s", _minutes("warming_up")),
+            Column("ok", "", _minutes("ok")),
+            Column("quiet", "", _minutes("quiet")),
+            Column("warming up", "", _minutes("warming_up")),
             Column("degraded", "for any reason", _minutes("degraded")),
             Column(
                 "failing: lost",
@@ -364,18 +356,18 @@ SECTIONS = (
             ),
             Column(
                 "failing: unacknowledged",
-                "over 5 % of the messages were",
+                "over 5 % of the messages",
                 _minutes("failing", "unacknowledged"),
             ),
-            Column("blind", "the tap had a hole", _minutes("blind")),
+            Column("blind", "", _minutes("blind")),
             Column(
                 "false losses",
-                "lost or undelivered messages that were said and wrong",
+                "messages wrongly reported as lost or undelivered",
                 lambda f: f.losses.wrong + f.undelivered.wrong,
             ),
             Column(
                 "false blame",
-                "unacknowledged messages that somebody else had",
+                "messages reported as unacknowledged that somebody else had",
                 lambda f: f.acknowledgements.unshown,
             ),
         ),

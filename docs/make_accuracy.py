@@ -27,7 +27,7 @@ from tests.support.accuracy.suite import (
 PAGE = Path(__file__).with_name("accuracy.md")
 
 SEEDS = 12
-"""As many as take some five minutes on two processors."""
+"""Take about five minutes on two processors."""
 
 _CATCH_UP_SEEDS = 5
 _NO_ALARM = {"ok", "quiet", "warming_up"}
@@ -35,33 +35,31 @@ _TOTAL = "**all**"
 
 
 def command(seeds: int) -> str:
-    """What makes the page."""
+    """Returns the command that writes the page."""
     return f"make accuracy SEEDS={seeds}"
 
 
 _HEAD = """\
 # Accuracy
 
+How often is the monitor right?
+
 Made by `{command}`; do not edit it by hand.
-The simulator knows what really happened; here stands what the monitor said of it.
-Every [scenario](simulator.md#scenarios) was played with the seeds 1 to {seeds}, {plays} simulations in all.
-`flood` is left out, since it ends before the first deadline has passed; `{quiet_without_loss}` is `quiet` with a network that loses nothing.
-The monitor read record by record, and its verdicts count at every one of them.
+The tables compare the monitor's reports with the simulator's truth, for every [scenario](simulator.md#scenarios) with the seeds 1 to {seeds}: {plays} simulations.
+`flood` is left out, because it ends before the first deadline; `{quiet_without_loss}` is `quiet` with a network that loses nothing.
+The monitor reads record by record, and its verdicts count at each.
 With sds-monitor {version} and numpy {numpy}, the same command writes the same page to the byte.
 
-In all these simulations {differing} figures of the reports differ from what the [truth file](simulator.md#the-truth-file) says that a correct monitor reports.
-The tables ask for more: not whether the monitor keeps to its rules, but whether the rules are right.
-What each figure means is in [figures.md](figures.md).
+In all these simulations {differing} figures of the reports differ from those of a correct monitor in the [truth file](simulator.md#the-truth-file).
+The tables test more: not whether the monitor follows its rules, but whether the rules are right.
+[figures.md](figures.md) defines each figure.
+Where the monitor judges, *found* counts what it reported rightly, *wrong* what it reported wrongly, *missed* what it did not report despite evidence; recall is found / (found + missed), precision found / (found + wrong).
 """  # noqa: E501 - one sentence per line
 
 
 _TAIL = """## What no monitor sees
 
-- A lost message that nobody names, such as the last one of a channel: *never named*, *trailing*.
-- A loss that lies so near to the monitor's start, or behind so many others, that it may be older than the start: *hidden*.
-- What a participant lacks that says nothing any more, or nothing that is later than the message: *silent*, *behind*.
-- A miss that is healed before the participant speaks again: *first pass, later*.
-- A request that the tap missed: *retry, repair*.
+The columns *never named*, *hidden*, *trailing*, *behind*, *silent*, *first pass, later* and *retry, repair* count what [cannot be seen](figures.md#what-cannot-be-seen).
 """  # noqa: E501 - one sentence per line
 
 
@@ -104,7 +102,11 @@ def grids(results: Results) -> Iterator[Grid]:
                 (name, *(_shown(column.value(one)) for column in section.columns))
                 for name, one in figures.items()
             ],
-            tuple((column.head, column.meaning) for column in section.columns),
+            tuple(
+                (column.head, column.meaning)
+                for column in section.columns
+                if column.meaning
+            ),
         )
     yield _catching_up(results)
 
@@ -172,9 +174,9 @@ def _goals(results: Results) -> Grid:
     ]
     return Grid(
         "Goals",
-        "In `quiet without loss` a channel may be blamed for a last message that only "
-        "one participant still shows to have: "
-        "[figures.md](figures.md#4-acknowledgement) tells why.",
+        "In `quiet without loss` a last message that only one participant still shows "
+        "to have may count as unacknowledged "
+        "([why](figures.md#4-acknowledgement)).",
         ("goal", "met", "figure"),
         [(goal, "yes" if met else "**no**", figure) for goal, met, figure in goals],
     )
@@ -183,8 +185,8 @@ def _goals(results: Results) -> Grid:
 def _catching_up(results: Results) -> Grid:
     return Grid(
         "Catching up",
-        f"With the seeds 1 to {_CATCH_UP_SEEDS}: the monitor is stopped after five "
-        "minutes of clean traffic and reads the next hour afterwards.",
+        f"With the seeds 1 to {_CATCH_UP_SEEDS}, the monitor stops after five minutes "
+        "of clean traffic and reads the next hour afterwards.",
         ("read", "messages", "alike", "lost", "incidents", "verdicts"),
         [
             (
@@ -198,13 +200,13 @@ def _catching_up(results: Results) -> Grid:
             for how, found in results.caught_up.items()
         ],
         (
-            ("messages", "that the tap showed"),
+            ("messages", "seen by the tap"),
             (
                 "alike",
-                "how often the report, incidents and every latency included, is to the "
-                "byte that of a monitor that never stopped",
+                "how often the report, with incidents and every latency, is "
+                "byte-identical to that of a monitor that never stopped",
             ),
-            ("lost", "messages and deliveries called lost"),
+            ("lost", "messages and deliveries reported as lost"),
             ("incidents", "of any kind"),
             ("verdicts", "of any channel after any batch of that hour"),
         ),
@@ -229,7 +231,7 @@ def page(results: Results) -> str:
         lines = [f"## {grid.title}", ""]
         if grid.text:
             lines += [grid.text, ""]
-        lines += [_line(grid.heads), _line("---" for _ in grid.heads)]
+        lines += [_line(grid.heads), f"|{'---|' * len(grid.heads)}"]
         lines += map(_line, grid.rows)
         if grid.notes:
             lines += ["", *(f"- **{head}**: {note}." for head, note in grid.notes)]

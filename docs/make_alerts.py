@@ -16,58 +16,58 @@ PAGE = Path(__file__).with_name("alerts.md")
 _HEAD = """\
 # Alerts
 
+Which alerts exist, when do they fire, and who should act?
+
 Made from `dashboards/rules/` by `.venv/bin/python -m docs.make_alerts`; do not edit it by hand.
-The rules themselves are in `dashboards/generated/prometheus/`, made by `.venv/bin/python -m dashboards.build`; their limits are in `dashboards/thresholds.py`.
-Each alert has a runbook, which the monitor serves too, at `/runbooks/` and the alert's name.
+The [dashboards page](dashboards.md) shows where rules and limits are.
+Each alert links to its runbook, which the monitor also serves at `/runbooks/<alert>`.
 
-## Severities
-
-| severity | who acts |
-|---|---|
-| `critical` | a person, now |
-| `warning` | a person, today |
-| `info` | nobody; it is good to know |
-
+A person acts on `critical` now, on `warning` today; `info` needs no action.
 Several severities of one alert are several limits or windows.
+"""  # noqa: E501 - one sentence per line
 
-- **Quiet channels alert nobody**: what is compared are shares and numbers of events, never the time since the last one.
-- **A channel that was blind is left out**: what no tap heard must not look like loss.
-- **A loss that was retracted is none.**
-- **Muted channels are silent** until their time is over.
-- Times of events are compared with each other only, never with the wall clock, so that a replay or a monitor that catches up alerts nobody by its clock.
-- A monitor that comes back at another address goes on with its figures. One monitor per job in Prometheus is the rule; two of one job are taken for one that moves.
-- What was counted while nobody looked, for at most a day, counts when the figures come back; a monitor or a channel whose old figures Prometheus sees for the first time alerts nobody by them.
-- The channels beyond the label budget are together the channel `other`. Its alerts heed the blindness of every channel that is not muted; a muted one without a label of its own is muted for nobody.
-- The rules are tested with Prometheus 2.42, that of Debian; `docker-compose.yml` runs a release of 3.
+_BEHAVIOUR = """\
+## How all alerts behave
+
+- **Quiet channels set off no alert**: rules compare shares and numbers of events, never the time since the last one.
+- **Blind channels are left out**: messages that the taps missed must not look like loss.
+- **Retracted losses do not count, and muted channels are silent** until their time is over.
+- Event times are compared only with each other, never with the wall clock: a replay or catching up sets off no alert by its clock.
+- If a monitor comes back at another address, its figures go on.
+  Use one Prometheus job per monitor: two monitors in one job look like one that moves.
+- After a gap of at most a day in Prometheus, events during the gap count once the figures are back; old figures of a monitor or channel that Prometheus sees for the first time set off no alert.
+- Channels beyond the label budget together are the channel `other`.
+  Its alerts respect the blindness of every channel that is not muted; muting has no effect on channels exported as `other`.
+- The rules are tested with Debian's Prometheus 2.42; `docker-compose.yml` runs a release of 3.
 """  # noqa: E501 - one sentence per line
 
 _OBJECTIVES = """\
 ## Objectives
 
-Each channel has two, {delivery:.0%} and {acknowledgement:.0%} unless the channel table says otherwise, exported as `sds_channel_objective_ratio`:
+Each channel has two objectives, exported as `sds_channel_objective_ratio`; the [channel table](channels.md) changes them:
 
-- **delivery**: of the deliveries that ended, those that were not lost for good ([figures.md](figures.md#5-delivery-per-participant));
-- **acknowledgement**: of the messages that others could have acknowledged, those that were acknowledged by their deadline of {deadline_s} s ([figures.md](figures.md#4-acknowledgement)).
+- **delivery**, {delivery:.0%}: share of ended deliveries that were not finally lost ([figures.md](figures.md#5-delivery-per-participant));
+- **acknowledgement**, {acknowledgement:.0%}: share of messages acknowledged by their deadline of {deadline_s} s, of those that others could have acknowledged ([figures.md](figures.md#4-acknowledgement)).
 
-What may fail is the error budget, and the alerts on it ask how fast it is used up: a pair of windows fires while both lose more than so many times what the objective allows.
+The rest is the error budget.
+A budget alert fires if, in both windows of a row, the share of failures exceeds the factor times that rest:
 
-| severity | times | long window | short window | at least in the long window |
+| severity | factor | long window | short window | least events in the long window |
 |---|---|---|---|---|
 {burn_rates}
 
-Factors and windows are for a period of 30 days: those of The Site Reliability Workbook (Google), chapter 5, and for a day those of slok/sloth.
-Of an objective of 93 % or less the fastest pair cannot fire, since not more than all can fail.
-Until Prometheus has seen the monitor for as long as a window, the window holds what there is.
-What ended while it did not see the monitor for longer than a slice is in no window.
+Factors and windows are for a period of 30 days, from The Site Reliability Workbook (Google), chapter 5; the pair of a day is from slok/sloth.
+With an objective of 93 % or less, the fastest pair never fires: more than all events would have to fail.
 Deliveries and messages are counted in slices of five minutes; a slice in which the channel was blind counts in no window.
+Until Prometheus has seen the monitor for a whole window, the window holds the data that exist; what ended while Prometheus missed the monitor for more than a slice is in no window.
 """  # noqa: E501 - one sentence per line
 
 _INHIBITIONS = """\
-## Who is told of what
+## Inhibition
 
-Alertmanager inhibits (`inhibit_rules` of `dashboards/provisioning/alertmanager.yml`):
+`inhibit_rules` of `dashboards/provisioning/alertmanager.yml`:
 
-| while one of these fires | these are not told | where equal | because |
+| while this fires | Alertmanager mutes | with equal | because |
 |---|---|---|---|
 {inhibitions}
 """
@@ -88,6 +88,7 @@ def page() -> str:
     parts = [
         _HEAD,
         *(_section(subject) for subject in Subject),
+        _BEHAVIOUR,
         _OBJECTIVES.format(
             burn_rates=burn_rates,
             delivery=DEFAULT_SETTINGS.delivery_objective,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from connectors.history.parquet import FILE_LIMIT, QUIET_MS
@@ -12,59 +12,66 @@ from connectors.history.schema import (
     HistoryTable,
     description,
 )
-from connectors.history.topics import INCIDENTS_TOPIC, MINUTES_TOPIC, RETENTION_MS
+from connectors.history.topics import RETENTION_MS
+from connectors.kafka.settings import INCIDENTS_TOPIC, MINUTES_TOPIC
+from sds_core.observer.histogram import BUCKETS_MS
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
 
 PAGE = Path(__file__).with_name("history.md")
 
 _HEAD = """\
 # History
 
+What were the figures and incidents at an earlier time, and how do I query them?
+
 Made from `connectors/history/schema.py` by `.venv/bin/python -m docs.make_history`; do not edit it by hand.
 
-The status page and the metrics show how things are; the history keeps how they were.
-It has two tables:
+Status page and metrics show the present; the history stores the past in two tables:
 
 | table | a row | key | Kafka topic |
 |---|---|---|---|
 {tables}
 
-What the figures mean is in [figures.md](figures.md).
-The history names channels, participants and messages: give it to nobody who may not see the topic of frames.
+[figures.md](figures.md) defines the figures.
+The history names channels, participants and messages: protect it like the topic of frames.
 
-## Where it lies
+## Files
 
-The files are Parquet, compressed with zstd, one directory per table and day:
+Parquet with zstd, one directory per table and day:
 
 ```
 history/incidents/day=2026-08-10/0000000000.parquet
 history/channel_minutes/day=2026-08-10/0000000000.parquet
 ```
 
-The day is that of `found` and of `minute`, event time in UTC.
-A file is there whole or not at all, and never changes.
-Names that begin with a dot are unfinished, or on their way out.
+The day is that of `found` or `minute`, in event time and UTC.
+A file appears complete and never changes; names that begin with a dot are unfinished or about to be deleted.
 
-## Keys, and rows that come twice
+The files of a day are merged if there are more than {file_limit}, or if there are several and the last was added {quiet_minutes} minutes ago.
+The merged file holds the valid row of each key, and is durable before the old files are deleted, so a crash loses nothing and at most duplicates rows.
+Days expire whole, with incidents that still stand.
 
-Rows leave the monitor at least once: after a crash some come again.
-An incident has a row each time something about it changed, whole.
-So **of the rows with one key the one with the greatest `told` counts**; rows with the same key and the same `told` are the same.
+## Keys and duplicates
 
-The figures of a minute are absolute, those since the checkpoint's first batch, as they were at the minute's end.
-A minute in which nothing changed has no row: the row before it holds.
-What happened between two minutes is the difference of their rows, of buckets too.
+**Of the rows with one key, the one with the greatest `told` counts.**
+Rows leave the monitor at least once, so a crash can repeat some: rows with the same key and `told` are equal.
+Each change of an incident adds a complete row.
 
-## Asking
+A minute's figures are totals since the checkpoint's first batch, at the minute's end.
+A minute without a change has no row: the row before it holds.
+For what happened between two minutes, subtract their rows, buckets too.
+
+## Query
 
 ```sh
 sds-monitor incidents --history ./history --since 2026-08-10T00:00:00Z
 sds-monitor incidents --history ./history --standing --json
 ```
 
-This needs no running monitor, and may be done while one writes.
-Incidents that still stand are shown with `--since` too, however long ago they were found.
+This works without a running monitor or beside one.
+`--since` also lists older incidents that still stand.
 
-[DuckDB](https://duckdb.org) reads the files as they lie.
+[DuckDB](https://duckdb.org) reads the files directly.
 All incidents that stand:
 
 ```sql
@@ -80,7 +87,7 @@ WHERE ended IS NULL
 ORDER BY found DESC;
 ```
 
-New and lost messages by channel and hour, of two days:
+New and lost messages of two days by channel and hour:
 
 ```sql
 WITH latest AS (
@@ -103,14 +110,13 @@ GROUP BY channel, hour
 ORDER BY channel, hour;
 ```
 
-The first row of a channel has none before it, and counts nothing.
-A query of your own may find that a file which it was about to read is gone, because files were put together meanwhile: ask again.
-`sds-monitor incidents` does so by itself.
+A channel's first row has no predecessor and counts nothing.
+If a file disappears during your query because of a merge, repeat the query; `sds-monitor incidents` does so itself.
 
-## Into a warehouse
+## Load into a warehouse
 
 From the files: most warehouses read Parquet with `day` as a Hive partition.
-Load what is new into a table of your own, by key and `told`:
+Merge new rows into your own table by key and `told`:
 
 ```sql
 MERGE INTO incidents AS kept
@@ -125,38 +131,52 @@ WHEN MATCHED AND new.told > kept.told THEN UPDATE
 WHEN NOT MATCHED THEN INSERT;
 ```
 
-From Kafka: the topics carry the same rows.
+From Kafka, with the same rows:
 
 | part | content |
 |---|---|
-| key | JSON array of the fields of the key, `["town","lost","0x12"]` |
-| value | JSON object with the fields below; times are Unix milliseconds |
-| timestamp | when the row was written, wall time; event times are in the value |
+| key | JSON array of the key's fields, `["town","lost","0x12"]` |
+| value | JSON object with the fields below; times in Unix milliseconds |
+| timestamp | wall time of writing; the value has the event times |
 
-Topics that the monitor makes are compacted, so that of each key the newest row stays, and keep a record for {retention_days} days.
-Topics that are there already are used as they are.
-
-Fields are only ever added; those that a row was written without are null.
-
-## Few files, and days that expire
-
-The files of a day are put together when there are more than {file_limit}, or when there are several and none was added for {quiet_minutes} minutes.
-Of each key only the row that counts is kept then.
-The new file is durable before the old ones are removed, so a crash loses nothing and leaves at most rows twice.
-
-Days expire whole, incidents that still stand too.
+Topics created by the monitor are compacted (the newest row of each key stays) and retain a record for {retention_days} days; existing topics are used unchanged.
 
 ## Fields
+
+Fields without a type are int64.
+If a [metric](metrics.md#channels) is named, it defines the field; the end of a name selects a part of it, such as an outcome.
+Fields are only ever added; in rows written before, they are null.
 """  # noqa: E501 - one sentence per line
 
 _TABLES = (
-    (INCIDENTS, INCIDENTS_TOPIC, "each time an incident began or changed"),
+    (INCIDENTS, INCIDENTS_TOPIC, "per begin or change of an incident"),
     (
         CHANNEL_MINUTES,
         MINUTES_TOPIC,
-        "for each minute of event time in which a channel's figures changed",
+        "per channel and minute of event time in which its figures changed",
     ),
 )
+
+_PARTS = ("count", "sum", "buckets")
+"""Endings of the names of a histogram's fields."""
+
+_METRIC_OF = {
+    name: series.family.name
+    for figure in CHANNEL_FIGURES.figures
+    for path in figure.report or (figure.field,)
+    for name in (path.replace(".", "_"),)
+    for series in figure.series
+    if all(name.endswith(f"_{label}") for label in series.labels)
+}
+"""The metric of each figure whose name ends with the metric's label, if it has one."""
+
+_HISTOGRAMS = """
+Each histogram has three fields, its name and an ending: `_count`, the number of durations; `_sum`, their sum in milliseconds; `_buckets` (list<int64>), the number in each bucket, not cumulative, with the inclusive upper bounds {bounds} ms and a last, open bucket.
+
+| histogram | meaning |
+|---|---|
+{rows}
+"""  # noqa: E501 - one sentence per line
 
 
 def page() -> str:
@@ -170,22 +190,50 @@ def page() -> str:
         file_limit=FILE_LIMIT,
         quiet_minutes=QUIET_MS // 60_000,
     )
-    parts = [
-        f"### {table.name}\n\n| field | type | meaning |\n|---|---|---|\n"
-        + "\n".join(_rows(table))
-        + "\n"
-        for table, _, _ in _TABLES
-    ]
+    parts = [f"### {table.name}\n\n{fields(table)}" for table, _, _ in _TABLES]
     return "\n".join([head, *parts])
 
 
-def _names(names: tuple[str, ...]) -> str:
+def _names(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _rows(table: HistoryTable) -> Iterator[str]:
+def fields(table: HistoryTable) -> str:
+    """The fields of a table; those of one metric stand in one row."""
+    plain: dict[tuple[str, str], list[str]] = {}
+    histograms: dict[str, list[str]] = {}
     for field in table.schema:
-        yield f"| `{field.name}` | {field.type} | {description(field)} |"
+        stem, _, part = field.name.rpartition("_")
+        if f"{stem}_buckets" not in table.schema.names or part not in _PARTS:
+            meaning = _metric_or(field.name, description(field))
+            plain.setdefault((meaning, str(field.type)), []).append(field.name)
+        elif part == _PARTS[0]:
+            meaning = _metric_or(stem, description(field))
+            histograms.setdefault(meaning, []).append(stem)
+    rows = [
+        f"| {_names(names)}{_kind(kind)} | {meaning} |"
+        for (meaning, kind), names in plain.items()
+    ]
+    text = "\n".join(["| field | meaning |", "|---|---|", *rows, ""])
+    if histograms:
+        rows = [
+            f"| {_names(stems)} | {meaning} |" for meaning, stems in histograms.items()
+        ]
+        text += _HISTOGRAMS.format(
+            rows="\n".join(rows), bounds=", ".join(map(str, BUCKETS_MS))
+        )
+    return text
+
+
+def _metric_or(name: str, meaning: str) -> str:
+    """The metric of a figure; a meaning if none exports it."""
+    metric = _METRIC_OF.get(name)
+    return f"`{metric}`" if metric else meaning
+
+
+def _kind(type_: str) -> str:
+    """A type behind a field's name, unless it is the one that most fields have."""
+    return "" if type_ == "int64" else f" ({type_})"
 
 
 def main() -> None:

@@ -1,82 +1,96 @@
-"""Writes docs/metrics.md from the catalogue: ``python -m docs.make_metrics``."""
+"""Writes docs/metrics.md from the declared metrics: ``python -m docs.make_metrics``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from sds_core.catalogue import (
-    CHANNEL_METRICS,
-    MIRROR_METRICS,
-    NODE_METRICS,
-    SETTINGS_METRICS,
-    SNAPSHOT_METRICS,
-    TAP_METRICS,
-    Kind,
-    Metric,
-)
+from sds_core.metrics import Metric, MetricKind
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
+from sds_core.mirror.metrics import MIRROR_METRICS, NODE_METRICS
 from sds_core.observer.channel_table import ChannelSettings
+from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.histogram import BUCKETS_MS
-from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.tap_view import TapTotals
+from sds_core.observer.snapshot_metrics import SETTINGS_METRICS, SNAPSHOT_METRICS
+from sds_core.observer.tap_figures import TAP_FIGURES
 
 PAGE = Path(__file__).with_name("metrics.md")
 
 _HEAD = """\
 # Metrics
 
-Made from `sds_core/catalogue.py` by `.venv/bin/python -m docs.make_metrics`; do not edit it by hand.
+`.venv/bin/python -m docs.make_metrics` writes this page from the declarations in `sds_core/`; do not edit it by hand.
 What each figure means is in [figures.md](figures.md).
 
-All but those of the mirror are at `/metrics` of `sds-monitor run`.
-Counters and histograms of channels, taps and dead letters go on over restarts, since they lie in the checkpoint.
+Metrics are at `/metrics` of `sds-monitor run`, except those of the mirror.
+Counters and histograms of channels, taps and dead letters continue after a restart, because they are in the checkpoint.
 Histograms are in seconds with the upper bounds {bounds}; their series end in `_bucket`, `_sum` and `_count`.
-Before the totals of the checkpoint have been read, only the gauges and the histogram of the job itself are there.
+Until the checkpoint has been read, only the gauges and the histogram of the job are exported.
 """  # noqa: E501 - one sentence per line
 
-_SECTIONS: tuple[tuple[str, str, str, Iterable[Metric[Any]], Any], ...] = (
-    (
+
+class Section(NamedTuple):
+    """A table of the page.
+
+    Attributes:
+        title: Its heading.
+        text: What it is about, in one sentence.
+        label: Label that names the source of the figures; empty if there is none.
+        metrics: One row each.
+        example: A source, from which the values of the other labels are read.
+    """
+
+    title: str
+    text: str
+    label: str
+    metrics: Iterable[Metric[Any]]
+    example: Any
+
+    @classmethod
+    def of(cls, title: str, text: str, table: FigureTable[Any]) -> Section:
+        """The section of a kind of view."""
+        return cls(title, text, table.names.label, table.metrics, table.totals())
+
+
+SECTIONS = (
+    Section.of(
         "Channels",
         "Channels beyond the label budget are summed as channel `other`, "
         "which has no verdict.",
-        "channel",
-        CHANNEL_METRICS,
-        ChannelTotals(),
+        CHANNEL_FIGURES,
     ),
-    (
-        "What the operator says of channels",
-        "By the [channel table](channels.md); channel `other` has the defaults.",
-        "channel",
+    Section(
+        "Settings of channels",
+        "From the [channel table](channels.md); channel `other` has the defaults.",
+        CHANNEL_FIGURES.names.label,
         SETTINGS_METRICS,
         ChannelSettings(),
     ),
-    (
+    Section.of(
         "Taps",
         "The first 50 observers; the others are observer `other`.",
-        "observer",
-        TAP_METRICS,
-        TapTotals(),
+        TAP_FIGURES,
     ),
-    (
-        "Everything, and the job itself",
+    Section(
+        "All channels together, and the job",
         "Without a label of a channel or a tap.",
         "",
         SNAPSHOT_METRICS,
         Snapshot(),
     ),
-    (
+    Section(
         "Mirror",
-        "At `/metrics` of `sds-monitor mirror`, each since that was started.",
+        "At `/metrics` of `sds-monitor mirror`, counted since its start.",
         "",
         MIRROR_METRICS,
         MirrorFigures(),
     ),
-    (
+    Section(
         "Nodes of a mirror",
-        "At the same place; `node` is the node's URL.",
+        "At the same address; `node` is the node's URL.",
         "node",
         NODE_METRICS,
         NodeFigures(),
@@ -84,24 +98,24 @@ _SECTIONS: tuple[tuple[str, str, str, Iterable[Metric[Any]], Any], ...] = (
 )
 
 
-def page() -> str:
-    """The page as it must be."""
+def page(sections: Iterable[Section] = SECTIONS) -> str:
+    """The whole page."""
     bounds = ", ".join(f"{bound_ms / 1000:g}" for bound_ms in BUCKETS_MS)
     parts = [_HEAD.format(bounds=bounds)]
-    for title, text, label, metrics, example in _SECTIONS:
-        rows = "\n".join(_rows(label, metrics, example))
+    for section in sections:
+        rows = "\n".join(_rows(section))
         parts.append(
-            f"## {title}\n\n{text}\n\n"
+            f"## {section.title}\n\n{section.text}\n\n"
             f"| metric | type | labels | meaning |\n|---|---|---|---|\n{rows}\n"
         )
     return "\n".join(parts)
 
 
-def _rows(label: str, metrics: Iterable[Metric[Any]], example: Any) -> Iterator[str]:
-    for metric in metrics:
-        labels = [f"`{label}`"] if label else []
+def _rows(section: Section) -> Iterator[str]:
+    for metric in section.metrics:
+        labels = [f"`{section.label}`"] if section.label else []
         values: dict[str, list[str]] = {name: [] for name in metric.labels}
-        for sample, _ in metric.samples(example):
+        for sample, _ in metric.samples(section.example):
             for name, value in zip(metric.labels, sample, strict=True):
                 if value and value not in values[name]:
                     values[name].append(value)
@@ -109,7 +123,7 @@ def _rows(label: str, metrics: Iterable[Metric[Any]], example: Any) -> Iterator[
             f"`{name}` ({', '.join(found)})" if found else f"`{name}`"
             for name, found in values.items()
         ]
-        suffix = "_info" if metric.kind is Kind.INFO else ""
+        suffix = "_info" if metric.kind is MetricKind.INFO else ""
         yield (
             f"| `{metric.name}{suffix}` | {metric.kind.value} "
             f"| {', '.join(labels)} | {metric.help} |"
@@ -117,7 +131,7 @@ def _rows(label: str, metrics: Iterable[Metric[Any]], example: Any) -> Iterator[
 
 
 def main() -> None:
-    """Write the page anew."""
+    """Write the page."""
     PAGE.write_text(page(), encoding="utf-8")
 
 

@@ -25,12 +25,15 @@ TESTS = ROOT / "tests"
 _HEAD = """\
 # Rules
 
+Which rules of SDS and SDS-R does the participant follow, and which tests show it?
+
 Made from `docs/rules/` and the markers of the tests by `.venv/bin/python -m docs.make_rules`; do not edit it by hand.
 
-Every rule of the documents that a participant (`sds_core/message_channel`) follows, in our own words, and the tests that show it.
-MUST, SHOULD and MAY are those of RFC 2119; RULE is a statement without such a keyword, SUGGESTION advice.
+The tables hold every rule for a [participant](participant.md) (`sds_core/message_channel`) in our own words, and the tests that show it, or why none does.
+A second line in a cell says what this participant does differently or more precisely.
+MUST, SHOULD and MAY are RFC 2119 keywords; RULE is a statement without one, SUGGESTION advice: each list item, each formula, and what a section names besides.
 Rules with one number and different letters share one keyword of the document.
-Above each table stands how often each keyword occurs in that section of the document; a test compares.
+A test compares the rules with the keyword counts above each table.
 """  # noqa: E501 - one sentence per line
 
 
@@ -128,7 +131,7 @@ def documents() -> tuple[Document, ...]:
     """Both documents, SDS first.
 
     Raises:
-        msgspec.ValidationError: a file does not have the fields above.
+        msgspec.ValidationError: A file lacks the fields above.
     """
     return tuple(
         msgspec.toml.decode((RULES / name).read_bytes(), type=Document)
@@ -224,13 +227,14 @@ def _section(section: Section, tests: dict[str, list[str]]) -> str:
     counts = ", ".join(f"{word} {count}" for word, count in section.counts.items())
     about = f"\n{section.about}" if section.about else ""
     rows = "\n".join(
-        f"| `{rule.id}` | {rule.keyword} | {rule.text} | {rule.note} "
+        f"| `{rule.id}`<br>{rule.keyword} "
+        f"| {'<br>'.join(filter(None, (rule.text, rule.note)))} "
         f"| {rule.covered_by or '<br>'.join(tests.get(rule.id, ()))} |"
         for rule in section.rules
     )
     return (
-        f"### {section.title}\n\nIn the document: {counts}.{about}\n\n"
-        f"| id | keyword | rule | note | tests |\n|---|---|---|---|---|\n{rows}\n"
+        f"### {section.title}\n\nKeywords: {counts}.{about}\n\n"
+        f"| id | rule | tests |\n|---|---|---|\n{rows}\n"
     )
 
 

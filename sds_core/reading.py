@@ -1,7 +1,7 @@
-"""From a mapping, such as a TOML file makes, to a checked value.
+"""Checks a mapping, such as a TOML file gives, against a msgspec struct.
 
-msgspec does the checking; here its complaint becomes one that a person can act upon:
-where, what stands there, and what may.
+msgspec does the check. This module turns its error into one that says where the error
+is, which value stands there, and which values are allowed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of all tables: a key that is not known is refused."""
+    """Base of all tables: an unknown key is an error."""
 
 
 # What msgspec 0.18 and later write behind a complaint, and into it.
@@ -27,10 +27,10 @@ _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
 class TableError(ValueError):
-    """A mapping is not what it is to be.
+    """A mapping has an unknown key, lacks one, or holds a value that is not allowed.
 
     Attributes:
-        path: where in it, for example `taps[0].loss`; empty for the whole.
+        path: place in it, for example `taps[0].loss`; empty for the whole mapping.
         problem: what is wrong there, with the value and what is allowed.
     """
 

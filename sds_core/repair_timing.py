@@ -1,7 +1,7 @@
-"""When SDS-R lets a participant ask for a message, and answer for one.
+"""When SDS-R lets a participant request a message, and answer a request.
 
-Both follow from hashes that anybody can compute, so that participants spread out
-without a word, and an observer can check them.
+Both times follow from public hashes: participants spread out without coordination, and
+an observer can check them.
 
 Sources: the SDS-R implementation guide; js-waku packages/sds message_channel/repair;
 nim-sds sds/sds_utils.nim.
@@ -33,7 +33,7 @@ def hash_of(text: str, hashed_with: RepairHash) -> int:
 
 
 def distance_between(one_id: str, other_id: str, hashed_with: RepairHash) -> int:
-    """Return how far apart two participants are, in [0, 2**64); 0 if they are one.
+    """Return the distance of two participants, in [0, 2**64); 0 if they are the same.
 
     Their hashes are XORed (SDS-R guide, "Calculate T_resp"); nim-sds drops the sign of
     the result, not that of the hashes.

@@ -1,4 +1,4 @@
-"""SQLite beside the checkpoint, for what leaves the job once and is asked for later."""
+"""One SQLite file beside the checkpoint."""
 
 from __future__ import annotations
 
@@ -9,27 +9,29 @@ from pathlib import Path
 
 
 class Database:
-    """One file with its tables.
+    """A file with tables.
 
     Args:
-        path: The file; its directory is made if it is missing.
-        schema: SQL that makes the tables where they are missing.
+        path: The file; it and its directory are made if they are missing.
+        schema: SQL that makes the tables if they are missing.
     """
 
     def __init__(self, path: Path, schema: str) -> None:
         self._path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         with self.transaction() as connection:
-            # A reader, were it a shell that somebody left open, holds up no batch.
+            # With a write-ahead log a reader, such as a shell that somebody left
+            # open, does not block the job's writes.
             connection.execute("PRAGMA journal_mode=WAL")
             connection.executescript(schema)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """A connection; what was written is durable when the block has ended.
+        """A connection for one transaction, committed when the block ends.
 
-        One connection a block: the sink's thread changes when the query restarts,
-        and the web server has threads of its own.
+        An error in the block rolls the transaction back. Each block opens a connection
+        of its own, since a connection belongs to one thread: the sink's thread changes
+        when the query restarts, and the web server has several threads.
         """
         with closing(sqlite3.connect(self._path)) as connection, connection:
             yield connection

@@ -1,4 +1,4 @@
-"""Every definite acknowledgement, for ``--report-detail``, beside the checkpoint."""
+"""Stores every definite acknowledgement, for ``--report-detail``, in SQLite."""
 
 from __future__ import annotations
 
@@ -20,20 +20,26 @@ CREATE TABLE IF NOT EXISTS acknowledgements (
 
 
 class DetailStore:
-    """A table keyed by channel and message id.
+    """A table of acknowledgements, one row for each channel and message id.
 
-    A replayed batch overwrites its own rows.
+    A replayed batch overwrites its own rows. Checkpoints since 0.1.0 have this table,
+    so names of file, table and columns stay.
+
+    Args:
+        path: The file; it and its directory are made if they are missing.
     """
 
     def __init__(self, path: Path) -> None:
         self._database = Database(path, _SCHEMA)
 
-    def put(self, found: Mapping[str, Iterable[DefiniteAcknowledgement]]) -> None:
-        """Store acknowledgements by channel, durable when this returns."""
+    def record(
+        self, acknowledgements: Mapping[str, Iterable[DefiniteAcknowledgement]]
+    ) -> None:
+        """Store acknowledgements by channel; they are durable when this returns."""
         rows = [
             (channel, one.message_id, one.t0_ms, one.latency_ms)
-            for channel, acknowledgements in found.items()
-            for one in acknowledgements
+            for channel, acknowledged in acknowledgements.items()
+            for one in acknowledged
         ]
         if not rows:
             return
@@ -43,7 +49,10 @@ class DetailStore:
             )
 
     def latencies(self) -> dict[str, list[tuple[str, int]]]:
-        """Message ids and latencies in ms by channel, in order of t0."""
+        """Message id and latency, ms, of each acknowledgement, by channel.
+
+        Those of a channel are in the order of the messages' first copies.
+        """
         found: dict[str, list[tuple[str, int]]] = {}
         with self._database.transaction() as connection:
             rows = connection.execute(

@@ -1,7 +1,7 @@
-"""Carries what left the job from the outbox to Kafka and Parquet, in its own thread.
+"""Exports rows of the outbox to the history's Parquet files and Kafka topics.
 
-No batch waits for it: while Kafka or the disk of the history is away, rows wait in the
-outbox.
+A thread of its own does this, so that no batch waits for it. While Kafka or the disk of
+the history fails, rows wait in the outbox.
 """
 
 from __future__ import annotations
@@ -10,20 +10,15 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 
-import msgspec
-
 from connectors.history.errors import DamagedHistory
 from connectors.history.layout import LOCK, day_of
 from connectors.history.parquet import ParquetHistory
-from connectors.history.query import channel_minutes as query_minutes
-from connectors.history.query import find_incidents as query_history
 from connectors.history.schema import (
     CHANNEL_MINUTES,
     INCIDENTS,
@@ -33,34 +28,38 @@ from connectors.history.schema import (
     incident_row,
     minute_row,
 )
-from connectors.history.topics import INCIDENTS_TOPIC, MINUTES_TOPIC, HistoryTopics
-from connectors.kafka.settings import SecurityUnusable
-from connectors.kafka.topics import InvalidTopic
+from connectors.history.topics import HistoryTopics
+from connectors.kafka.settings import (
+    InvalidTopic,
+    SecurityUnusable,
+)
 from connectors.lock import locked
-from sds_core.observer.incidents import ChannelIncident, IncidentQuery
-from streaming.incidents import IncidentStore
-from streaming.outbox import Destination, Outbox
+from streaming.findings import Destination, Findings
+from streaming.settings import HistorySettings
 
-_AT_ONCE = 2_000
-"""Rows in memory: a minute of a channel has about 2 kB."""
+_CHUNK_ROWS = 2_000
+"""Rows in memory at a time: a minute of a channel takes about 2 kB."""
 
-_LOOK_EVERY_S = 1.0
+_POLL_S = 1.0
+"""Time between two looks at what is due."""
 
 _PARQUET_EVERY_S = 60.0
-"""A file each; what is found shows in the API at once all the same."""
+"""Each export makes a file for each table and day, so seldom is better. The API reads
+the outbox too, and shows a finding at once."""
 
-_TIDY_EVERY_S = 600.0
+_MAINTENANCE_EVERY_S = 600.0
 
-_AGAIN_S = 30.0
-"""What failed may need a person: there is a line in the log each time."""
+_RETRY_S = 30.0
+"""Time until a failed task is tried again. Each failure writes a line to the log."""
 
-KEPT_BESIDE_MS = 86_400_000
-"""Incidents older than this are looked up in the history alone. None changes so late:
-after the horizon of an hour nothing is looked for."""
+RECENT_MS = 86_400_000
+"""Incidents found within so much event time stay beside the checkpoint; older ones are
+in the history alone. An incident does not change so late: the views follow a message
+for an hour."""
 
-_END_S = 10.0
-"""For what is left at an end that somebody waits for; the rest is carried over at the
-next start."""
+_REMAINING_TIME_S = 10.0
+"""Time for exporting what is left, if somebody waits for the job's end. The rest is
+exported after the next start."""
 
 _FORESEEN = (
     DamagedHistory,
@@ -69,7 +68,10 @@ _FORESEEN = (
     SecurityUnusable,
     sqlite3.Error,
 )
-"""Failures whose text says enough."""
+"""Errors whose text is enough for the log; others are logged with a traceback."""
+
+_NOT_EXPORTED = "the history waits"
+_NOT_MAINTAINED = "the history cannot be put in order"
 
 _log = logging.getLogger("sds-monitor")
 
@@ -78,7 +80,7 @@ class HistoryInUse(RuntimeError):
     """Another job writes to the history.
 
     Attributes:
-        directory: Of the history.
+        directory: Directory of the history.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -93,7 +95,7 @@ class HistoryUnwritable(OSError):
     """The directory of the history cannot be made or written to.
 
     Attributes:
-        directory: Of the history.
+        directory: Directory of the history.
     """
 
     def __init__(self, directory: Path, reason: str) -> None:
@@ -104,72 +106,51 @@ class HistoryUnwritable(OSError):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class HistorySettings:
-    """Where the history goes.
-
-    Attributes:
-        directory: Of the Parquet files.
-        days: How long it is kept, by event time.
-        has_topics: Whether it goes to Kafka as well.
-        incidents_topic, minutes_topic: The topics there.
-    """
-
-    directory: Path
-    days: int = 30
-    has_topics: bool = True
-    incidents_topic: str = INCIDENTS_TOPIC
-    minutes_topic: str = MINUTES_TOPIC
-
-
 class HistoryExporter:
     """Empties the outbox into its destinations while the block runs, and at its end.
 
     Args:
-        settings: Where to.
-        outbox: From where.
-        incidents: Keeps the latest beside the checkpoint; the older ones are removed
-            once they are in the history.
-        topics: The Kafka topics; None to write none.
-        clock_ms: Event time of the job, Unix ms; 0 before it is known.
+        settings: Where the history is.
+        findings: Has the outbox. Incidents that are old and in the Parquet files are
+            removed from it.
+        topics: The Kafka topics; None for a history without topics.
+        clock_ms: Gives the event time of the job, Unix ms; 0 before it is known.
     """
 
     def __init__(
         self,
         settings: HistorySettings,
-        outbox: Outbox,
-        incidents: IncidentStore,
+        findings: Findings,
         topics: HistoryTopics | None,
         clock_ms: Callable[[], int],
     ) -> None:
         self._settings = settings
-        self._outbox = outbox
-        self._incidents = incidents
+        self._findings = findings
         self._topics = topics
         self._clock_ms = clock_ms
         self._ending = threading.Event()
-        self._end_s = float("inf")
+        self._deadline_s = float("inf")
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
-        self._held = ExitStack()
+        self._lock = ExitStack()
 
     def __enter__(self) -> HistoryExporter:
-        """Begin.
+        """Lock the history and start the thread.
 
         Raises:
             HistoryInUse: Another job writes to the history.
             HistoryUnwritable: Its directory cannot be written to.
         """
         directory = self._settings.directory
-        with ExitStack() as held:
+        with ExitStack() as stack:
             try:
-                held.enter_context(locked(directory / LOCK))
+                stack.enter_context(locked(directory / LOCK))
                 self._parquet = ParquetHistory(directory)
             except BlockingIOError:
                 raise HistoryInUse(directory) from None
             except OSError as error:
                 reason = error.strerror or str(error)
                 raise HistoryUnwritable(directory, reason) from error
-            self._held = held.pop_all()
+            self._lock = stack.pop_all()
         self._thread.start()
         return self
 
@@ -179,52 +160,51 @@ class HistoryExporter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Carry over what is left, and end."""
+        """Export what is left, end the thread, and unlock the history."""
         self._ending.set()
         self._thread.join()
-        self._held.close()
+        self._lock.close()
 
-    def hurry(self) -> None:
-        """Carry over no more, from now on, than is soon done."""
-        self._end_s = time.monotonic() + _END_S
+    def limit_remaining_time(self) -> None:
+        """From now on export for about ten seconds at most."""
+        self._deadline_s = time.monotonic() + _REMAINING_TIME_S
 
     def _run(self) -> None:
-        waits, untidy = "the history waits", "the history cannot be put in order"
-        to_parquet = _Chore(self._to_parquet, _PARQUET_EVERY_S, waits)
-        to_topics = _Chore(self._to_topics, _LOOK_EVERY_S, waits)
-        tidy = _Chore(self._tidy, _TIDY_EVERY_S, untidy)
-        chores = [to_parquet, to_topics, tidy]
-        while not self._ending.wait(_LOOK_EVERY_S):
-            for chore in chores:
-                if chore.due_s <= time.monotonic():
-                    chore.do()
-        # Who waits for the end is not to wait for a cluster that was away just now.
+        to_parquet = _Task(self._export_to_parquet, _PARQUET_EVERY_S, _NOT_EXPORTED)
+        to_topics = _Task(self._export_to_topics, _POLL_S, _NOT_EXPORTED)
+        maintenance = _Task(self._maintain, _MAINTENANCE_EVERY_S, _NOT_MAINTAINED)
+        tasks = [to_parquet, to_topics, maintenance]
+        while not self._ending.wait(_POLL_S):
+            for task in tasks:
+                if task.due_s <= time.monotonic():
+                    task.attempt()
+        # A cluster that failed a moment ago would only delay the end.
         if to_topics.failed:
-            chores.remove(to_topics)
-        for chore in chores:
-            chore.do()
+            tasks.remove(to_topics)
+        for task in tasks:
+            task.attempt()
         if self._topics is not None:
             self._topics.close()
 
-    def _to_parquet(self) -> None:
+    def _export_to_parquet(self) -> None:
         clock_ms = self._clock_ms()
-        self._carry(Destination.PARQUET, self._write_files)
-        self._incidents.forget_before(clock_ms - KEPT_BESIDE_MS)
+        self._export(Destination.PARQUET, self._write_files)
+        self._findings.forget_before(clock_ms - RECENT_MS)
 
-    def _to_topics(self) -> None:
-        self._carry(Destination.TOPICS, self._write_records)
+    def _export_to_topics(self) -> None:
+        self._export(Destination.TOPICS, self._write_records)
 
-    def _carry(
+    def _export(
         self, destination: Destination, write: Callable[[list[Row], list[Row]], None]
     ) -> None:
-        """Carry all there is, or as much as there is time for."""
-        while told := self._outbox.pending(destination, _AT_ONCE):
+        """Write all pending rows of a destination, or until the deadline."""
+        while pending := self._findings.pending(destination, _CHUNK_ROWS):
             write(
-                [incident_row(one) for one in told if isinstance(one, ToldIncident)],
-                [minute_row(one) for one in told if isinstance(one, ToldMinute)],
+                [incident_row(one) for one in pending if isinstance(one, ToldIncident)],
+                [minute_row(one) for one in pending if isinstance(one, ToldMinute)],
             )
-            self._outbox.delivered(destination, told[-1].told)
-            if time.monotonic() >= self._end_s:
+            self._findings.confirm_delivered(destination, pending[-1].told)
+            if time.monotonic() >= self._deadline_s:
                 return
 
     def _write_files(self, incidents: list[Row], minutes: list[Row]) -> None:
@@ -232,26 +212,27 @@ class HistoryExporter:
         self._parquet.write(CHANNEL_MINUTES, minutes)
 
     def _write_records(self, incidents: list[Row], minutes: list[Row]) -> None:
-        # Where no topics are wanted, the rows are not kept for them either.
+        # Without topics the rows are confirmed all the same, so that they are deleted.
         if self._topics is not None:
             self._topics.write(incidents, minutes)
 
-    def _tidy(self) -> None:
+    def _maintain(self) -> None:
+        """Delete days that are too old, and merge small files."""
         self._parquet.expire(day_of(self._clock_ms()) - timedelta(self._settings.days))
         self._parquet.compact(time.time_ns() // 1_000_000)
 
 
-class _Chore:
-    """What is done again and again, and must not end the thread when it fails.
+class _Task:
+    """A piece of work that is repeated, and whose failure does not end the thread.
 
     Args:
         work: Does it.
-        every_s: Seconds between its end and when it is due again.
-        trouble: What it means if it fails.
+        every_s: Seconds from its end until it is due again.
+        trouble: What a failure means; the start of the line in the log.
 
     Attributes:
-        due_s: When it is to be done next, by the monotonic clock.
-        failed: Whether it failed the last time.
+        due_s: When it is due, in seconds of the monotonic clock.
+        failed: Whether the last attempt failed.
     """
 
     def __init__(self, work: Callable[[], None], every_s: float, trouble: str) -> None:
@@ -261,85 +242,14 @@ class _Chore:
         self.due_s = time.monotonic()
         self.failed = False
 
-    def do(self) -> None:
-        """Do it; what fails is left as it is for the next time."""
+    def attempt(self) -> None:
+        """Do the work once; a failure is logged."""
         try:
             self._work()
-        except Exception as error:  # whatever it is, the rows wait and the job goes on
+        except Exception as error:  # any: the rows wait, and the job goes on
             unforeseen = not isinstance(error, _FORESEEN)
             _log.warning("%s: %s", self._trouble, error, exc_info=unforeseen)
             self.failed = True
         else:
             self.failed = False
-        self.due_s = time.monotonic() + (_AGAIN_S if self.failed else self._every_s)
-
-
-def find_incidents(
-    incidents: IncidentStore, history: HistorySettings | None, query: IncidentQuery
-) -> list[ChannelIncident]:
-    """Incidents of a job, those that are only in its history too; found last first.
-
-    Raises:
-        connectors.history.errors.DamagedHistory: A file of it cannot be read.
-        connectors.history.errors.NoHistory: Its directory is gone.
-    """
-    latest = incidents.find(query)
-    before_ms = incidents.forgotten_before_ms
-    if history is None or before_ms is None:
-        return latest
-    if len(latest) == query.limit and all(
-        one.incident.found_ms >= before_ms for one in latest[-1:]
-    ):
-        return latest
-    # Of those that are here the history may have older tellings, to which other
-    # conditions apply.
-    here = incidents.find(IncidentQuery(query.channel, query.kind))
-    known = {(one.channel, one.incident.key) for one in latest + here}
-    limit = None if query.limit is None else query.limit + len(known)
-    asked = msgspec.structs.replace(query, limit=limit)
-    found = latest + [
-        one
-        for one in query_history(history.directory, asked)
-        if (one.channel, one.incident.key) not in known
-    ]
-    found.sort(key=lambda one: (-one.incident.found_ms, one.channel, one.incident.key))
-    return found[: query.limit]
-
-
-def find_minutes(
-    outbox: Outbox,
-    history: HistorySettings | None,
-    channel: str,
-    since_ms: int,
-    until_ms: int,
-    fields: Collection[str] | None = None,
-) -> list[Row]:
-    """A channel's minutes, those that are on their way into the history too.
-
-    Args:
-        outbox: Of the job.
-        history: Its settings; None gives nothing.
-        channel: Channel id.
-        since_ms: When the first of them began at the earliest, Unix ms.
-        until_ms: Before which the last of them began.
-        fields: What each has at least, besides key and `told`; None for all.
-
-    Raises:
-        connectors.history.errors.DamagedHistory: A file of it cannot be read.
-        connectors.history.errors.NoHistory: Its directory is gone.
-    """
-    if history is None:
-        return []
-    # Asked first: what leaves it meanwhile is then found in the files as well.
-    waiting = [
-        minute_row(one)
-        for one in outbox.waiting_minutes(Destination.PARQUET, channel)
-        if since_ms <= one.minute_ms < until_ms
-    ]
-    rows: dict[int, Row] = {}
-    stored = query_minutes(history.directory, channel, since_ms, until_ms, fields)
-    for row in stored + waiting:
-        known = rows.get(row["minute"])
-        if known is None or known["told"] <= row["told"]:
-            rows[row["minute"]] = row
-    return [rows[minute] for minute in sorted(rows)]
+        self.due_s = time.monotonic() + (_RETRY_S if self.failed else self._every_s)

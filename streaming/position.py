@@ -1,4 +1,4 @@
-"""Where the job stands in the topic: the offset that Spark keeps per batch."""
+"""How far the job has read the topic: the offset that Spark stores per batch."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 
 class PartitionPosition(NamedTuple):
-    """Where the job stands in one partition.
+    """How far the job has read one partition.
 
     Attributes:
         next_offset: The next offset to read.
-        newest_ms: Greatest record time before it, Unix ms, or any time at or below
-            the position's clock; 0 if nothing was read.
-        batch_start: Where the batch that ended here began to read.
-        moved_ms: Wall time of the last admission that found unread records; a
-            partition without any for long does not hold the clock back.
+        newest_ms: Greatest record time before it, Unix ms; may be lower if it is not
+            after the position's clock. 0 if nothing was read.
+        batch_start: First offset of the batch that ended here.
+        moved_ms: Wall time of the last admission that found unread records, Unix ms.
+            A partition that had none for 30 s does not hold the clock back.
     """
 
     next_offset: int
@@ -30,11 +30,12 @@ class Position:
     """A point between two batches.
 
     Attributes:
-        clock_ms: Admission time T: every record before it has been read.
-        admitted_ms: Wall time at which the batch before it was admitted, by which
-            that batch tells future timestamps, also when it is replayed.
-        records: Offsets read since the checkpoint's first batch.
-        skipped: Records given up because they were gone before they were read.
+        clock_ms: Admission time T, Unix ms: every record before it has been read,
+            except late ones.
+        admitted_ms: Wall time at which the previous batch was admitted, Unix ms. A
+            batch that is replayed uses it again to recognise future records.
+        records: Number of offsets read since the checkpoint's first batch.
+        skipped: Number of records that were gone before they were read.
         partitions: Position in each partition.
     """
 
@@ -45,7 +46,7 @@ class Position:
     partitions: Mapping[int, PartitionPosition] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Form for Spark's offset log."""
+        """JSON object for Spark's offset log."""
         return {
             "clock_ms": self.clock_ms,
             "admitted_ms": self.admitted_ms,
@@ -59,7 +60,7 @@ class Position:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Position:
-        """Read what `to_json` made."""
+        """Position from the object that `to_json` returned."""
         return cls(
             clock_ms=data["clock_ms"],
             admitted_ms=data["admitted_ms"],
@@ -72,5 +73,5 @@ class Position:
         )
 
     def next_offsets(self) -> dict[int, int]:
-        """The next offset to read of each partition."""
+        """Next offset to read, by partition."""
         return {p: position.next_offset for p, position in self.partitions.items()}

@@ -1,46 +1,32 @@
-"""The Spark session of the job: everything that must be right from the first start."""
+"""Makes the Spark session of the job."""
 
 from __future__ import annotations
 
 import logging
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from connectors.java import find_java
+from streaming.settings import SessionSettings
 
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 
 
-@dataclass(frozen=True, slots=True)
-class SessionSettings:
-    """How Spark runs.
-
-    Attributes:
-        master: Spark master; all cores of this machine by default.
-        shuffle_partitions: Partitions of the state, fixed by the checkpoint's
-            first batch. Two to eight: each costs memory and time in every batch.
-    """
-
-    master: str = "local[*]"
-    shuffle_partitions: int = 4
-
-
 def make_session(settings: SessionSettings) -> SparkSession:
-    """Start Spark, or return the session that runs.
+    """Start Spark, or return the session that already runs.
 
     Raises:
         connectors.java.JavaMissing: Java is missing or too old.
     """
     java = find_java()
     os.environ.setdefault("JAVA_HOME", str(java.resolve().parent.parent))
-    # Otherwise workers take the first python3 of PATH.
+    # Otherwise workers run the first python3 in PATH.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    # py4j reports every call of a session that is being stopped.
+    # py4j logs an error for every call to a session that is being stopped.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     rocksdb = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     return (
@@ -59,9 +45,10 @@ def make_session(settings: SessionSettings) -> SparkSession:
         .config("spark.ui.showConsoleProgress", False)
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
-        # The quick compiler alone: batches are short, and the work is in Python.
-        # A deeper stack: Spark redacts the plan of a query that is being stopped by
-        # regular expressions that recurse.
+        # TieredStopAtLevel=1: only the quick compiler, since batches are short and the
+        # work is in Python.
+        # Xss8m: when a query is stopped, Spark redacts its plan with regular
+        # expressions that need a deep stack.
         .config(
             "spark.driver.extraJavaOptions",
             "-XX:TieredStopAtLevel=1 -Xss8m "

@@ -2,33 +2,31 @@
 
 Spark asks the reader on the driver how far the next batch goes; the read itself runs
 in Python workers and decodes there, so that only one compact row per channel, tap and
-chunk crosses into the JVM (architecture, decision 2).
+chunk crosses into the JVM (docs/architecture.md, decision 2).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 import pyarrow as pa
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceStreamReader,
-    InputPartition,
-)
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
-from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.offsets import TimedOffset, TopicOffsets
-from connectors.kafka.settings import KafkaSettings
+from sds_core.observer.kinds import AnyProtocol, without_figures
+from sds_core.observer.protocols import PROTOCOLS, by_name
 from sds_core.observer.record import RawRecord, is_future
-from streaming.admission import Admission, BatchLimits, Target, Window
+from streaming.admission import Admission, Target
 from streaming.chunk import Chunk, DigestRow
-from streaming.keys import KeyKind, make_key
+from streaming.failure import hand_over
+from streaming.keys import CLOCK_KEY
 from streaming.position import PartitionPosition, Position
+from streaming.settings import EARLIEST, SourceSettings
 
 FORMAT = "sds-frames"
 SCHEMA = "key string, digest binary, event_time timestamp"
@@ -41,66 +39,14 @@ _ARROW_SCHEMA = pa.schema(
 )
 _SAMPLE_RECORDS = 20
 
-EARLIEST = "earliest"
-LATEST = "latest"
-
-
-@dataclass(frozen=True, slots=True)
-class SourceSettings:
-    """What the reader needs, on the driver and in the workers.
-
-    Attributes:
-        kafka: Cluster and topic.
-        client: Which library reads.
-        limits: Of one batch.
-        start: ``earliest``, ``latest`` or a Unix time in ms, for a new checkpoint.
-        tasks: How many workers read at once.
-        skip_lost: Go on, and count, when records are gone before they were read.
-        window: Read only records of these times, instead of a start; for a job that
-            ends.
-    """
-
-    kafka: KafkaSettings
-    client: Client = Client.CONFLUENT
-    limits: BatchLimits = field(default_factory=BatchLimits)
-    start: str | int = EARLIEST
-    tasks: int = 2
-    skip_lost: bool = False
-    window: Window | None = None
-
-    def to_options(self) -> dict[str, str]:
-        """Options of Spark's ``readStream``."""
-        security = self.kafka.security
-        open_kafka = replace(
-            self.kafka, security=replace(security, password=None, key_password=None)
-        )
-        options = {
-            "settings": msgspec.json.encode(replace(self, kafka=open_kafka)).decode(),
-            # Spark shows plans and their options, but none that is named so.
-            "password": security.password,
-            "key_password": security.key_password,
-        }
-        return {name: value for name, value in options.items() if value is not None}
-
-    @classmethod
-    def from_options(cls, options: Mapping[str, str]) -> SourceSettings:
-        """Read what `to_options` made."""
-        settings = msgspec.json.decode(options["settings"], type=cls)
-        security = replace(
-            settings.kafka.security,
-            password=options.get("password"),
-            key_password=options.get("key_password"),
-        )
-        return replace(settings, kafka=replace(settings.kafka, security=security))
-
 
 @dataclass(frozen=True, slots=True)
 class ReadRange:
     """One partition's share of a batch.
 
     Attributes:
-        offsets: What to read.
-        clock_ms: The partition's clock before it, Unix ms.
+        offsets: Offsets to read.
+        clock_ms: The partition's clock before them, Unix ms.
     """
 
     offsets: OffsetRange
@@ -108,14 +54,14 @@ class ReadRange:
 
 
 class ReadTask(InputPartition):
-    """What one worker reads of a batch.
+    """The part of a batch that one worker reads.
 
     Attributes:
-        ranges: Of whole Kafka partitions.
-        clock_ms: The batch's admission time T.
-        admitted_ms: Wall time of the batch's admission.
-        tells_clock: Whether it also gives the row that carries T, so that the
-            watermark moves although nothing was read.
+        ranges: Offset ranges, each the whole share of a Kafka partition.
+        clock_ms: The batch's admission time T, Unix ms.
+        admitted_ms: Wall time of the batch's admission, Unix ms.
+        carries_clock: Whether it also yields the row that carries T, so that the
+            watermark moves even if nothing was read.
     """
 
     def __init__(
@@ -123,44 +69,60 @@ class ReadTask(InputPartition):
         ranges: Sequence[ReadRange],
         clock_ms: int,
         admitted_ms: int,
-        tells_clock: bool,
+        carries_clock: bool,
     ) -> None:
         super().__init__(None)
         self.ranges = ranges
         self.clock_ms = clock_ms
         self.admitted_ms = admitted_ms
-        self.tells_clock = tells_clock
+        self.carries_clock = carries_clock
 
 
-class SdsFramesSource(DataSource):
-    """Registers the reader with Spark under the name `FORMAT`."""
+def make_source(protocols: Iterable[AnyProtocol] = PROTOCOLS) -> type[DataSource]:
+    """Make the data source that Spark registers under the name `FORMAT`.
 
-    @classmethod
-    def name(cls) -> str:
-        """The format's name."""
-        return FORMAT
+    Args:
+        protocols: Registered protocols. They go to Spark's Python workers with the
+            reader, so whatever they name must be importable there.
+    """
+    registered = without_figures(protocols)
 
-    def schema(self) -> str:
-        """One row per view and chunk."""
-        return SCHEMA
+    class SdsFramesSource(DataSource):
+        """Registers the reader with Spark."""
 
-    def streamReader(self, schema: Any) -> DataSourceStreamReader:
-        """A reader for one query."""
-        return SdsFramesReader(SourceSettings.from_options(self.options))
+        @classmethod
+        def name(cls) -> str:
+            """Name of the format."""
+            return FORMAT
+
+        def schema(self) -> str:
+            """Schema of the rows: one row per view and chunk."""
+            return SCHEMA
+
+        def streamReader(self, schema: Any) -> DataSourceStreamReader:
+            """A reader for one query."""
+            settings = SourceSettings.from_options(self.options)
+            return SdsFramesReader(settings, registered)
+
+    return SdsFramesSource
 
 
 class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Plans batches on the driver and reads them in the workers."""
 
-    def __init__(self, settings: SourceSettings) -> None:
+    def __init__(
+        self, settings: SourceSettings, protocols: Iterable[AnyProtocol] = PROTOCOLS
+    ) -> None:
         self._settings = settings
+        self._protocols = by_name(protocols)
         self._target: Target | None = None
         self._offsets: TopicOffsets | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Workers get the settings, not the driver's connection."""
+        """State for the workers: without the driver's connection."""
         return self.__dict__ | {"_offsets": None}
 
+    @hand_over
     def initialOffset(self) -> dict[str, Any]:
         """Where a new checkpoint begins."""
         offsets = self._admission().offsets
@@ -177,7 +139,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
             firsts = {p: found[p].offset if p in found else ends[p] for p in partitions}
         return Position(
-            # Nothing of a window lies before it.
+            # A window has no records before its first time.
             clock_ms=0 if window is None else window.first_ms,
             partitions={
                 partition: PartitionPosition(first)
@@ -185,35 +147,44 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             },
         ).to_json()
 
+    @hand_over
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """How far the next batch goes; the start itself if there is nothing new."""
+        """End of the next batch; the start itself if there is nothing new."""
         position = Position.from_json(start)
         end = self._admission().plan(position, _wall_ms(), self._target)
         return end.to_json()
 
+    @hand_over
     def prepareForTriggerAvailableNow(self) -> None:
-        """Remember the end of what the topic holds now."""
+        """Set the target: the current end of the topic."""
         self._target = self._admission().target()
 
+    @hand_over
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[ReadTask]:
         """Divide a batch among the workers, whole partitions to each."""
         ranges = _ranges(Position.from_json(start), Position.from_json(end))
         shares = _balanced(ranges, self._settings.tasks)
         return [
-            ReadTask(share, end["clock_ms"], end["admitted_ms"], tells_clock=not index)
+            ReadTask(
+                share, end["clock_ms"], end["admitted_ms"], carries_clock=not index
+            )
             for index, share in enumerate(shares)
         ]
 
+    @hand_over
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read and digest one worker's share."""
         task = partition
-        assert isinstance(task, ReadTask)  # noqa: S101 - Spark hands back what it got
-        if task.tells_clock:
-            row = DigestRow(make_key(KeyKind.CLOCK), b"")
+        assert isinstance(task, ReadTask)  # noqa: S101 - Spark passes `partitions` back
+        if task.carries_clock:
+            row = DigestRow(CLOCK_KEY, b"")
             yield _record_batch([row], task.clock_ms)
         chunks = {
             wanted.offsets.partition: Chunk(
-                wanted.offsets.partition, wanted.clock_ms, task.admitted_ms
+                wanted.offsets.partition,
+                wanted.clock_ms,
+                task.admitted_ms,
+                self._protocols,
             )
             for wanted in task.ranges
         }
@@ -238,12 +209,12 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if record.timestamp_ms > window.last_ms and not is_future(
             record.timestamp_ms, admitted_ms
         ):
-            # Those of the window behind it are late, wherever a batch was cut.
+            # Records of the window behind it are late, wherever a batch was cut.
             chunk.clock_ms = max(chunk.clock_ms, window.last_ms)
         return False
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Offsets live in the checkpoint; `streaming.progress` tells Kafka."""
+        """Does nothing: `streaming.progress` commits offsets to Kafka."""
 
     def stop(self) -> None:
         """Close the driver's connection."""
@@ -304,7 +275,7 @@ def _ranges(start: Position, end: Position) -> list[ReadRange]:
 
 
 def _balanced(ranges: Sequence[ReadRange], tasks: int) -> list[list[ReadRange]]:
-    """Shares of about the same number of records, at least one."""
+    """At least one share, with about equal numbers of records; empty ones dropped."""
     shares: list[list[ReadRange]] = [[] for _ in range(max(1, tasks))]
     sizes = [0] * len(shares)
     for wanted in sorted(ranges, key=_size, reverse=True):
@@ -334,5 +305,5 @@ def _record_batch(rows: Sequence[DigestRow], clock_ms: int) -> pa.RecordBatch:
 
 
 def _wall_ms() -> int:
-    """Wall time, read here at admission and else only outside the views."""
+    """Wall time, Unix ms: read here at admission, and otherwise outside the views."""
     return time.time_ns() // 1_000_000

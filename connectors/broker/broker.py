@@ -1,22 +1,15 @@
-"""A Kafka broker of one's own: one node, on loopback, for demos and tests.
+"""An embedded Kafka broker: one node on loopback, for demos and tests.
 
     with EmbeddedBroker() as broker:
         KafkaProducer(bootstrap_servers=broker.bootstrap)
 
-It runs as a child process and is stopped with the object that started it. A parent that
-is killed cannot do that, so every start first ends the brokers that such parents left
-behind: `end_left_over_brokers`.
+The broker is a child process; the object that starts it stops it. A parent that is
+killed cannot stop its broker, so every start first ends the brokers of killed parents
+(`end_left_over_brokers`).
 
-The listener for clients can be secured: `EmbeddedBroker(security=...)`. Those for the
-broker itself are always plain, on ports that change with every start: whoever is on
-this machine and finds them needs no password.
-
-    BrokerError (a RuntimeError)
-    ├── BrokerJarsUnavailable   Kafka cannot be fetched (broker_jars)
-    ├── PortUnavailable         the port asked for is taken or forbidden
-    ├── DataDirInUse            another broker runs on the data directory
-    └── BrokerStartFailed       Kafka ended or kept silent; with the end of its log
-    JavaMissing (a RuntimeError, connectors.java)
+The listener for clients can be secured: `EmbeddedBroker(security=...)`. The broker's
+internal listeners are always plain, on ports that change with every start: another user
+of this machine who finds them can connect without a password.
 """
 
 from __future__ import annotations
@@ -51,9 +44,13 @@ from connectors.broker.configuration import (
     Ports,
     write_configuration,
 )
-from connectors.broker.jars import (
+from connectors.broker.errors import (
     BrokerError,
-    BrokerJarsUnavailable,
+    BrokerStartFailed,
+    DataDirInUse,
+    PortUnavailable,
+)
+from connectors.broker.jars import (
     classpath,
     default_cache_dir,
     ensure_broker_jars,
@@ -70,7 +67,6 @@ from connectors.java import find_java
 __all__ = [
     "MAX_MESSAGE_BYTES",
     "BrokerError",
-    "BrokerJarsUnavailable",
     "BrokerSecurity",
     "BrokerStartFailed",
     "DataDirInUse",
@@ -80,24 +76,24 @@ __all__ = [
 ]
 
 _START_TIMEOUT_S = 60.0
-"""A start takes about 2 s on an idle machine, far longer on a crowded one."""
+"""A start takes about 2 s on an idle machine, and far longer on a busy one."""
 _ATTEMPT_TIMEOUT_MS = 5_000
 _POLL_S = 0.05
 _LOG_TAIL_LINES = 20
 _LOG_TAIL_BYTES = 16 * 1024
 
 _LOG = "broker.log"
-"""In the data directory, beside the files of the configuration."""
+"""File in the data directory, beside the configuration files."""
 
 _JVM_FLAGS = (
     "-Xms128m",
     "-Xmx512m",
-    # Measured on two cores with 390 B and 29 kB records: the quick compiler alone and
-    # the serial collector start in 1.5 s instead of 2.0 s, take less processor time
-    # per record over the first million and 210 MB instead of 340 MB.
+    # Measured on two cores with records of 390 B and 29 kB: with only the fast compiler
+    # and the serial collector a start takes 1.5 s instead of 2.0 s and memory is 210 MB
+    # instead of 340 MB; the first million records need less CPU time each.
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
-    # A broker out of memory limps on without some of its threads; better it ends.
+    # Out of memory, a broker would continue without some of its threads: end it.
     "-XX:+ExitOnOutOfMemoryError",
     # Leave no files in the system's temporary directory when killed.
     "-XX:-UsePerfData",
@@ -105,82 +101,21 @@ _JVM_FLAGS = (
 )
 
 
-class PortUnavailable(BrokerError):
-    """The broker cannot listen on the port asked for.
-
-    Attributes:
-        port: the port.
-        reason: the system's words for why.
-    """
-
-    def __init__(self, port: int, reason: str) -> None:
-        super().__init__(port, reason)
-        self.port = port
-        self.reason = reason
-
-    def __str__(self) -> str:
-        """Say what is wrong and what to do."""
-        return (
-            f"port {self.port} on {HOST} cannot be used ({self.reason}): "
-            "choose another, or none to get a free one"
-        )
-
-
-class DataDirInUse(BrokerError):
-    """A broker whose parent lives runs on the data directory.
-
-    Attributes:
-        data_dir: the directory.
-        pid: process id of the broker that runs on it.
-    """
-
-    def __init__(self, data_dir: Path, pid: int) -> None:
-        super().__init__(data_dir, pid)
-        self.data_dir = data_dir
-        self.pid = pid
-
-    def __str__(self) -> str:
-        """Say what is wrong and what to do."""
-        return (
-            f"a broker (process {self.pid}) runs on {self.data_dir} already: "
-            "use that one, stop it, or give another directory"
-        )
-
-
-class BrokerStartFailed(BrokerError):
-    """Kafka did not come up.
-
-    Attributes:
-        reason: what happened instead.
-        log_tail: the last lines Kafka wrote, empty if it wrote none.
-    """
-
-    def __init__(self, reason: str, log_tail: str) -> None:
-        super().__init__(reason, log_tail)
-        self.reason = reason
-        self.log_tail = log_tail
-
-    def __str__(self) -> str:
-        """Say what is wrong and what to do."""
-        if not self.log_tail:
-            return f"the broker {self.reason} and wrote no log"
-        return f"the broker {self.reason}; its log ends:\n{self.log_tail}"
-
-
 class EmbeddedBroker:
     """A Kafka node in a child process, stopped at the end of the `with` block.
 
-    It must be stopped by the process that started it; in a fork of that process `stop`
-    does nothing. Ctrl-C in a terminal does not reach it, so that the parent can still
-    read from it while shutting down.
+    Only the process that started the broker can stop it; in a fork of that process
+    `stop` does nothing. Ctrl-C in a terminal does not reach the broker, so that the
+    parent can still read from it while it shuts down.
 
     Args:
-        data_dir: where topics are kept from one run to the next; made if absent.
-            None: a temporary directory, removed at the stop.
-        port: where clients connect on 127.0.0.1. None: a free one is chosen.
-        cache_dir: where Kafka's jars are kept. None: the user's cache directory.
-        start_timeout_s: how long a start may take, the fetching of jars left out.
-        security: how clients must speak to it. None: in plain, without a user.
+        data_dir: Directory of the topics, which survive a restart; created if missing.
+            None: a temporary directory, removed when the broker is stopped.
+        port: Port on 127.0.0.1 for clients. None: a free one is chosen.
+        cache_dir: Directory of Kafka's jars. None: the user's cache directory.
+        start_timeout_s: Maximum time of a start in seconds, without the time to fetch
+            jars.
+        security: Encryption and authentication of clients. None: neither.
     """
 
     def __init__(
@@ -215,7 +150,7 @@ class EmbeddedBroker:
 
     @property
     def bootstrap(self) -> str:
-        """The broker's address for clients, as `127.0.0.1:PORT`."""
+        """Address of the broker for clients, `127.0.0.1:PORT`."""
         return f"{HOST}:{self._started().ports.clients}"
 
     @property
@@ -231,14 +166,15 @@ class EmbeddedBroker:
     def start(self) -> None:
         """Start the broker and return when it answers clients.
 
-        Brokers that killed processes left behind are ended first.
+        Brokers of killed parents are ended first.
 
         Raises:
-            JavaMissing: there is no Java 17.
-            BrokerError: see the tree at the head of this module.
+            JavaMissing: No Java 17 or newer was found.
+            BrokerError: See the tree in `connectors.broker.errors`.
+            RuntimeError: This object has started its broker already.
         """
         if self._running is not None:
-            message = "the broker is started already"
+            message = "the broker is already started"
             raise RuntimeError(message)
         java = find_java()
         jars = ensure_broker_jars(self._cache_dir, java)
@@ -279,10 +215,10 @@ class EmbeddedBroker:
         atexit.unregister(self.stop)
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Return the broker's exit code once it ends by itself, None at the timeout.
+        """Wait until the broker ends; return its exit code, or None at the timeout.
 
         Args:
-            timeout_s: how long to wait; 0 only looks, None waits for ever.
+            timeout_s: Maximum time in seconds; 0 returns at once, None waits for ever.
         """
         try:
             return self._started().process.wait(timeout_s)
@@ -290,7 +226,7 @@ class EmbeddedBroker:
             return None
 
     def log_tail(self) -> str:
-        """Return the last lines the broker wrote to `broker.log`."""
+        """Return the last lines that the broker wrote to `broker.log`."""
         return _log_tail(self._started().data_dir)
 
     def _started(self) -> _Running:
@@ -316,7 +252,7 @@ class EmbeddedBroker:
 
 @dataclass(frozen=True)
 class _Running:
-    """What a started EmbeddedBroker holds."""
+    """State of an EmbeddedBroker while its broker runs."""
 
     process: subprocess.Popen[bytes]
     ports: Ports
@@ -328,7 +264,7 @@ class _Running:
 def _choose_ports(wanted: int | None, security: BrokerSecurity | None) -> Ports:
     """Return ports that are free right now."""
     with socket.socket() as clients, socket.socket() as own, socket.socket() as control:
-        # As Java does: connections of an earlier broker that linger do not matter.
+        # As Java does: lingering connections of an earlier broker do not block a port.
         clients.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             clients.bind((HOST, wanted or 0))
@@ -353,14 +289,14 @@ def _make_data_dir(wanted: Path | None) -> Path:
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        reason = f"cannot keep its data in {data_dir} ({error.strerror})"
+        reason = f"cannot store its data in {data_dir} ({error.strerror})"
         raise BrokerStartFailed(reason, "") from error
     return data_dir
 
 
 @contextmanager
 def _setting_up(data_dir: Path, temporary: bool) -> Iterator[None]:
-    """Remove a temporary directory after any error; make system errors ours."""
+    """After an error remove a temporary directory; turn OSError into our own error."""
     try:
         yield
     except BaseException as error:
@@ -373,12 +309,12 @@ def _setting_up(data_dir: Path, temporary: bool) -> Iterator[None]:
 
 
 def _meta_properties(data_dir: Path) -> Path:
-    """Return the file that formatting writes last: what has it is formatted."""
+    """Return the file that formatting writes last: it exists if formatting ended."""
     return data_dir / DATA / "meta.properties"
 
 
 def _format(data_dir: Path, run_kafka: list[str]) -> None:
-    # A dash at its head would make the id an option.
+    # With a leading dash the id would be parsed as an option.
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     arguments = ["-t", cluster_id.replace("-", "A"), "-c", PROPERTIES]
     try:
@@ -411,7 +347,7 @@ def _launch(
 ) -> subprocess.Popen[bytes]:
     log = data_dir / _LOG
     if log.exists():
-        # One log back: that of a broker which ended unexpectedly is worth reading.
+        # Keep one older log: if a broker ended unexpectedly, it says why.
         log.replace(log.with_name(f"{_LOG}.1"))
     marks = FoundBroker.marks(data_dir, temporary)
     with log.open("wb") as log_file:
@@ -421,7 +357,7 @@ def _launch(
             stdin=subprocess.DEVNULL,
             stdout=log_file,
             stderr=subprocess.STDOUT,
-            # Out of the terminal's reach: its Ctrl-C is for the parent.
+            # A session of its own: Ctrl-C in the terminal must reach only the parent.
             start_new_session=True,
         )
 
@@ -430,15 +366,15 @@ def _cluster_id(data_dir: Path) -> str:
     text = _meta_properties(data_dir).read_text()
     found = re.search(r"^cluster\.id=(\S+)$", text, re.MULTILINE)
     if found is None:
-        reason = f"finds no cluster id in {_meta_properties(data_dir)}"
+        reason = f"found no cluster id in {_meta_properties(data_dir)}"
         raise BrokerStartFailed(reason, "")
     return found[1]
 
 
 def _answers(port: int, cluster_id: str) -> bool:
-    """Tell whether our broker, not another on the same port, serves clients."""
+    """Whether our broker, not another on the same port, answers clients."""
     try:
-        # kafka-python logs a warning for each refused connection; this does not.
+        # kafka-python would log a warning for each refused connection.
         socket.create_connection((HOST, port), _ATTEMPT_TIMEOUT_MS / 1000).close()
     except OSError:
         return False
@@ -447,21 +383,21 @@ def _answers(port: int, cluster_id: str) -> bool:
             cluster = admin.describe_cluster()
     except KafkaError:
         return False
-    serving = [broker for broker in cluster["brokers"] if not broker["is_fenced"]]
-    return bool(serving) and cluster["cluster_id"] == cluster_id
+    unfenced = [broker for broker in cluster["brokers"] if not broker["is_fenced"]]
+    return bool(unfenced) and cluster["cluster_id"] == cluster_id
 
 
 def _make_users(port: int, users: Mapping[str, str]) -> None:
-    """Let users in by SCRAM; those of PLAIN are in the configuration.
+    """Create the users' SCRAM credentials; passwords of PLAIN are in the configuration.
 
-    Not when the data directory is formatted, as the tool for that would do: one that is
-    kept may be started with other users.
+    Kafka's format tool could create them too, but only once: an existing data directory
+    may be started with other users.
     """
     if not users:
         return
     mechanisms = (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
     with closing(_admin(port)) as admin:
-        # Kafka takes each user only once in a request.
+        # Kafka allows each user only once in a request.
         for mechanism in mechanisms:
             refused = admin.alter_user_scram_credentials(
                 [
@@ -471,16 +407,16 @@ def _make_users(port: int, users: Mapping[str, str]) -> None:
             )
             for user, reason in refused.items():
                 if reason is not None:
-                    message = f"takes no user {user} ({reason})"
+                    message = f"did not accept user {user} ({reason})"
                     raise BrokerStartFailed(message, "")
-        # The controller knows them; the broker learns of them a moment later.
+        # The controller stores them; the broker reads them a moment later.
         deadline = time.monotonic() + _START_TIMEOUT_S
         while not all(
             len(known["credential_infos"]) == len(mechanisms)
             for known in admin.describe_user_scram_credentials(list(users)).values()
         ):
             if time.monotonic() > deadline:
-                raise BrokerStartFailed("does not learn of its users", "")
+                raise BrokerStartFailed("did not load its users in time", "")
             time.sleep(_POLL_S)
 
 

@@ -1,4 +1,4 @@
-"""What the embedded broker is told: its files, and who may speak to it how."""
+"""Configuration of the embedded broker: its files, ports, and security of clients."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from connectors.kafka.settings import Mechanism, Protocol
 
 HOST = "127.0.0.1"
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
-"""Largest record batch the broker takes, far above Kafka's own limit of 1 MiB."""
+"""Largest record batch that the broker accepts; Kafka's default is 1 MiB."""
 
 # Names inside the data directory, which is the broker's working directory.
 DATA = "data"
@@ -22,7 +22,7 @@ _KEYSTORE = "keystore.pem"
 _TRUSTSTORE = "truststore.pem"
 
 _SERVER_PROPERTIES = """\
-# Written anew at every start of the embedded broker.
+# Rewritten at every start of the embedded broker.
 process.roles=broker,controller
 node.id=1
 listeners={listeners},CONTROLLER://{host}:{controller_port}
@@ -31,13 +31,13 @@ listener.security.protocol.map={protocols},CONTROLLER:PLAINTEXT
 inter.broker.listener.name={own_listener}
 controller.listener.names=CONTROLLER
 controller.quorum.bootstrap.servers={host}:{controller_port}
-# Relative to the data directory: Kafka would split a path of ours at its commas.
+# Relative to the data directory: Kafka would split an absolute path at commas.
 log.dirs={data}
 # A misspelt topic is an error, not a new topic.
 auto.create.topics.enable=false
 message.max.bytes={max_message_bytes}
 replica.fetch.max.bytes={max_message_bytes}
-# One node: nothing to replicate to, nothing to spread over, nobody to wait for.
+# One node: no replicas, one partition each, no delay for other group members.
 offsets.topic.replication.factor=1
 offsets.topic.num.partitions=1
 transaction.state.log.replication.factor=1
@@ -63,7 +63,7 @@ rootLogger.appenderRef.out.ref=out
 
 _AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    # What nobody has made a rule for is allowed; the broker itself names no user.
+    # A resource without rules is open to all; the broker's own user is anonymous.
     "allow.everyone.if.no.acl.found": "true",
     "super.users": "User:ANONYMOUS",
 }
@@ -72,17 +72,19 @@ _LOGIN_MODULE = "org.apache.kafka.common.security"
 
 @dataclass(frozen=True, slots=True)
 class BrokerSecurity:
-    """How clients must speak to the broker. Files are PEM, keys PKCS #8, unencrypted.
+    """Encryption and authentication of clients.
+
+    Files are PEM; the key is PKCS #8, unencrypted.
 
     Attributes:
-        protocol: Of the clients' listener.
-        certificate_file: The broker's own certificate, and those between it and the
-            authority; for TLS.
-        key_file: Its key.
-        ca_file: Authorities one of which must have signed the certificate of each
-            client; None to ask clients for none.
-        users: Passwords by name, which is of letters and digits; each may use every
-            mechanism of SASL.
+        protocol: Security protocol of the clients' listener.
+        certificate_file: For TLS: the broker's certificate, followed by the
+            intermediate certificates.
+        key_file: For TLS: the certificate's private key.
+        ca_file: Authorities that sign client certificates; None: clients need no
+            certificate.
+        users: Passwords by user name (letters and digits only). Every user can use
+            every SASL mechanism.
     """
 
     protocol: Protocol
@@ -93,13 +95,13 @@ class BrokerSecurity:
 
 
 class Ports(NamedTuple):
-    """Where the broker listens.
+    """Ports on which the broker listens.
 
     Attributes:
-        clients: Secured as asked.
-        own: For the broker itself and whoever started it, in plain; the clients' if
-            that is not secured.
-        controller: Kafka's metadata, in plain.
+        clients: Clients' port, secured as `BrokerSecurity` says.
+        own: Plain port for the broker and the process that started it; the same as
+            `clients` if there is no security.
+        controller: Plain port for Kafka's metadata.
     """
 
     clients: int
@@ -110,7 +112,7 @@ class Ports(NamedTuple):
 def write_configuration(
     data_dir: Path, ports: Ports, security: BrokerSecurity | None
 ) -> None:
-    """Write the broker's files, all for this user only: some hold secrets.
+    """Write the broker's files, readable by this user only: some hold secrets.
 
     Raises:
         OSError: A file cannot be read or written.
@@ -154,7 +156,7 @@ def _store(name: str, file: str) -> dict[str, str]:
 
 
 def _sasl(security: BrokerSecurity) -> dict[str, str]:
-    """Users of PLAIN; those of SCRAM are in Kafka's metadata."""
+    """Return the SASL settings; users of PLAIN are in them, those of SCRAM in Kafka."""
     users = "".join(
         f" user_{name}={_quoted(password)}" for name, password in security.users.items()
     )
@@ -173,12 +175,12 @@ def _sasl(security: BrokerSecurity) -> dict[str, str]:
 
 
 def _quoted(text: str) -> str:
-    """A text as JAAS reads it."""
+    """Return the text as a quoted string of a JAAS configuration."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _escaped(text: str) -> str:
-    """A value as Java's properties read it."""
+    """Return the value escaped for a Java properties file."""
     return "".join(
         f"\\u{ord(one):04x}" if one == "\\" or not one.isascii() else one
         for one in text
@@ -186,7 +188,7 @@ def _escaped(text: str) -> str:
 
 
 def _write_private(path: Path, text: str) -> None:
-    # Anew: permissions count only for a file that is made.
+    # Deleted first: `os.open` sets the mode only of a file that it creates.
     path.unlink(missing_ok=True)
     descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     with os.fdopen(descriptor, "w") as file:

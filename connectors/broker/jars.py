@@ -1,10 +1,9 @@
 """Kafka's jars: fetched once, checked against pinned checksums at every start.
 
-The fetching is done by the Ivy jar that pyspark brings along for `--packages`, so
-that nothing need be installed besides Java. Checksums are ours, not the repository's:
-`kafka_2.13-4.2.1.sha256`, in the format of `sha256sum`, also says which jars belong to
-the broker. Raising the version means fetching, running the tests and writing that file
-anew.
+The Ivy jar of pyspark (there for `--packages`) fetches them, so only Java has to be
+installed. `kafka_2.13-4.2.1.sha256`, in the format of `sha256sum`, lists the broker's
+jars with their checksums; these are our own, not those of the Maven repository. To
+raise the version: fetch, run the tests, and write that file again.
 """
 
 from __future__ import annotations
@@ -21,21 +20,23 @@ from pathlib import Path
 
 import platformdirs
 
+from connectors.broker.errors import BrokerError
+
 KAFKA_VERSION = "4.2.1"
 _NAME = f"kafka_2.13-{KAFKA_VERSION}"
 
 _FETCH_TIMEOUT_S = 900
-"""A fetch takes half a minute; Ivy itself waits for ever on a silent connection."""
+"""A fetch takes half a minute; on a silent connection Ivy would wait for ever."""
 
 _IVY_XML = f"""\
 <ivy-module version="2.0">
   <info organisation="sds-monitor" module="broker"/>
   <dependencies defaultconfmapping="*->default">
     <dependency org="org.apache.kafka" name="kafka_2.13" rev="{KAFKA_VERSION}"/>
-    <!-- Without a binding for slf4j the broker is silent even about why it stops.
-         The version is that of the log4j-core which Kafka asks for. -->
+    <!-- Without a binding for slf4j the broker logs nothing, not even why it stops.
+         The version is that of Kafka's log4j-core. -->
     <dependency org="org.apache.logging.log4j" name="log4j-slf4j-impl" rev="2.25.4"/>
-    <!-- Only macros use it, when Kafka is compiled. -->
+    <!-- Needed only by macros when Kafka is compiled. -->
     <exclude org="org.scala-lang" module="scala-reflect"/>
   </dependencies>
 </ivy-module>
@@ -44,16 +45,12 @@ _IVY_XML = f"""\
 _log = logging.getLogger("sds-monitor")
 
 
-class BrokerError(RuntimeError):
-    """Base of everything that keeps the embedded broker from running."""
-
-
 class BrokerJarsUnavailable(BrokerError):
-    """Kafka's jars are neither in the cache nor to be had.
+    """Kafka's jars are not in the cache and cannot be fetched, or are wrong.
 
     Attributes:
-        reason: what failed.
-        remedy: what to do about it.
+        reason: What failed.
+        remedy: What to do about it.
     """
 
     def __init__(self, reason: str, remedy: str) -> None:
@@ -62,34 +59,35 @@ class BrokerJarsUnavailable(BrokerError):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        """Say what is wrong and what to do."""
+        """Return what is wrong and what to do."""
         return f"Kafka {KAFKA_VERSION} cannot be used: {self.reason}; {self.remedy}"
 
 
 def default_cache_dir() -> Path:
-    """Return the user's cache directory of this program."""
+    """Return this program's cache directory of the user."""
     return platformdirs.user_cache_path("sds-monitor")
 
 
 def ensure_broker_jars(cache_dir: Path, java: Path) -> Path:
-    """Return the directory of the broker's jars, fetching them (41 MB) if need be.
+    """Return the directory of the broker's jars; fetch missing jars (41 MB in all).
 
-    Every jar in it has its pinned checksum. Needs no network, and no right to write,
-    when the cache is complete. Processes that start at once fetch once.
+    Every pinned jar in it has its checksum. If the cache is complete, neither network
+    nor write permission is needed. If several processes start at once, one fetches.
 
     Args:
-        cache_dir: where the directory of jars is kept; made if absent.
-        java: the java that runs Ivy.
+        cache_dir: Parent of the directory of jars; created if missing.
+        java: The `java` that runs Ivy.
 
     Raises:
-        BrokerJarsUnavailable: a jar cannot be fetched, or one does not have its
-            checksum. Such a jar is deleted: the next call fetches it again.
+        BrokerJarsUnavailable: A jar cannot be fetched or has a wrong checksum, or the
+            cache cannot be used. Jars with a wrong checksum are deleted, and the next
+            call fetches them again.
     """
     pinned = pinned_checksums()
     jars = cache_dir.absolute() / _NAME
     try:
-        # A jar comes into the directory by a rename, so what is there is whole, and
-        # looking needs no lock.
+        # Jars are renamed into the directory, so an existing jar is complete and this
+        # check needs no lock.
         if not _missing_jars(jars, pinned):
             return jars
         jars.mkdir(parents=True, exist_ok=True)
@@ -151,24 +149,24 @@ def _fetch(
             raise BrokerJarsUnavailable(reason, _remedy(jars))
         wrong = _wrong_jars(fetched, missing, pinned)
         if wrong:
-            reason = f"fetched with a wrong checksum, so not kept: {', '.join(wrong)}"
-            remedy = "see whether a proxy or mirror alters what it passes on"
+            reason = f"fetched with a wrong checksum and discarded: {', '.join(wrong)}"
+            remedy = "check whether a proxy or mirror changes files"
             raise BrokerJarsUnavailable(reason, remedy)
         for name in missing:
             (fetched / name).rename(jars / name)
 
 
 def _run_ivy(work_dir: Path, java: Path) -> None:
-    """Let Ivy put all jars into `jars` in the working directory."""
+    """Run Ivy, which puts all jars into `jars` in the working directory."""
     remedy = _remedy(work_dir.parent / _NAME)
     (work_dir / "ivy.xml").write_text(_IVY_XML)
     command: list[str | Path] = [
         *(java, "-jar", _ivy_jar()),
         *("-cache", work_dir / "ivy"),
         *("-ivy", "ivy.xml"),
-        # Relative: Ivy would read brackets in a path of ours as its own.
+        # Relative: Ivy would parse brackets in an absolute path as its own syntax.
         *("-retrieve", "jars/[artifact]-[revision](-[classifier]).[ext]"),
-        # scala-logging is published as a bundle.
+        # scala-logging is published with type `bundle`.
         *("-types", "jar", "bundle"),
     ]
     try:
@@ -190,25 +188,25 @@ def _run_ivy(work_dir: Path, java: Path) -> None:
 
 
 def _complaint(ivy_output: str) -> str:
-    """Return the line of Ivy's output that says most about a failure."""
+    """Return the line of Ivy's output that best explains a failure."""
     lines = [line.strip() for line in ivy_output.splitlines() if line.strip(" \t:")]
     for sign in ("Exception", "not found", "FAILED"):
         for line in lines:
             if sign in line:
                 return line
-    return lines[-1] if lines else "Ivy said nothing"
+    return lines[-1] if lines else "Ivy printed nothing"
 
 
 def _remedy(jars: Path) -> str:
     return (
-        "see whether this machine reaches Maven Central (a proxy goes into "
+        "check whether this machine reaches Maven Central (a proxy goes into "
         "JAVA_TOOL_OPTIONS as -Dhttps.proxyHost=... -Dhttps.proxyPort=...), or copy "
         f"{jars} from a machine that has it"
     )
 
 
 def _ivy_jar() -> Path:
-    # Found without importing pyspark, which takes most of a second.
+    # Does not import pyspark, which would take most of a second.
     pyspark = importlib.util.find_spec("pyspark")
     for place in (pyspark and pyspark.submodule_search_locations) or ():
         for jar in sorted(Path(place, "jars").glob("ivy-*.jar")):
@@ -219,7 +217,7 @@ def _ivy_jar() -> Path:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock among processes; the system lets go of it if this one dies."""
+    """Hold a lock between processes; the system releases it if this process ends."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -1,4 +1,4 @@
-"""Embedded brokers in the process table: whose they are, and ending those of nobody."""
+"""Finds embedded brokers in the process table, and ends those of killed parents."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pathlib import Path
 import psutil
 
 STOP_TIMEOUT_S = 15.0
-"""A clean stop takes 0.3 s, more when much is still to be written to disk."""
+"""A clean stop takes 0.3 s, more if much data is not yet on disk."""
 TEMPORARY_PREFIX = "sds-monitor-broker-"
-"""How the names of temporary data directories begin."""
+"""Prefix of the names of temporary data directories."""
 
 _POLL_S = 0.05
 
@@ -26,14 +26,14 @@ _TEMPORARY_MARK = "-Dsds_monitor.temporary=yes"
 
 
 def end_left_over_brokers() -> list[int]:
-    """Stop the embedded brokers of this user whose parents are gone.
+    """Stop this user's embedded brokers whose parents no longer run.
 
-    A broker is left over if the process that started it was killed before it could stop
-    it. All others are left alone, those of other running programs above all. Temporary
-    data directories of brokers ended here are removed.
+    A broker is left over if its parent was killed before it could stop the broker. All
+    other brokers, such as those of other running programs, are left alone. Temporary
+    data directories of the stopped brokers are removed.
 
     Returns:
-        The process ids of the brokers that were ended.
+        Process ids of the brokers that were stopped.
     """
     left_over = [broker for broker in own_brokers() if broker.is_left_over()]
     for broker in left_over:
@@ -43,23 +43,23 @@ def end_left_over_brokers() -> list[int]:
 
 @dataclass(frozen=True)
 class FoundBroker:
-    """An embedded broker in the process table, known by marks on its command line.
+    """An embedded broker in the process table, recognised by marks on its command line.
 
-    The marks are there from the first moment and go with the process, which a file of
-    process ids cannot promise: a parent may be killed before it writes one, and a
-    number in it may by now be another process.
+    The marks exist exactly as long as the process. A file with the process id is less
+    safe: the parent may be killed before it writes the file, and the system may have
+    given the id to another process since.
     """
 
     process: psutil.Process
     parent_pid: int
     parent_started_s: float
-    """The parent's creation time, Unix s, against reuse of its process id."""
+    """When the parent was started, Unix s: detects that its process id was reused."""
     data_dir: Path
     temporary: bool
 
     @classmethod
     def marks(cls, data_dir: Path, temporary: bool) -> list[str]:
-        """Return the marks of a broker that this process starts."""
+        """Return the command line marks for a broker that this process starts."""
         parent = psutil.Process()
         marks = [
             f"{_PARENT_MARK}{parent.pid}@{parent.create_time()!r}",
@@ -69,7 +69,7 @@ class FoundBroker:
 
     @classmethod
     def read(cls, process: psutil.Process) -> FoundBroker | None:
-        """Return the broker that a process is, None if it is something else."""
+        """Return the broker, or None if the process is no embedded broker."""
         arguments = process.cmdline()
         parents = [a for a in arguments if a.startswith(_PARENT_MARK)]
         data_dirs = [a for a in arguments if a.startswith(_DATA_DIR_MARK)]
@@ -87,13 +87,13 @@ class FoundBroker:
         )
 
     def is_left_over(self) -> bool:
-        """Tell whether the parent is gone; in doubt it is not."""
+        """Whether the parent no longer runs; False if that is not certain."""
         try:
-            # The system gives an orphan another parent. This alone would do, were there
-            # no debuggers that pose as parents.
+            # The system gives an orphan another parent. The checks below are there
+            # because a debugger also replaces a process's parent.
             if self.process.ppid() == self.parent_pid:
                 return False
-            return _numbered_alike(self.process.pid) and not self._parent_lives()
+            return _shares_pid_namespace(self.process.pid) and not self._parent_lives()
         except psutil.Error:
             return False
 
@@ -102,15 +102,14 @@ class FoundBroker:
             parent = psutil.Process(self.parent_pid)
             if parent.status() == psutil.STATUS_ZOMBIE:
                 return False
-            # The same process's time moves a little when the system clock is corrected.
+            # A correction of the system clock moves a process's creation time a little.
             return abs(parent.create_time() - self.parent_started_s) < 1.0
         except psutil.NoSuchProcess:
             return False
 
     def end(self) -> None:
-        """Stop the process, and remove its data directory if that is temporary."""
-        # psutil signals only the very process it looked at, never a later one of the
-        # same number.
+        """Stop the process; remove its data directory if it is temporary."""
+        # psutil never signals a later process that has the same process id.
         with suppress(psutil.NoSuchProcess):
             self.process.terminate()
             if not self._ends_within(STOP_TIMEOUT_S):
@@ -120,8 +119,8 @@ class FoundBroker:
             shutil.rmtree(self.data_dir, ignore_errors=True)
 
     def _ends_within(self, timeout_s: float) -> bool:
-        # Not psutil's wait: in a container nobody may reap orphans, and for it a
-        # zombie is still there.
+        # Not psutil's wait: for it a zombie still runs, and in a container there may be
+        # no process that reaps orphans.
         deadline = time.monotonic() + timeout_s
         with suppress(psutil.NoSuchProcess):
             while self.process.status() != psutil.STATUS_ZOMBIE:
@@ -132,7 +131,7 @@ class FoundBroker:
 
 
 def own_brokers() -> Iterator[FoundBroker]:
-    """Find the embedded brokers of this user."""
+    """Yield the embedded brokers of this user."""
     own_uid = os.getuid()
     for process in psutil.process_iter():
         try:
@@ -145,15 +144,15 @@ def own_brokers() -> Iterator[FoundBroker]:
             yield broker
 
 
-def _numbered_alike(pid: int) -> bool:
-    """Tell whether a process has the process numbers we have.
+def _shares_pid_namespace(pid: int) -> bool:
+    """Whether a process is in this process's PID namespace; False if unknown.
 
-    From outside a container its processes are to be seen, but the parent's number in a
-    mark is the container's: to us it would look gone.
+    Processes of a container are visible from outside, but the parent's process id in
+    their mark is that inside the container: from here the parent would seem ended.
     """
     own = Path("/proc/self/ns/pid")
     if not os.path.lexists(own):
-        return True  # No Linux, no namespaces.
+        return True  # Not Linux: there are no namespaces.
     try:
         return own.readlink() == Path(f"/proc/{pid}/ns/pid").readlink()
     except OSError:

@@ -1,1 +1,1 @@
-"""Files of Kafka records: one reader and one writer, and the way into a topic."""
+"""Files of Kafka records: read, write, import into a topic; the channel table."""

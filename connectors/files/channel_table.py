@@ -1,4 +1,4 @@
-"""What an operator says of channels, in a TOML file (docs/channels.md)."""
+"""Reads the channel table, an operator's TOML file (docs/channels.md)."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from sds_core.reading import Table, TableError, read
 
 _LIST = "channel"
 
-_LONGEST = 200
-"""Characters of a name: it is a label of a series, as ids of channels are."""
+_MAX_NAME_LENGTH = 200
+"""Maximum length of a name in characters, because names are metric labels."""
 
 _Ratio = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
 
 class BadChannelTable(ValueError):
-    """A file is no channel table.
+    """The file is not a valid channel table.
 
     Attributes:
-        file: Its path.
-        problem: Where in it, what is wrong there, and what to do.
+        file: Path of the file.
+        problem: The entry and key, what is wrong with it, and what to do.
     """
 
     def __init__(self, file: Path, problem: str) -> None:
@@ -44,7 +44,7 @@ class _Entry(Table, frozen=True, rename="kebab"):
     match: str
     name: str | None = None
     label: bool | None = None
-    # TOML has four kinds of times, of which one alone says when.
+    # Any: TOML has four types of time, and only a time with offset is accepted.
     mute_until: Any = None
     objectives: _Objectives = _Objectives()
 
@@ -52,17 +52,17 @@ class _Entry(Table, frozen=True, rename="kebab"):
         if not self.match:
             message = "has an empty match: write a channel id, or a pattern such as '*'"
             raise ValueError(message)
-        if self.name is not None and not _is_shown(self.name):
+        if self.name is not None and not _is_printable_name(self.name):
             message = (
-                f"has the name {self.name[:_LONGEST]!r}: write one line that can be "
-                f"seen, of at most {_LONGEST} characters"
+                f"has the name {self.name[:_MAX_NAME_LENGTH]!r}: write one line "
+                f"of at most {_MAX_NAME_LENGTH} characters, all printable"
             )
             raise ValueError(message)
         mute = self.mute_until
         if mute is not None and not (isinstance(mute, datetime) and mute.tzinfo):
-            shown = repr(mute) if isinstance(mute, str) else mute
+            value = repr(mute) if isinstance(mute, str) else mute
             message = (
-                f"has mute-until = {shown}: write date, time and offset without "
+                f"has mute-until = {value}: write date, time and offset without "
                 "quotes, such as 2026-12-01T08:00:00Z"
             )
             raise ValueError(message)
@@ -71,36 +71,38 @@ class _Entry(Table, frozen=True, rename="kebab"):
                 mute.astimezone(UTC)
             except OverflowError:
                 message = (
-                    f"has mute-until = {mute}, which is no date in UTC: write one "
-                    "such as 2099-12-31T00:00:00Z"
+                    f"has mute-until = {mute}, which is no date in UTC: write a "
+                    "date such as 2099-12-31T00:00:00Z"
                 )
                 raise ValueError(message) from None
 
 
 def read_channel_table(path: Path) -> ChannelTable:
-    """Read a channel table; a file without entries says nothing of any channel.
+    """Read a channel table; a file without entries gives an empty table.
 
     Raises:
-        BadChannelTable: It cannot be read, is not TOML, or holds something else.
+        BadChannelTable: The file cannot be read, is not TOML, or has anything that
+            docs/channels.md does not allow.
     """
     return ChannelTable(read_entries(path))
 
 
 def read_entries(path: Path) -> list[ChannelEntry]:
-    """The entries of a channel table, as `read_channel_table`."""
+    """Return the entries of a channel table; raises as `read_channel_table`."""
     try:
-        given = tomllib.loads(path.read_text("utf-8-sig"))
+        document = tomllib.loads(path.read_text("utf-8-sig"))
     except OSError as error:
         raise BadChannelTable(path, error.strerror or str(error)) from error
-    # Also numbers of thousands of digits, and brackets as deep.
+    # ValueError and RecursionError too: numbers with thousands of digits and deeply
+    # nested brackets raise them.
     except (ValueError, RecursionError) as error:
         raise BadChannelTable(path, f"is not TOML: {error}") from error
-    if others := sorted(given.keys() - {_LIST}):
-        problem = f"has {others[0]!r} at its top: allowed is [[{_LIST}]] alone"
+    if others := sorted(document.keys() - {_LIST}):
+        problem = f"has {others[0]!r} at its top: only [[{_LIST}]] is allowed"
         raise BadChannelTable(path, problem)
-    listed = given.get(_LIST, [])
+    listed = document.get(_LIST, [])
     if not (isinstance(listed, list) and all(isinstance(e, Mapping) for e in listed)):
-        problem = f"{_LIST} is to be a list of tables: write [[{_LIST}]] over each"
+        problem = f"{_LIST} must be a list of tables: write [[{_LIST}]] above each"
         raise BadChannelTable(path, problem)
     first: dict[str, int] = {}
     entries = []
@@ -115,15 +117,15 @@ def read_entries(path: Path) -> list[ChannelEntry]:
             raise BadChannelTable(path, problem) from None
         if first.setdefault(entry.match, number) != number:
             problem = (
-                f"{where} has the match of entry {first[entry.match]}: put both "
-                "into one"
+                f"{where} has the same match as entry {first[entry.match]}: "
+                "merge the two"
             )
             raise BadChannelTable(path, problem)
-        entries.append(_said_by(entry))
+        entries.append(_channel_entry(entry))
     return entries
 
 
-def _said_by(entry: _Entry) -> ChannelEntry:
+def _channel_entry(entry: _Entry) -> ChannelEntry:
     mute = entry.mute_until
     return ChannelEntry(
         entry.match,
@@ -134,6 +136,6 @@ def _said_by(entry: _Entry) -> ChannelEntry:
     )
 
 
-def _is_shown(name: str) -> bool:
-    """Whether a name stands in one line of some length, and is not blank."""
-    return name.isprintable() and bool(name.strip()) and len(name) <= _LONGEST
+def _is_printable_name(name: str) -> bool:
+    """Whether a name is printable in one line, not blank and not too long."""
+    return name.isprintable() and bool(name.strip()) and len(name) <= _MAX_NAME_LENGTH

@@ -1,4 +1,4 @@
-"""The way of a file of records into a topic."""
+"""Imports a file of records into a topic (docs/files.md)."""
 
 from __future__ import annotations
 
@@ -10,23 +10,20 @@ from pathlib import Path
 from connectors.files.record_file import UnreadableFile, read_records
 from connectors.kafka.producer import TopicRecord, write
 from connectors.kafka.rewrite import kept_partition, topic_record
-from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.settings import MAX_PARTITIONS, KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 
-MAX_PARTITIONS = 1_000
-"""Of a topic that is made for a file."""
-
-_AHEAD_MS = 3_600_000
-"""Kafka's own default of message.timestamp.after.max.ms."""
+_MAX_AHEAD_MS = 3_600_000
+"""Kafka's default of message.timestamp.after.max.ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What a file of records holds.
+    """Summary of a file of records.
 
     Attributes:
-        records: How many.
-        partitions: How many its topic had, as far as the records tell.
+        records: Number of records.
+        partitions: Highest partition of a record plus 1; 0 without records.
         first_ms, last_ms: Least and greatest record time, Unix ms; 0 without records.
     """
 
@@ -37,10 +34,10 @@ class Survey:
 
 
 def survey_file(path: Path) -> Survey:
-    """Read all of a file, to know what it holds and that every line can be read.
+    """Read a whole file: summarise it and check that every line can be read.
 
     Raises:
-        UnreadableFile: One cannot.
+        UnreadableFile: A line cannot be read.
     """
     records = partitions = 0
     first_ms, last_ms = 2**63, -(2**63)
@@ -62,34 +59,37 @@ def import_file(
     partitions: int | None = None,
     restamp: bool = False,
 ) -> int:
-    """Write a file's records to the topic of frames; returns how many.
+    """Write a file's records to the topic of frames; return how many were written.
 
-    The file is read twice: a bad line is found before anything is written. Records keep
-    key, value, time and headers, and their partition if the topic has as many
-    (`kept_partition`).
+    The file is read twice, so that a bad line is found before anything is written.
+    Records keep key, value, time and headers, and also their partition if the topic
+    has it (`kept_partition`).
 
     Args:
         path: The file.
-        settings: Cluster and topic; the topic is made if it is missing.
+        settings: Cluster and topic; the topic is created if it is missing.
         now_ms: Wall time, Unix ms.
-        speed: Seconds of record time per second; 0 writes as fast as can be.
-        stop: Set to end early.
-        partitions: Of the topic, if it is made; as many as the file tells of if None.
-        restamp: Move all times by the same, so that the last record is written at
-            its own time.
+        speed: Seconds of record time per second; 0 writes as fast as possible.
+        stop: Set it to end early.
+        partitions: Number of partitions of the topic, if it is created; None: as many
+            as the file's records need.
+        restamp: Move all times by the same amount: no record is stamped later than it
+            is written, and the last is stamped when it is written (if `speed` is
+            between 0 and 1: the first).
 
     Raises:
-        UnreadableFile: A line holds no record, a record lies too far in the future, or
-            in a partition that no topic is made for; nothing was written.
-        InvalidTopic: Kafka takes no topic of this name.
-        KafkaUnreachable: No broker answered, or not to every record.
+        UnreadableFile: A line holds no record, a record is too far in the future, or
+            its partition is above `MAX_PARTITIONS` and `partitions` is None. Nothing
+            was written.
+        InvalidTopic: Kafka does not allow a topic of this name.
+        KafkaUnreachable: No broker answered, or not every record was acknowledged.
     """
     survey = survey_file(path)
     if not survey.records:
         return 0
     if partitions is None and survey.partitions > MAX_PARTITIONS:
         detail = (
-            f"a record lies in partition {survey.partitions - 1}, and a topic is made "
+            f"a record has partition {survey.partitions - 1}, but a topic is created "
             f"with at most {MAX_PARTITIONS:,}: give --partitions"
         )
         raise UnreadableFile(path, 0, detail)
@@ -103,29 +103,35 @@ def import_file(
 
 
 def _check_times(path: Path, survey: Survey, speed: float, now_ms: int) -> None:
-    """Refuse what the broker would refuse in the middle of it.
+    """Refuse records that the broker would refuse in the middle of the import.
 
     Raises:
-        UnreadableFile: A record would be written too long before its time.
+        UnreadableFile: A record would be written more than `_MAX_AHEAD_MS` before its
+            timestamp.
     """
     ahead_ms = -_shift_ms(survey, speed, now_ms)
-    if ahead_ms > _AHEAD_MS:
+    if ahead_ms > _MAX_AHEAD_MS:
         detail = (
             f"with timestamps up to {survey.last_ms} records would be written "
-            f"{ahead_ms // 1000:,} s before their time, and Kafka takes "
-            f"{_AHEAD_MS // 1000:,} s: move all times by --restamp, or set the clock"
+            f"{ahead_ms // 1000:,} s before their time, but Kafka allows "
+            f"{_MAX_AHEAD_MS // 1000:,} s: move all times with "
+            f"--restamp, or set the clock"
         )
         raise UnreadableFile(path, 0, detail)
 
 
 def _shift_ms(survey: Survey, speed: float, now_ms: int) -> int:
-    """How far to move the times. Slower than life the first record is of now."""
-    lasts_ms = survey.last_ms - survey.first_ms
-    takes_ms = round(lasts_ms / speed) if speed else 0
-    return now_ms - max(0, lasts_ms - takes_ms) - survey.first_ms
+    """Return how far to move all times, ms, so that none is later than its writing.
+
+    The last record is then stamped when it is written; if the import runs slower than
+    real time (`speed` between 0 and 1), the first record is.
+    """
+    recorded_ms = survey.last_ms - survey.first_ms
+    import_ms = round(recorded_ms / speed) if speed else 0
+    return now_ms - max(0, recorded_ms - import_ms) - survey.first_ms
 
 
 def _records(path: Path, partitions: int, shift_ms: int) -> Iterator[TopicRecord]:
     for record in read_records(path):
-        kept = topic_record(record, kept_partition(record, partitions))
-        yield replace(kept, timestamp_ms=kept.timestamp_ms + shift_ms)
+        copy = topic_record(record, kept_partition(record, partitions))
+        yield replace(copy, timestamp_ms=copy.timestamp_ms + shift_ms)

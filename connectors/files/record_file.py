@@ -1,4 +1,4 @@
-"""Files of records: read line by line, written whole or not at all."""
+"""Files of records: read line by line, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pathlib import Path
 from connectors.files.record_lines import BadLine, format_line, parse_line
 from sds_core.observer.record import RawRecord
 
-_LONGEST_LINE = 80 * 1024 * 1024
-"""Bytes: the largest record of a topic, 32 MiB, in hexadecimal digits and more."""
+_MAX_LINE_BYTES = 80 * 1024 * 1024
+"""Holds the largest record of a topic, 32 MiB, in hexadecimal digits, and more."""
 
 _XZ_PRESET = 3
 _GZ_LEVEL = 6
-"""Of frames with filters these are more than ten times as fast as the libraries' own,
-and nearly as small: consecutive filters differ in a few bits."""
+"""For frames with filters these levels are over ten times as fast as the libraries'
+defaults, and files are nearly as small: consecutive filters differ in a few bits."""
 
 _BROKEN_FILE = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
@@ -29,8 +29,8 @@ class UnreadableFile(ValueError):
     """A file of records cannot be read.
 
     Attributes:
-        path: Which.
-        line: Number of the line from 1; 0 if the fault is the file's own.
+        path: Path of the file.
+        line: Number of the line, from 1; 0 if the problem is in no particular line.
         detail: What is wrong.
     """
 
@@ -41,26 +41,27 @@ class UnreadableFile(ValueError):
         self.detail = detail
 
     def __str__(self) -> str:
-        """File, line, and what is wrong there."""
+        """Return file, line and problem."""
         where = f"{self.path}, line {self.line}" if self.line else f"{self.path}"
         return f"{where}: {self.detail}"
 
 
 def read_records(path: Path) -> Iterator[RawRecord]:
-    """Read a file's records in its order; `.xz` and `.gz` are unpacked.
+    """Read a file's records in file order; `.xz` and `.gz` are unpacked.
 
-    Of the file never more than a line is held.
+    Holds at most one line in memory.
 
     Raises:
-        UnreadableFile: At the first line that holds no record, or that cannot be read.
+        UnreadableFile: A line holds no record or cannot be read; records of the lines
+            before it have been returned.
     """
     number = 0
     try:
         with path.open("rb") as packed, _unpacked(packed, path) as file:
-            while line := file.readline(_LONGEST_LINE + 1):
+            while line := file.readline(_MAX_LINE_BYTES + 1):
                 number += 1
-                if len(line) > _LONGEST_LINE:
-                    detail = f"it has more than {_LONGEST_LINE} bytes"
+                if len(line) > _MAX_LINE_BYTES:
+                    detail = f"it has more than {_MAX_LINE_BYTES} bytes"
                     raise UnreadableFile(path, number, detail)
                 if not line.isspace():
                     yield from parse_line(line)
@@ -72,17 +73,17 @@ def read_records(path: Path) -> Iterator[RawRecord]:
 
 
 def write_records(records: Iterable[RawRecord], path: Path) -> int:
-    """Write a file of records; it appears, or replaces another, when all is written.
+    """Write a file of records; it appears, or replaces a file, once it is complete.
 
     Args:
-        records: What to write.
-        path: Where to; `.xz` and `.gz` are packed.
+        records: Records to write.
+        path: Path of the file; with `.xz` or `.gz` it is compressed.
 
     Returns:
-        How many.
+        Number of records written.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
     written = 0
     temporary = path.with_name(path.name + ".new")

@@ -1,7 +1,7 @@
-"""Kafka records as lines of JSON, one record a line (docs/files.md).
+"""Kafka records as lines of JSON, one record per line (docs/files.md).
 
-Whatever Kafka holds survives exactly: text is written as text, so that a person can
-read a file, and what is no UTF-8 as ``{"hex": "…"}``.
+The way to a file and back changes no byte. Keys and headers are written as text, so
+that a person can read them, or as ``{"hex": "…"}`` if they are not UTF-8.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from connectors.files.waku_lines import NotWaku, read_waku
 from sds_core.observer.record import RawRecord
 
 NO_OFFSET = -1
-"""Of a record whose line does not say where it lay."""
+"""Offset of a record whose line gives none."""
 
 
 class BadLine(ValueError):
-    """A line holds no record; the message says why."""
+    """A line holds no record; the message gives the reason."""
 
 
 class _Hex(msgspec.Struct, forbid_unknown_fields=True):
@@ -29,7 +29,7 @@ _Bytes = str | _Hex | None
 
 
 class _Line(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A line as it is written; `offset` is absent from recordings."""
+    """One line of a file; recordings have no `offset`."""
 
     partition: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
     offset: Annotated[int, msgspec.Meta(ge=NO_OFFSET, le=2**63 - 1)] = NO_OFFSET
@@ -44,10 +44,10 @@ _ENCODER = msgspec.json.Encoder()
 
 
 def parse_line(line: bytes) -> list[RawRecord]:
-    """Read the records of a line: one, or those of a Waku node's answer.
+    """Read the records of a line: one, or all those of a Waku node's answer.
 
     Raises:
-        BadLine: It holds none.
+        BadLine: The line is neither a record nor Waku messages that can be used.
     """
     try:
         found = _DECODER.decode(line)
@@ -65,14 +65,14 @@ def parse_line(line: bytes) -> list[RawRecord]:
 
 
 def format_line(record: RawRecord) -> bytes:
-    """Write a record as one line, its end included."""
+    """Return a record as one line, including the line end."""
     line = _Line(
         partition=record.partition,
         offset=record.offset,
         timestamp_ms=record.timestamp_ms,
-        key=_written(record.key),
+        key=_to_json(record.key),
         value_hex=None if record.value is None else record.value.hex(),
-        headers=[(name, _written(value)) for name, value in record.headers],
+        headers=[(name, _to_json(value)) for name, value in record.headers],
     )
     return _ENCODER.encode(line) + b"\n"
 
@@ -82,19 +82,19 @@ def _record(line: _Line) -> RawRecord:
         line.partition,
         line.offset,
         line.timestamp_ms,
-        _read(line.key),
+        _to_bytes(line.key),
         None if line.value_hex is None else bytes.fromhex(line.value_hex),
-        tuple((name, _read(value)) for name, value in line.headers),
+        tuple((name, _to_bytes(value)) for name, value in line.headers),
     )
 
 
-def _read(value: _Bytes) -> bytes | None:
+def _to_bytes(value: _Bytes) -> bytes | None:
     if value is None:
         return None
     return value.encode() if isinstance(value, str) else bytes.fromhex(value.hex)
 
 
-def _written(value: bytes | None) -> _Bytes:
+def _to_json(value: bytes | None) -> _Bytes:
     if value is None:
         return None
     try:

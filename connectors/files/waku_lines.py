@@ -1,7 +1,7 @@
-"""Waku messages as the REST API of a node gives them, made into records.
+"""Turns JSON of a Waku node's REST API into records (docs/files.md).
 
-Understood are a message of relay or filter, a message of the store, a whole answer of
-the store, and a page of relay or filter.
+Accepts one message of relay or filter, one message of the store, a whole answer of the
+store, and a page (JSON array) of relay or filter.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from sds_core.waku import WakuMessage
 from sds_core.wire import UndecodableFrame, decode
 
 _NS_PER_MS = 1_000_000
-_NOWHERE = -1
-_FINE = 200
+_NO_OFFSET = -1
+_STATUS_OK = 200
 _ABSENT = msgspec.Raw()
 
 
 class NotWaku(ValueError):
-    """There is no Waku message that can be used.
+    """The text holds no Waku message, or one that cannot be used.
 
     Attributes:
-        detail: Why; empty if it does not even look like one.
+        detail: The reason; empty if the text is not a Waku message at all.
     """
 
     def __init__(self, detail: str = "") -> None:
@@ -40,7 +40,10 @@ class NotWaku(ValueError):
 
 
 class _Shape(msgspec.Struct, rename="camel"):
-    """What tells the forms of a JSON object apart, and what relay does not tell."""
+    """The fields that decide which form a JSON object has.
+
+    It also holds the hash and topic, which a relay message itself does not have.
+    """
 
     payload: msgspec.Raw = _ABSENT
     message: msgspec.Raw = _ABSENT
@@ -53,13 +56,13 @@ _SHAPE = msgspec.json.Decoder(_Shape)
 
 
 def read_waku(text: bytes) -> Iterator[RawRecord]:
-    """Read the Waku messages of some JSON, in its order.
+    """Read the Waku messages of a JSON text, in its order, as records.
 
-    The key is the channel of the frame inside; a payload that is no frame has none. The
-    time is the sender's. None of them has a partition: 0 stands for it.
+    A record's key is the channel inside the frame, or None if the payload is no frame.
+    Its time is the sender's. Its partition is 0, because Waku has no partitions.
 
     Raises:
-        NotWaku: There are none, or one cannot be used.
+        NotWaku: The text holds no Waku message, or one of them cannot be used.
     """
     text = text.strip()
     try:
@@ -90,9 +93,9 @@ def _of_relay(text: bytes) -> list[WakuMessage]:
     except UNREADABLE:
         raise NotWaku from None
     if page.broken_off:
-        detail = f"a list of Waku messages breaks off: {page.broken_off}"
+        detail = f"a list of Waku messages is incomplete: {page.broken_off}"
         raise NotWaku(detail)
-    _refuse_any(page.undecodable)
+    _refuse_undecodable(page.undecodable)
     return page.messages
 
 
@@ -103,19 +106,19 @@ def _of_store(text: bytes) -> Iterator[RawRecord]:
     except UNREADABLE as error:
         detail = f"an answer of a store cannot be read: {error}"
         raise NotWaku(detail) from error
-    if answer.status_code != _FINE:
+    if answer.status_code != _STATUS_OK:
         detail = f"the store answered {answer.status_code} {answer.status_desc!r:.80}"
         raise NotWaku(detail)
-    _refuse_any(page.undecodable)
+    _refuse_undecodable(page.undecodable)
     for stored in page.messages:
         if stored.message is None:
-            detail = "a hash without a message: ask the store with includeData=true"
+            detail = "a hash without a message: query the store with includeData=true"
             raise NotWaku(detail)
         message_hash = f"0x{stored.hash.hex()}"
         yield _record(stored.message, stored.pubsub_topic, message_hash)
 
 
-def _refuse_any(undecodable: Undecodables) -> None:
+def _refuse_undecodable(undecodable: Undecodables) -> None:
     for bad in undecodable.first:
         detail = f"a Waku message cannot be read: {bad.reason}"
         raise NotWaku(detail)
@@ -124,11 +127,11 @@ def _refuse_any(undecodable: Undecodables) -> None:
 def _record(
     message: WakuMessage, pubsub_topic: str | None, message_hash: str | None
 ) -> RawRecord:
-    """The record that a tap would have written (docs/records.md)."""
+    """Return the record that a tap would have written (docs/records.md)."""
     if message.timestamp_ns <= 0:
         detail = (
-            f"a Waku message has timestamp {message.timestamp_ns}: without the "
-            "sender's time nothing can be told of it"
+            f"a Waku message has timestamp {message.timestamp_ns}: a record needs "
+            "the sender's time"
         )
         raise NotWaku(detail)
     headers = waku_headers(message, "replay", pubsub_topic, message_hash)
@@ -137,4 +140,4 @@ def _record(
     except UndecodableFrame:
         key = None
     time_ms = message.timestamp_ns // _NS_PER_MS
-    return RawRecord(0, _NOWHERE, time_ms, key, message.payload, headers)
+    return RawRecord(0, _NO_OFFSET, time_ms, key, message.payload, headers)

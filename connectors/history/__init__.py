@@ -1,1 +1,1 @@
-"""The lasting history: incidents and minutes of channels, in Kafka and in Parquet."""
+"""The history: incidents and minutes of channels, in Kafka topics and Parquet files."""

@@ -1,4 +1,4 @@
-"""Errors that say what to do when a history cannot be read."""
+"""Errors of reading a history; each message says what to do."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from pathlib import Path
 
 
 class NoHistory(LookupError):
-    """The directory is not there, or no monitor has written a history to it.
+    """The directory does not exist, or no monitor has written a history to it.
 
     Attributes:
-        path: Where it was looked for.
-        other: Where one is that may be meant; None if none was seen.
+        path: The directory.
+        other: A directory with a history that may be meant; None if there is none.
     """
 
     def __init__(self, path: Path, other: Path | None = None) -> None:
         self.path = path
         self.other = other
         remedy = (
-            "it is the directory that the monitor writes its history to"
+            "give the directory to which the monitor writes its history"
             if other is None
             else f"there is one in {other}"
         )
@@ -35,6 +35,6 @@ class DamagedHistory(ValueError):
         self.path = path
         first_line = str(cause).partition("\n")[0]
         super().__init__(
-            f"{path} cannot be read ({first_line}): bring it back from a backup, or "
-            "move it away to go on without its rows"
+            f"{path} cannot be read ({first_line}): restore it from a backup, or "
+            "move it away to continue without its rows"
         )

@@ -1,8 +1,8 @@
-"""Where the rows of a history lie: a directory per table and day, numbered files.
+"""Layout of a history: a directory per table and day, with numbered files.
 
-``<table>/day=YYYY-MM-DD/<number>.parquet``. The names of days are as Hive has them, so
-that other programs prune by ``day`` too. What begins with a dot is not there yet, or
-not any more.
+``<table>/day=YYYY-MM-DD/<number>.parquet``. The names of days follow Hive's style, so
+that other programs can prune by ``day``. Names that begin with a dot are unfinished or
+expired, and are never read.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 LOCK = "lock"
-"""Of the one process that writes."""
+"""Lock file of the one process that writes."""
 
 _DAY = re.compile(r"day=(\d{4}-\d{2}-\d{2})")
 _FILE = re.compile(r"\d{10}\.parquet")
@@ -25,48 +25,49 @@ _Listed = TypeVar("_Listed")
 
 
 def day_of(unix_ms: int) -> date:
-    """The day in UTC."""
+    """Return the day, in UTC, of a time."""
     return _EPOCH + timedelta(days=unix_ms // _DAY_MS)
 
 
 def span_of(day: date) -> range:
-    """The milliseconds of a day, Unix ms."""
+    """Return the range of a day, Unix ms: from its first ms to the next day's."""
     begin_ms = (day - _EPOCH).days * _DAY_MS
     return range(begin_ms, begin_ms + _DAY_MS)
 
 
 def day_directory(table: Path, day: date) -> Path:
-    """Where the rows of a day lie."""
+    """Return the directory of a table's day."""
     return table / f"day={day}"
 
 
 def file_path(directory: Path, number: int) -> Path:
-    """The file of a number in the directory of a day."""
+    """Return the path of a numbered file in the directory of a day."""
     return directory / f"{number:010}.parquet"
 
 
 def days(table: Path) -> dict[date, Path]:
-    """The directories of a table by day, in order; empty if there are none."""
+    """Return a table's directories by day, oldest first; empty if there are none."""
     found = {_day(name): table / name for name in _names(table, _DAY)}
     return dict(sorted(found.items()))
 
 
 def files(directory: Path) -> list[Path]:
-    """The files of a day, those written last at the end."""
+    """Return the files of a day, oldest first; empty if the directory is missing."""
     return [directory / name for name in sorted(_names(directory, _FILE))]
 
 
 def settled(listing: Callable[[], _Listed]) -> _Listed:
-    """A listing that misses no row while another process puts files together.
+    """Repeat a listing until two in a row are equal; return it.
 
-    One listing alone may see neither the new file, which came after it had begun, nor
-    the old ones, which went before it was there. Two that are the same do not: had a
-    new file come during the second, the old ones would be in the first.
+    While another process compacts a day, a single listing can miss rows: it passes the
+    place of the new file before that appears, and that of the old files after they are
+    deleted. Two equal listings cannot: if the new file had appeared during the second,
+    the first would have the old files and the second would not.
     """
-    seen = listing()
-    while (now := listing()) != seen:
-        seen = now
-    return now
+    previous = listing()
+    while (current := listing()) != previous:
+        previous = current
+    return current
 
 
 def _day(name: str) -> date:

@@ -1,8 +1,8 @@
-"""The history in Parquet, partitioned by day.
+"""Writes the history as Parquet files, partitioned by day (docs/history.md).
 
-One process writes. Others may read at any moment: a file is there whole or not at
-all, and is never changed. While files of a day are put together, a reader may find
-rows twice; those with one key and one ``told`` are the same.
+One process writes. Others may read at any time: a file appears complete and is never
+changed. While a day is compacted, a reader may find rows twice; rows with equal key and
+equal ``told`` are equal.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from connectors.history.layout import day_directory, day_of, days, file_path, fi
 from connectors.history.schema import TABLES, HistoryTable, Row
 
 FILE_LIMIT = 48
-"""Files of one day and table, unless told otherwise."""
+"""Default for `ParquetHistory`: files of one day and table before it is compacted."""
 QUIET_MS = 3_600_000
-"""After so long without a new file a day is taken to be complete."""
+"""A day is considered complete if it got no new file for this time."""
 _GROUP_ROWS = 16_384
 _FORMAT = ds.ParquetFileFormat(
     default_fragment_scan_options=ds.ParquetFragmentScanOptions(
@@ -39,11 +39,11 @@ _FORMAT = ds.ParquetFileFormat(
 
 
 class ParquetHistory:
-    """Writes rows, and keeps the files few. For one process, one call at a time.
+    """Writes rows and compacts files. Not thread-safe; for one process only.
 
     Args:
-        directory: Of the history; it is made if it is missing.
-        file_limit: A day with more files has them put together.
+        directory: Directory of the history; created if missing.
+        file_limit: `compact` merges the files of a day that has more.
     """
 
     def __init__(self, directory: Path, file_limit: int = FILE_LIMIT) -> None:
@@ -52,15 +52,15 @@ class ParquetHistory:
         _make_directory(directory)
 
     def write(self, table: HistoryTable, rows: Sequence[Row]) -> None:
-        """Add rows, one file a day; all are durable when this returns.
+        """Add rows, one file per day; all are durable when this returns.
 
-        After a crash, or an error, some days may have their rows and others not:
-        write all of them again.
+        After a crash or an error some days may have their rows and others not: write
+        all rows again.
 
         Raises:
-            OSError: They cannot be written.
+            OSError: A file cannot be written.
         """
-        # What is wrong with a row is to show before any is written.
+        # Converted before anything is written, so that a bad row is found first.
         arrow = table.arrow(rows)
         dated = sorted((day_of(row[table.time]), n) for n, row in enumerate(rows))
         for day, numbers in groupby(dated, key=lambda one: one[0]):
@@ -70,17 +70,18 @@ class ParquetHistory:
                 writer.write_table(arrow.take([number for _, number in numbers]))
 
     def compact(self, now_ms: int) -> None:
-        """Put the files of a day together, of each key the row that was told last.
+        """Merge the files of each day that is due; of each key keep the latest row.
 
-        So are the days with more files than the limit, and those with more than one
-        to which nothing was added for an hour. A crash at any moment loses no row.
+        The latest row is that with the highest `told`. A day is due if it has more
+        files than the limit, or at least two files and no new one for an hour. A crash
+        at any moment loses no row.
 
         Args:
             now_ms: Wall time, Unix ms.
 
         Raises:
-            DamagedHistory: A file cannot be read. Its day stays as it is, the others
-                are done.
+            DamagedHistory: A file cannot be read. Its day stays unchanged; the other
+                days are compacted.
             OSError: A file cannot be written.
         """
         damaged: list[DamagedHistory] = []
@@ -89,23 +90,24 @@ class ParquetHistory:
             for directory in days(self._directory / table.name).values():
                 try:
                     if self._is_due(found := files(directory), now_ms):
-                        _put_together(directory, table, found)
+                        _merge(directory, table, found)
                 except DamagedHistory as error:
                     damaged.append(error)
         if damaged:
             raise damaged[0]
 
     def expire(self, before: date) -> None:
-        """Remove all that lies in days before a day.
+        """Remove all days before `before`.
 
         Raises:
-            OSError: It cannot be removed.
+            OSError: A directory cannot be removed.
         """
         for table in TABLES:
             self._remove_leftovers(table)
             for day, directory in days(self._directory / table.name).items():
                 if day < before:
-                    # Gone as a whole: without its newest file, older rows would count.
+                    # Hidden first, because a reader that finds only part of the files
+                    # would take older rows for the latest.
                     hidden = directory.rename(directory.with_name(f".{directory.name}"))
                     shutil.rmtree(hidden)
 
@@ -116,7 +118,7 @@ class ParquetHistory:
         return len(found) > self._file_limit or quiet_ms > QUIET_MS
 
     def _remove_leftovers(self, table: HistoryTable) -> None:
-        """Remove what a crash left half done."""
+        """Remove half expired days and unfinished files that a crash left."""
         directory = self._directory / table.name
         for expired in directory.glob(".day=*"):
             shutil.rmtree(expired)
@@ -125,7 +127,7 @@ class ParquetHistory:
 
 
 def dataset_of(table: HistoryTable, paths: Iterable[Path]) -> ds.Dataset:
-    """Files of a table, in this order, with the fields that it has today."""
+    """Return a dataset of a table's files, in this order, with the table's schema."""
     return ds.dataset(
         [str(path) for path in paths],
         schema=table.schema,
@@ -135,7 +137,7 @@ def dataset_of(table: HistoryTable, paths: Iterable[Path]) -> ds.Dataset:
 
 
 def check(paths: Iterable[Path]) -> None:
-    """Read files for nothing.
+    """Check that files can be read.
 
     Raises:
         DamagedHistory: One of them cannot be read.
@@ -147,12 +149,12 @@ def check(paths: Iterable[Path]) -> None:
             raise DamagedHistory(path, error) from error
 
 
-def _put_together(directory: Path, table: HistoryTable, old: Sequence[Path]) -> None:
+def _merge(directory: Path, table: HistoryTable, old: Sequence[Path]) -> None:
     try:
         dataset = dataset_of(table, old)
-        counts = _told_last(dataset, table.key)
+        is_latest = _latest_rows(dataset, table.key)
         with _new_file(directory, table) as writer:
-            for rows in _in_groups(_chosen(dataset, counts)):
+            for rows in _in_groups(_filtered(dataset, is_latest)):
                 writer.write_table(rows)
     except (OSError, pa.ArrowException):
         check(old)
@@ -161,8 +163,8 @@ def _put_together(directory: Path, table: HistoryTable, old: Sequence[Path]) -> 
         path.unlink()
 
 
-def _told_last(dataset: ds.Dataset, key: Sequence[str]) -> np.ndarray:
-    """Which rows count, one for each key: shape (rows,), bool."""
+def _latest_rows(dataset: ds.Dataset, key: Sequence[str]) -> np.ndarray:
+    """Return a mask of shape (rows,): each key's row with the highest `told`."""
     keys = dataset.to_table(columns=[*key, "told"], use_threads=False)
     by_told = pc.sort_indices(keys, [("told", "ascending")])
     last = (
@@ -171,39 +173,39 @@ def _told_last(dataset: ds.Dataset, key: Sequence[str]) -> np.ndarray:
         .group_by([*key], use_threads=False)
         .aggregate([("row", "last")])
     )
-    counts = np.zeros(len(keys), bool)
-    counts[last["row_last"].to_numpy()] = True
-    return counts
+    is_latest = np.zeros(len(keys), bool)
+    is_latest[last["row_last"].to_numpy()] = True
+    return is_latest
 
 
-def _chosen(dataset: ds.Dataset, counts: np.ndarray) -> Iterator[pa.RecordBatch]:
+def _filtered(dataset: ds.Dataset, mask: np.ndarray) -> Iterator[pa.RecordBatch]:
     begin = 0
     for batch in dataset.to_batches(batch_size=_GROUP_ROWS, use_threads=False):
         end = begin + len(batch)
-        yield batch.filter(pa.array(counts[begin:end]))
+        yield batch.filter(pa.array(mask[begin:end]))
         begin = end
 
 
 def _in_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Row groups that are neither tiny nor a whole day in memory."""
-    waiting: list[pa.RecordBatch] = []
+    """Yield row groups of about `_GROUP_ROWS` rows, so that memory stays small."""
+    group: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:
-        waiting.append(batch)
+        group.append(batch)
         rows += len(batch)
         if rows >= _GROUP_ROWS:
-            yield pa.Table.from_batches(waiting)
-            waiting, rows = [], 0
-    if waiting:
-        yield pa.Table.from_batches(waiting)
+            yield pa.Table.from_batches(group)
+            group, rows = [], 0
+    if group:
+        yield pa.Table.from_batches(group)
 
 
 @contextmanager
 def _new_file(directory: Path, table: HistoryTable) -> Iterator[pq.ParquetWriter]:
-    """A file that is there, whole and durable, when the block has ended."""
+    """Open a new file; it appears, complete and durable, when the block ends."""
     found = files(directory)
-    # Numbers are not used again while their day lasts: a reader that has an old list
-    # finds a file as it was, or none.
+    # A number is used only once per day: a reader with an old list finds a file
+    # unchanged or not at all.
     path = file_path(directory, int(found[-1].stem) + 1 if found else 0)
     unfinished = path.with_name(f".{path.name}")
     with unfinished.open("wb") as file:
@@ -225,7 +227,7 @@ def _make_directory(directory: Path) -> None:
 
 
 def _sync(directory: Path) -> None:
-    """Make the names in a directory durable."""
+    """Make new and renamed entries of a directory durable."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

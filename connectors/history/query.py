@@ -1,7 +1,7 @@
-"""Questions to a history in Parquet, answered by DuckDB.
+"""Queries a history in Parquet files with DuckDB.
 
-The writer may be at work meanwhile. DuckDB opens no file by itself: it is handed the
-files of our own list, and text of strangers only as values.
+The writer may write at the same time. DuckDB may not open files by itself: it gets a
+dataset of the files that we list. Untrusted text is passed only as query parameters.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": False,
 }
 
-# A null is a condition that was not asked for.
+# A parameter that is NULL sets no condition.
 _FIND = """
 WITH latest AS (
     SELECT * FROM incidents
@@ -67,18 +67,18 @@ _Days = Mapping[date, list[Path]]
 
 
 def find_incidents(directory: Path, query: IncidentQuery) -> list[ChannelIncident]:
-    """Incidents as they were told last, found last first.
+    """Return the latest state of each matching incident, the last found first.
 
     Raises:
-        NoHistory: The directory holds none.
+        NoHistory: The directory holds no history.
         DamagedHistory: A file cannot be read.
     """
 
-    def choice(listed: _Days) -> _Days:
+    def select(listed: _Days) -> _Days:
         since_ms = query.since_ms
-        return listed if since_ms is None else _that_matter(listed, since_ms)
+        return listed if since_ms is None else _relevant(listed, since_ms)
 
-    rows = _ask(directory, INCIDENTS, choice, _FIND, msgspec.structs.asdict(query))
+    rows = _query(directory, INCIDENTS, select, _FIND, msgspec.structs.asdict(query))
     return [channel_incident(row) for row in rows]
 
 
@@ -89,21 +89,21 @@ def channel_minutes(
     until_ms: int,
     fields: Collection[str] | None = None,
 ) -> list[Row]:
-    """A channel's rows of the minutes that began in [since_ms, until_ms), in order.
+    """Return a channel's rows of minutes that began in [since_ms, until_ms), in order.
 
     Args:
-        directory: Of the history.
+        directory: Directory of the history.
         channel: Channel id.
-        since_ms: When the first of them began at the earliest, Unix ms.
-        until_ms: Before which the last of them began.
-        fields: What is read besides key and `told`; None reads all.
+        since_ms: Start of the range, Unix ms.
+        until_ms: End of the range, Unix ms, itself not in it.
+        fields: Fields to read besides the key and `told`; None reads all.
 
     Raises:
-        NoHistory: The directory holds none.
+        NoHistory: The directory holds no history.
         DamagedHistory: A file cannot be read.
     """
 
-    def choice(listed: _Days) -> _Days:
+    def select(listed: _Days) -> _Days:
         spans = {day: span_of(day) for day in listed}
         return {
             day: paths
@@ -111,26 +111,26 @@ def channel_minutes(
             if spans[day].stop > since_ms and spans[day].start < until_ms
         }
 
-    return _ask(
+    return _query(
         directory,
         CHANNEL_MINUTES if fields is None else _narrowed(CHANNEL_MINUTES, fields),
-        choice,
+        select,
         _MINUTES,
         {"channel": channel, "since_ms": since_ms, "until_ms": until_ms},
     )
 
 
 def _narrowed(table: HistoryTable, fields: Collection[str]) -> HistoryTable:
-    """The table as if it had only some fields besides key and `told`."""
+    """Return the table with a schema of key, `told` and the given fields."""
     wanted = {*table.key, "told", *fields}
     schema = pa.schema([field for field in table.schema if field.name in wanted])
     return replace(table, schema=schema)
 
 
-def _ask(
+def _query(
     directory: Path,
     table: HistoryTable,
-    choice: Callable[[_Days], _Days],
+    select: Callable[[_Days], _Days],
     sql: str,
     values: Mapping[str, Any],
 ) -> list[Row]:
@@ -140,16 +140,16 @@ def _ask(
     while True:
         listed = _listed(directory / table.name)
         try:
-            return table.rows(_answer(table, _all(choice(listed)), sql, values))
+            return table.rows(_run_sql(table, _all(select(listed)), sql, values))
         except (duckdb.Error, pa.ArrowException, OSError):
-            # Files may have been put together, or have expired, since they were listed.
+            # Retry if files were compacted or expired since they were listed.
             if _listed(directory / table.name) == listed:
-                check(_all(choice(listed)))
+                check(_all(select(listed)))
                 raise
 
 
 def _is_history(directory: Path) -> bool:
-    """Whether a monitor writes there, or has; before the first row it has a lock."""
+    """Whether a monitor writes or wrote there; its lock is older than any row."""
     return (directory / LOCK).is_file() or any(
         (directory / table.name).is_dir() for table in TABLES
     )
@@ -163,22 +163,22 @@ def _all(listed: _Days) -> list[Path]:
     return [path for paths in listed.values() for path in paths]
 
 
-def _that_matter(listed: _Days, since_ms: int) -> _Days:
-    """The days from the first one on that is asked for or has one that stands.
+def _relevant(listed: _Days, since_ms: int) -> _Days:
+    """Drop the oldest days as long as they end by `since_ms` and have no open incident.
 
-    What an incident became later lies in the same day or, if it was found anew, in a
-    later one.
+    All later days stay: a later row of an incident is in the same day or, if it was
+    found again, in a later day.
     """
     return dict(
         dropwhile(
-            lambda one: span_of(one[0]).stop <= since_ms and not _stand(one[1]),
+            lambda one: span_of(one[0]).stop <= since_ms and not _has_open(one[1]),
             listed.items(),
         )
     )
 
 
-def _stand(paths: Sequence[Path]) -> bool:
-    """Whether files hold an incident that stands, by what they say of themselves."""
+def _has_open(paths: Sequence[Path]) -> bool:
+    """Whether the files' metadata count an open incident (`ended` is null)."""
     return any(_has_null(pq.read_metadata(path), "ended") for path in paths)
 
 
@@ -188,7 +188,7 @@ def _has_null(file: pq.FileMetaData, field: str) -> bool:
     return any(group.statistics.null_count for group in groups)
 
 
-def _answer(
+def _run_sql(
     table: HistoryTable, paths: Sequence[Path], sql: str, values: Mapping[str, Any]
 ) -> pa.Table:
     with duckdb.connect(":memory:", config=_SETTINGS) as connection:

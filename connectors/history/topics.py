@@ -1,4 +1,4 @@
-"""The history as Kafka topics, for whoever has a warehouse of their own."""
+"""Writes the history to Kafka topics, for users with their own data warehouse."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from kafka.producer.future import FutureRecordMetadata
 from connectors.history.schema import CHANNEL_MINUTES, INCIDENTS, HistoryTable, Row
 from connectors.kafka.clients import abandon, failure, kafka_python_options
 from connectors.kafka.settings import (
+    INCIDENTS_TOPIC,
     MAX_MESSAGE_BYTES,
+    MINUTES_TOPIC,
     KafkaSettings,
 )
 from connectors.kafka.topics import ensure_topic
 
-INCIDENTS_TOPIC = "sds.incidents"
-MINUTES_TOPIC = "sds.channel-minutes"
 RETENTION_MS = 30 * 86_400_000
-"""How long the topics that are made keep a record, unless told otherwise."""
+"""Default retention time of topics that are created."""
 _BATCH_BYTES = 1024 * 1024
 
 
 class HistoryTopics:
-    """Writes rows to two topics, which are made if they are missing.
+    """Writes rows to two topics, which are created if they are missing.
 
-    Key: the fields of the table's key as a JSON array. Value: the row as a JSON
-    object. Time: that of writing, since the broker deletes by it; event times are in
-    the value.
+    A record's key is a JSON array of the row's key fields, and its value the row as a
+    JSON object. Its timestamp is the time of writing, because the broker deletes by
+    timestamp; event times are in the value.
 
     Args:
         settings: The cluster.
-        incidents_topic, minutes_topic: Their names.
-        retention_ms: How long topics that are made keep their records.
+        incidents_topic, minutes_topic: Names of the topics.
+        retention_ms: Retention time of topics that are created.
     """
 
     def __init__(
@@ -54,11 +54,11 @@ class HistoryTopics:
         self._producer: KafkaProducer | None = None
 
     def write(self, incidents: Iterable[Row], minutes: Iterable[Row]) -> None:
-        """Write rows of both tables in their order; all are acknowledged afterwards.
+        """Write rows of both tables in order; return when all are acknowledged.
 
         Raises:
-            InvalidTopic: Kafka takes no topic of this name.
-            KafkaUnreachable: Not every row was acknowledged: write all of them again.
+            InvalidTopic: Kafka does not allow a topic of this name.
+            KafkaUnreachable: Not every row was acknowledged: write all rows again.
         """
         try:
             producer = self._connected()
@@ -67,7 +67,7 @@ class HistoryTopics:
                 *_send(producer, self._minutes_topic, CHANNEL_MINUTES, minutes),
             ]
             producer.flush()
-            # `flush` does not tell of those that failed.
+            # `flush` does not raise for records that failed.
             for future in sent:
                 future.get()
         except KafkaError as error:
@@ -75,7 +75,7 @@ class HistoryTopics:
             raise failure(self._settings, error) from error
 
     def close(self) -> None:
-        """Close the producer; what was not acknowledged is not waited for."""
+        """Close the producer without waiting for unacknowledged records."""
         if self._producer is not None:
             abandon(self._producer)
             self._producer = None
@@ -90,8 +90,8 @@ class HistoryTopics:
                 acks="all",
                 enable_idempotence=True,
                 max_request_size=MAX_MESSAGE_BYTES,
-                # Rows repeat themselves: larger batches take a third of the time, and
-                # a tenth of the room.
+                # Rows are similar: larger batches take a third of the time, and a
+                # tenth of the space.
                 batch_size=_BATCH_BYTES,
                 compression_type="gzip",
                 max_block_ms=timeout_ms,

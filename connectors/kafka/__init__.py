@@ -1,7 +1,7 @@
-"""Kafka: records of the contract, reading, offsets, topics, an embedded broker."""
+"""Kafka: reading, writing, offsets, topics and dead letters (docs/records.md)."""
 
 import logging
 
-# kafka-python tells of every attempt to reach a broker that is away; what comes of it
-# is told once, by the error that is raised at the end.
+# kafka-python logs every failed attempt to connect; our own error reports the result
+# once.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)

@@ -1,4 +1,4 @@
-"""What each Kafka client library calls the settings of a cluster."""
+"""Cluster settings in the words of each Kafka client library, and their errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from connectors.kafka.settings import (
 )
 
 _ABANDON_S = 5.0
-"""For the thread of a producer to see that it is to end."""
+"""Time limit for the thread of a stopped producer to end, seconds."""
 
 _REFUSALS: Mapping[type[KafkaError], tuple[str, str]] = MappingProxyType(
     {
@@ -60,7 +60,7 @@ _REFUSALS: Mapping[type[KafkaError], tuple[str, str]] = MappingProxyType(
         ),
     }
 )
-"""Why a record is not taken, and what to look at."""
+"""Reason why the broker rejects a record, and what to check, by error class."""
 
 _OF_A_BATCH = "it was part of a batch"
 """In the error of a record that was not taken for another's sake, which has no class
@@ -68,7 +68,7 @@ of its own."""
 
 
 def kafka_python_options(settings: KafkaSettings) -> dict[str, Any]:
-    """Arguments of every class of kafka-python that connects.
+    """Arguments for every class of kafka-python that connects to brokers.
 
     Raises:
         SecurityUnusable: A file of the security cannot be used.
@@ -86,7 +86,7 @@ def kafka_python_options(settings: KafkaSettings) -> dict[str, Any]:
 
 
 def kafka_python_user(security: KafkaSecurity) -> dict[str, Any]:
-    """Those of them that name the user."""
+    """The arguments among them that identify the user."""
     return {
         "sasl_mechanism": security.mechanism.value,
         "sasl_plain_username": security.username,
@@ -118,7 +118,7 @@ def confluent_options(settings: KafkaSettings) -> dict[str, Any]:
 
 
 def failure(settings: KafkaSettings, error: KafkaError) -> KafkaUnreachable:
-    """What an error of kafka-python is to whoever asked for something."""
+    """Translate an error of kafka-python into one of ours."""
     if isinstance(error, AuthorizationError):
         user = settings.security.username or "whoever names no user"
         return KafkaRefused(
@@ -140,11 +140,11 @@ def failure(settings: KafkaSettings, error: KafkaError) -> KafkaUnreachable:
 
 
 def abandon(producer: KafkaProducer) -> None:
-    """Stop a producer at once; what it still holds is given up.
+    """Stop a producer at once and drop its unsent records.
 
-    `KafkaProducer.close` waits for all of that first, and raises where it does not
-    go: a producer that has lost its broker would then go on by itself, and write what
-    meanwhile another has written.
+    `KafkaProducer.close` first waits for the unsent records, and raises if they cannot
+    be sent. The producer would then keep running, and later write records that another
+    producer has written meanwhile.
     """
     # No public method ends it otherwise.
     sender = producer._sender  # noqa: SLF001 - as above
@@ -155,11 +155,11 @@ def abandon(producer: KafkaProducer) -> None:
 
 
 def ssl_context(security: KafkaSecurity) -> ssl.SSLContext:
-    """How TLS is spoken: brokers must prove who they are, by name too.
+    """TLS settings; certificates and host names of brokers are verified.
 
     Raises:
-        SecurityUnusable: A file is no PEM, or key, certificate and password do not
-            belong together; says what to do.
+        SecurityUnusable: A file is not PEM, or key, certificate and password do not
+            match; the message says what to do.
     """
     try:
         context = ssl.create_default_context(cafile=security.ca_file)
@@ -174,7 +174,7 @@ def ssl_context(security: KafkaSecurity) -> ssl.SSLContext:
             context.load_cert_chain(
                 security.certificate_file,
                 security.key_file,
-                # Without any, OpenSSL would ask whoever sits at the terminal.
+                # Without a password, OpenSSL would prompt at the terminal.
                 security.key_password or "",
             )
         except OSError as error:

@@ -1,14 +1,13 @@
-"""Reading offset ranges: one narrow interface, two clients that give the same rows.
+"""Reads ranges of offsets, with either of two clients that give the same records.
 
 confluent-kafka reads four to ten times faster (docs/architecture.md) and is the
-default; kafka-python serves where librdkafka has no wheel. Both read only committed
-records, never reset an offset by themselves, and end at the range's end although
-the last offsets may hold no record (transaction markers, compaction).
+default. kafka-python is for platforms without a wheel of librdkafka. Both read only
+committed records, never reset an offset, and end at the end of the range even if its
+last offsets hold no record (transaction markers, compaction).
 """
 
 from __future__ import annotations
 
-import enum
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -22,6 +21,7 @@ from connectors.kafka.clients import (
 )
 from connectors.kafka.handshake import check_admission, wait_until_listening
 from connectors.kafka.settings import (
+    Client,
     KafkaSettings,
     KafkaUnreachable,
     RecordsLost,
@@ -40,13 +40,6 @@ class OffsetRange(NamedTuple):
     partition: int
     start: int
     end: int
-
-
-class Client(enum.StrEnum):
-    """Which library reads."""
-
-    CONFLUENT = "confluent-kafka"
-    KAFKA_PYTHON = "kafka-python"
 
 
 Fetch = Callable[[KafkaSettings, Sequence[OffsetRange]], Iterator[list[RawRecord]]]
@@ -80,7 +73,8 @@ def _fetch_confluent(
     try:
         while open_ranges:
             records = []
-            # One that waits, then what is there: a call for many waits for all of them.
+            # Wait for one record, then take what has arrived: a call for many waits for
+            # all of them.
             messages = consumer.consume(1, _POLL_S)
             messages += consumer.consume(_POLL_RECORDS - 1, 0)
             for message in messages:
@@ -124,10 +118,10 @@ def _fetch_confluent(
 def _is_end_of_partition(
     settings: KafkaSettings, wanted: OffsetRange, message: Any
 ) -> bool:
-    """Whether an event only says that all is read; False for what will pass.
+    """Whether an event marks the end of a partition; False for a passing error.
 
     Raises:
-        RecordsLost, TopicMissing, KafkaUnreachable: It says something worse.
+        RecordsLost, TopicMissing, KafkaUnreachable: The event is one of these errors.
     """
     from confluent_kafka import KafkaError
     from kafka.errors import TopicAuthorizationFailedError

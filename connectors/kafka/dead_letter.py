@@ -1,4 +1,4 @@
-"""Undecodable records, copied whole to the dead-letter topic (contract, 1)."""
+"""Copies undecodable records whole to the dead-letter topic (docs/records.md)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from kafka.errors import KafkaError
 from kafka.producer.future import FutureRecordMetadata
 
 from connectors.kafka.clients import abandon, failure, kafka_python_options
-from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.record_source import RecordSource
 from connectors.kafka.settings import (
     DEAD_LETTER_TOPIC,
     MAX_MESSAGE_BYTES,
+    Client,
     KafkaSettings,
     RecordsLost,
 )
@@ -26,7 +27,7 @@ from sds_core.wire import Reason
 REASON_HEADER = "dead-letter-reason"
 SOURCE_HEADER = "dead-letter-source"
 SIZE_HEADER = "dead-letter-size"
-"""What a dead letter has beside the headers of its record (contract, 1)."""
+"""Headers that a dead letter has beside those of its record (docs/records.md)."""
 
 _TOPIC = {
     # Old event times must not make the broker delete them, nor future ones refuse.
@@ -35,7 +36,7 @@ _TOPIC = {
     "message.timestamp.after.max.ms": str(2**63 - 1),
 }
 _NEARBY = 100
-"""Offsets this close are read in one go."""
+"""Offsets at most this far apart are read as one range."""
 
 
 class DeadLetterWriter:

@@ -1,4 +1,4 @@
-"""What the dead-letter topic holds (contract, 1)."""
+"""Reads the dead-letter topic (docs/records.md)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from contextlib import closing
 from dataclasses import replace
 from typing import NamedTuple
 
-from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.dead_letter import REASON_HEADER, SIZE_HEADER, SOURCE_HEADER
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.record_source import RecordSource, parse_source
 from connectors.kafka.settings import (
     DEAD_LETTER_TOPIC,
+    Client,
     KafkaSettings,
     TopicMissing,
 )
@@ -22,13 +23,13 @@ _OWN_HEADERS = frozenset({REASON_HEADER, SOURCE_HEADER, SIZE_HEADER})
 
 
 class KeptLetter(NamedTuple):
-    """A dead letter as it is kept.
+    """A dead letter as stored in its topic.
 
     Attributes:
-        reason: Why it could not be used, a `Reason` of this or another version.
-        source: Where the record lay.
-        size_bytes: Of a value that was too large to be kept; None if it is here.
-        record: The record as it was, with the place of its source.
+        reason: Why the record is a dead letter: a `Reason` of any version.
+        source: Place of the original record.
+        size_bytes: Size of a value that was too large to store; None if it is stored.
+        record: The original record, with its original place.
     """
 
     reason: str
@@ -38,7 +39,7 @@ class KeptLetter(NamedTuple):
 
 
 def read_letter(record: RawRecord) -> KeptLetter | None:
-    """Read a record of the dead-letter topic; None if it is no dead letter."""
+    """Parse a record of the dead-letter topic; None if it is not a dead letter."""
     headers = {name: value or b"" for name, value in record.headers}
     source = parse_source(headers.get(SOURCE_HEADER, b"").decode(errors="replace"))
     if source is None or REASON_HEADER not in headers:
@@ -61,17 +62,17 @@ def read_letter(record: RawRecord) -> KeptLetter | None:
 
 
 class DeadLetterReader:
-    """Reads the dead letters that a topic holds now, in the order of their writing.
+    """Reads the dead letters that a topic holds now, in the order of writing.
 
-    Those that a crash left twice have one source, and come once.
+    A crash may write a dead letter twice, with the same source; it is read once.
 
     Args:
         settings: The cluster; its topic does not matter.
-        topic: That of the dead letters.
-        client: Which library reads.
+        topic: Topic of the dead letters.
+        client: Client library that reads.
 
     Attributes:
-        strangers: Records so far that are no dead letters.
+        strangers: Number of records read so far that are not dead letters.
     """
 
     def __init__(

@@ -1,7 +1,6 @@
-"""The first words with a broker, to tell at once why it lets us not in.
+"""The handshake with a broker, to report at once why it refuses a connection.
 
-Client libraries try again whatever the reason was, and say in the end only that they
-got nowhere.
+Client libraries retry whatever the reason is, and finally only report a timeout.
 """
 
 from __future__ import annotations
@@ -42,13 +41,14 @@ _OTHER_NAME = (62, 64)
 
 
 def wait_until_listening(settings: KafkaSettings) -> None:
-    """Wait until a broker lets us in, for a client of kafka-python.
+    """Wait until a broker accepts us, before a client of kafka-python is created.
 
-    One that is made where none does leaves a thread and open sockets behind.
+    A client that is created while no broker accepts it leaves a thread and open
+    sockets behind.
 
     Raises:
-        KafkaRefused: One answered and will not have us; not waited for.
-        KafkaUnreachable: None answered for the settings' time.
+        KafkaRefused: A broker refused us; raised at once.
+        KafkaUnreachable: No broker answered within the settings' timeout.
         SecurityUnusable: A file of the security cannot be used.
     """
     deadline = time.monotonic() + settings.timeout_s
@@ -62,10 +62,10 @@ def wait_until_listening(settings: KafkaSettings) -> None:
 
 
 def check_admission(settings: KafkaSettings) -> Exception | None:
-    """Try once; returns None if a broker lets us in, else what may pass.
+    """Try once; returns None if a broker accepts us, else an error that may pass.
 
     Raises:
-        KafkaRefused: None lets us in, and one of them never will.
+        KafkaRefused: No broker accepts us, and one refuses us for good.
         SecurityUnusable: A file of the security cannot be used.
     """
     security = settings.security
@@ -90,7 +90,7 @@ def check_admission(settings: KafkaSettings) -> Exception | None:
 def _greet(
     settings: KafkaSettings, tls: ssl.SSLContext | None, host: str, port: int
 ) -> None:
-    """Do what every client does before its first request, and that one."""
+    """Perform the handshake of every client, and its first request."""
     address = f"{host}:{port}"
     try:
         with socket.create_connection((host, port), _patience(settings)) as connection:
@@ -191,10 +191,10 @@ def _of_certificate(
 
 
 def _check_plain(settings: KafkaSettings, host: str, port: int) -> None:
-    """Tell a broker without TLS from one that is just going down.
+    """Find out whether a broker expects plain text instead of TLS.
 
     Raises:
-        KafkaRefused: It answers in plain.
+        KafkaRefused: It answers in plain text.
     """
     try:
         with socket.create_connection((host, port), _patience(settings)) as connection:
@@ -207,7 +207,7 @@ def _check_plain(settings: KafkaSettings, host: str, port: int) -> None:
 
 
 class _SpeaksTls(Exception):
-    """A request in plain was answered in TLS."""
+    """A request in plain text was answered in TLS."""
 
 
 class _Conversation:

@@ -1,4 +1,4 @@
-"""Heartbeats for a topic whose taps write none (contract, 1)."""
+"""Heartbeats for a topic whose taps write no heartbeats (docs/records.md)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _HEADERS = [("kind", b"heartbeat"), ("observer", OBSERVER.encode())]
 def heartbeats(
     settings: KafkaSettings, interval_s: float = INTERVAL_S
 ) -> Iterator[None]:
-    """Write a heartbeat to every partition now and then while the block runs.
+    """Write a heartbeat to every partition at intervals while the block runs.
 
-    They keep the event-time clock moving in silence. They say that the monitor's
-    own way to Kafka works, and nothing of any tap: they carry no number.
+    They advance the event-time clock while there is no traffic. They carry no sequence
+    number: they show that the monitor reaches Kafka, not that a tap works.
     """
     stop = threading.Event()
     thread = threading.Thread(
@@ -36,7 +36,7 @@ def heartbeats(
         yield
     finally:
         stop.set()
-        # While Kafka is away it may be long about a heartbeat; the process need not be.
+        # A heartbeat may block for long while Kafka is away; the process does not wait.
         thread.join(INTERVAL_S)
 
 
@@ -51,7 +51,7 @@ def _beat(settings: KafkaSettings, interval_s: float, stop: threading.Event) -> 
             finally:
                 abandon(producer)
         except KafkaError:
-            # The job itself says when Kafka is away; this begins again.
+            # The job reports that Kafka is away; this thread retries.
             stop.wait(interval_s)
 
 

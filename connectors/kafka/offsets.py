@@ -1,4 +1,4 @@
-"""Where records lie: offsets of a topic's partitions, by position and by time."""
+"""Looks up offsets of a topic's partitions by position and by time."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _Result = TypeVar("_Result")
 _TOPIC_MISSING = (UnknownTopicOrPartitionError, InvalidTopicError)
 _FINAL = (*_TOPIC_MISSING, AuthorizationError)
 _NEWLY_MADE_S = 2.0
-"""So long a broker may not know a partition yet that another one has named."""
+"""Time for which a broker may not know a partition that another broker named, s."""
 _REQUEST_TIMEOUT_MS = 30_000
-"""The client's own default: longer than a broker takes to answer anything here."""
+"""The client's default: longer than a broker needs for any request made here."""
 
 
 class TimedOffset(NamedTuple):
@@ -48,8 +48,8 @@ class TimedOffset(NamedTuple):
 class TopicOffsets:
     """Looks up offsets of one topic; waits for a broker that restarts.
 
-    All methods raise `KafkaUnreachable` when no broker answers for the settings'
-    time, `KafkaRefused` at once when one will not have us, and `TopicMissing`.
+    All methods raise `KafkaUnreachable` if no broker answers within the settings'
+    timeout, `KafkaRefused` at once if a broker refuses us, and `TopicMissing`.
     """
 
     def __init__(self, settings: KafkaSettings) -> None:
@@ -79,10 +79,10 @@ class TopicOffsets:
         return {partition: at.offset for partition, at in found.items()}
 
     def newest(self, partitions: Collection[int]) -> dict[int, TimedOffset]:
-        """The first record with the greatest time of each partition that has any.
+        """First record with the greatest time of each partition that is not empty.
 
-        Retention may have taken it, and it may be no record but the end of a
-        transaction, which has the time of its commit.
+        Retention may have deleted it, and it may be a transaction marker, which has
+        the time of its commit.
         """
         return self._list(dict.fromkeys(partitions, OffsetSpec.MAX_TIMESTAMP))
 
@@ -96,7 +96,7 @@ class TopicOffsets:
         return self._list(dict.fromkeys(partitions, timestamp_ms))
 
     def commit(self, group: str, offsets: Mapping[int, int]) -> None:
-        """Commit offsets to a consumer group that nobody joins, for lag tools."""
+        """Commit offsets to a consumer group without members, for lag tools."""
         topic = self._settings.topic
 
         def ask(admin: KafkaAdminClient) -> None:
@@ -108,7 +108,7 @@ class TopicOffsets:
                 },
             )
             for error in errors.values():
-                # Others, such as a group that somebody did join, stay.
+                # Other errors, such as a group with members, are raised.
                 if error.retriable:
                     raise error
 
@@ -167,7 +167,7 @@ class TopicOffsets:
 
 
 def _may_pass(state: RetryCallState) -> bool:
-    """Whether to ask again after an error."""
+    """Whether to retry after an error."""
     error = state.outcome.exception() if state.outcome else None
     if isinstance(error, UnknownTopicOrPartitionError):
         return (state.seconds_since_start or 0) < _NEWLY_MADE_S

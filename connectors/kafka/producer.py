@@ -1,4 +1,4 @@
-"""Writes records to the topic of frames, as fast as can be or in step with time."""
+"""Writes records to the topic of frames, at full speed or paced by record time."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from connectors.kafka.settings import (
 
 @dataclass(frozen=True, slots=True)
 class TopicRecord:
-    """One record to write, as the contract has it.
+    """One record to write, in the form of docs/records.md.
 
     Attributes:
         partition: Kafka partition.
         timestamp_ms: When the tap received the frame, Unix ms.
         key: Channel id; None for heartbeats.
         value: The frame as on the wire; empty for heartbeats.
-        headers: As the contract says.
+        headers: Headers of docs/records.md.
     """
 
     partition: int
@@ -45,15 +45,15 @@ def partitions_of(records: Iterable[TopicRecord]) -> int:
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """The partition that a producer of Kafka gives a key unless told otherwise.
+    """Partition that Kafka's default producers choose for a key.
 
-    So that all frames of a channel lie in one, whoever else writes to the topic.
+    All frames of a channel lie in one partition then, whoever writes them.
     """
     return int(murmur2(key) & 0x7FFFFFFF) % partitions
 
 
 def opening_of(records: Sequence[TopicRecord]) -> int:
-    """How many records it takes until each partition has one."""
+    """Number of leading records after which each partition has one."""
     partitions = partitions_of(records)
     seen: set[int] = set()
     for count, record in enumerate(records, 1):
@@ -71,13 +71,13 @@ def write(
 ) -> int:
     """Write records to the topic of frames; returns how many.
 
-    Record times stay as they are; only the writing takes time. A record is taken from
-    the iterable when the one before it is written.
+    Record times do not change; only the writing is paced. A record is taken from the
+    iterable after the one before it was written.
 
     Args:
         records: About in order of time.
         settings: Cluster and topic.
-        speed: Seconds of record time per second; 0 writes as fast as can be.
+        speed: Seconds of record time per second; 0 writes at full speed.
         stop: Set to end early.
 
     Raises:
@@ -118,7 +118,7 @@ def write(
 
 
 class _Pace:
-    """How long to wait for the time of a record, from the first one on."""
+    """Computes how long to wait before each record."""
 
     def __init__(self, first_ms: int, speed: float) -> None:
         self._first_ms = first_ms

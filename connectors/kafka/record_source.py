@@ -1,4 +1,4 @@
-"""One record of a topic, by where it lies."""
+"""Reads one record of a topic by its place."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from contextlib import closing
 from dataclasses import replace
 from typing import NamedTuple
 
-from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.settings import KafkaSettings, RecordsLost
+from connectors.kafka.settings import Client, KafkaSettings, RecordsLost
 from sds_core.observer.record import RawRecord
 
 _SOURCE = re.compile(r"([A-Za-z0-9._-]{1,249}):(\d{1,10}):(\d{1,18})")
 
 
 class RecordSource(NamedTuple):
-    """Where a record lies.
+    """Place of a record.
 
     Attributes:
-        topic, partition, offset: In Kafka's words.
+        topic, partition, offset: Its place in Kafka.
     """
 
     topic: str

@@ -1,4 +1,4 @@
-"""Records that were read, as they are written to a topic again."""
+"""Turns records that were read into records to write again."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from sds_core.observer.record import RawRecord
 
 
 def topic_record(record: RawRecord, partition: int) -> TopicRecord:
-    """A record to write to a partition.
+    """Return a record to write to a partition.
 
-    The client sends no header without a value, and no record without key and value:
-    what is absent becomes empty, which the monitor reads alike.
+    The client cannot send absent headers, keys or values: they become empty, which the
+    monitor treats alike.
     """
     return TopicRecord(
         partition,
@@ -22,10 +22,11 @@ def topic_record(record: RawRecord, partition: int) -> TopicRecord:
 
 
 def kept_partition(record: RawRecord, partitions: int) -> int:
-    """The record's own partition if a topic has as many, else another, in [0, n).
+    """Partition to write a record to, in [0, partitions).
 
-    Then the key decides, as for any producer, so that the frames of a channel stay
-    together; heartbeats, without a key, are spread as they were.
+    It is the record's own if the topic has it. Otherwise the key decides, as for any
+    producer, so the frames of a channel stay together. Heartbeats have no key: their
+    own partition modulo the number of partitions decides.
 
     Args:
         record: The record.

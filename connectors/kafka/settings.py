@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import enum
+import re
 from dataclasses import dataclass, field
 
 FRAMES_TOPIC = "sds.frames"
 DEAD_LETTER_TOPIC = "sds.dead-letter"
+INCIDENTS_TOPIC = "sds.incidents"
+MINUTES_TOPIC = "sds.channel-minutes"
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
-"""Of the topics that these tools make (contract, 1)."""
+"""Largest message in a topic that these tools create (docs/records.md)."""
+
+MAX_PARTITIONS = 1_000
+"""Most partitions of a topic that these tools create."""
+
+
+class Client(enum.StrEnum):
+    """Library that reads records from Kafka."""
+
+    CONFLUENT = "confluent-kafka"
+    KAFKA_PYTHON = "kafka-python"
 
 
 class Protocol(enum.StrEnum):
-    """How brokers are spoken to, in Kafka's own words."""
+    """Security protocol of the brokers, by Kafka's names."""
 
     PLAINTEXT = "PLAINTEXT"
     SSL = "SSL"
@@ -21,7 +34,7 @@ class Protocol(enum.StrEnum):
 
 
 class Mechanism(enum.StrEnum):
-    """How a user proves who they are, in SASL's words."""
+    """SASL mechanism."""
 
     PLAIN = "PLAIN"
     SCRAM_SHA_256 = "SCRAM-SHA-256"
@@ -33,13 +46,12 @@ class KafkaSecurity:
     """Encryption and identity towards the brokers. Files are PEM.
 
     Attributes:
-        protocol: How brokers are spoken to.
-        ca_file: Certificates of the authorities that are trusted; None for the
-            system's.
-        certificate_file, key_file: The client's own, where brokers ask for one.
-        key_password: Of the key file, where it is encrypted.
-        mechanism: Of SASL.
-        username, password: For SASL.
+        protocol: Security protocol.
+        ca_file: Certificates of trusted authorities; None for the system's.
+        certificate_file, key_file: The client's own, for brokers that require them.
+        key_password: Password of an encrypted key file.
+        mechanism: SASL mechanism.
+        username, password: SASL user.
     """
 
     protocol: Protocol = Protocol.PLAINTEXT
@@ -53,12 +65,12 @@ class KafkaSecurity:
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether TLS is spoken."""
+        """Whether the protocol uses TLS."""
         return self.protocol in (Protocol.SSL, Protocol.SASL_SSL)
 
     @property
     def has_user(self) -> bool:
-        """Whether a user is named to the brokers by SASL."""
+        """Whether the protocol uses SASL."""
         return self.protocol in (Protocol.SASL_PLAINTEXT, Protocol.SASL_SSL)
 
 
@@ -69,8 +81,8 @@ class KafkaSettings:
     Attributes:
         bootstrap: ``host:port``, several separated by commas.
         topic: The topic of frames.
-        timeout_s: How long an unreachable broker is waited for, seconds. Two
-            minutes outlast a rolling restart of a broker.
+        timeout_s: Time limit for an unreachable broker, seconds. Two minutes are
+            longer than the restart of a broker.
         security: Encryption and identity.
     """
 
@@ -84,7 +96,7 @@ class KafkaUnreachable(ConnectionError):
     """No broker answered.
 
     Attributes:
-        bootstrap: Where it was looked for.
+        bootstrap: Addresses that were tried.
     """
 
     def __init__(self, bootstrap: str, cause: object = "no answer") -> None:
@@ -96,7 +108,7 @@ class KafkaUnreachable(ConnectionError):
 
 
 class KafkaRefused(KafkaUnreachable):
-    """A broker answered, and will not have us however long we wait.
+    """A broker refuses us for good: retrying does not help.
 
     Attributes:
         cause: Why.
@@ -109,7 +121,7 @@ class KafkaRefused(KafkaUnreachable):
 
 
 class RecordRefused(KafkaUnreachable):
-    """A record is not taken, or not in such company; it does not help to wait.
+    """A broker rejects a record or its batch for good: retrying does not help.
 
     Attributes:
         cause: Why.
@@ -122,7 +134,7 @@ class RecordRefused(KafkaUnreachable):
 
 
 class SecurityUnusable(ValueError):
-    """A file of `KafkaSecurity` is not what it must be."""
+    """A file of `KafkaSecurity` cannot be read or has the wrong content."""
 
 
 class TopicMissing(LookupError):
@@ -143,7 +155,7 @@ class TopicMissing(LookupError):
 
 
 class RecordsLost(LookupError):
-    """Records that were not read yet are gone from the topic.
+    """Unread records were deleted from the topic.
 
     Attributes:
         topic, partition: Where.
@@ -160,3 +172,27 @@ class RecordsLost(LookupError):
             "were not read yet (retention, or the topic was made anew): use "
             "--on-lost-records skip to go on without them, or a new --checkpoint"
         )
+
+
+class InvalidTopic(ValueError):
+    """Kafka allows no topic of this name."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(
+            f"{topic!r} is no name for a topic: letters, digits, '.', '_' and '-', "
+            "at most 249"
+        )
+        self.topic = topic
+
+
+_TOPIC_NAME = re.compile("[A-Za-z0-9._-]{1,249}")
+
+
+def check_topic(topic: str) -> None:
+    """Check the name of a topic, without asking a broker.
+
+    Raises:
+        InvalidTopic: Kafka allows no topic of this name.
+    """
+    if not _TOPIC_NAME.fullmatch(topic) or topic in (".", ".."):
+        raise InvalidTopic(topic)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.offsets import TimedOffset, TopicOffsets
-from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.settings import Client, KafkaSettings
 from sds_core.observer.record import RawRecord
 
 SLICE_RECORDS = 5_000
-"""So many are held at once, to be put in order: 100 MB with default filters."""
+"""Number of records in memory at once for sorting: 100 MB with default filters."""
 
 _FIRST_STRIDE_MS = 1_000
 _LATEST_MS = 2**63 - 1
@@ -26,10 +26,10 @@ def read_in_order_of_time(
 ) -> Iterator[RawRecord]:
     """Read the records of some partitions, merged by time.
 
-    Within a partition the order stays that of the offsets. Across partitions a record
-    stands where the greatest time of its own partition so far puts it: a late one
-    behind those that came before it. So whoever writes the records again one by one
-    never has a partition run ahead of another.
+    Within a partition the order is that of the offsets. Across partitions, records are
+    ordered by the greatest time of their partition so far: a late record comes after
+    those before it in its partition. A program that writes the records again one by
+    one never lets one partition run ahead of another.
 
     Args:
         client: Which library reads.

@@ -1,8 +1,7 @@
-"""Making topics the way the contract asks for."""
+"""Creates topics with the settings of docs/records.md."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from contextlib import closing
 from types import MappingProxyType
@@ -16,44 +15,21 @@ from connectors.kafka.handshake import wait_until_listening
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import (
     MAX_MESSAGE_BYTES,
+    InvalidTopic,
     KafkaSettings,
 )
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 KEEP_FOR_EVER = MappingProxyType({"retention.ms": "-1"})
-"""For topics with old event times (replays, recordings): the broker soon deletes
-their records otherwise."""
-
-
-class InvalidTopic(ValueError):
-    """Kafka takes no topic of this name."""
-
-    def __init__(self, topic: str) -> None:
-        super().__init__(
-            f"{topic!r} is no name for a topic: letters, digits, '.', '_' and '-', "
-            "at most 249"
-        )
-        self.topic = topic
-
-
-_NAME = re.compile("[A-Za-z0-9._-]{1,249}")
-
-
-def check_topic(topic: str) -> None:
-    """Refuse a name without asking a broker.
-
-    Raises:
-        InvalidTopic: Kafka takes no topic of this name.
-    """
-    if not _NAME.fullmatch(topic) or topic in (".", ".."):
-        raise InvalidTopic(topic)
+"""Settings for topics with old event times (replays, recordings): with the default
+retention the broker soon deletes their records."""
 
 
 def ensure_frames_topic(settings: KafkaSettings, partitions: int) -> int:
-    """Make the topic of frames, for records of any age, unless it is there.
+    """Create the topic of frames, for records of any age, unless it exists.
 
     Returns:
-        How many partitions it has.
+        Number of its partitions.
 
     Raises:
         InvalidTopic: Kafka takes no topic of this name.
@@ -74,13 +50,13 @@ def ensure_topic(
     partitions: int = 1,
     configuration: Mapping[str, str] = _NOTHING,
 ) -> bool:
-    """Make a topic unless it is there; returns whether it was made.
+    """Create a topic unless it exists; returns whether it was created.
 
     Args:
         settings: The cluster.
         topic: Name of the topic.
-        partitions: How many, if it is made.
-        configuration: Of the topic, beside what the contract sets.
+        partitions: Number of partitions of a new topic.
+        configuration: Settings beside those of docs/records.md.
 
     Raises:
         InvalidTopic: Kafka takes no topic of this name.

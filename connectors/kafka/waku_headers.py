@@ -1,4 +1,4 @@
-"""The headers that a record gets from the Waku message it came in (contract, 1)."""
+"""Record headers that come from the Waku message (docs/records.md)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def waku_headers(
     pubsub_topic: str | None,
     message_hash: str | None,
 ) -> Headers:
-    """All but those of the tap itself; what is not known is left out.
+    """Return all headers but the tap's own; unknown ones are left out.
 
     Args:
-        message: The message.
-        source: How it came, as the contract names it.
-        pubsub_topic: Where it was relayed; None if that is not known.
-        message_hash: `0x` and 64 hex digits; None if it is not known.
+        message: The Waku message.
+        source: Value of header `source`.
+        pubsub_topic: Pubsub topic that it was relayed on; None if unknown.
+        message_hash: `0x` and 64 hexadecimal digits; None if unknown.
     """
     headers: Headers = (
         ("source", source.encode()),

@@ -1,8 +1,8 @@
 """From one snapshot to Prometheus metric families.
 
-The collector keeps nothing between scrapes: each scrape reads the snapshot once
-and builds fresh families from the catalogue, so a series that is no longer in the
-snapshot is gone, and all samples of a scrape belong to one moment.
+The collector stores nothing between scrapes: each scrape reads the snapshot once and
+builds new families from the declared metrics. So a series that is no longer in the
+snapshot ends, and all samples of a scrape belong to one moment.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import TypeVar
 
+import msgspec
 from msgspec.structs import replace
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -21,75 +22,73 @@ from prometheus_client.core import (
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
-from sds_core.catalogue import (
-    CHANNEL_METRICS,
-    MIRROR_METRICS,
-    NODE_METRICS,
-    SETTINGS_METRICS,
-    SNAPSHOT_METRICS,
-    TAP_METRICS,
-    Kind,
-    Metric,
-    Value,
-)
+from sds_core.metrics import Metric, MetricKind, Value
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
+from sds_core.mirror.metrics import MIRROR_METRICS, NODE_METRICS
 from sds_core.observer.channel_table import DEFAULT_SETTINGS, ChannelSettings
+from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.histogram import BUCKETS_MS, Histogram
-from sds_core.observer.sds.totals import ChannelTotals, sum_totals
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.tap_view import TapTotals
+from sds_core.observer.snapshot_metrics import SETTINGS_METRICS, SNAPSHOT_METRICS
+from sds_core.observer.tap_figures import TAP_FIGURES
 
 OTHER = "other"
-"""Label value of everything that has no label of its own."""
+"""Label value of all views together that have no label of their own."""
 
-# The job's counters go on from the checkpoint: before it is read they would show 0
-# and then jump, which Prometheus takes for an increase.
+# The job's counters continue from the checkpoint. Before it is read they would be 0 and
+# then jump, which Prometheus takes for an increase.
 _BEFORE_PRIMING = tuple(
     metric
     for metric in SNAPSHOT_METRICS
-    if metric.name.startswith("sds_monitor_") and metric.kind is not Kind.COUNTER
+    if metric.name.startswith("sds_monitor_") and metric.kind is not MetricKind.COUNTER
 )
-
-_NOT_OF_OTHER = frozenset(
-    {"sds_channel_verdict", "sds_verdict_since_timestamp_seconds"}
-)
-"""Metrics that mean nothing for several channels at once."""
 
 _BUCKET_NAMES = (*(str(bound_ms / 1000) for bound_ms in BUCKETS_MS), "+Inf")
 
 Source = TypeVar("Source")
+Totals = TypeVar("Totals", bound=msgspec.Struct)
 Labelled = list[tuple[tuple[str, ...], Source]]
-"""Sources of figures, each with the values of the labels that it itself gives."""
+"""Sources of figures, each with the values of the labels that name it."""
 
 
 class SnapshotCollector(Collector):
     """Exports the current snapshot through a registry.
 
     Args:
-        current: Gives the snapshot to export; called once per scrape, from the
-            thread of the scrape.
+        current: Returns the snapshot to export; called once per scrape, in the thread
+            of the scrape.
+        channels: The figures of channels.
     """
 
-    def __init__(self, current: Callable[[], Snapshot]) -> None:
+    def __init__(
+        self,
+        current: Callable[[], Snapshot],
+        channels: FigureTable[ChannelTotals] = CHANNEL_FIGURES,
+    ) -> None:
         self._current = current
+        self._channels = channels
 
     def describe(self) -> Iterable[Family]:
-        """Nothing: registering must not read a snapshot that may not exist yet."""
+        """Returns nothing: the registry must not read a snapshot when registering."""
         return ()
 
     def collect(self) -> Iterator[Family]:
-        """All families of the catalogue; before priming a few of the job."""
+        """All declared families; before priming only some of the job."""
         snapshot = self._current()
         if not snapshot.primed:
             yield from _families(_BEFORE_PRIMING, (), [((), snapshot)])
             return
-        own, other = _channels(snapshot)
-        for metric in CHANNEL_METRICS:
-            sources = own if metric.name in _NOT_OF_OTHER else own + other
-            yield _family(metric, ("channel",), sources)
-        settings = _settings(snapshot, [label for (label,), _ in own + other])
-        yield from _families(SETTINGS_METRICS, ("channel",), settings)
-        yield from _families(TAP_METRICS, ("observer",), _taps(snapshot))
+        channels = _split(snapshot.channels, snapshot.labels)
+        yield from _view_families(self._channels, *channels)
+        settings = _settings(snapshot, channels)
+        yield from _families(SETTINGS_METRICS, (self._channels.names.label,), settings)
+        taps = _split(snapshot.taps, snapshot.tap_labels)
+        yield from _view_families(TAP_FIGURES, *taps)
+        for views in snapshot.others.values():
+            others = _split(views.totals, views.labels)
+            yield from _view_families(views.figures, *others)
         yield from _families(SNAPSHOT_METRICS, (), [((), snapshot)])
 
 
@@ -97,14 +96,14 @@ class MirrorCollector(Collector):
     """Exports the figures of a mirror through a registry.
 
     Args:
-        figures: Those, which the mirror goes on changing.
+        figures: The figures, which the mirror keeps changing.
     """
 
     def __init__(self, figures: MirrorFigures) -> None:
         self._figures = figures
 
     def collect(self) -> Iterator[Family]:
-        """All families of a mirror and its nodes."""
+        """All families of the mirror and of its nodes."""
         figures = self._figures
         nodes: Labelled[NodeFigures] = [
             ((name,), node) for name, node in figures.nodes.items()
@@ -113,45 +112,44 @@ class MirrorCollector(Collector):
         yield from _families(MIRROR_METRICS, (), [((), figures)])
 
 
-def _channels(
+def _view_families(
+    table: FigureTable[Totals], own: Labelled[Totals], rest: Sequence[Totals]
+) -> Iterator[Family]:
+    """The families of a kind of view.
+
+    Args:
+        table: Its figures.
+        own: Views with a label of their own.
+        rest: The others, which are exported as one, if there are any.
+    """
+    other: Labelled[Totals] = [((OTHER,), table.sum(rest))] if rest else []
+    for metric in table.metrics:
+        sources = own + other if metric.summable else own
+        yield _family(metric, (table.names.label,), sources)
+
+
+def _settings(
     snapshot: Snapshot,
-) -> tuple[Labelled[ChannelTotals], Labelled[ChannelTotals]]:
-    """The channels with a label of their own, then the rest as one, if any."""
-    own, rest = _split(snapshot.channels, snapshot.labels)
-    return own, [((OTHER,), sum_totals(rest))] if rest else []
-
-
-def _settings(snapshot: Snapshot, labels: Iterable[str]) -> Labelled[ChannelSettings]:
-    """What holds for each channel with a label; one without a name is called by it."""
-    found = {label: snapshot.table.of(label) for label in labels}
-    # Several channels at once: nothing of one of them holds for all.
-    if OTHER in found:
+    channels: tuple[Labelled[ChannelTotals], Sequence[ChannelTotals]],
+) -> Labelled[ChannelSettings]:
+    """Settings of each channel with a label; an unnamed one has it as its name."""
+    own, rest = channels
+    found = {label: snapshot.table.of(label) for (label,), _ in own}
+    # Settings of one channel do not hold for several together.
+    if rest:
         found[OTHER] = DEFAULT_SETTINGS
     return [
         ((label,), replace(one, name=one.name or label)) for label, one in found.items()
     ]
 
 
-def _taps(snapshot: Snapshot) -> Labelled[TapTotals]:
-    """The observers with a label of their own, then the rest as one, if any."""
-    own, rest = _split(snapshot.taps, snapshot.tap_labels)
-    if not rest:
-        return own
-    merged = TapTotals(
-        # The stalest, so that an alert on silence misses none of them.
-        last_seen_ms=min(tap.last_seen_ms for tap in rest),
-        missing_records=sum(tap.missing_records for tap in rest),
-    )
-    return [*own, ((OTHER,), merged)]
-
-
 def _split(
     sources: Mapping[str, Source], labels: Iterable[str]
 ) -> tuple[Labelled[Source], list[Source]]:
-    """The sources with a label of their own, in the labels' order, and the rest.
+    """The sources with a label of their own, in the order of the labels, and the rest.
 
-    One that is itself called "other" belongs to the rest: two series with the same
-    labels would make Prometheus refuse the whole scrape.
+    A source that is itself called "other" belongs to the rest: Prometheus refuses a
+    scrape in which two series have the same labels.
     """
     labelled = {
         name: sources[name] for name in labels if name in sources and name != OTHER
@@ -184,13 +182,13 @@ _AnyFamily = (
     CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily | InfoMetricFamily
 )
 
-_NEW_FAMILY: Mapping[Kind, type[_AnyFamily]] = {
-    # This one takes the name with its `_total` and writes it with one `_total`.
-    Kind.COUNTER: CounterMetricFamily,
-    Kind.GAUGE: GaugeMetricFamily,
-    Kind.HISTOGRAM: HistogramMetricFamily,
-    # The catalogue's name is without the `_info` that this one appends.
-    Kind.INFO: InfoMetricFamily,
+_NEW_FAMILY: Mapping[MetricKind, type[_AnyFamily]] = {
+    # Accepts a name with or without `_total`, and writes it with one.
+    MetricKind.COUNTER: CounterMetricFamily,
+    MetricKind.GAUGE: GaugeMetricFamily,
+    MetricKind.HISTOGRAM: HistogramMetricFamily,
+    # Appends `_info`, so the declared name has none.
+    MetricKind.INFO: InfoMetricFamily,
 }
 
 

@@ -17,20 +17,20 @@ _TRUTH = "recorded.truth.json"
 
 
 def load_recording() -> list[TopicRecord]:
-    """The records in order of time."""
+    """Return the records in order of time."""
     with as_file(files(__package__).joinpath(_FRAMES)) as path:
         return [topic_record(record, record.partition) for record in read_records(path)]
 
 
 def load_truth() -> dict[str, Any]:
-    """What a correct monitor reports of the recording."""
+    """Return what a correct monitor reports about the recording."""
     truth = json.loads(files(__package__).joinpath(_TRUTH).read_text())
     assert isinstance(truth, dict)  # noqa: S101 - our own file
     return truth
 
 
 def restamped(records: Iterable[TopicRecord], end_ms: int) -> Iterator[TopicRecord]:
-    """The same records, moved in time so that the last lies at `end_ms`."""
+    """Yield the records, moved in time so that the latest is at `end_ms`, Unix ms."""
     records = list(records)
     shift_ms = end_ms - max(record.timestamp_ms for record in records)
     for record in records:

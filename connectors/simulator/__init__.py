@@ -1,4 +1,4 @@
-"""The simulator's doors: scenario files in, Kafka records out.
+"""Reads scenario files and turns a simulation into Kafka records.
 
 The simulation itself is `sds_core.simulation`.
 """

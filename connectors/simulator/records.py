@@ -1,4 +1,4 @@
-"""What the taps of a simulation write into Kafka."""
+"""The Kafka records that the taps of a simulation write (docs/records.md)."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from sds_core.simulation.waku import PUBSUB_TOPIC, content_topic
 def simulated_records(
     scenario: Scenario, seed: int, start_ms: int, partitions: int, truth: Truth
 ) -> Iterator[TopicRecord]:
-    """Simulate, and give the records as the taps write them.
+    """Simulate, and yield the records in the order in which the taps write them.
 
     Args:
-        scenario: What happens.
-        seed: Decides what the scenario leaves to chance.
-        start_ms: When it begins, Unix ms.
-        partitions: Of the topic; each channel stays in one.
-        truth: Is told of everything that happens, of a record when the next is asked
-            for: one that was not written is not in it.
+        scenario: What to simulate.
+        seed: Seed of everything that the scenario leaves to chance.
+        start_ms: When the simulation begins, Unix ms.
+        partitions: Number of partitions of the topic; each channel stays in one.
+        truth: Collects everything that happens. A record is added only when the next
+            one is requested, so a record that the caller did not get to write is not
+            in the truth.
     """
     for entry in simulate(scenario, seed, start_ms):
         if isinstance(entry, Sighting):

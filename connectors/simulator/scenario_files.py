@@ -1,23 +1,25 @@
-"""Scenarios in TOML files: those that come along, by name, and anybody's, by path."""
+"""Reads scenarios from TOML files: shipped ones by name, other files by path."""
 
 from __future__ import annotations
 
 import tomllib
-from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from connectors.simulator.scenario_names import (
+    SUFFIX,
+    scenario_names,
+    shipped_scenarios,
+)
 from sds_core.reading import TableError
 from sds_core.simulation.scenario import Scenario
 
-_SUFFIX = ".toml"
-
 
 class UnknownScenario(ValueError):
-    """There is no such scenario.
+    """No shipped scenario has this name.
 
     Attributes:
-        name: as asked for.
+        name: The name that was given.
     """
 
     def __init__(self, name: str) -> None:
@@ -29,11 +31,11 @@ class UnknownScenario(ValueError):
 
 
 class UnreadableScenario(ValueError):
-    """A file does not hold a scenario.
+    """The file does not hold a valid scenario.
 
     Attributes:
-        file: its name.
-        problem: what is wrong with it.
+        file: Its name.
+        problem: What is wrong with it.
     """
 
     def __init__(self, file: str, problem: str) -> None:
@@ -42,33 +44,23 @@ class UnreadableScenario(ValueError):
         self.problem = problem
 
 
-def scenario_names() -> list[str]:
-    """Return the names of the scenarios that come along, sorted."""
-    return sorted(file.name.removesuffix(_SUFFIX) for file in _shipped())
-
-
 def load_scenario(name: str) -> Scenario:
     """Read a scenario.
 
     Args:
-        name: of one that comes along, or the path of a file whose name ends in
-            `.toml`.
+        name: Name of a shipped scenario, or path of a file that ends in `.toml`.
 
     Raises:
-        UnknownScenario: there is none of this name.
-        UnreadableScenario: the file is missing, is not TOML, or is no scenario.
+        UnknownScenario: No shipped scenario has this name.
+        UnreadableScenario: The file is missing, is not TOML, or is not a valid
+            scenario.
     """
-    if name.endswith(_SUFFIX):
+    if name.endswith(SUFFIX):
         return _read(Path(name), name)
-    for file in _shipped():
-        if file.name == name + _SUFFIX:
+    for file in shipped_scenarios():
+        if file.name == name + SUFFIX:
             return _read(file, file.name)
     raise UnknownScenario(name)
-
-
-def _shipped() -> list[Traversable]:
-    directory = files(__package__).joinpath("scenarios")
-    return [file for file in directory.iterdir() if file.name.endswith(_SUFFIX)]
 
 
 def _read(file: Traversable, name: str) -> Scenario:

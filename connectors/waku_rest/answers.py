@@ -1,7 +1,7 @@
-"""What a node's REST API answers, from its JSON (logos-delivery, rest_api).
+"""Parses answers of a node's REST API (JSON; logos-delivery, rest_api).
 
-A message that cannot be read does not take the others of its page with it, and however
-many there are, only the first are kept.
+A message that cannot be parsed does not affect the others of its page. All are counted,
+but only the first ones are stored.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ class Undecodables:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What the node had cached for a topic, and has forgotten now.
+    """A page of the node's cache for a topic; reading it has emptied the cache.
 
     Attributes:
-        messages: In the order of the node, which is none.
-        undecodable: Those that cannot be read.
-        broken_off: Why the end is missing, if it is; empty otherwise.
+        messages: Messages in no particular order.
+        undecodable: Messages that cannot be parsed.
+        broken_off: Why the end of the page is missing; empty if it is complete.
     """
 
     messages: list[WakuMessage]
@@ -112,10 +112,10 @@ class StorePage:
 
 
 def read_page(body: bytes) -> Page:
-    """Read a page of relay or filter, of which the end may be missing.
+    """Parse a page of relay or filter, of which the end may be missing.
 
     Raises:
-        ValueError: It is none, or breaks off within its first message.
+        ValueError: The bytes are not a page, or end within its first message.
     """
     messages: list[WakuMessage] = []
     undecodable = Undecodables()
@@ -175,19 +175,19 @@ class StoreAnswer(msgspec.Struct, rename="camel"):
 
 
 def read_store_answer(body: bytes) -> StoreAnswer:
-    """Read the answer of a store, but for its messages.
+    """Parse the answer of a store, without its messages.
 
     Raises:
-        ValueError, RecursionError: It is none.
+        ValueError, RecursionError: The bytes are not an answer of a store.
     """
     return _STORE_ANSWER.decode(body)
 
 
 def read_subscription_status(body: bytes) -> str:
-    """Read what became of a subscription to a filter, in the node's words.
+    """Parse the status of a filter subscription, a text of the node.
 
     Raises:
-        ValueError, RecursionError: It is no such answer.
+        ValueError, RecursionError: The bytes are not such an answer.
     """
     return _FILTER_ANSWER.decode(body).status_desc
 
@@ -234,11 +234,11 @@ _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{},]', re.DOTALL)
 
 
 def _elements(body: bytes) -> Iterator[bytes]:
-    """The elements of a JSON list one by one, none of which need be JSON.
+    """Yield the elements of a JSON list as raw bytes; they may be invalid JSON.
 
     Raises:
-        ValueError: It is no list, is too long, or breaks off: after all of the elements
-            that are whole.
+        ValueError: The bytes are not a list, have too many elements, or end too early;
+            raised after the complete elements.
     """
     if not _LIST_BEGIN.match(body):
         message = f"it is no list but {body[:_KEPT_BYTES]!r:.80}"

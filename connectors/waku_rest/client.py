@@ -1,28 +1,19 @@
 """One Waku node's REST API: relay, filter and store (logos-delivery, rest_api).
 
-    NodeError                  attributes node, request, retry_after_s
-    ├── NodeUnreachable        no answer, or not all of it
-    ├── NodeRefused            HTTP status 400 or more, or such a status of the store
-    │   ├── NodeBusy           one after which the same question may be answered
-    │   └── NotSubscribed      a read of a topic that the node does not know (any more)
-    └── BadAnswer              an answer that is none of this API
-
-A node forgets a page of relay or filter when it answers: what came of such an answer is
-given to the caller, whatever is wrong with the rest. Nothing is tried again here.
+A node deletes a page of relay or filter when it answers. The caller therefore gets
+every message that arrived, even if the rest of the answer is bad. Nothing is retried.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from itertools import count
-from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -36,255 +27,50 @@ from connectors.waku_rest.answers import (
     read_store_answer,
     read_subscription_status,
 )
+from connectors.waku_rest.errors import (
+    BadAnswer,
+    NodeBusy,
+    NodeRefused,
+    NodeUnreachable,
+    NotSubscribed,
+)
+from connectors.waku_rest.store_query import StoreQuery
+from sds_core.text import one_line, printable
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
-"""Of one answer; of a longer one the rest is not read. It is a relay cache of 300
-messages of the largest size (150 KiB, in base64), or of 10,000 with 4 KiB each."""
+"""Size limit of one answer; the rest of a longer one is not read. It is enough for a
+relay cache of 300 messages of the largest size (150 KiB, in base64), or of 10,000
+messages of 4 KiB."""
 
 _LARGE_BYTES = 1024 * 1024
-"""Reading more than this would keep what else runs in the event loop waiting."""
-
-MAX_CONTENT_TOPICS = 10
-"""Of one store query: with more, the store refuses every page but the first."""
-
-MAX_HASHES = 50
-"""Of one store query: more would not surely fit into the 8 KiB that the node reads of
-a request's head."""
-
-MAX_PAGE_SIZE = 100
-"""Of the store, whatever is asked for."""
-
-_CONNECTIONS = httpx.Limits(
-    max_connections=8, max_keepalive_connections=8, keepalive_expiry=2.0
-)
-"""To one node. It answers from one thread: more would only wait there. An idle one is
-given up before any server would close it: at the same moment a page might be lost."""
+"""Larger answers are parsed in a thread, so that they do not block the event loop."""
 
 _QUOTED_CHARACTERS = 200
 
 _BUSY = frozenset({429, 503, 504})
-"""Statuses of HTTP and of the store that may pass by themselves."""
+"""Statuses of HTTP and of the store after which a retry may succeed."""
 
 _TOTAL_TIMEOUTS = 6
-"""So many times the timeout of one step may a whole answer take: a node that drips
-would otherwise hold up the end of the mirror for ever."""
-
-_ADVICE = {
-    401: "check the authorization",
-    403: "check the authorization",
-    404: "switch on this protocol and its REST API at the node, or check the URL",
-    412: "the node knows no store: give it one, or ask a store node",
-    429: "ask less often",
-}
+"""Time limit of a whole answer, as a multiple of the timeout of one step. Without it, a
+node that sends a byte at a time could delay the end of the mirror for ever."""
 
 
 _Argument = TypeVar("_Argument")
 _Result = TypeVar("_Result")
 
 
-class NodeError(Exception):
-    """A node did not give what it was asked for.
-
-    Attributes:
-        node: Its URL.
-        request: Method and path.
-        retry_after_s: How long it asks to be left alone, seconds; None if it does not.
-    """
-
-    def __init__(
-        self, node: str, request: str, text: str, retry_after_s: float | None = None
-    ) -> None:
-        super().__init__(f"node {node}: {request} {text}")
-        self.node = node
-        self.request = request
-        self.retry_after_s = retry_after_s
-
-
-class NodeUnreachable(NodeError, ConnectionError):
-    """There is no answer, or it broke off before anything could be made of it.
-
-    Attributes:
-        cause: What happened.
-        may_have_arrived: Whether the node may have seen the request. Of a read of
-            relay or filter, a page is lost then, unless it was empty.
-    """
-
-    def __init__(
-        self, node: str, request: str, cause: str, *, may_have_arrived: bool
-    ) -> None:
-        super().__init__(
-            node,
-            request,
-            f"got no whole answer ({cause}): check the URL and that the node runs",
-        )
-        self.cause = cause
-        self.may_have_arrived = may_have_arrived
-
-
-class NodeRefused(NodeError):
-    """The node answered, with an error.
-
-    Attributes:
-        status: Of HTTP, or that of the store inside an answer.
-        detail: The node's own words, 200 characters at most.
-    """
-
-    def __init__(
-        self,
-        node: str,
-        request: str,
-        status: int,
-        detail: str,
-        retry_after_s: float | None = None,
-    ) -> None:
-        advice = _ADVICE.get(status, "see the node's log")
-        said = f" ({detail})" if detail else ""
-        super().__init__(
-            node, request, f"was refused with {status}{said}: {advice}", retry_after_s
-        )
-        self.status = status
-        self.detail = detail
-
-
-class NodeBusy(NodeRefused):
-    """The node has no time for this now: 429, 503 or 504."""
-
-
-class NotSubscribed(NodeRefused):
-    """The node is not subscribed: it was not asked to, or it has restarted since.
-
-    Attributes:
-        topic: The pubsub topic or content topic.
-    """
-
-    def __init__(
-        self, node: str, request: str, status: int, detail: str, topic: str
-    ) -> None:
-        super().__init__(node, request, status, detail)
-        self.topic = topic
-
-
-class BadAnswer(NodeError):
-    """The answer cannot be understood.
-
-    Attributes:
-        detail: What is wrong with it.
-    """
-
-    def __init__(self, node: str, request: str, detail: str) -> None:
-        super().__init__(
-            node,
-            request,
-            f"got an answer that is none of a Waku node's REST API ({detail}): check "
-            "the URL",
-        )
-        self.detail = detail
-
-
-class BadSettings(ValueError):
-    """A node cannot be reached by these settings; the message says what to change."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeSettings:
-    """How to reach one node.
-
-    Attributes:
-        url: Of its REST API, `http` or `https`, without user and password.
-        timeout_s: How long a connection, and each part of an answer, is waited for,
-            seconds. The node gives up a store query after 5 s.
-        authorization: Value of the header `Authorization`; empty for none.
-        ca_file: Certificates to trust, PEM; None for those that come along.
-
-    Raises:
-        BadSettings: The URL is none, or the authorization cannot stand in a header.
-    """
-
-    url: str
-    timeout_s: float = 10.0
-    authorization: str = field(default="", repr=False)
-    ca_file: Path | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse what httpx would only refuse at the first request."""
-        _check_url(self.url)
-        if not (self.authorization.isascii() and self.authorization.isprintable()):
-            message = "the authorization must be one line of printable ASCII"
-            raise BadSettings(message)
-
-
-def open_client(settings: NodeSettings) -> httpx.AsyncClient:
-    """Open the connections to a node; the caller closes them.
-
-    Certificates are verified, and redirections are not followed: they could carry the
-    authorization elsewhere.
-
-    Raises:
-        BadSettings: The certificates cannot be read.
-    """
-    headers = {"Accept": "application/json", "User-Agent": "sds-monitor"}
-    if settings.authorization:
-        headers["Authorization"] = settings.authorization
-    return httpx.AsyncClient(
-        headers=headers,
-        timeout=settings.timeout_s,
-        limits=_CONNECTIONS,
-        verify=_trust(settings.ca_file),
-        follow_redirects=False,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class StoreQuery:
-    """What to ask a store for; everything given must hold.
-
-    Attributes:
-        pubsub_topic: Where it was relayed.
-        content_topics: Any of these, at most `MAX_CONTENT_TOPICS`; empty for all.
-        start_ns, end_ns: Sender's time, Unix ns, at least 1, both inclusive.
-        hashes: Any of these, at most `MAX_HASHES`; empty for all.
-        page_size: In [1, `MAX_PAGE_SIZE`].
-        ascending: Whether the oldest page comes first; within a page the oldest
-            message always does.
-
-    Raises:
-        ValueError: The API cannot be asked for this.
-    """
-
-    pubsub_topic: str | None = None
-    content_topics: Sequence[str] = ()
-    start_ns: int | None = None
-    end_ns: int | None = None
-    hashes: Sequence[bytes] = ()
-    page_size: int = MAX_PAGE_SIZE
-    ascending: bool = True
-
-    def __post_init__(self) -> None:
-        """Refuse what a node would misunderstand or answer only in part."""
-        _check_number("content topics", len(self.content_topics), MAX_CONTENT_TOPICS)
-        _check_number("hashes", len(self.hashes), MAX_HASHES)
-        _check_number("messages a page", self.page_size, MAX_PAGE_SIZE)
-        if self.page_size < 1:
-            message = f"a page of a store has at least 1 message, not {self.page_size}"
-            raise ValueError(message)
-        for topic in self.content_topics:
-            if "," in topic:
-                message = f"a store cannot be asked for {topic!r}: it has a comma"
-                raise ValueError(message)
-
-
 class NodeClient:
-    """Asks one node; each method is one request.
+    """Sends requests to one node; each method is one request.
 
-    Every method raises `NodeUnreachable`, `NodeRefused` and `BadAnswer`, if nothing
-    else is said. A read of relay or filter that is cancelled loses its page.
+    Every method raises `NodeUnreachable`, `NodeRefused` and `BadAnswer`. A cancelled
+    read of relay or filter loses its page.
 
     Args:
-        url: Of the node's REST API.
-        http: The connections to it (`open_client`).
+        url: URL of the node's REST API.
+        http: Connections to the node (`open_client`).
 
     Attributes:
-        url: Of the node's REST API, without a slash at its end.
+        url: URL of the node's REST API, without a slash at its end.
     """
 
     def __init__(self, url: str, http: httpx.AsyncClient) -> None:
@@ -293,11 +79,11 @@ class NodeClient:
         self._request_ids = count(1)
 
     async def subscribe_relay(self, pubsub_topics: Sequence[str]) -> None:
-        """Have the node cache what is relayed on these topics; may be repeated."""
+        """Make the node cache messages of these pubsub topics; may be repeated."""
         await self._ask("POST", "/relay/v1/subscriptions", json=list(pubsub_topics))
 
     async def relay_messages(self, pubsub_topic: str) -> Page:
-        """Take what the node has cached for a pubsub topic.
+        """Read and empty the node's cache of a pubsub topic.
 
         Raises:
             NotSubscribed: Subscribe first.
@@ -309,7 +95,7 @@ class NodeClient:
     async def subscribe_filter(
         self, pubsub_topic: str, content_topics: Sequence[str]
     ) -> None:
-        """Have the node cache what a filter node pushes to it; may be repeated."""
+        """Make the node cache messages of a filter subscription; may be repeated."""
         answer = await self._ask(
             "POST",
             "/filter/v2/subscriptions",
@@ -326,7 +112,7 @@ class NodeClient:
             raise NodeRefused(self.url, answer.request, answer.status, status)
 
     async def filter_messages(self, content_topic: str) -> Page:
-        """Take what the node has cached for a content topic of its filter.
+        """Read and empty the node's cache of a content topic of its filter.
 
         Raises:
             NotSubscribed: Subscribe first.
@@ -338,7 +124,7 @@ class NodeClient:
     async def store_hashes(
         self, query: StoreQuery, cursor: bytes | None = None
     ) -> StorePage:
-        """Ask for a page of hashes alone.
+        """Read a page of hashes without messages.
 
         Args:
             query: What to ask for.
@@ -349,7 +135,7 @@ class NodeClient:
     async def store_messages(
         self, query: StoreQuery, cursor: bytes | None = None
     ) -> StorePage:
-        """Ask for a page of messages.
+        """Read a page of messages.
 
         Args:
             query: What to ask for.
@@ -365,12 +151,12 @@ class NodeClient:
         with self._reading(answer):
             told = await answer.made(read_store_answer, answer.body)
         if told.status_code != httpx.codes.OK:
-            detail = _one_line(told.status_desc)
+            detail = _quoted(told.status_desc)
             raise self._refused(answer, told.status_code, detail)
         with self._reading(answer):
             page = await answer.made(told.page, query.pubsub_topic)
         if page.cursor is not None and page.cursor == cursor:
-            # Whoever follows it would never come to an end.
+            # Following it would never end.
             raise BadAnswer(self.url, answer.request, "the cursor does not move")
         return page
 
@@ -396,7 +182,7 @@ class NodeClient:
         return replace(page, broken_off=answer.broken_off or page.broken_off)
 
     async def _ask(self, method: str, path: str, **rest: Any) -> _Answer:
-        """Ask for something that the node can be asked for again."""
+        """Send a request that can be repeated without losing data."""
         answer = await self._exchange(method, path, **rest)
         if answer.status >= httpx.codes.BAD_REQUEST:
             raise self._refusal(answer)
@@ -405,7 +191,7 @@ class NodeClient:
         return answer
 
     async def _exchange(self, method: str, path: str, **rest: Any) -> _Answer:
-        """Send a request; an answer that breaks off is given as far as it came."""
+        """Send a request; an incomplete answer is returned as far as it arrived."""
         request = f"{method} {path}"
         body = bytearray()
         broken_off = ""
@@ -483,7 +269,7 @@ class _Answer:
 
     @property
     def detail(self) -> str:
-        return _one_line(self.body[: 4 * _QUOTED_CHARACTERS].decode(errors="replace"))
+        return _quoted(self.body[: 4 * _QUOTED_CHARACTERS].decode(errors="replace"))
 
     @property
     def retry_after_s(self) -> float | None:
@@ -518,43 +304,10 @@ def _store_parameters(
 
 
 def _decoded_twice(topic: str) -> str:
-    """A topic of a query: the node's server decodes it, and its store API once more."""
+    """Encode a topic of a query twice: server and store API each decode it once."""
     return topic.replace("%", "%25").replace("+", "%2B")
 
 
-def _check_number(what: str, number: int, most: int) -> None:
-    if number > most:
-        message = f"a store gives at most {most} {what}, not {number}: ask in parts"
-        raise ValueError(message)
-
-
-def _check_url(text: str) -> None:
-    try:
-        url = httpx.URL(text)
-    except httpx.InvalidURL:
-        url = httpx.URL()
-    if url.userinfo:
-        message = (
-            f"the URL of node {url.host} must not hold user and password, which would "
-            "be logged with it: give them as authorization"
-        )
-        raise BadSettings(message)
-    if url.scheme not in ("http", "https") or not url.host or url.query or url.fragment:
-        message = f"{text!r} is no URL of a node, such as http://127.0.0.1:8645"
-        raise BadSettings(message)
-
-
-def _trust(ca_file: Path | None) -> ssl.SSLContext | bool:
-    if ca_file is None:
-        return True
-    try:
-        return ssl.create_default_context(cafile=ca_file)
-    except (OSError, ssl.SSLError) as error:
-        message = f"certificates cannot be read from {ca_file}: {error}"
-        raise BadSettings(message) from error
-
-
-def _one_line(text: str) -> str:
-    """A stranger's text, fit to stand in a message."""
-    shown = "".join(char if char.isprintable() else " " for char in text)
-    return " ".join(shown.split())[:_QUOTED_CHARACTERS]
+def _quoted(text: str) -> str:
+    """Return the first characters of a stranger's text, in one line."""
+    return printable(one_line(text))[:_QUOTED_CHARACTERS]

@@ -1,4 +1,4 @@
-"""From Waku messages to the spool: chosen, keyed, counted."""
+"""Takes Waku messages into the spool: selects them, finds their keys, counts them."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _Result = TypeVar("_Result")
 
 
 class Intake:
-    """Takes messages from any node by any way, each once.
+    """Takes each message once, from any node and any endpoint.
 
-    The one user of the spool: calls from several tasks follow one another, each in a
-    thread, so that a slow disk holds up no connection. A disk that is full is tried
-    again, with the page that is to be stored in memory.
+    Only this class uses the spool. Calls of several tasks run one after another, each
+    in a thread, so a slow disk does not block connections. If the disk is full, the
+    page stays in memory and storing it is retried.
 
     Args:
-        spool: Where they go.
-        selection: Which are meant.
-        coverage: Of the nodes that are listened to.
-        figures: Counts them.
-        limit_bytes: While more waits for Kafka, `is_full`.
-        ending: When the mirror is to end.
+        spool: Stores the messages.
+        selection: Decides which messages to mirror.
+        coverage: Coverage of the subscribed nodes.
+        figures: Counters of the mirror.
+        limit_bytes: Above this size of the spool, `is_full` is true.
+        ending: Set when the mirror must end.
         now_ms: Wall clock, Unix ms.
     """
 
@@ -68,19 +68,19 @@ class Intake:
     async def take(
         self, messages: Sequence[tuple[str, WakuMessage]], source: Source
     ) -> None:
-        """Take messages; what is meant and new is durable when this returns.
+        """Take messages; the selected new ones are durable when this returns.
 
         Args:
-            messages: Pubsub topic and message.
-            source: How they came.
+            messages: Pairs of pubsub topic and message.
+            source: How they were received.
         """
         if messages:
             await self.use(self._take, messages, source)
             self.has_pending.set()
 
     async def probably_lost(self, node: str, cause: Loss) -> None:
-        """A node may have lost messages: shown as a hole, unless another heard them."""
-        if self._coverage.broke(node, self._now_ms()):
+        """Record a probable loss at a node: a hole, unless another node covers it."""
+        if self._coverage.interrupted(node, self._now_ms()):
             self._figures.losses[cause] += 1
             await self.use(self._spool.skip_number)
             _log.warning("%s: messages were probably lost (%s)", node, cause.value)
@@ -139,10 +139,10 @@ class Intake:
 def incoming_of(
     pubsub_topic: str, message: WakuMessage, channel: str | None, source: str
 ) -> Incoming:
-    """A message as it is to be written (contract, 1).
+    """Return the record to write for a message (docs/records.md).
 
     Args:
-        pubsub_topic: Where it was relayed.
+        pubsub_topic: Pubsub topic that it was relayed on.
         message: The message.
         channel: Channel id of the frame in it; None if there is none.
         source: Header `source`.

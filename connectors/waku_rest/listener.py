@@ -1,4 +1,4 @@
-"""Listens to one node while messages pass: its relay cache or its filter cache."""
+"""Reads live messages of one node: its relay cache or its filter cache."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 
 from connectors.waku_rest.answers import Page
-from connectors.waku_rest.client import (
+from connectors.waku_rest.client import NodeClient
+from connectors.waku_rest.errors import (
     BadAnswer,
-    NodeClient,
     NodeError,
     NodeRefused,
     NodeUnreachable,
@@ -22,12 +22,13 @@ from sds_core.mirror.coverage import Coverage
 from sds_core.mirror.figures import Loss, NodeFigures, Source
 
 _RENEW_MS = 60_000
-"""Subscriptions to filters are renewed so often: a filter node forgets one after five
-minutes. Those to relay stay until the node restarts, which a renewal would hide."""
+"""Interval at which filter subscriptions are renewed, ms: a filter node drops one after
+five minutes. A relay subscription lasts until the node restarts; renewing it would hide
+a restart."""
 
 _LONGEST_S = 2.0
-"""Between two attempts at a node that is down: when it is up again and not subscribed,
-it hears nothing."""
+"""Longest wait between two attempts at a node that is down, s: after its restart it
+receives nothing for us until it is subscribed again."""
 
 _AFTER_CLEARING = frozenset({500, 502, 504})
 """Refusals that may come when the node has cleared the page: a proxy before it did not
@@ -46,9 +47,9 @@ class Listener:
         node: The node.
         settings: Of the mirror; it listens to relay or filter.
         intake: Takes what is read.
-        coverage: Is told when the node answered.
-        figures: Of the node.
-        ending: When the mirror is to end; a page that is being read is still stored.
+        coverage: Records when the node answered.
+        figures: Counters of the node.
+        ending: Set when the mirror must end; a page that is being read is still stored.
         now_ms: Wall clock, Unix ms.
     """
 
@@ -77,7 +78,7 @@ class Listener:
         self._is_failing = False
 
     async def run(self) -> None:
-        """Listen until the end."""
+        """Read until the mirror ends."""
         with suppress(NodeError):
             while not self._ending.is_set():
                 count = 0
@@ -93,7 +94,7 @@ class Listener:
                     await self._ending.wait(self._interval_s)
 
     async def _round(self) -> int:
-        """Read all that the node has cached; returns how many messages there were."""
+        """Read the node's whole cache; returns the number of messages."""
         try:
             count = await self._read_subscribed()
         except NodeUnreachable as error:
@@ -113,7 +114,7 @@ class Listener:
         if count >= self._cache:
             self._figures.full_pages += 1
             await self._lost(Loss.FULL_PAGE)
-        self._coverage.heard(self._node.url, self._now_ms())
+        self._coverage.answered(self._node.url, self._now_ms())
         self._figures.is_up = True
         self._is_failing = False
         if not self._is_relay and self._is_old():
@@ -146,7 +147,7 @@ class Listener:
         return count
 
     def _is_old(self) -> bool:
-        """Whether the subscription is to be renewed, if only for a clock set back."""
+        """Whether the subscription must be renewed; also if the clock was set back."""
         since_ms = self._subscribed_ms
         return since_ms is None or abs(self._now_ms() - since_ms) >= _RENEW_MS
 

@@ -1,11 +1,11 @@
-"""Waku REST nodes -> Kafka: the tasks of one mirror, wired.
+"""One mirror: the tasks that copy messages of Waku nodes into Kafka.
 
     node cache ──listener──┐
                            ├─▶ intake ─▶ spool (disk) ─▶ writer ─▶ Kafka
     node store ──sweeper───┘
 
-What a listener reads is gone at the node, so it lies on disk before the next page is
-asked for; the writer takes it from there as fast as Kafka does, in order.
+A node deletes a page that a listener reads, so the page is on disk before the next is
+read. The writer sends records from the spool to Kafka in order.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from functools import partial
 
 from connectors.kafka.heartbeat import INTERVAL_S
 from connectors.kafka.settings import KafkaUnreachable, RecordRefused
-from connectors.waku_rest.client import NodeClient, open_client
+from connectors.waku_rest.client import NodeClient
+from connectors.waku_rest.connection import open_client
 from connectors.waku_rest.intake import Intake
 from connectors.waku_rest.listener import Listener
 from connectors.waku_rest.pacing import Ending, persist
@@ -35,19 +36,19 @@ _WRITTEN_AT_ONCE = 500
 
 _FORGET_EVERY_S = 60.0
 _SPARE_MS = 600_000
-"""Hashes are kept for so much longer than a store is read back."""
+"""Hashes are stored for this much longer than a store is read back."""
 
 _log = logging.getLogger("sds-monitor")
 
 
 class Mirror:
-    """Copies what passes some Waku nodes into Kafka until it is told to end.
+    """Copies messages of some Waku nodes into Kafka until it must end.
 
     Args:
-        settings: What is mirrored.
-        spool: Its disk.
-        writer: Its way to Kafka.
-        figures: What it has done; changed as it runs.
+        settings: Settings of the mirror.
+        spool: Stores records on disk.
+        writer: Writes records to Kafka.
+        figures: Counters, updated while it runs.
         now_ms: Wall clock, Unix ms.
     """
 
@@ -70,7 +71,7 @@ class Mirror:
         self._interval_ms = round(interval_s * 1000)
 
     async def run(self, ending: Ending) -> None:
-        """Mirror until the end; then write what is spooled, if Kafka takes it.
+        """Mirror until the end, then write the spooled records if Kafka accepts them.
 
         Raises:
             connectors.kafka.topics.InvalidTopic: Kafka takes no topic of this name.
@@ -80,7 +81,7 @@ class Mirror:
         try:
             await self._run(ending)
         except ExceptionGroup as group:
-            # The others were cancelled for its sake.
+            # The other tasks were cancelled because of this one.
             error: Exception = group
             while isinstance(error, ExceptionGroup):
                 error = error.exceptions[0]
@@ -151,15 +152,15 @@ class Mirror:
             ).run()
 
     async def _beat(self, intake: Intake, coverage: Coverage, ending: Ending) -> None:
-        """Say that the tap lives, as long as it hears any node."""
+        """Spool heartbeats as long as any node answers."""
         lately_ms = round(INTERVAL_S * 1000) + 2 * self._interval_ms
         while not ending.is_set():
-            if coverage.is_listening(self._now_ms() - lately_ms):
+            if coverage.has_answer_since(self._now_ms() - lately_ms):
                 await intake.beat()
             await ending.wait(INTERVAL_S)
 
     async def _forget(self, intake: Intake, ending: Ending) -> None:
-        """Forget hashes that no store will be asked about again."""
+        """Delete hashes that no store query can return any more."""
         while not ending.is_set():
             edges_ms = [self._now_ms()]
             if self._settings.store:
@@ -173,7 +174,7 @@ class Mirror:
             await ending.wait(_FORGET_EVERY_S)
 
     async def _write(self, intake: Intake, all_read: Ending) -> None:
-        """Write what is spooled, until all is read and written."""
+        """Write spooled records until reading has ended and all are written."""
         figures = self._figures
         while True:
             intake.has_pending.clear()
@@ -203,7 +204,7 @@ class Mirror:
     def _count(
         self, records: Sequence[Spooled], refused: Mapping[Spooled, RecordRefused]
     ) -> None:
-        """Count what was written; the numbers of the others show as holes."""
+        """Count written records; the numbers of refused ones become holes."""
         figures = self._figures
         figures.refused += len(refused)
         figures.written += sum(

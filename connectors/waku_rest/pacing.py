@@ -1,4 +1,4 @@
-"""Waiting: until the next turn, after a failure, and no longer than the mirror runs."""
+"""Waits between turns and after failures, which end when the mirror ends."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ _Result = TypeVar("_Result")
 _LONGEST_S = 30.0
 
 _MOST_ASKED_S = 300.0
-"""A node that asks for more is asked again all the same: it may have been mended."""
+"""Longest wait that a node can ask for, s: the node may be repaired earlier."""
 
 
 class Ending:
-    """Tells everything that runs when the mirror is to end."""
+    """Signals all tasks that the mirror must end."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
 
     def is_set(self) -> bool:
-        """Whether the mirror is to end."""
+        """Whether the mirror must end."""
         return self._event.is_set()
 
     def set(self) -> None:
-        """End the mirror, in order."""
+        """Ask the mirror to end in order."""
         self._event.set()
 
     async def wait(self, seconds: float) -> None:
-        """Wait so long, or until the end."""
+        """Wait for some seconds, or until the mirror ends."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._event.wait(), seconds)
 
@@ -49,14 +49,14 @@ async def persist(
     failed: Callable[[BaseException], None],
     longest_s: float = _LONGEST_S,
 ) -> _Result:
-    """Try until it succeeds, waiting longer from time to time, with jitter.
+    """Retry until success, with growing waits and jitter.
 
     Args:
-        attempt: What to try.
-        errors: Those after which it is tried again.
-        ending: After which it is tried no more: the error is raised.
-        failed: Is told of each error.
-        longest_s: Between two attempts, unless a node asks for more.
+        attempt: The call to try.
+        errors: Errors after which it is retried.
+        ending: Once set, there is no retry and the error is raised.
+        failed: Called with each error.
+        longest_s: Longest wait between two attempts, unless a node asks for more.
     """
     exponential = wait_random_exponential(multiplier=0.5, max=longest_s)
 

@@ -1,22 +1,25 @@
-"""What a mirror is told to do."""
+"""Settings of a mirror."""
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from connectors.waku_rest.client import NodeSettings
+if TYPE_CHECKING:
+    # At run time it would import httpx, which the help text of `mirror` does not need.
+    from connectors.waku_rest.connection import NodeSettings
 
 
 class Listen(enum.StrEnum):
-    """How nodes are listened to while messages pass."""
+    """How live messages are read."""
 
     RELAY = "relay"
     """Nodes relay the pubsub topics themselves."""
     FILTER = "filter"
-    """Nodes are light clients, and ask their peers for the content topics."""
+    """Nodes are light clients that subscribe to content topics at their peers."""
     NONE = "none"
-    """Only their stores are read: no ephemeral message, and so no repair, is seen."""
+    """Only stores are read: ephemeral messages, and so repairs, are not seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +27,17 @@ class MirrorSettings:
     """One mirror.
 
     Attributes:
-        nodes: Where the REST APIs are.
-        topics: Content topics by pubsub topic; none of a pubsub topic stands for all.
-        listen: How nodes are listened to.
-        store: Whether their stores are read as well.
+        nodes: REST APIs of the nodes.
+        topics: Content topics by pubsub topic; an empty tuple selects all.
+        listen: How live messages are read.
+        store: Whether the nodes' stores are read too.
         cache_messages: Length of a node's cache (``--rest-relay-cache-capacity`` of
             the node; its filter cache is fixed at 50).
-        poll_interval_s: From one page to the next, seconds; a cache that fills is
-            asked again at once.
-        store_interval_s: From one reading of the latest of a store to the next.
-        backfill_s: How much of the past a new mirror reads from stores, seconds.
-        spool_bytes: While more than this waits for Kafka, nothing is read.
+        poll_interval_s: Time between two pages, seconds; a full page is followed by
+            the next read at once.
+        store_interval_s: Time between two reads of a store's newest messages, seconds.
+        backfill_s: Length of the past that a new mirror reads from stores, seconds.
+        spool_bytes: Above this size of the spool, reading pauses.
     """
 
     nodes: tuple[NodeSettings, ...]

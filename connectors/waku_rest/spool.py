@@ -1,9 +1,9 @@
-"""What a mirror keeps on disk: records on their way to Kafka, and what it knows.
+"""The state of a mirror on disk: records that wait for Kafka, and known hashes.
 
-A page that was read is gone at the node, so each is stored, in one transaction with
-the numbers it is given and the hashes it makes known, before the next is asked for. A
-mirror that is killed at any moment loses at most the page that it was reading; what
-it writes to Kafka twice has the same `seq` both times.
+The node deletes a page that was read. Each page is therefore stored before the next is
+read, in one transaction with its sequence numbers and hashes. A mirror that is killed
+loses at most the page that it was reading. A record that it writes to Kafka twice has
+the same `seq` both times.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ CREATE TABLE IF NOT EXISTS swept (
 """
 
 _ROW_BYTES = 64
-"""What a row takes beside its own bytes, about."""
+"""Approximate size of a row beside its own bytes."""
 
 _QUESTION = 500
-"""Hashes asked for at once: SQLite takes no longer list of parameters everywhere."""
+"""Hashes in one query: some builds of SQLite allow no more parameters."""
 
 
 class Incoming(NamedTuple):
-    """A message as it is to be written, without the tap's own headers.
+    """A record to write, without the tap's own headers.
 
     Attributes:
         message_hash: Deterministic Waku hash, 32 bytes.
         key: Channel id; None if it is unknown.
         value: The payload.
-        headers: As the contract says, without `observer` and `seq`.
+        headers: Headers of docs/records.md, without `observer` and `seq`.
     """
 
     message_hash: bytes
@@ -70,10 +70,10 @@ class Incoming(NamedTuple):
 
 
 class Spooled(NamedTuple):
-    """A record on its way to Kafka.
+    """A record that waits for Kafka.
 
     Attributes:
-        id: Its place in the order of writing.
+        id: Position in the order of writing.
         at_ms: Record time, Unix ms.
         seq: The frame's number; of a heartbeat, the last one given before it.
         key: Channel id; None if it is unknown, and of heartbeats.
@@ -90,7 +90,7 @@ class Spooled(NamedTuple):
 
     @property
     def is_heartbeat(self) -> bool:
-        """Whether it only says that the tap lives."""
+        """Whether the record is a heartbeat."""
         return not self.headers
 
 
@@ -148,11 +148,11 @@ class StateUnusable(OSError):
 
 
 class Spool:
-    """One mirror's directory; to be used by one thread at a time.
+    """State directory of one mirror; only one thread may use it at a time.
 
     Args:
-        directory: Made if it is missing.
-        observer: Tap id of a new directory; of a known one None, or the same.
+        directory: The directory; created if it is missing.
+        observer: Tap id of a new directory; for an existing one None or its tap id.
         new_observer: Tap id of a new directory if `observer` is None.
 
     Attributes:
@@ -229,14 +229,14 @@ class Spool:
 
     @property
     def forgotten_ms(self) -> int:
-        """Accepted before this time, Unix ms, a hash may be unknown; 0 for never."""
+        """Hashes accepted before this time, Unix ms, are deleted; 0 if none are."""
         return self._forgotten_ms
 
     def begin(self) -> bool:
-        """Note that pages are read from now on, until the spool is closed in order.
+        """Record that pages are read from now on, until the spool is closed in order.
 
         Returns:
-            Whether a mirror noted so before and was killed.
+            Whether an earlier mirror did not close the spool in order: it was killed.
         """
         with self._database as database:
             (was_closed,) = database.execute("SELECT is_closed FROM mirror").fetchone()
@@ -244,7 +244,7 @@ class Spool:
         return not was_closed
 
     def skip_number(self) -> None:
-        """Leave one number out, so that a probable loss shows as a hole."""
+        """Leave one sequence number out, so that a probable loss becomes a hole."""
         with self._database as database:
             self._set_last_seq(database, self._last_seq + 1)
         self._last_seq += 1
@@ -255,15 +255,15 @@ class Spool:
         at_ms: int,
         unwanted: Collection[bytes] = (),
     ) -> int:
-        """Take messages that are not known yet; durable when this returns.
+        """Store messages that are not known yet; durable when this returns.
 
         Args:
-            messages: In the order in which they are to be written.
+            messages: Messages in the order of writing.
             at_ms: When they were received, Unix ms.
-            unwanted: Hashes of others that are to be known and not to be written.
+            unwanted: Hashes of messages that are not written but count as known.
 
         Returns:
-            How many were new.
+            Number of new messages.
         """
         known = self.known(message.message_hash for message in messages)
         new: dict[bytes, Incoming] = {}
@@ -337,7 +337,7 @@ class Spool:
         ]
 
     def written(self, records: Sequence[Spooled]) -> None:
-        """Kafka has acknowledged these, which were the next."""
+        """Delete records that Kafka has acknowledged; they are the next in order."""
         with self._database as database:
             freed = database.execute(
                 "DELETE FROM spool WHERE id <= ? "
@@ -348,21 +348,21 @@ class Spool:
         self._bytes -= sum(size for (size,) in freed)
 
     def swept(self, node: str) -> Swept | None:
-        """How far a node's store was read; None if nothing is noted."""
+        """Span over which a node's store was read; None if none is stored."""
         row = self._database.execute(
             "SELECT from_ms, up_to_ms FROM swept WHERE node = ?", (node,)
         ).fetchone()
         return row and Swept(*row)
 
     def set_swept(self, node: str, swept: Swept) -> None:
-        """Note how far a node's store was read."""
+        """Store the span over which a node's store was read."""
         with self._database as database:
             database.execute(
                 "INSERT OR REPLACE INTO swept VALUES (?, ?, ?)", (node, *swept)
             )
 
     def forget_before(self, at_ms: int) -> None:
-        """Forget hashes that were accepted before a time, Unix ms."""
+        """Delete hashes that were accepted before a time, Unix ms."""
         forgotten_ms = self._forgotten_ms
         with self._database as database:
             gone = database.execute("DELETE FROM seen WHERE at_ms < ?", (at_ms,))

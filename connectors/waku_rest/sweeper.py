@@ -1,8 +1,8 @@
-"""Reads one node's store for what was not heard when it passed.
+"""Reads one node's store for messages that were not received live.
 
-A store is asked for by the sender's time, and may get a message long after it was
-sent. So it is read again over ever longer spans, ever more seldom. Only hashes are
-asked for, and then the messages of those that are not known.
+A store is queried by the sender's time, and may receive a message long after that time.
+It is therefore read again over longer spans at longer intervals. The first query asks
+for hashes only; the messages behind unknown hashes follow.
 """
 
 from __future__ import annotations
@@ -15,20 +15,13 @@ from functools import partial
 from typing import TypeVar
 
 from connectors.waku_rest.answers import StorePage
-from connectors.waku_rest.client import (
-    MAX_CONTENT_TOPICS,
-    MAX_HASHES,
-    BadAnswer,
-    NodeBusy,
-    NodeClient,
-    NodeError,
-    NodeUnreachable,
-    StoreQuery,
-)
+from connectors.waku_rest.client import NodeClient
+from connectors.waku_rest.errors import BadAnswer, NodeBusy, NodeError, NodeUnreachable
 from connectors.waku_rest.intake import Intake
 from connectors.waku_rest.pacing import Ending, persist
 from connectors.waku_rest.settings import Listen, MirrorSettings
 from connectors.waku_rest.spool import Spool, Swept
+from connectors.waku_rest.store_query import MAX_CONTENT_TOPICS, MAX_HASHES, StoreQuery
 from sds_core.mirror.coverage import Coverage
 from sds_core.mirror.figures import NodeFigures, Source
 
@@ -82,10 +75,10 @@ class Sweeper:
         node: The node.
         settings: Of the mirror.
         spool: Keeps how far the store was read, and knows hashes.
-        intake: Takes what was not known.
-        coverage: Is told when the store was read, where nobody listens.
-        figures: Of the node.
-        ending: When the mirror is to end.
+        intake: Takes the unknown messages.
+        coverage: Records when the store was read, if live messages are not read.
+        figures: Counters of the node.
+        ending: Set when the mirror must end.
         now_ms: Wall clock, Unix ms.
     """
 
@@ -112,7 +105,7 @@ class Sweeper:
         self._is_failing = False
 
     async def run(self) -> None:
-        """Read until the end; what was missed while no mirror ran comes first."""
+        """Read until the mirror ends, first over the time while no mirror ran."""
         swept = await self._intake.use(self._spool.swept, self._node.url)
         if swept is None:
             begin_ms = self._now_ms() - round(self._settings.backfill_s * 1000)
@@ -140,7 +133,7 @@ class Sweeper:
         start_ms = max(
             swept.from_ms,
             swept.up_to_ms - back_ms,
-            # What is not known any more would be taken for new.
+            # A deleted hash would count as new.
             self._spool.forgotten_ms + _AHEAD_MS,
         )
         while start_ms < end_ms:
@@ -176,7 +169,7 @@ class Sweeper:
                 return False
         if self._is_alone:
             self._figures.is_up = True
-            self._coverage.heard(self._node.url, self._now_ms())
+            self._coverage.answered(self._node.url, self._now_ms())
         return True
 
     def _queries(self, start_ms: int, end_ms: int) -> Iterator[StoreQuery]:
@@ -188,7 +181,7 @@ class Sweeper:
                 )
 
     async def _follow(self, query: StoreQuery) -> None:
-        """Read all pages of a query, or those before the end of the mirror."""
+        """Read all pages of a query, or until the mirror ends."""
         cursor: bytes | None = None
         cursors: set[bytes] = set()
         while not self._ending.is_set():
@@ -203,7 +196,7 @@ class Sweeper:
                 self._is_failing = False
                 return
             if cursor in cursors:
-                # Whoever follows it would never come to an end.
+                # Following it would never end.
                 raise BadAnswer(
                     self._node.url, "a reading of the store", "its cursors go in a ring"
                 )

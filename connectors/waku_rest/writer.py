@@ -1,4 +1,4 @@
-"""From the spool to Kafka: in order, acknowledged by all replicas."""
+"""Writes spooled records to Kafka: in order, acknowledged by all replicas."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from connectors.kafka.topics import ensure_frames_topic
 from connectors.waku_rest.spool import Spooled
 
 _ATTEMPT_S = 30.0
-"""For one write: it is repeated anyway, and nothing can end while one waits."""
+"""Time limit of one write, s: the mirror cannot end during it, and retries anyway."""
 
 
 class FrameWriter:
-    """Writes spooled records; connects when it first has to, and again after a failure.
+    """Writes spooled records; connects at the first write, and again after a failure.
 
     Args:
-        kafka: Cluster and topic of frames; `timeout_s` bounds one write, and so do
-            30 s.
-        partitions: Of the topic, if it is made.
+        kafka: Cluster and topic of frames. One write takes at most `timeout_s` or 30 s,
+            whichever is less.
+        partitions: Number of partitions if the topic is created.
         observer: Tap id.
     """
 
@@ -42,12 +42,12 @@ class FrameWriter:
         self._producer: KafkaProducer | None = None
 
     def write(self, records: Sequence[Spooled]) -> dict[Spooled, RecordRefused]:
-        """Write records; all that Kafka takes are acknowledged when this returns.
+        """Write records; when this returns, Kafka has acknowledged all that it accepts.
 
-        After an error some may have been: written again, they have the same `seq`.
+        After an error some may be written; a retry gives them the same `seq`.
 
         Returns:
-            Those that it will never take, and why.
+            Records that Kafka rejects for good, with the reasons.
 
         Raises:
             connectors.kafka.topics.InvalidTopic: Kafka takes no topic of this name.
@@ -132,7 +132,7 @@ class FrameWriter:
         return self._producer
 
     def _records(self, spooled: Spooled) -> Iterator[TopicRecord]:
-        """A frame's record; of a heartbeat one for each partition (contract, 1)."""
+        """Yield the record of a frame, or a heartbeat for each partition."""
         tap = (("observer", self._observer), ("seq", str(spooled.seq).encode()))
         if spooled.is_heartbeat:
             headers = (*tap, ("kind", b"heartbeat"))

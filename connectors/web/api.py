@@ -1,8 +1,7 @@
-"""The JSON API: every figure and every incident, in the words of the report.
+"""The JSON API: every figure and every incident, with the keys of the report.
 
-A channel is the object that the report has for it, its `id`, what people call it and
-whether it is muted. Times are Unix milliseconds, durations milliseconds where the name
-says so.
+A channel is its object of the report with its `id`, its name and whether it is muted.
+Times are Unix milliseconds; durations are milliseconds if the name ends in `_ms`.
 """
 
 from __future__ import annotations
@@ -23,21 +22,21 @@ from connectors.web.refusals import NoChannel
 from connectors.web.sources import Sources
 from connectors.web.summary import by_trouble, channels_by_tap, summarise
 from connectors.web.trends import Growth
-from sds_core.observer.histogram import Histogram
+from sds_core.observer.figure_table import FigureTable
+from sds_core.observer.figures import Unit
 from sds_core.observer.incidents import incident_object
-from sds_core.observer.report import channel_report
-from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Snapshot
+from sds_core.observer.tap_figures import TAP_FIGURES
 from sds_core.observer.tap_view import TapTotals
 
 SHOWN_INCIDENTS = 1_000
-"""In one answer, unless more are asked for."""
+"""Incidents in one response by default."""
 
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 class _AnyText(Convertor[str]):
-    """Starlette's own `path` stops at a line end, and then finds another channel."""
+    """Any text: Starlette's own `path` stops at a line end, in the middle of an id."""
 
     regex = r"[\s\S]*"
 
@@ -51,41 +50,50 @@ class _AnyText(Convertor[str]):
 register_url_convertor("anytext", _AnyText())
 
 
-def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
-    """The routes of the API; what cannot be answered raises a `Refusal`."""
+def routes(
+    sources: Sources, lookups: Lookups, table: FigureTable[Any]
+) -> list[BaseRoute]:
+    """The routes of the API; a request that cannot be answered raises a `Refusal`.
 
-    # None is async, and so they are called in threads: they go through all channels,
-    # or read files.
+    Args:
+        sources: Where the figures come from.
+        lookups: Where incidents and minutes come from.
+        table: The figures of channels.
+    """
+
+    # These functions are synchronous, so Starlette runs them in its thread pool: they
+    # go through all channels, or read files.
     def channels(request: Request) -> Response:
         """All channels, the most troubled first, and the job.
 
-        Query parameters: `limit`, how many channels at most; `id`, or `key`, of the
-        only one that is wanted.
+        Query parameters: `limit`, the greatest number of channels; `id` or `key`, of
+        one channel.
         """
         given = request.query_params
         limit = number(given, "limit")
         snapshot = sources.current()
         wanted = parameters.channel(given, "id", snapshot) if snapshot.primed else None
-        return _json(_fleet_object(snapshot, wanted, limit))
+        return _json(_fleet_object(table, snapshot, wanted, limit))
 
     def channel(request: Request) -> Response:
         """One channel by its percent-encoded id."""
         snapshot = read_figures(sources)
         wanted = request.path_params["id"]
-        return _json(_channel_object(snapshot, wanted, _totals(snapshot, wanted)))
+        totals = _totals(snapshot, wanted)
+        return _json(_channel_object(table, snapshot, wanted, totals))
 
     def incidents(request: Request) -> Response:
-        """Incidents, found last first.
+        """Incidents, the latest found first.
 
-        Query parameters: `channel`, its id, or its `key`; `kind`; `since`, Unix ms,
-        for those found then or later and those that still stand; `standing=true`, for
-        those alone that do; `limit`, how many at most.
+        Query parameters: `channel`, an id, or `key`; `kind`; `since`, Unix ms, for
+        incidents found then or later and those that still stand; `standing=true`, for
+        those that still stand; `limit`, the greatest number.
         """
         asked = number(request.query_params, "limit")
         snapshot = read_figures(sources)
         query = incident_query(request.query_params, snapshot)
         limit = SHOWN_INCIDENTS if asked is None else asked
-        # One more than is shown tells whether there are more.
+        # One more than the limit, to know whether there are more.
         found = lookups.incidents(msgspec.structs.replace(query, limit=limit + 1))
         return _json(
             {
@@ -113,24 +121,23 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
         )
 
     def minutes(request: Request) -> Response:
-        """What happened to a channel, interval by interval.
+        """Growth of a channel's figures, interval by interval.
 
-        Query parameters: `channel`, its id, or its `key`; `hours`, how many to look
-        back.
+        Query parameters: `channel`, an id, or `key`; `hours`, up to now.
         """
         given = request.query_params
         shown_hours = hours(given)
         snapshot = read_figures(sources)
         wanted = parameters.channel(given, "channel", snapshot) or ""
         _totals(snapshot, wanted)
-        trend = lookups.trend(snapshot, wanted, shown_hours)
+        trend = lookups.trend(table, snapshot, wanted, shown_hours)
         return _json(
             {
                 "channel": wanted,
                 "hours": shown_hours,
                 "interval_ms": trend.step_ms,
                 "intervals": [
-                    {"begin": begin_ms, "figures": _growth_object(growth)}
+                    {"begin": begin_ms, "figures": _growth_object(table, growth)}
                     for begin_ms, growth in zip(
                         trend.begins_ms, trend.growth, strict=True
                     )
@@ -148,12 +155,12 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
 
 
 def refusal(status: int, message: str, values: Mapping[str, str]) -> Response:
-    """An answer that says in one line why there is no other."""
+    """A response that says in one line why the request cannot be answered."""
     return _json({"error": message, **values}, status)
 
 
 def _fleet_object(
-    snapshot: Snapshot, wanted: str | None, limit: int | None
+    table: FigureTable[Any], snapshot: Snapshot, wanted: str | None, limit: int | None
 ) -> dict[str, Any]:
     summary = summarise(snapshot)
     return {
@@ -165,19 +172,19 @@ def _fleet_object(
         "undecodable": dict(snapshot.undecodable),
         "channel_count": len(snapshot.channels),
         "channels": [
-            _channel_object(snapshot, channel, totals)
+            _channel_object(table, snapshot, channel, totals)
             for channel, totals in _chosen(snapshot, wanted)[:limit]
         ],
     }
 
 
-def _chosen(snapshot: Snapshot, wanted: str | None) -> list[tuple[str, ChannelTotals]]:
+def _chosen(snapshot: Snapshot, wanted: str | None) -> list[tuple[str, Any]]:
     if wanted is None:
         return by_trouble(snapshot)
     return [(wanted, _totals(snapshot, wanted))]
 
 
-def _totals(snapshot: Snapshot, wanted: str) -> ChannelTotals:
+def _totals(snapshot: Snapshot, wanted: str) -> Any:
     totals = snapshot.channels.get(wanted)
     if totals is None:
         raise NoChannel("id", wanted)
@@ -185,14 +192,14 @@ def _totals(snapshot: Snapshot, wanted: str) -> ChannelTotals:
 
 
 def _channel_object(
-    snapshot: Snapshot, channel: str, totals: ChannelTotals
+    table: FigureTable[Any], snapshot: Snapshot, channel: str, totals: Any
 ) -> dict[str, Any]:
-    said = {
+    return {
         "id": channel,
         "name": _name(snapshot, channel),
         "muted": channel in snapshot.muted,
+        **table.report(totals),
     }
-    return said | channel_report(totals)
 
 
 def _name(snapshot: Snapshot, channel: str) -> str | None:
@@ -200,7 +207,6 @@ def _name(snapshot: Snapshot, channel: str) -> str | None:
 
 
 def _job_object(job: JobFigures) -> dict[str, Any]:
-    durations = job.batch_duration
     return {
         "running": job.running,
         "error": job.error,
@@ -208,11 +214,7 @@ def _job_object(job: JobFigures) -> dict[str, Any]:
         "records": job.records,
         "records_behind": job.records_behind,
         "event_time_lag_seconds": job.event_time_lag_seconds,
-        "batch_duration_ms": {
-            "count": durations.count,
-            "sum": durations.sum_ms,
-        }
-        | _percentiles(durations),
+        "batch_duration_ms": job.batch_duration.summary(),
         "state_bytes": job.state_bytes,
         "restarts": job.restarts,
     }
@@ -221,25 +223,28 @@ def _job_object(job: JobFigures) -> dict[str, Any]:
 def _tap_object(observer: str, tap: TapTotals, channels: int) -> dict[str, Any]:
     return {
         "id": observer,
-        "last_seen": tap.last_seen_ms,
-        "missing_records": tap.missing_records,
-        "last_hole": tap.last_hole_ms,
+        **TAP_FIGURES.report(tap),
         "holes": [list(span) for span in tap.holes],
         "channel_count": channels,
     }
 
 
-def _growth_object(growth: Growth | None) -> dict[str, Any] | None:
+def _growth_object(
+    table: FigureTable[Any], growth: Growth | None
+) -> dict[str, Any] | None:
+    """Growth of each figure; None if it is unknown."""
     if growth is None:
         return None
-    latency = growth.latency
-    return dict(growth.counts) | {
-        "ack_latency_ms": {"count": latency.count} | _percentiles(latency)
-    }
-
-
-def _percentiles(histogram: Histogram) -> dict[str, int | None]:
-    return {f"p{percent}": histogram.percentile_ms(percent) for percent in (50, 95, 99)}
+    counts: dict[str, Any] = {}
+    durations: dict[str, Any] = {}
+    for figure in table.grown:
+        key = figure.growth_key or figure.field
+        if figure.unit is Unit.DURATIONS:
+            found = growth.histogram(figure.field)
+            durations[key] = {"count": found.count, **found.percentiles()}
+        else:
+            counts[key] = growth.counts[figure.field]
+    return counts | durations
 
 
 def _json(content: dict[str, Any], status: int = 200) -> Response:

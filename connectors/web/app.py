@@ -1,6 +1,8 @@
-"""All HTTP that the monitor offers, as one application (contract, section 3)."""
+"""All HTTP that the monitor offers, as one application."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
@@ -15,6 +17,8 @@ from connectors.web.metrics import Metrics
 from connectors.web.pages.layout import Layout
 from connectors.web.refusals import Refusal
 from connectors.web.sources import Sources
+from sds_core.observer.figure_table import FigureTable
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
 
 _HTTP = {
     404: "there is nothing at this address",
@@ -23,13 +27,18 @@ _HTTP = {
 _UNFORESEEN = "the monitor failed to answer: its log has the error"
 
 
-def create_app(sources: Sources, registry: CollectorRegistry) -> Starlette:
+def create_app(
+    sources: Sources,
+    registry: CollectorRegistry,
+    table: FigureTable[Any] = CHANNEL_FIGURES,
+) -> Starlette:
     """The application with `/metrics`, the status page, the API and the probes.
 
     Args:
         sources: Where the pages and the API get what they show.
         registry: What `/metrics` exports, as Prometheus text or OpenMetrics by the
             request's Accept header.
+        table: The figures of channels.
     """
     layout, lookups = Layout(), Lookups(sources)
 
@@ -61,9 +70,9 @@ def create_app(sources: Sources, registry: CollectorRegistry) -> Starlette:
     return Starlette(
         routes=[
             Route("/metrics", Metrics(registry), methods=["GET"]),
-            *api.routes(sources, lookups),
+            *api.routes(sources, lookups, table),
             *health.routes(sources.current),
-            *pages.routes(layout, sources, lookups),
+            *pages.routes(layout, sources, lookups, table),
         ],
         exception_handlers={Refusal: refuse, HTTPException: refuse, Exception: fail},
     )

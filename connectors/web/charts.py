@@ -1,31 +1,24 @@
-"""What a channel's charts show, figure by figure; `drawing` makes pictures of them."""
+"""The values and words of a view's charts; `drawing` makes pictures of them."""
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from connectors.web import words
-from connectors.web.figure import Ratio
-from connectors.web.figures import eventual_delivery
 from connectors.web.trends import Growth, Trend
 from sds_core.observer.channel_table import ChannelSettings
+from sds_core.observer.figure_table import FigureTable
+from sds_core.observer.figures import (
+    ChartShape,
+    Figure,
+    Limit,
+    Scale,
+    Share,
+    Unit,
+)
 from sds_core.observer.histogram import BUCKETS_MS
-from sds_core.observer.settings import DEFAULTS
-
-
-class Scale(enum.Enum):
-    """What the values of a chart are, and so how they are drawn."""
-
-    SECONDS = "seconds"
-    """On a logarithmic scale over all buckets, as lines."""
-    PERCENT = "percent"
-    """Up to 100, as lines."""
-    COUNT = "count"
-    """From zero on, as lines."""
-    PARTS = "parts"
-    """Counts that add up, as stacked bars."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +26,10 @@ class Series:
     """One line, or one part of each bar.
 
     Attributes:
-        name: What it is.
+        name: What it is called.
         values: One for each interval; None where there is nothing to measure.
         texts: The same in words.
-        is_limit: Whether it is a line that the others are held against.
+        is_limit: Whether it is a straight line that the others are compared with.
     """
 
     name: str
@@ -54,8 +47,8 @@ class Chart:
         title: What it shows.
         note: How to read it, in one sentence or two.
         scale: What its values are.
-        times: When each interval began, hours and minutes in UTC.
-        ticks: Those of the times that are worth a label.
+        times: When each interval begins, hours and minutes in UTC.
+        ticks: The times that get a label.
         series: At least one.
     """
 
@@ -69,7 +62,7 @@ class Chart:
 
     @property
     def table(self) -> list[tuple[str, list[str]]]:
-        """Rows of the table, newest first: time, then a text for each figure."""
+        """Rows of the table, newest first: time, then a text for each series."""
         columns = [series.texts for series in self.series if not series.is_limit]
         rows = zip(self.times, zip(*columns, strict=True), strict=True)
         return [(time, list(texts)) for time, texts in rows][::-1]
@@ -80,94 +73,87 @@ class Chart:
         return [series.name for series in self.series if not series.is_limit]
 
 
-def channel_charts(trend: Trend, settings: ChannelSettings) -> list[Chart]:
-    """The charts of a channel's page.
+def charts_of(
+    table: FigureTable[Any], trend: Trend, settings: ChannelSettings
+) -> list[Chart]:
+    """The charts of a view's page.
 
     Args:
-        trend: What happened.
-        settings: What the operator says of the channel.
+        table: The figures of the view's kind.
+        trend: The growth to draw.
+        settings: Settings of the view, which have its objectives.
     """
     times = [words.time_of_day(begin_ms) for begin_ms in trend.begins_ms]
     ticks = [words.time_of_day(begin_ms) for begin_ms in _ticks_ms(trend)]
-    deadline = words.duration(DEFAULTS.ack_deadline_ms)
     return [
         Chart(
-            "latency",
-            "Acknowledgement latency",
-            "Definite acknowledgements; each percentile is the upper bound of its "
-            f"bucket. The straight line is the deadline, {deadline}.",
-            Scale.SECONDS,
+            shape.key,
+            shape.title,
+            " ".join(_notes(shape, table.in_chart(shape.key), trend)),
+            shape.scale,
             times,
             ticks,
-            [
-                *(_percentile(trend, percent) for percent in (50, 95, 99)),
-                _limit(trend, f"deadline {deadline}", DEFAULTS.ack_deadline_ms / 1000),
-            ],
-        ),
-        Chart(
-            "objectives",
-            "Objectives",
-            "Messages acknowledged in time, and deliveries that reached their "
-            "participant. The straight lines are what is to be reached. All in all: "
-            f"{words.share(*_in_time(trend.total), decimals=2)} in time, "
-            f"{words.share(*_delivered(trend.total), decimals=2)} delivered.",
-            Scale.PERCENT,
-            times,
-            ticks,
-            [
-                _ratio(trend, "in time", _in_time),
-                _ratio(trend, "delivered", _delivered),
-                _objective(trend, "in time", settings.acknowledgement_objective),
-                _objective(trend, "delivered", settings.delivery_objective),
-            ],
-        ),
-        Chart(
-            "gaps",
-            "Missing dependencies",
-            "Those that ended, by outcome.",
-            Scale.PARTS,
-            times,
-            ticks,
-            [
-                _count(trend, "late", "gaps_late"),
-                _count(trend, "repaired", "gaps_repaired"),
-                _count(trend, "recovered late", "gaps_recovered_late"),
-                _count(trend, "lost", "gaps_lost"),
-                _count(trend, "tap gap", "gaps_tap_gap"),
-            ],
-        ),
-        Chart(
-            "repair",
-            "Repair",
-            "Episodes that were answered or expired, and responses on top of another.",
-            Scale.COUNT,
-            times,
-            ticks,
-            [
-                _count(trend, "answered", "repair_answered"),
-                _count(trend, "expired", "repair_expired"),
-                _count(trend, "redundant", "repair_redundant"),
-            ],
-        ),
-        Chart(
-            "traffic",
-            "Traffic",
-            "Distinct messages, and frames with rebroadcasts by kind.",
-            Scale.COUNT,
-            times,
-            ticks,
-            [
-                _count(trend, "messages", "messages"),
-                _count(trend, "content frames", "frames_content"),
-                _count(trend, "sync frames", "frames_sync"),
-                _count(trend, "ephemeral frames", "frames_ephemeral"),
-            ],
-        ),
+            list(_all_series(shape, table.in_chart(shape.key), trend, settings)),
+        )
+        for shape in table.charts
     ]
 
 
+def _notes(
+    shape: ChartShape, entries: Sequence[Figure | Share], trend: Trend
+) -> Iterator[str]:
+    """How to read a chart, sentence by sentence."""
+    yield shape.note
+    if shape.scale is Scale.SECONDS:
+        yield "Each percentile is the upper bound of its bucket."
+    if shape.limit is not None:
+        yield f"The straight line is the {_limit_name(shape.limit)}."
+    shares = [one for one in entries if isinstance(one, Share) and one.line]
+    if any(share.objective for share in shares):
+        yield "The straight lines are the objectives."
+    if shares:
+        total = [
+            f"{words.share(*share.of_counts(trend.total.counts), decimals=2)} "
+            f"{_name(share)}"
+            for share in shares
+        ]
+        yield f"Over all intervals: {', '.join(total)}."
+
+
+def _all_series(
+    shape: ChartShape,
+    entries: Sequence[Figure | Share],
+    trend: Trend,
+    settings: ChannelSettings,
+) -> Iterator[Series]:
+    """The lines or bars of a chart, limits and objectives last."""
+    for entry in entries:
+        if isinstance(entry, Share):
+            yield _share(trend, entry)
+        elif entry.unit is Unit.DURATIONS:
+            for percentile in entry.percentiles:
+                yield _percentile(trend, entry, percentile.percent)
+        else:
+            yield _count(trend, entry)
+    if shape.limit is not None:
+        yield _limit(trend, _limit_name(shape.limit), shape.limit.ms / 1000)
+    for entry in entries:
+        if isinstance(entry, Share) and entry.objective is not None:
+            least = getattr(settings, entry.objective.setting)
+            name = f"{_name(entry)}: {words.percent(least)}"
+            yield _limit(trend, name, 100 * least)
+
+
+def _name(entry: Figure | Share) -> str:
+    return entry.line.name if entry.line else ""
+
+
+def _limit_name(limit: Limit) -> str:
+    return f"{limit.name} {words.duration(limit.ms)}"
+
+
 def _ticks_ms(trend: Trend) -> list[int]:
-    """Round times, about six of them."""
+    """About six round times."""
     begins_ms = trend.begins_ms
     apart_ms = next(
         minutes * 60_000
@@ -177,56 +163,43 @@ def _ticks_ms(trend: Trend) -> list[int]:
     return [begin_ms for begin_ms in begins_ms if begin_ms % apart_ms == 0]
 
 
-def _percentile(trend: Trend, percent: int) -> Series:
+def _percentile(trend: Trend, figure: Figure, percent: int) -> Series:
     def seconds(growth: Growth) -> float | None:
-        if not growth.latency.count:
+        durations = growth.histogram(figure.field)
+        if not durations.count:
             return None
-        # The open bucket is drawn at the top of the scale.
-        return (growth.latency.percentile_ms(percent) or BUCKETS_MS[-1]) / 1000
+        # The last bucket has no bound, and is drawn at the top of the scale.
+        return (durations.percentile_ms(percent) or BUCKETS_MS[-1]) / 1000
 
     return _series(
         trend,
-        f"p{percent}",
+        f"{_name(figure)} p{percent}".strip(),
         seconds,
-        lambda growth: words.percentile(growth.latency, percent),
+        lambda growth: words.percentile(growth.histogram(figure.field), percent),
     )
 
 
-def _count(trend: Trend, name: str, field: str) -> Series:
+def _count(trend: Trend, figure: Figure) -> Series:
+    text = words.size if figure.unit is Unit.BYTES else words.number
     return _series(
         trend,
-        name,
-        lambda growth: growth.counts[field],
-        lambda growth: words.number(growth.counts[field]),
+        _name(figure),
+        lambda growth: growth.counts[figure.field],
+        lambda growth: text(growth.counts[figure.field]),
     )
 
 
-def _ratio(trend: Trend, name: str, ratio: Callable[[Growth], Ratio]) -> Series:
+def _share(trend: Trend, share: Share) -> Series:
     def percent(growth: Growth) -> float | None:
-        value = ratio(growth).value
+        value = share.of_counts(growth.counts).value
         return None if value is None else 100 * value
 
     return _series(
-        trend, name, percent, lambda growth: words.share(*ratio(growth), decimals=1)
+        trend,
+        _name(share),
+        percent,
+        lambda growth: words.share(*share.of_counts(growth.counts), decimals=1),
     )
-
-
-def _in_time(growth: Growth) -> Ratio:
-    part = growth.counts["acknowledged_in_time"]
-    return Ratio(part, part + growth.counts["unacknowledged"])
-
-
-def _delivered(growth: Growth) -> Ratio:
-    counts = growth.counts
-    return eventual_delivery(
-        counts["deliveries_first_pass"] + counts["deliveries_recovered"],
-        counts["deliveries_lost"],
-        counts["deliveries_retracted"],
-    )
-
-
-def _objective(trend: Trend, name: str, ratio: float) -> Series:
-    return _limit(trend, f"{name}: {words.percent(ratio)}", 100 * ratio)
 
 
 def _series(

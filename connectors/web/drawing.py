@@ -12,7 +12,8 @@ from markupsafe import Markup
 from pygal import PluginImportFixer
 from pygal.style import Style
 
-from connectors.web.charts import Chart, Scale, Series
+from connectors.web.charts import Chart, Series
+from sds_core.observer.figures import Scale
 from sds_core.observer.histogram import BUCKETS_MS
 
 # For map plugins, which are not used here, pygal adds a finder of a kind that Python

@@ -8,8 +8,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from connectors.web.words import one_line
 from sds_core.observer.snapshot import Snapshot
+from sds_core.text import one_line
 
 
 def routes(current: Callable[[], Snapshot]) -> list[BaseRoute]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import BoundedSemaphore
+from typing import Any
 
 from connectors.history.errors import DamagedHistory, NoHistory
 from connectors.web.refusals import (
@@ -15,6 +16,7 @@ from connectors.web.refusals import (
 )
 from connectors.web.sources import Sources
 from connectors.web.trends import Trend, recent_trend
+from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.snapshot import Snapshot
 
@@ -48,10 +50,13 @@ class Lookups:
         with self._turn():
             return self._sources.find_incidents(query)
 
-    def trend(self, snapshot: Snapshot, channel: str, hours: int) -> Trend:
-        """What happened to a channel in the last hours.
+    def trend(
+        self, table: FigureTable[Any], snapshot: Snapshot, channel: str, hours: int
+    ) -> Trend:
+        """Growth of a channel's figures in the last hours.
 
         Args:
+            table: The figures of channels.
             snapshot: Knows the channel.
             channel: Its id.
             hours: A key of `connectors.web.trends.HOURS`.
@@ -65,6 +70,7 @@ class Lookups:
             raise NoRecord
         with self._turn():
             return recent_trend(
+                table,
                 self._sources.find_minutes,
                 channel,
                 first_event_ms=snapshot.channels[channel].first_event_ms or 0,

@@ -45,7 +45,7 @@ class WrongParameter(Refusal):
     status = 400
 
     def __init__(self, name: str, expected: str, given: str) -> None:
-        super().__init__(f"{name} must be {expected}, not {words.shown(given)}")
+        super().__init__(f"{name} must be {expected}, not {words.short(given)}")
         self.name = name
 
 

@@ -1,4 +1,4 @@
-"""The verdict on everything in one sentence: the head of every page."""
+"""The verdict on all channels and the job in one sentence: the head of every page."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from connectors.web import words
 from connectors.web.naming import called
-from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.sds.kind import CHANNELS
+from sds_core.observer.snapshot import Snapshot, Views
 from sds_core.observer.verdict import Verdict
+from sds_core.observer.view_totals import ViewTotals
 
 _NAMES_IN_SENTENCE = 3
 
@@ -18,7 +19,7 @@ _RANK = {verdict: rank for rank, verdict in enumerate(words.VERDICTS)}
 
 
 class Level(enum.StrEnum):
-    """How the fleet's verdict is to be taken; the page colours by it."""
+    """How grave the verdict on everything is; decides its colour on the page."""
 
     STARTING = "starting"
     FINE = "fine"
@@ -31,8 +32,9 @@ class Summary:
     """The verdict on everything, in one sentence.
 
     Attributes:
-        level: `FINE` and `WARNING` only while `Snapshot.ok` holds.
-        sentence: For a person; quotes at most three channels by name.
+        level: `FINE` and `WARNING` only while `Snapshot.ok` is true.
+        sentence: The verdict in words, with the names of at most three views of each
+            kind.
     """
 
     level: Level
@@ -40,7 +42,7 @@ class Summary:
 
 
 def summarise(snapshot: Snapshot) -> Summary:
-    """The verdict on the fleet and the job; of muted channels only how many."""
+    """The verdict on all views and the job; muted channels are only counted."""
     job = snapshot.job
     if job.error:
         return Summary(Level.TROUBLE, f"Query stopped: {words.one_line(job.error)}")
@@ -57,7 +59,7 @@ def summarise(snapshot: Snapshot) -> Summary:
     troubles = [
         found
         for verdict in (Verdict.FAILING, Verdict.BLIND)
-        if (found := _channels_with(snapshot, verdict))
+        if (found := _views_with(snapshot, verdict))
     ]
     if snapshot.behind:
         lag = words.more_than(job.event_time_lag_seconds)
@@ -65,21 +67,30 @@ def summarise(snapshot: Snapshot) -> Summary:
     if troubles:
         sentence = "; ".join(troubles)
         return Summary(Level.TROUBLE, sentence[0].upper() + sentence[1:] + muted)
-    if degraded := _channels_with(snapshot, Verdict.DEGRADED):
+    if degraded := _views_with(snapshot, Verdict.DEGRADED):
         return Summary(Level.WARNING, f"Nothing is failing; {degraded}{muted}")
     return Summary(Level.FINE, f"Everything is fine{muted}")
 
 
-def by_trouble(snapshot: Snapshot) -> list[tuple[str, ChannelTotals]]:
-    """All channels, the most troubled first, the muted last, then by id."""
+def by_trouble(
+    snapshot: Snapshot, prefix: str = CHANNELS.prefix
+) -> list[tuple[str, ViewTotals]]:
+    """All views of one kind, the most troubled first, the muted last, then by name.
+
+    Args:
+        snapshot: The figures.
+        prefix: Of the kind.
+    """
+    views = snapshot.views[prefix]
+    muted = _muted(snapshot, views)
     return sorted(
-        snapshot.channels.items(),
-        key=lambda item: (item[0] in snapshot.muted, _RANK[item[1].verdict], item[0]),
+        views.totals.items(),
+        key=lambda item: (item[0] in muted, _RANK[item[1].verdict], item[0]),
     )
 
 
 def channels_by_tap(snapshot: Snapshot) -> Counter[str]:
-    """How many channels each tap showed within the horizon; 0 for any other."""
+    """Number of channels that each tap showed within the horizon; 0 by default."""
     return Counter(
         observer
         for totals in snapshot.channels.values()
@@ -87,15 +98,26 @@ def channels_by_tap(snapshot: Snapshot) -> Counter[str]:
     )
 
 
-def _channels_with(snapshot: Snapshot, verdict: Verdict) -> str:
-    """As in "2 of 5 channels failing: a, b"; empty if no channel has the verdict."""
-    heard = {c: t for c, t in snapshot.channels.items() if c not in snapshot.muted}
-    found = sorted(channel for channel, t in heard.items() if t.verdict is verdict)
+def _views_with(snapshot: Snapshot, verdict: Verdict) -> str:
+    """As in "2 of 5 channels failing: a, b"; empty if no view has the verdict."""
+    parts = [_part(snapshot, views, verdict) for views in snapshot.views.values()]
+    return "; ".join(filter(None, parts))
+
+
+def _part(snapshot: Snapshot, views: Views[ViewTotals], verdict: Verdict) -> str:
+    """The same of the views of one kind."""
+    muted = _muted(snapshot, views)
+    unmuted = {name: t for name, t in views.totals.items() if name not in muted}
+    found = sorted(name for name, t in unmuted.items() if t.verdict is verdict)
     if not found:
         return ""
-    names = [called(snapshot, channel) for channel in found[:_NAMES_IN_SENTENCE]]
+    names = [called(snapshot, name, views.kind) for name in found[:_NAMES_IN_SENTENCE]]
     if len(found) > len(names):
         names.append(f"{words.number(len(found) - len(names))} more")
-    fleet = words.counted(len(heard), "channel")
+    fleet = words.counted(len(unmuted), views.figures.names.one)
     adjective = words.VERDICTS[verdict].lower()
     return f"{words.number(len(found))} of {fleet} {adjective}: {', '.join(names)}"
+
+
+def _muted(snapshot: Snapshot, views: Views[ViewTotals]) -> frozenset[str]:
+    return snapshot.muted if views.kind.in_channel_table else frozenset()

@@ -1,18 +1,49 @@
 """Figures in the words of the status page.
 
-Channel ids come from strangers. `shown` makes one fit to stand in a line; escaping
-for HTML is left to the template and the script.
+Templates get this module as `words`. Ids come from strangers: `short`, `bounded` and
+`whole` make them safe to stand in a line; escaping for HTML is left to the template
+and the script.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from sds_core.observer.histogram import BUCKETS_MS, Histogram
 from sds_core.observer.verdict import Verdict
+from sds_core.text import (
+    counted,
+    number,
+    one_line,
+    printable,
+    shorten,
+    time_of_day,
+    utc_time,
+)
+
+__all__ = [
+    "LONGEST",
+    "NOTHING",
+    "VERDICTS",
+    "age",
+    "bounded",
+    "counted",
+    "duration",
+    "more_than",
+    "number",
+    "one_line",
+    "percent",
+    "percentile",
+    "reason",
+    "seconds",
+    "share",
+    "short",
+    "size",
+    "time_of_day",
+    "utc",
+    "whole",
+]
 
 NOTHING = "\N{EN DASH}"
-"""Stands where there is nothing to measure, which is not zero."""
+"""Replaces a figure that has no value, which is not zero."""
 
 VERDICTS = {
     Verdict.FAILING: "Failing",
@@ -22,7 +53,7 @@ VERDICTS = {
     Verdict.QUIET: "Quiet",
     Verdict.OK: "OK",
 }
-"""Most troubled first: the order of the page."""
+"""Verdict -> its word on the page, the worst verdict first: the order of the page."""
 
 _REASONS = {
     "warming_up": "only just started",
@@ -39,57 +70,34 @@ _REASONS = {
 }
 
 LONGEST = 1_000
-"""Characters of a text of strangers that a page shows."""
+"""Most characters of a stranger's text on a page."""
 
 _NAME = 40
 
 
 def reason(code: str) -> str:
-    """The reason of a verdict; one that this page does not know is shown as it is."""
+    """Return the reason of a verdict in words; an unknown code without underscores."""
     return _REASONS.get(code, code.replace("_", " "))
 
 
-def shown(channel: str) -> str:
-    """A channel id in one line of about 40 characters.
-
-    Control characters and changes of text direction are written as escapes: they
-    could otherwise make the line read as something else. Of a long id the end is
-    kept too, since long ids often share their beginning.
-    """
-    return whole(_cut(channel, _NAME))
+def short(channel: str) -> str:
+    """Return a channel id in one line of about 40 characters; see `whole`."""
+    return whole(shorten(channel, _NAME))
 
 
 def bounded(text: str) -> str:
-    """Text of strangers in one line, of a very long one beginning and end."""
-    return whole(_cut(text, LONGEST))
+    """Return a stranger's text in one line, shortened to `LONGEST` characters."""
+    return whole(shorten(text, LONGEST))
 
 
 def whole(text: str) -> str:
-    """Text of strangers in one line, nothing left out; see `shown`."""
-    plain = "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode()
-        for char in text
-    )
-    return plain if plain.strip() else f"\N{LEFT DOUBLE QUOTATION MARK}{plain}”"
-
-
-def one_line(text: str) -> str:
-    """Text with every run of white space, line ends included, as one space."""
-    return " ".join(text.split())
-
-
-def number(value: int) -> str:
-    """12345 as "12,345"."""
-    return f"{value:,}"
-
-
-def counted(value: int, noun: str) -> str:
-    """A number and a regular noun: "1 channel", "2 channels"."""
-    return f"{number(value)} {noun}" + ("" if value == 1 else "s")
+    """Return a stranger's text in one line, complete; a blank text in quotes."""
+    line = printable(text)
+    return line if line.strip() else f"\N{LEFT DOUBLE QUOTATION MARK}{line}”"
 
 
 def share(part: int, of: int, decimals: int = 0) -> str:
-    """A part of a whole in percent, rounded down: only all of it is 100 %."""
+    """Return a part of a whole in percent, rounded down: only the whole is 100 %."""
     if not of:
         return NOTHING
     if part == of:
@@ -99,12 +107,24 @@ def share(part: int, of: int, decimals: int = 0) -> str:
 
 
 def percent(ratio: float) -> str:
-    """A ratio as somebody wrote it down, in percent."""
+    """Return a ratio from a settings file in percent, with up to 6 digits."""
     return f"{100 * ratio:.6g} %"
 
 
+def small_ratio(ratio: float | None) -> str:
+    """A ratio that is mostly close to zero, in percent with two digits."""
+    if ratio is None:
+        return NOTHING
+    return percent(float(f"{ratio:.2g}")) if ratio >= 1e-6 else "< 0.0001 %"
+
+
+def rounded(value: float | None) -> str:
+    """A number without decimals."""
+    return NOTHING if value is None else f"{value:,.0f}"
+
+
 def duration(milliseconds: int) -> str:
-    """A duration in seconds, or in minutes if it is a whole number of them."""
+    """Return a duration in whole minutes if it has no rest, else in seconds."""
     minutes, rest = divmod(milliseconds, 60_000)
     if minutes and not rest:
         return f"{minutes} min"
@@ -112,7 +132,7 @@ def duration(milliseconds: int) -> str:
 
 
 def percentile(histogram: Histogram, percent: int) -> str:
-    """What a histogram knows of a percentile: the upper bound of its bucket."""
+    """Return a percentile of a histogram: the upper bound of the bucket it lies in."""
     if not histogram.count:
         return NOTHING
     bound_ms = histogram.percentile_ms(percent)
@@ -122,12 +142,12 @@ def percentile(histogram: Histogram, percent: int) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """Seconds with one decimal."""
+    """Return seconds with one decimal; a dash for None."""
     return NOTHING if value is None else f"{value:,.1f} s"
 
 
 def age(milliseconds: int) -> str:
-    """How long something lasts, in the largest unit that has two of it or more."""
+    """Return a duration in the largest unit of which it has at least two."""
     for unit_ms, unit in ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min")):
         if milliseconds >= 2 * unit_ms:
             return f"{milliseconds // unit_ms:,} {unit}"
@@ -135,7 +155,7 @@ def age(milliseconds: int) -> str:
 
 
 def size(count_bytes: int) -> str:
-    """Bytes in the unit that reads best, by powers of 1000."""
+    """Return a size in B, kB, MB or GB (powers of 1000) with three digits."""
     value, unit = float(count_bytes), "B"
     for larger in ("kB", "MB", "GB"):
         if value < 1000:
@@ -145,33 +165,13 @@ def size(count_bytes: int) -> str:
 
 
 def more_than(value: float) -> str:
-    """Seconds rounded down to tens: a sentence read aloud must not change each poll."""
+    """Return seconds rounded down to tens.
+
+    A screen reader reads the sentence aloud: it must not change at each poll.
+    """
     return f"over {int(value // 10) * 10:,} s"
 
 
 def utc(unix_ms: int | None) -> str:
-    """An event time, Unix ms, as UTC date and time; 0 and None are none.
-
-    One outside the years that a date has is given as the number that it is.
-    """
-    return _formatted(unix_ms, "%Y-%m-%d %H:%M:%S UTC") if unix_ms else NOTHING
-
-
-def time_of_day(unix_ms: int) -> str:
-    """An event time, Unix ms, as hours and minutes in UTC; see `utc`."""
-    return _formatted(unix_ms, "%H:%M")
-
-
-def _formatted(unix_ms: int, form: str) -> str:
-    try:
-        time = datetime.fromtimestamp(unix_ms // 1000, UTC)
-    except (ValueError, OverflowError, OSError):
-        return f"{unix_ms} ms"
-    return f"{time:{form}}"
-
-
-def _cut(text: str, most: int) -> str:
-    if len(text) <= most:
-        return text
-    tail = most // 3
-    return text[: most - tail - 1] + "…" + text[-tail:]
+    """Return an event time, Unix ms, as date and time in UTC; a dash for None and 0."""
+    return utc_time(unix_ms) if unix_ms else NOTHING

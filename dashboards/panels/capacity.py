@@ -61,8 +61,8 @@ def _figures() -> list[Panel]:
         figure(
             Text(
                 "Bytes",
-                "Bytes per second of SDS frames now, each broadcast once. What "
-                "Waku adds and how often gossip carries it are not in it.",
+                "Bytes per second of SDS frames now, each broadcast once, without "
+                "Waku's overhead and repeated gossip.",
                 "Bps",
             ),
             Query(queries.rate(select("sds_frame_bytes_total", CHANNELS))),
@@ -74,8 +74,8 @@ def _figures() -> list[Panel]:
         figure(
             Text(
                 "Bytes per message",
-                "All bytes by distinct content messages, in the chosen range: what "
-                "one message costs with everything that makes it reliable.",
+                "All bytes by distinct content messages, in the chosen range: the "
+                "whole cost of one message, reliability included.",
                 "bytes",
             ),
             Query(
@@ -103,8 +103,8 @@ def _figures() -> list[Panel]:
         figure(
             Text(
                 "Participants",
-                "Senders within the last ten minutes, summed over channels: who "
-                "speaks in five channels counts five times.",
+                "Senders within the last ten minutes, summed over channels: a "
+                "participant of five channels counts five times.",
             ),
             Query(queries.total(select("sds_channel_participants", CHANNELS))),
         ),

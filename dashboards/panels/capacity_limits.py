@@ -34,8 +34,8 @@ def participants() -> list[Panel]:
                 "Messages per epoch against the limit",
                 "Most messages of one participant in the last epoch of ten minutes, "
                 "in the ten channels with most, and what a membership may publish. "
-                "Waku rejects what goes beyond it. A lower bound: rebroadcasts "
-                "count against the limit and are not in it.",
+                "Waku rejects what goes beyond it. A lower bound: rebroadcasts count "
+                "against the limit, but not here.",
             ),
             _greatest("sds_epoch_messages_max"),
             Query("vector($epoch_limit)", "limit"),
@@ -159,9 +159,9 @@ def own_limits() -> list[Panel]:
         lines(
             Text(
                 "State over time",
-                "Memory of the state store. It follows the messages of the last "
-                "hour, the channels and their participants; a line that rises "
-                "while those do not is trouble.",
+                "Memory of the state store. It follows the messages of the last hour, "
+                "the channels and their participants; a line that rises while those "
+                "do not indicates trouble.",
                 "bytes",
             ),
             Query(state, "state"),

@@ -57,8 +57,8 @@ def _now() -> list[Panel]:
         figure(
             Text(
                 "Verdict now",
-                "The judgement on the last ten minutes. The reason stands on the "
-                "channel's status page, to which a click leads.",
+                "The verdict on the last ten minutes. A click leads to the channel's "
+                "status page, which has the reason.",
             ),
             Query(f"max({queries.trouble(CHANNEL)})"),
             mappings=colours.verdict_mappings(),
@@ -77,9 +77,8 @@ def _now() -> list[Panel]:
         figure(
             Text(
                 "Missing now",
-                "Messages that others refer to and that no tap has seen yet. Each "
-                "is filled or found lost within five minutes; a number that stays "
-                "is bad.",
+                "Messages that others refer to and that no tap has seen yet. Each is "
+                "filled or found lost within five minutes; a number that stays is bad.",
             ),
             Query(queries.total(select("sds_dependencies_missing", CHANNEL))),
             steps=colours.ANY_IS_SUSPECT,
@@ -87,7 +86,7 @@ def _now() -> list[Panel]:
         figure(
             Text(
                 "In flight",
-                "Messages not yet acknowledged whose two minutes are not over, and "
+                "Messages within their two minutes and not yet acknowledged, and "
                 "when the oldest of them was sent. Normal while people write.",
             ),
             Query(queries.total(select("sds_messages_in_flight", CHANNEL))),

@@ -74,9 +74,8 @@ def repair() -> list[Panel]:
         lines(
             Text(
                 "Repair episodes",
-                "Times that a message was asked for, per second, by outcome. "
-                "Expired: nobody answered, so either nobody has it or those who "
-                "have it are away.",
+                "Repair episodes per second by outcome. Expired: nobody answered, "
+                "because nobody has the message or those who have it are away.",
                 "ops",
             ),
             per_second("sds_repair_episodes_total", CHANNEL, "{{outcome}}", "outcome"),

@@ -33,8 +33,8 @@ def acknowledgement() -> list[Panel]:
                 "Acknowledgement latency, quantiles",
                 "Half, 95 % and 99 % of the messages were acknowledged within this "
                 "time: definite by a causal history that names them, probable by "
-                "filters that hold them. The dashed line is the deadline. Above "
-                "ten minutes the histogram does not tell.",
+                "filters that hold them. The dashed line is the deadline. The "
+                "histogram has no values above ten minutes.",
                 "s",
             ),
             *quantiles("sds_ack_latency_seconds", CHANNEL, evidence="definite"),

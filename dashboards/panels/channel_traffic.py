@@ -53,8 +53,8 @@ def traffic() -> list[Panel]:
         lines(
             Text(
                 "Participants",
-                "Distinct senders within the last ten minutes. Who never speaks "
-                "is not counted.",
+                "Distinct senders within the last ten minutes. Participants that "
+                "never speak are not counted.",
             ),
             now("sds_channel_participants", CHANNEL, "participants"),
             width=8,

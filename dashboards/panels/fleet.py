@@ -79,7 +79,7 @@ def _verdicts() -> Panel:
             "Channels by verdict",
             "How many channels have each verdict now, over the last ten minutes. "
             "Failing: messages were lost, or too many not acknowledged in time. "
-            "Blind: the taps miss records, so nothing can be said. "
+            "Blind: the taps miss records, so these channels cannot be judged. "
             "Degraded: it recovers. Quiet: nobody writes, which is no fault.",
         ),
         *verdict_counts(),
@@ -113,9 +113,9 @@ def _figures() -> list[Panel]:
         figure(
             Text(
                 "Messages lost",
-                "Messages that others refer to and that nobody but their sender has "
-                "shown to have, less those that turned up later. In the chosen "
-                "range; anything above 0 is worth a look.",
+                "Messages that others refer to and that only their sender showed to "
+                "have, less those that arrived later. In the chosen range; anything "
+                "above 0 is worth a look.",
             ),
             Query(queries.or_else(queries.lost_messages(JOB))),
             steps=colours.ANY_IS_BAD,
@@ -125,8 +125,8 @@ def _figures() -> list[Panel]:
             Text(
                 "Deliveries lost",
                 "Pairs of a message and a participant that spoke five minutes later "
-                "and still lacked it, less those that got it after all. One "
-                "participant that was cut off causes many.",
+                "and still lacked it, less those that got it later. One participant "
+                "that was cut off causes many.",
             ),
             Query(queries.or_else(queries.lost_deliveries(JOB))),
             steps=colours.ANY_IS_BAD,
@@ -244,9 +244,9 @@ def _alerts() -> Panel:
     return rows(
         Text(
             "Alerts that fire",
-            "What this Prometheus holds for true now, inhibited and silenced alerts "
-            "too. Empty is good, provided that the rules are loaded. The name "
-            "leads to its runbook.",
+            "What fires in this Prometheus now, inhibited and silenced alerts too. "
+            "Empty is good, provided that the rules are loaded. The name leads to its "
+            "runbook.",
         ),
         "alertname",
         Column("Times", f"count by (alertname, severity) ({firing})"),

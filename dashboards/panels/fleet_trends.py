@@ -35,9 +35,9 @@ def over_time() -> list[Panel]:
         lines(
             Text(
                 "Lost and unacknowledged",
-                "Failures per step of the graph, by kind; of the lost, those that "
-                "turned up later are not taken off here but shown as retracted. "
-                "Losses are found five minutes after the fact.",
+                "Failures per step of the graph, by kind; lost messages that arrived "
+                "later are not subtracted here but displayed as retracted. Losses are "
+                "found five minutes after the fact.",
             ),
             Query(
                 queries.increase(

@@ -41,8 +41,8 @@ def mirror() -> list[Panel]:
         figure(
             Text(
                 "Paused",
-                "Mirrors that read nothing because their spool is full: what "
-                "nodes forget meanwhile is lost. Make Kafka take records again.",
+                "Mirrors that read nothing because their spool is full: messages that "
+                "nodes drop meanwhile are lost. Make Kafka accept records again.",
             ),
             Query(queries.total(select("sds_mirror_paused", _ANY))),
             steps=colours.ANY_IS_BAD,
@@ -52,7 +52,7 @@ def mirror() -> list[Panel]:
             Text(
                 "Oldest record waiting",
                 "Since when the oldest record has waited on a mirror's disk for "
-                "Kafka. Some seconds are normal; minutes mean that Kafka takes "
+                "Kafka. Some seconds are normal; minutes mean that Kafka accepts "
                 "nothing.",
                 "dateTimeFromNow",
             ),
@@ -62,8 +62,8 @@ def mirror() -> list[Panel]:
         figure(
             Text(
                 "Refused by Kafka",
-                "Records that Kafka will never take, in the chosen range: given up "
-                "for good, for example because they are too large.",
+                "Records that Kafka refuses, in the chosen range: given up for good, "
+                "for example because they are too large.",
             ),
             Query(_counted("sds_mirror_refused_total")),
             steps=colours.ANY_IS_BAD,
@@ -84,8 +84,8 @@ def mirror() -> list[Panel]:
         lines(
             Text(
                 "Messages taken",
-                "Messages per second taken for the first time, by where they came "
-                "from. Much from store means that relay or filter miss things.",
+                "Messages per second taken for the first time, by source. Many from "
+                "store mean that relay or filter miss messages.",
                 "mps",
             ),
             per_second("sds_mirror_messages_total", _ANY, "{{source}}", "source"),
@@ -169,7 +169,7 @@ def nodes() -> list[Panel]:
         lines(
             Text(
                 "Pages",
-                "Pages of messages per second that nodes gave, by source.",
+                "Pages of messages per second from nodes, by source.",
                 "rps",
             ),
             per_second(

@@ -63,7 +63,7 @@ def _figures() -> list[Panel]:
             Text(
                 "Records behind",
                 "Records in the topic that are not read yet. It must come back to "
-                "about 0; one that only grows will never be caught up with.",
+                "about 0; if it only grows, the monitor never catches up.",
             ),
             Query(_job_gauge("sds_monitor_records_behind")),
             absent="no figures",
@@ -203,7 +203,7 @@ def _taps() -> list[Panel]:
                 "Taps",
                 "Each tap, the one that is furthest behind first: how far its last "
                 "record lies behind the newest tap's, in event time, and how many "
-                "of its numbers never came, in the chosen range. Heartbeats come "
+                "of its numbers are missing, in the chosen range. Heartbeats come "
                 "every 5 s, so a minute is long.",
             ),
             "observer",
@@ -227,7 +227,7 @@ def _taps() -> list[Panel]:
         lines(
             Text(
                 "Missing records by tap",
-                "Numbers of a tap's sequence that never came, per step of the graph. "
+                "Missing numbers of a tap's sequence, per step of the graph. "
                 "Above 0 records were lost between tap and monitor, and losses in "
                 "channels may be the tap's.",
             ),
@@ -238,8 +238,8 @@ def _taps() -> list[Panel]:
         lines(
             Text(
                 "Dead letters by reason",
-                "Records that could not be decoded, per step of the graph. One "
-                "reason that goes on is a tap at odds with the record format; "
+                "Records that could not be decoded, per step of the graph. One reason "
+                "that continues is a tap that violates the record format; "
                 "protobuf_error alone may be foreign traffic on the topic.",
             ),
             per_step("sds_undecodable_frames_total", JOB, "{{reason}}", "reason"),

@@ -48,9 +48,9 @@ def _figures() -> list[Panel]:
         figure(
             Text(
                 "Requests",
-                "Repair requests in the chosen range, one per frame and message "
-                "asked for. Many on a network that loses nothing are a fault of "
-                "the clients.",
+                "Repair requests in the chosen range, one per frame and requested "
+                "message. Many on a network that loses nothing are a fault of the "
+                "clients.",
             ),
             Query(queries.counted(select("sds_repair_requests_total", CHANNELS))),
         ),
@@ -74,8 +74,7 @@ def _figures() -> list[Panel]:
             Text(
                 "Expired",
                 "Share of repair episodes that nobody answered, in the chosen "
-                "range. Red from the limit of the alert on: participants ask in "
-                "vain.",
+                "range. Red from the limit of the alert on.",
                 "percentunit",
             ),
             Query(_expired(RANGE)),
@@ -96,9 +95,9 @@ def _figures() -> list[Panel]:
         figure(
             Text(
                 "Response time",
-                "Time from first request to answer within which 95 % of the "
-                "answered episodes ended, in the chosen range. Above ten minutes "
-                "the histogram does not tell.",
+                "Time from first request to answer within which 95 % of the answered "
+                "episodes ended, in the chosen range. The histogram has no values "
+                "above ten minutes.",
                 "s",
             ),
             Query(
@@ -131,9 +130,8 @@ def _answers() -> list[Panel]:
         lines(
             Text(
                 "Episodes by outcome",
-                "Times that a message was asked for, per second. Answered: it was "
-                "broadcast again in time. Expired: nobody answered within the "
-                "repair window.",
+                "Repair episodes per second. Answered: the message was broadcast "
+                "again in time. Expired: nobody answered within the repair window.",
                 "ops",
             ),
             per_second("sds_repair_episodes_total", CHANNELS, "{{outcome}}", "outcome"),
@@ -166,7 +164,7 @@ def _answers() -> list[Panel]:
                 "Timing that breaks the rules",
                 "Share of requests made, and of responses given, at a time that "
                 "the hashes of SDS-R do not allow, of those that could be checked. "
-                "A client that does so asks or answers out of turn. Dialect spec "
+                "Such a client asks or answers at the wrong time. Dialect spec "
                 "only.",
                 "percentunit",
             ),

@@ -25,7 +25,7 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
             "SdsMessagesLost",
             severity,
             _seeing(f"{lost} >= {least}", at.LOSS_WINDOW, pace),
-            "Messages that others refer to reached nobody but their senders.",
+            "Messages that others refer to reached only their senders.",
             '{{ $labels.name }}: {{ printf "%.0f" $value }} message(s) found lost to '
             f"everybody in the last {LIFE(at.LOSS_WINDOW)}.",
             CHANNEL,
@@ -69,7 +69,7 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
         "SdsBloomNearSaturation",
         Severity.WARNING,
         f"{latest('sds_bloom_false_positive_ratio')} >= {at.NEAR_SATURATION_RATIO:g}",
-        "A bloom filter is nearly too full to tell what its owner has.",
+        "A bloom filter is nearly too full to show what its owner has.",
         "{{ $labels.name }}: the fullest filter has a false-positive rate of "
         f"{{{{ $value | humanizePercentage }}}}; above {at.SATURATED_RATIO:.0%} it "
         "counts as saturated.",
@@ -90,7 +90,7 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
         "SdsMemoryEvicted",
         Severity.WARNING,
         growth("sds_remembered_evicted_total", at.EVICTION_WINDOW, pace) + " > 0",
-        "The monitor forgot something of a channel before its time.",
+        "The monitor forgot entries of a channel too early.",
         '{{ $labels.name }}: {{ printf "%.0f" $value }} entries pushed out of memory '
         f"in the last {LIFE(at.EVICTION_WINDOW)}; figures of this channel may be too "
         "low.",

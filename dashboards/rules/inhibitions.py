@@ -1,4 +1,4 @@
-"""Which alerts keep which others from being told."""
+"""Which alerts mute which others."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class Inhibition:
 
     Attributes:
         sources: Matchers of the alerts that inhibit.
-        targets: Matchers of those that are not told meanwhile.
-        equal: Labels that both must have alike; one that both lack is alike.
+        targets: Matchers of the alerts that are muted meanwhile.
+        equal: Labels that must be equal in both; a label that both lack is equal.
         reason: Why, in one sentence.
     """
 
@@ -28,7 +28,7 @@ INHIBITIONS = (
         ('alertname=~"SdsMonitorDown|SdsMonitorStopped"',),
         ('channel=~".+"',),
         ("job",),
-        "Without the monitor nothing is known of channels.",
+        "Without the monitor, channels are unknown.",
     ),
     Inhibition(
         ('alertname="SdsTapBlind"',),
@@ -38,14 +38,14 @@ INHIBITIONS = (
             'channel="other"',
         ),
         ("job",),
-        "What the taps did not hear looks like loss; channels with a label of their "
-        "own heed their own blindness, and `other` has no verdict.",
+        "Messages that the taps missed look like loss; channels with their own label "
+        "respect their own blindness, but `other` has no verdict.",
     ),
     Inhibition(
         ('severity="critical"',),
         ('severity="warning"',),
         ("alertname", "job", "instance", "channel"),
-        "Of one alert the graver is told.",
+        "One notification per alert: the more severe one.",
     ),
 )
 

@@ -46,7 +46,7 @@ def mirror_alerts(pace: Pace) -> Iterator[Alert]:
         "max without (node) (sds_mirror_node_up) == 0",
         "A mirror gets no good answers from a node.",
         "No node has given mirror {{ $labels.instance }} a good answer for "
-        f"{LIFE(at.NODE_DOWN_FOR)}: it hears nothing.",
+        f"{LIFE(at.NODE_DOWN_FOR)}: it receives no messages.",
         at.NODE_DOWN_FOR,
     )
     failing = f"increase(sds_mirror_kafka_failures_total[{pace(at.SPOOLING_FOR)}]) > 0"

@@ -46,7 +46,7 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         f"unless {summed(batches)} > 0\n"
         # Where nothing arrives there is nothing to do, and channels are blind.
         f"unless ({latest(blind, 'channel')} > 0 and {latest(behind)} == 0)",
-        "The monitor answers, and its job does not work.",
+        "The monitor answers, but its job does not work.",
         f"No batch was finished in the last {LIFE(at.STOPPED_WINDOW)}: the job is "
         "still starting, hangs, or ends again and again.",
     )
@@ -98,8 +98,8 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         Severity.WARNING,
         # It falls whenever the files or the topics take rows.
         f"{grown} > 0\nand {falls} == 0",
-        "The history does not reach its files or its topics.",
-        'The rows that wait only grow in number, by {{ printf "%.0f" $value }} in the '
+        "Rows of the history do not reach their files or topics.",
+        'The number of waiting rows only grows: by {{ printf "%.0f" $value }} in the '
         f"last {LIFE(at.HISTORY_WINDOW)}.",
         holds=at.HISTORY_STUCK_FOR,
     )

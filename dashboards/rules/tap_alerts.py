@@ -22,7 +22,8 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
             "SdsTapBlind",
             severity,
             f"{blind_channels()} > 0",
-            "Nothing can be said of channels whose taps do not see them whole.",
+            "The taps miss traffic of some channels, so the monitor cannot judge "
+            "these.",
             '{{ printf "%.0f" $value }} channel(s) are blind: their taps were silent, '
             "lost records, or nothing arrives at all.",
             holds,
@@ -38,7 +39,7 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         Severity.WARNING,
         f"{newest}\n- ignoring (observer) group_right {latest(each)}\n"
         f"> {at.TAP_SILENT_SECONDS:g}",
-        "A tap has fallen silent.",
+        "A tap is silent.",
         "Tap {{ $labels.observer }} is {{ $value | humanizeDuration }} of event time "
         "behind the newest tap.",
         at.TAP_SILENT_FOR,
@@ -52,7 +53,7 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         f"unless {newest}\n"
         # Without the monitor nothing is known of its taps.
         f"and {latest('sds_channels', 'verdict')}",
-        "A tap has fallen silent.",
+        "A tap is silent.",
         "No tap is left: the last record of the last one is of "
         "{{ $value | humanizeTimestamp }}.",
         at.TAP_SILENT_FOR,
@@ -68,7 +69,7 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         # With one tap alone they blind its channels, of which is told already.
         f"unless ignoring (observer, channel) "
         f'max_over_time({BLIND}{{channel="other"}}[{window}]) > 0',
-        "Records of one of several taps never came.",
+        "Records of one of several taps are missing.",
         'Tap {{ $labels.observer }}: {{ printf "%.0f" $value }} number(s) of its '
         f"sequence missing in the last {LIFE(at.TAP_MISSING_WINDOW)}.",
         subject=Subject.TAP,

@@ -7,7 +7,7 @@ from math import inf
 
 
 class HasDeadline:
-    """Base of buffers: the least of their times, worked out only after a change."""
+    """Base of buffers: their earliest deadline, computed only after a change."""
 
     __slots__ = ("_next_ms", "_stale")
 

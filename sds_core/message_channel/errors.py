@@ -1,4 +1,4 @@
-"""What a participant refuses from its own application.
+"""Errors of calls that a participant's own application makes.
 
     ParticipantError
     ├── EmptyContent (a ValueError)
@@ -6,7 +6,7 @@
     ├── FrameTooLarge (a ValueError)
     └── SnapshotError (a ValueError)
 
-What comes from strangers raises nothing: it is an `Ignored` event.
+Frames from the network raise no error: a bad one gives an `Ignored` event.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a participant tells its application, and what it wants broadcast.
+"""Events for a participant's application, and frames for its transport.
 
-The words are those of SDS, "Events Emitted". Every event is a plain value; `Event` is
-their union, so that a type checker sees a case left out.
+The names follow SDS, "Events Emitted". Every event is a plain value. `Event` is their
+union, so a type checker finds a case that an application forgets.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ class RetriesExhausted(_Event, frozen=True):
 
 
 class PossiblyAcknowledged(_Event, frozen=True):
-    """A participant's bloom filter holds a message of ours, for all that it tells.
+    """A participant's bloom filter seems to hold a message of ours.
 
     Attributes:
         message_id: of ours.
         sender_id: whose filter.
-        participants: how many participants' filters count towards an acknowledgement;
-            0 if this one is too full to, and no other has.
+        participants: number of participants whose filters count towards an
+            acknowledgement; 0 if this filter is too full to count, and no other does.
     """
 
     message_id: str
@@ -81,14 +81,14 @@ class PossiblyAcknowledged(_Event, frozen=True):
 
 
 class Evidence(StrEnum):
-    """What an acknowledgement rests on."""
+    """Kind of evidence for an acknowledgement."""
 
     CAUSAL_HISTORY = "causal history"
     BLOOM_FILTER = "bloom filter"
 
 
 class Acknowledged(_Event, frozen=True):
-    """A message of ours was received by another participant: the last word on it.
+    """Another participant received a message of ours; no later event concerns it.
 
     Attributes:
         message_id: of ours.
@@ -125,7 +125,7 @@ class Delivered(_Event, frozen=True):
 
 
 class EphemeralReceived(_Event, frozen=True):
-    """A message arrived that takes part in nothing: no log, no acknowledgement."""
+    """An ephemeral message arrived; it enters no log and is not acknowledged."""
 
     message_id: str
     sender_id: str
@@ -133,7 +133,7 @@ class EphemeralReceived(_Event, frozen=True):
 
 
 class Missing(_Event, frozen=True):
-    """A causal dependency that was never received; said once for each.
+    """A causal dependency was not received; emitted once for each.
 
     Attributes:
         message_id: the id that is missing.
@@ -149,9 +149,9 @@ class Missing(_Event, frozen=True):
 
 
 class IrretrievablyLost(_Event, frozen=True):
-    """A missing dependency that is waited for no longer; said once for each.
+    """The wait for a missing dependency has ended; emitted once for each.
 
-    Should it arrive all the same, it is delivered.
+    If the message still arrives later, it is delivered.
     """
 
     message_id: str
@@ -188,7 +188,7 @@ class RepairRequestReceived(_Event, frozen=True):
     """Another participant asks for messages (SDS-R).
 
     Attributes:
-        message_ids: those of them that we shall answer, unless another does first.
+        message_ids: the requested messages that we answer unless another does first.
         sender_id: who asks.
     """
 
@@ -203,7 +203,7 @@ class RepairAnswered(_Event, frozen=True):
 
 
 class RepairExpired(_Event, frozen=True):
-    """What we or another asked for was not answered within its window (SDS-R)."""
+    """A repair request of ours or of another was not answered in time (SDS-R)."""
 
     message_id: str
 
@@ -224,7 +224,7 @@ class IgnoredReason(StrEnum):
 
 
 class Ignored(_Event, frozen=True):
-    """A frame came in that has no effect, or none beyond cancelling repairs.
+    """A received frame has no effect, apart from cancelling our answer to a request.
 
     Attributes:
         reason: to count by.
@@ -238,7 +238,7 @@ class Ignored(_Event, frozen=True):
 
 
 class BloomUnusable(_Event, frozen=True):
-    """A frame's bloom filter says nothing; the rest of the frame counts.
+    """A frame's bloom filter cannot be used; the rest of the frame counts.
 
     Attributes:
         message_id: of the frame.
@@ -250,7 +250,7 @@ class BloomUnusable(_Event, frozen=True):
 
 
 class Buffer(StrEnum):
-    """The bounded memories of a participant."""
+    """Buffers of a participant that have a limit."""
 
     OUTGOING = "outgoing"
     INCOMING = "incoming"
@@ -260,7 +260,7 @@ class Buffer(StrEnum):
 
 
 class Evicted(_Event, frozen=True):
-    """A buffer was full and gave up an entry, by the rule its profile states."""
+    """A full buffer dropped an entry, by the rule that the profile states."""
 
     buffer: Buffer
     message_id: str
@@ -290,7 +290,7 @@ Event = (
 
 
 class Step(NamedTuple):
-    """What one call to a participant brought about, in order.
+    """Result of one call to a participant; frames and events in order.
 
     Attributes:
         broadcasts: to hand to the transport.

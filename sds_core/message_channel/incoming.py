@@ -1,4 +1,4 @@
-"""Messages that wait for what they depend on, and what is missing."""
+"""The incoming buffer: messages that wait for dependencies, and missing messages."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from sds_core.wire import Frame, HistoryEntry
 
 
 class MissingDependency(NamedTuple):
-    """An id that was named and never received.
+    """A message that a causal history named and that was not received.
 
     Attributes:
-        entry: as the causal history said.
+        entry: entry of the causal history that named it.
         since_ms: when it was first noticed, Unix ms.
     """
 
@@ -56,7 +56,7 @@ class IncomingBuffer:
     Attributes:
         waiting: messages by id, in order of arrival.
         missing: what was named and never received, in order of noticing.
-        look_ms: when to look for messages that wait for each other, Unix ms.
+        circles_due_ms: when to look for messages that wait for each other, Unix ms.
         lost: ids that are waited for no longer; dependencies on them count as met.
     """
 
@@ -64,7 +64,7 @@ class IncomingBuffer:
         "_lost_after_ms",
         "_lost_limit",
         "_waiters",
-        "look_ms",
+        "circles_due_ms",
         "lost",
         "missing",
         "waiting",
@@ -76,7 +76,7 @@ class IncomingBuffer:
         self.waiting: dict[str, Waiting] = {}
         self.missing: dict[str, MissingDependency] = {}
         self.lost: dict[str, None] = {}
-        self.look_ms: float = inf
+        self.circles_due_ms: float = inf
         self._waiters: dict[str, list[str]] = {}
 
     @property
@@ -85,11 +85,11 @@ class IncomingBuffer:
         if self._lost_after_ms is None:
             return inf
         for dependency in self.missing.values():
-            return min(self.look_ms, dependency.since_ms + self._lost_after_ms)
-        return self.look_ms
+            return min(self.circles_due_ms, dependency.since_ms + self._lost_after_ms)
+        return self.circles_due_ms
 
     def knows(self, message_id: str) -> bool:
-        """Tell whether an id is that of a message here, or of one waited for."""
+        """Return whether an id is that of a waiting, missing or lost message."""
         return (
             message_id in self.waiting
             or message_id in self.missing
@@ -100,17 +100,19 @@ class IncomingBuffer:
         """Put a message in."""
         self.waiting[message_id] = message
         if self._lost_after_ms is not None:
-            self.look_ms = min(self.look_ms, message.arrived_ms + self._lost_after_ms)
+            self.circles_due_ms = min(
+                self.circles_due_ms, message.arrived_ms + self._lost_after_ms
+            )
         for dependency in message.unmet:
             self._waiters.setdefault(dependency, []).append(message_id)
 
     def arrived(self, message_id: str) -> None:
-        """Note that a message came, whatever it was before."""
+        """Record that a message arrived: it is neither missing nor lost any more."""
         self.missing.pop(message_id, None)
         self.lost.pop(message_id, None)
 
     def met(self, dependency: str) -> Iterator[tuple[str, Waiting]]:
-        """Take out and give the messages that waited for this dependency alone."""
+        """Remove and yield the messages whose last unmet dependency is this one."""
         for message_id in self._waiters.pop(dependency, ()):
             message = self.waiting.get(message_id)
             if message is None:
@@ -121,7 +123,7 @@ class IncomingBuffer:
                 yield message_id, message
 
     def overdue(self, now_ms: int) -> list[str]:
-        """Return what is missing for longer than is waited."""
+        """Return the ids of messages that are missing for longer than the limit."""
         if self._lost_after_ms is None:
             return []
         latest_ms = now_ms - self._lost_after_ms
@@ -132,11 +134,10 @@ class IncomingBuffer:
         ]
 
     def stuck(self, now_ms: int) -> list[str]:
-        """Return what waited too long, and for nothing that is missing.
+        """Return the ids of messages that waited too long, but for nothing missing.
 
-        Messages that name each other in a circle would wait for ever. They are given
-        in the log's order, which is the order to deliver them in if their timestamps
-        are true.
+        Messages that name each other in a circle would wait for ever. They come in
+        the log's order: the right order of delivery if their timestamps are honest.
         """
         if self._lost_after_ms is None:
             return []
@@ -147,7 +148,7 @@ class IncomingBuffer:
             for message in self.waiting.values()
             if message.arrived_ms > latest_ms
         )
-        self.look_ms = min(later_ms, default=inf) + self._lost_after_ms
+        self.circles_due_ms = min(later_ms, default=inf) + self._lost_after_ms
         held_up = self._held_up()
         return self._in_order(
             message_id
@@ -156,9 +157,9 @@ class IncomingBuffer:
         )
 
     def needed_by(self, message_id: str) -> list[str]:
-        """Return a waiting message and all that it waits for, here or missing.
+        """Return a waiting message and everything that it waits for, here or missing.
 
-        In the order of finding; no chain is too long, no circle endless.
+        In the order of discovery. Long chains and circles are handled.
         """
         found = {message_id: None}
         todo = [message_id]
@@ -171,11 +172,11 @@ class IncomingBuffer:
         return list(found)
 
     def waiting_of(self, message_ids: Iterable[str]) -> list[str]:
-        """Return those that are waiting, in the log's order."""
+        """Return the waiting messages among these ids, in the log's order."""
         return self._in_order(one for one in message_ids if one in self.waiting)
 
     def give_up(self, message_id: str) -> HistoryEntry:
-        """Count a missing id as lost from now on."""
+        """Mark a missing id as lost, and return its entry."""
         entry = self.missing.pop(message_id).entry
         self.lost[message_id] = None
         if len(self.lost) > self._lost_limit:
@@ -187,14 +188,14 @@ class IncomingBuffer:
         waiting: Iterable[tuple[str, Waiting]],
         missing: Iterable[MissingDependency],
         lost: Iterable[str],
-        look_ms: float,
+        circles_due_ms: float,
     ) -> None:
-        """Take over a kept state, each in its order."""
+        """Restore the buffer from a snapshot; each argument in its original order."""
         for message_id, message in waiting:
             self.hold(message_id, message)
         self.missing = {one.entry.message_id: one for one in missing}
         self.lost = dict.fromkeys(lost)
-        self.look_ms = look_ms
+        self.circles_due_ms = circles_due_ms
 
     def _in_order(self, message_ids: Iterable[str]) -> list[str]:
         return sorted(
@@ -202,7 +203,7 @@ class IncomingBuffer:
         )
 
     def _held_up(self) -> set[str]:
-        """Return what waits for something missing, or for what does."""
+        """Return the ids that wait for a missing message, directly or indirectly."""
         found: set[str] = set()
         todo = list(self.missing)
         while todo:

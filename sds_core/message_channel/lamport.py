@@ -5,10 +5,10 @@ from __future__ import annotations
 from sds_core.message_channel.profile import LamportRule, Profile
 
 CENTURY_MS = 36_525 * 86_400_000
-"""What is further ahead of the clock is hostile or of another unit: always ignored.
+"""A timestamp further ahead of the clock is hostile or has another unit: ignored.
 
-The bound moves with the clock, so that nobody can bring a channel's timestamps to where
-the next one would be refused for good.
+The bound moves with the clock, so no participant can raise a channel's timestamps to a
+value after which every further one is refused for ever.
 """
 
 

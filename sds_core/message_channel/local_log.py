@@ -9,15 +9,15 @@ from sds_core.wire import HistoryEntry
 
 
 class LocalLog:
-    """Ids in the order that all participants come to agree on.
+    """Message ids in the order that all participants converge to.
 
-    By (lamport, message id) ascending (SDS, "Deliver Message", "Resolve Conflicts"),
-    or as they arrived. Over its limit it gives up the first in order.
+    Ordered by (lamport, message id) (SDS, "Deliver Message", "Resolve Conflicts"), or
+    by arrival. A full log drops its first entry.
 
     Attributes:
-        entries: what a causal history says of each id in the log.
-        forgotten: ids that had to go, as many as are in the log: dependencies on them
-            are met, and what comes again is known.
+        entries: entry for causal histories of each id in the log.
+        forgotten: ids dropped last, at most as many as the log holds. A dependency on
+            one is met, and a second copy is recognised.
     """
 
     __slots__ = ("_arrivals", "_by_arrival", "_limit", "_order", "entries", "forgotten")
@@ -31,7 +31,7 @@ class LocalLog:
         self.forgotten: dict[str, None] = {}
 
     def add(self, lamport: int, entry: HistoryEntry) -> None:
-        """Put an id in that is not in it; the first in order may have to go."""
+        """Add an id that is not in the log; a full log drops its first entry."""
         message_id = entry.message_id
         if self._by_arrival:
             self._arrivals += 1
@@ -52,11 +52,11 @@ class LocalLog:
                 del self.forgotten[next(iter(self.forgotten))]
 
     def knows(self, message_id: str) -> bool:
-        """Tell whether an id is in the log, or was not long ago."""
+        """Return whether an id is in the log or was dropped from it lately."""
         return message_id in self.entries or message_id in self.forgotten
 
     def has_outgrown(self, lamport: int, message_id: str) -> bool:
-        """Tell whether an id stands before all that a full log still holds."""
+        """Return whether the log is full and an id would come before its first one."""
         return (
             len(self._order) >= self._limit
             and not self._by_arrival
@@ -74,7 +74,7 @@ class LocalLog:
         return tuple(message_id for _, message_id in self._order)
 
     def keys(self) -> list[tuple[int, str]]:
-        """Return (lamport or arrival, id) of all, in order: the state to keep."""
+        """Return (lamport or arrival number, id) of all entries, for a snapshot."""
         return list(self._order)
 
     def restore(
@@ -83,7 +83,7 @@ class LocalLog:
         entries: list[HistoryEntry],
         forgotten: list[str],
     ) -> None:
-        """Take over what was kept, each in its order."""
+        """Restore the log from a snapshot; each argument in its original order."""
         self._order = keys
         self._arrivals = keys[-1][0] if keys else 0
         self.entries = {entry.message_id: entry for entry in entries}

@@ -1,4 +1,4 @@
-"""Our messages that nobody is known to have received: the outgoing buffer."""
+"""The outgoing buffer: our messages without an acknowledgement."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Outgoing:
 
     Attributes:
         value: the frame's bytes, the same at every sending.
-        attempts: how often it was broadcast again.
+        attempts: number of rebroadcasts.
         retry_ms: when it is to be broadcast again, Unix ms; inf if never.
         sent_ms: when it was last broadcast, Unix ms.
-        is_possibly_acknowledged: whether some filter holds it.
-        seen_by: participants whose filter holds it and counts, fewer than it takes.
-        probes: where a filter has it, and of what size the filter is.
+        is_possibly_acknowledged: whether some participant's filter holds it.
+        seen_by: participants whose filter holds it and counts; fewer than needed.
+        probes: bit positions of the id, and the filter size that they are valid for.
     """
 
     __slots__ = (
@@ -86,7 +86,7 @@ class OutgoingBuffer(HasDeadline):
         )
 
     def add(self, message_id: str, value: bytes, now_ms: int) -> Iterator[Event]:
-        """Put a message in that was just broadcast."""
+        """Add a message that was just broadcast."""
         retry_ms = now_ms + self._profile.retry_unacknowledged_ms
         self.messages[message_id] = Outgoing(value, now_ms, retry_ms)
         self._stale = True
@@ -96,10 +96,10 @@ class OutgoingBuffer(HasDeadline):
             yield Evicted(Buffer.OUTGOING, evicted)
 
     def review(self, frame: Frame) -> Iterator[Event]:
-        """Learn what a frame of another participant acknowledges.
+        """Acknowledge our messages that a frame of another participant shows.
 
-        A history names what its sender has received; a filter holds it, or seems to
-        (SDS, "Review ACK Status").
+        Its causal history names messages that its sender received; its filter holds
+        them, or seems to (SDS, "Review ACK Status").
         """
         for entry in frame.causal_history:
             message_id = entry.message_id
@@ -110,7 +110,7 @@ class OutgoingBuffer(HasDeadline):
             yield from self._review_filter(frame)
 
     def sweep(self, now_ms: int) -> tuple[list[Broadcast], list[Event]]:
-        """Return what is to be broadcast again, unacknowledged messages first."""
+        """Return the rebroadcasts that are due, unacknowledged messages first."""
         broadcasts: list[Broadcast] = []
         events: list[Event] = []
         due = sorted(
@@ -133,7 +133,7 @@ class OutgoingBuffer(HasDeadline):
         return broadcasts, events
 
     def restore(self, messages: dict[str, Outgoing]) -> None:
-        """Take over kept messages, oldest first."""
+        """Restore the buffer from the messages of a snapshot, oldest first."""
         self.messages = messages
         self._stale = True
 
@@ -166,7 +166,7 @@ class OutgoingBuffer(HasDeadline):
                 if rate > profile.possible_acks_max_false_positive_rate:
                     detail = f"its false-positive rate is {rate:.3f}"
                     yield BloomUnusable(frame.message_id, detail)
-            # Names are kept only of those that bring an acknowledgement nearer.
+            # Store only participants that count towards an acknowledgement.
             counts = (
                 threshold is not None
                 and rate <= profile.possible_acks_max_false_positive_rate

@@ -1,4 +1,4 @@
-"""What the documents leave open and the implementations do differently, by name.
+"""Options where the documents leave a choice and the implementations differ.
 
 `Profile.spec()` follows SDS and the SDS-R guide, `Profile.js_sds()` js-waku's
 `@waku/sds`, `Profile.nim_sds()` nim-sds. Each option's comment says who does what; the
@@ -41,7 +41,7 @@ class LogOrder(StrEnum):
 
 
 class AfterRequest(StrEnum):
-    """What becomes of a repair request once a frame of ours has carried it.
+    """What happens to a repair request after a frame of ours carried it.
 
     ASK_AGAIN: it waits until T_req + T_max; what is then still missing is queued anew.
     ONCE: it stays until the message comes and is never carried again (js-waku).

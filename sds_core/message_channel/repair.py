@@ -1,4 +1,4 @@
-"""SDS-R: who asks for a missing message when, and who answers.
+"""SDS-R: when a participant requests a missing message, and who answers.
 
 Sources: the SDS-R implementation guide; js-waku packages/sds message_channel/repair;
 nim-sds sds/sds_utils.nim.
@@ -58,14 +58,14 @@ def in_response_group(
     groups: int,
     hashed_with: RepairHash,
 ) -> bool:
-    """Tell whether a participant answers for a message (SDS-R guide, section 3)."""
+    """Return whether a participant may answer for a message (SDS-R guide, 3)."""
     ours = hash_of(participant_id + message_id, hashed_with)
     theirs = hash_of(sender_id + message_id, hashed_with)
     return ours % groups == theirs % groups
 
 
 class RepairRequests(HasDeadline):
-    """What is missing and to be asked for: the outgoing repair request buffer."""
+    """The outgoing repair request buffer: missing messages to request."""
 
     __slots__ = ("_carried", "_entries", "_profile")
 
@@ -106,7 +106,7 @@ class RepairRequests(HasDeadline):
             self._stale = True
 
     def asked_by_another(self, message_id: str, now_ms: int) -> None:
-        """Do not ask for what another has just asked for."""
+        """Postpone our request for a message that another has just requested."""
         if message_id not in self._entries:
             return
         if self._profile.after_request is AfterRequest.ASK_AGAIN:
@@ -126,7 +126,7 @@ class RepairRequests(HasDeadline):
         return [self._entries[message_id][0] for _, message_id in due]
 
     def carried(self, entries: list[HistoryEntry]) -> None:
-        """Note that a frame of ours has asked for these."""
+        """Record that a frame of ours carried these requests."""
         for entry in entries:
             message_id = entry.message_id
             if self._profile.after_request is AfterRequest.FORGET:
@@ -136,7 +136,7 @@ class RepairRequests(HasDeadline):
                 self._hold(message_id, t_req_ms + self._profile.t_max_ms)
 
     def expired(self, now_ms: int) -> list[HistoryEntry]:
-        """Drop and return what found no answer by T_req + T_max."""
+        """Remove and return the requests without an answer by T_req + T_max."""
         if now_ms < self.next_ms:
             return []
         gone = [one for one, end_ms in self._ends_ms().items() if end_ms <= now_ms]
@@ -178,7 +178,7 @@ class RepairRequests(HasDeadline):
 
 
 class RepairResponses(HasDeadline):
-    """What others ask for and we shall answer: the incoming repair request buffer."""
+    """The incoming repair request buffer: messages that we answer with."""
 
     __slots__ = ("_due_ms", "_profile")
 

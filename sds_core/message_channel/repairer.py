@@ -1,4 +1,4 @@
-"""SDS-R as one participant takes part in it: what it asks for, and what it answers."""
+"""One participant's part in SDS-R: its requests and its answers."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Repairer:
         started_ms: from when on answers are looked for once in a sweep period, Unix ms.
 
     Attributes:
-        requests: what is missing and to be asked for.
-        responses: what others asked for and falls to us.
+        requests: missing messages to request.
+        responses: requests of others that we answer.
         retained: whole messages to answer with.
-        participants: who else is there, for the response groups.
+        participants: other participants, for the response groups.
     """
 
     __slots__ = (
@@ -93,7 +93,7 @@ class Repairer:
             yield Evicted(Buffer.REPAIR_REQUESTS, evicted)
 
     def take_requests(self, frame: Frame, now_ms: int) -> list[Event]:
-        """Queue the answers that fall to us (SDS-R guide, "When RECEIVING")."""
+        """Queue our answers to a frame's requests (SDS-R guide, "When RECEIVING")."""
         events: list[Event] = []
         ours: list[str] = []
         for entry in frame.repair_request:
@@ -119,12 +119,12 @@ class Repairer:
     def retain(
         self, message_id: str, value: bytes, sender_id: str, now_ms: int
     ) -> None:
-        """Keep a whole message if we may have to answer with it."""
+        """Store a whole message if we may have to answer with it."""
         if self._profile.repair and self._answers_for(message_id, sender_id):
             self.retained.add(message_id, value, sender_id, now_ms)
 
     def answer(self, now_ms: int) -> Step:
-        """Broadcast what is due, as far as it is still kept."""
+        """Broadcast the answers that are due and still stored."""
         broadcasts: list[Broadcast] = []
         events: list[Event] = []
         for message_id in self.responses.take_due(now_ms):

@@ -10,11 +10,11 @@ _MOST_PENDING = 1_024
 
 
 class RollingBloom:
-    """A bloom filter that forgets old ids rather than fill up.
+    """A bloom filter that drops old ids before it is full.
 
-    Full, it is computed anew of the newest ids (SDS, "Participant state"). Ids are put
-    in when the filter is next needed, all at once: a participant receives far more
-    often than it sends.
+    A full filter is computed again from the newest ids (SDS, "Participant state"). New
+    ids wait and are added together when the filter is needed, since a participant
+    receives far more often than it sends.
     """
 
     __slots__ = ("_filter", "_ids", "_in_filter", "_profile", "_wire")
@@ -29,7 +29,7 @@ class RollingBloom:
         self._wire: bytes | None = None
 
     def add(self, message_id: str) -> None:
-        """Put an id in."""
+        """Add an id."""
         self._wire = None
         ids = self._ids
         ids.append(message_id)
@@ -45,13 +45,13 @@ class RollingBloom:
             self._put_in()
 
     def to_wire(self) -> bytes:
-        """Return the filter as its dialect writes it."""
+        """Return the filter in the wire form of its dialect."""
         if self._wire is None:
             self._wire = self._put_in().to_wire()
         return self._wire
 
     def state(self) -> tuple[bytes, list[str]]:
-        """Return the wire form and the ids to roll over with: the state to keep."""
+        """Return the wire form and the ids of the next roll-over, for a snapshot."""
         return self.to_wire(), list(self._ids)
 
     def restore(self, wire: bytes, ids: list[str]) -> None:

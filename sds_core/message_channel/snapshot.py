@@ -1,14 +1,15 @@
 """The state of a participant as bytes.
 
-One version byte, a checksum (CRC-32, four bytes), then MessagePack. A field is only
-ever added at the end and with a default; what that cannot express raises the version,
-and `unpack` reads all of them.
+One version byte, a checksum (CRC-32, four bytes), then MessagePack. New fields go to
+the end and have a default. Any other change raises the version, and `unpack` reads all
+versions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from math import inf
+from random import Random
 from zlib import crc32
 
 import msgspec
@@ -20,9 +21,11 @@ from sds_core.message_channel.incoming import (
     Waiting,
 )
 from sds_core.message_channel.outgoing import Outgoing, OutgoingBuffer
+from sds_core.message_channel.parts import Parts
 from sds_core.message_channel.profile import LogOrder, Profile
 from sds_core.message_channel.retained import Retained
 from sds_core.message_channel.rolling_bloom import RollingBloom
+from sds_core.message_channel.sync import SyncTimer
 from sds_core.wire import HistoryEntry, WireError, decode
 
 VERSION = 1
@@ -67,7 +70,7 @@ class State(msgspec.Struct, array_like=True, kw_only=True):
     waiting: list[WaitingState]
     missing: list[MissingDependency]
     lost: list[str]
-    look_ms: int | None
+    circles_due_ms: int | None
     requests: list[tuple[HistoryEntry, int, int | None]]
     responses: dict[str, int]
     retained: dict[str, Retained]
@@ -88,7 +91,7 @@ def unpack(blob: bytes) -> State:
     """Read what `pack` returned.
 
     Raises:
-        SnapshotError: it is none, or of a later version.
+        SnapshotError: The bytes are not a snapshot, or of a later version.
     """
     if not blob:
         detail = "it is empty"
@@ -108,7 +111,7 @@ def unpack(blob: bytes) -> State:
 
 
 def check_fit(state: State, profile: Profile) -> None:
-    """Check what a state asks of the profile that is to go on with it.
+    """Check that a state fits the profile that continues it.
 
     Raises:
         SnapshotError: the log is in another order, or something is over a limit.
@@ -140,12 +143,71 @@ def check_fit(state: State, profile: Profile) -> None:
             raise SnapshotError(detail)
 
 
-def time_or_none(time_ms: float) -> int | None:
-    """Return a time as it is kept: None stands for never."""
+def state_of(parts: Parts) -> State:
+    """Return what a snapshot keeps of a participant."""
+    incoming, repairer = parts.incoming, parts.repairer
+    return State(
+        channel_id=parts.channel_id,
+        participant_id=parts.participant_id,
+        started_ms=parts.started_ms,
+        lamport=parts.lamport.value,
+        log_keys=parts.log.keys(),
+        log_entries=list(parts.log.entries.values()),
+        log_order=parts.profile.log_order,
+        forgotten=list(parts.log.forgotten),
+        bloom=parts.bloom.state(),
+        outgoing=_outgoing_state(parts.outgoing),
+        waiting=_waiting_state(incoming),
+        missing=list(incoming.missing.values()),
+        lost=list(incoming.lost),
+        circles_due_ms=_time_or_none(incoming.circles_due_ms),
+        requests=repairer.requests.state(),
+        responses=repairer.responses.state(),
+        retained=repairer.retained.state(),
+        next_sync_ms=parts.sync.next_ms,
+        participants=repairer.participants.state(),
+    )
+
+
+def restored(state: State, profile: Profile, random: Random) -> Parts:
+    """Return the parts of the participant that a snapshot was taken of.
+
+    Args:
+        state: State that fits the profile; see `check_fit`.
+        profile: The participant's options.
+        random: Draws the times of later sync messages.
+
+    Raises:
+        SnapshotError: A stored filter or message cannot be read.
+    """
+    sync = SyncTimer.planned(profile, random, state.next_sync_ms)
+    parts = Parts.empty(
+        state.channel_id, state.participant_id, profile, state.started_ms, sync
+    )
+    parts.lamport.value = state.lamport
+    parts.log.restore(state.log_keys, state.log_entries, state.forgotten)
+    _restore_bloom(parts.bloom, state)
+    _restore_outgoing(parts.outgoing, state)
+    parts.incoming.restore(
+        _waiting_messages(state),
+        state.missing,
+        state.lost,
+        inf if state.circles_due_ms is None else state.circles_due_ms,
+    )
+    repairer = parts.repairer
+    repairer.requests.restore(state.requests)
+    repairer.responses.restore(state.responses)
+    repairer.retained.restore(state.retained)
+    repairer.participants.restore(state.participants)
+    return parts
+
+
+def _time_or_none(time_ms: float) -> int | None:
+    """Return a time for the state; None stands for never."""
     return None if time_ms == inf else int(time_ms)
 
 
-def outgoing_state(buffer: OutgoingBuffer) -> list[OutgoingState]:
+def _outgoing_state(buffer: OutgoingBuffer) -> list[OutgoingState]:
     """Return the outgoing buffer's entries."""
     return [
         OutgoingState(
@@ -153,7 +215,7 @@ def outgoing_state(buffer: OutgoingBuffer) -> list[OutgoingState]:
             message.value,
             message.attempts,
             message.sent_ms,
-            time_or_none(message.retry_ms),
+            _time_or_none(message.retry_ms),
             message.is_possibly_acknowledged,
             sorted(message.seen_by),
         )
@@ -161,7 +223,7 @@ def outgoing_state(buffer: OutgoingBuffer) -> list[OutgoingState]:
     ]
 
 
-def restore_outgoing(buffer: OutgoingBuffer, state: State) -> None:
+def _restore_outgoing(buffer: OutgoingBuffer, state: State) -> None:
     """Fill an empty outgoing buffer."""
     messages: dict[str, Outgoing] = {}
     for one in state.outgoing:
@@ -174,7 +236,7 @@ def restore_outgoing(buffer: OutgoingBuffer, state: State) -> None:
     buffer.restore(messages)
 
 
-def waiting_state(buffer: IncomingBuffer) -> list[WaitingState]:
+def _waiting_state(buffer: IncomingBuffer) -> list[WaitingState]:
     """Return the incoming buffer's messages."""
     return [
         WaitingState(
@@ -188,7 +250,7 @@ def waiting_state(buffer: IncomingBuffer) -> list[WaitingState]:
     ]
 
 
-def waiting_messages(state: State) -> Iterator[tuple[str, Waiting]]:
+def _waiting_messages(state: State) -> Iterator[tuple[str, Waiting]]:
     """Give the incoming buffer's messages.
 
     Raises:
@@ -205,7 +267,7 @@ def waiting_messages(state: State) -> Iterator[tuple[str, Waiting]]:
         yield one.message_id, message
 
 
-def restore_bloom(bloom: RollingBloom, state: State) -> None:
+def _restore_bloom(bloom: RollingBloom, state: State) -> None:
     """Fill an empty filter.
 
     Raises:

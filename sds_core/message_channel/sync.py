@@ -39,19 +39,19 @@ class SyncTimer:
 
     @classmethod
     def planned(cls, profile: Profile, random: Random, next_ms: int) -> SyncTimer:
-        """Return a timer whose next message is planned already: no draw is made."""
+        """Return a timer with a given next time; draws nothing from `random`."""
         self = cls.__new__(cls)
         self._set(profile, random, next_ms)
         return self
 
     def put_off(self, factor: float, now_ms: int, *, requests_wait: bool) -> None:
-        """Plan anew, as other traffic told the channel what a sync message would.
+        """Draw the next time again, because other traffic did a sync message's work.
 
         Args:
-            factor: by what traffic, as above.
+            factor: One of the factors above, by the kind of traffic.
             now_ms: Unix ms.
-            requests_wait: repair requests want to be carried: then a sync message may
-                come sooner, but no later (SDS-R guide, "Periodic Sync Messages").
+            requests_wait: Whether repair requests wait for a frame: the next time may
+                only become earlier then (SDS-R guide, "Periodic Sync Messages").
         """
         # With a fixed interval only our own sync messages count (nim-sds).
         if self._least_share is not None:
@@ -62,7 +62,7 @@ class SyncTimer:
                 self.next_ms = planned_ms
 
     def sent(self, now_ms: int, *, requests_wait: bool) -> None:
-        """Plan anew after our own sync message, or none for want of anything to say."""
+        """Draw the next time after our own sync message, sent or skipped as empty."""
         factor = AFTER_SYNC_SENT * (self._requests_factor if requests_wait else 1.0)
         self.next_ms = now_ms + self._delay_ms(factor)
 

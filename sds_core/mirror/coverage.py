@@ -1,7 +1,7 @@
-"""Whether something may have passed all nodes that a mirror listens to.
+"""Whether a message may have been missed by every node that a mirror reads.
 
-A node keeps what it hears for the mirror in a small cache that is lost when it
-restarts and overflows silently. What one node lost, another may have heard.
+A node stores messages for the mirror in a small cache, which is lost when the node
+restarts, and which overflows silently. Another node may have the lost messages.
 """
 
 from __future__ import annotations
@@ -10,68 +10,68 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 _LONG_AGO_MS = 0
-"""Before any node was heard, so that none covers it."""
+"""Before the first answer of any node, so that no node covers this time."""
 
 
 @dataclass
-class _Heard:
-    """One node: heard without a break from one time to another, Unix ms."""
+class _Span:
+    """Time from and up to which one node answered without a break, Unix ms."""
 
     since_ms: int | None = None
     until_ms: int | None = None
 
 
 class Coverage:
-    """Follows how long each node has been heard without a break.
+    """Records since when each node has answered without a break.
 
     Args:
-        nodes: Their names.
-        patience_ms: A node that answered so lately counts as heard up to now: the
-            nodes are not asked at one moment.
-        goes_on: Whether the mirror ran before: what the nodes kept for it since may
-            have been lost too.
+        nodes: Names of the nodes.
+        patience_ms: Nodes are not read at the same moment: a node that answered at
+            most so long ago counts as covered up to now.
+        goes_on: Whether the mirror ran before: messages that nodes stored for it since
+            then may be lost too.
     """
 
     def __init__(
         self, nodes: Iterable[str], patience_ms: int, goes_on: bool = False
     ) -> None:
         until_ms = _LONG_AGO_MS if goes_on else None
-        self._heard = {node: _Heard(until_ms=until_ms) for node in nodes}
+        self._spans = {node: _Span(until_ms=until_ms) for node in nodes}
         self._patience_ms = patience_ms
 
-    def heard(self, node: str, at_ms: int) -> None:
-        """A node answered with all that it had heard since its last answer."""
-        heard = self._heard[node]
-        if heard.since_ms is None:
-            heard.since_ms = at_ms
-        heard.until_ms = at_ms
+    def answered(self, node: str, at_ms: int) -> None:
+        """Record that a node gave every message since its last answer."""
+        span = self._spans[node]
+        if span.since_ms is None:
+            span.since_ms = at_ms
+        span.until_ms = at_ms
 
-    def broke(self, node: str, at_ms: int) -> bool:
-        """A node may have lost something since its last answer.
+    def interrupted(self, node: str, at_ms: int) -> bool:
+        """Record that a node may have lost messages since its last answer.
 
         Returns:
-            Whether that may have been lost for good: no other node was heard all that
-            time. Once only until the node answers again; and of a node that a new
-            mirror has not heard yet, nothing is known to be lost.
+            Whether these messages may be lost for good, because no other node answered
+            without a break over that time. True at most once until the node answers
+            again. False for a node that a new mirror has not read yet.
         """
-        from_ms = self._heard[node].until_ms
-        self._heard[node] = _Heard()
+        from_ms = self._spans[node].until_ms
+        self._spans[node] = _Span()
         if from_ms is None:
             return False
         return not any(
             self._covers(other, from_ms, at_ms)
-            for name, other in self._heard.items()
+            for name, other in self._spans.items()
             if name != node
         )
 
-    def is_listening(self, since_ms: int) -> bool:
-        """Whether any node has answered since then, Unix ms."""
+    def has_answer_since(self, since_ms: int) -> bool:
+        """Return whether any node has answered at or after a time, Unix ms."""
         return any(
-            heard.until_ms is not None and heard.until_ms >= since_ms
-            for heard in self._heard.values()
+            span.until_ms is not None and span.until_ms >= since_ms
+            for span in self._spans.values()
         )
 
-    def _covers(self, other: _Heard, from_ms: int, to_ms: int) -> bool:
+    def _covers(self, other: _Span, from_ms: int, to_ms: int) -> bool:
         return (
             other.since_ms is not None
             and other.until_ms is not None

@@ -1,4 +1,4 @@
-"""What a mirror has done, for its own metrics (``sds_mirror_*``)."""
+"""Counters and gauges of a mirror, for its metrics (``sds_mirror_*``)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sds_core.mirror.selection import Skip
 
 
 class Source(enum.StrEnum):
-    """How a message came, as header `source` tells it (contract, 1)."""
+    """How a message was received: header `source` of its record (docs/records.md)."""
 
     RELAY = "relay"
     FILTER = "filter"
@@ -24,9 +24,9 @@ class Loss(enum.StrEnum):
     RESUBSCRIBED = "resubscribed"
     """The node had forgotten the subscription, and its cache with it."""
     UNREACHABLE = "unreachable"
-    """The node was away: it may have restarted, and have heard nothing meanwhile."""
+    """The node was unreachable: it may have restarted without a subscription."""
     PAGE_CUT_OFF = "page_cut_off"
-    """A page was cleared at the node and its answer did not arrive whole."""
+    """The node removed a page from its cache, but its answer arrived incomplete."""
     UNCLEAN_START = "unclean_start"
     """The mirror was killed, maybe between reading a page and storing it."""
 
@@ -63,11 +63,11 @@ class MirrorFigures:
         nodes: By name.
         accepted: Messages taken for the first time, by source.
         duplicates: Messages that were known by their hash, by source.
-        skipped: Messages that were not meant.
+        skipped: Messages outside the selection, by reason.
         losses: Times that messages were probably lost.
         written: Frames that Kafka has acknowledged.
-        refused: Records that Kafka will never take; they are given up.
-        kafka_failures: Writes that Kafka did not acknowledge; they are repeated.
+        refused: Records that Kafka rejects for good; they are dropped.
+        kafka_failures: Writes that Kafka did not acknowledge; they are retried.
         spooled: Records that wait for Kafka, heartbeats included.
         spooled_bytes: Their size.
         oldest_spooled_ms: Time of the oldest of them, Unix ms; None if there is none.

@@ -13,29 +13,29 @@ class Skip(enum.StrEnum):
     """Why a message is not mirrored."""
 
     OTHER_TOPIC = "other_topic"
-    """Its content topic is not among those asked for."""
+    """Its content topic is not selected."""
     SEGMENT = "segment"
-    """It is one segment of something larger: no SDS message by itself."""
+    """It is one segment of a larger payload, not an SDS message by itself."""
     NOT_SDS = "not_sds"
-    """It is no SDS message, on a shard where anything may pass."""
+    """It is not an SDS message, on a shard with mixed traffic."""
 
 
 class Selection:
-    """Chooses messages by content topic, or by what they are.
+    """Chooses messages by content topic, or by their content.
 
-    With content topics, all that is sent on them is mirrored: what cannot be decoded
-    there is worth a dead letter. Without, a whole shard is listened to, and only what
-    is an SDS message, or is marked as one by the Reliable Channel API, is meant.
+    With content topics, every message on them is mirrored; one that cannot be decoded
+    becomes a dead letter later. Without content topics, the mirror reads a whole shard
+    and takes SDS messages and messages that the Reliable Channel API has marked.
 
     Args:
-        content_topics: Those asked for; empty for all.
+        content_topics: Topics to mirror; empty for all.
     """
 
     def __init__(self, content_topics: frozenset[str] = frozenset()) -> None:
         self._content_topics = content_topics
 
     def skipped(self, message: WakuMessage, channel: str | None) -> Skip | None:
-        """Why a message is left out; None if it is mirrored.
+        """Return why a message is not mirrored; None if it is.
 
         Args:
             message: The message.
@@ -51,7 +51,7 @@ class Selection:
 
 
 def channel_of(payload: bytes) -> str | None:
-    """Channel id of an SDS message; None if it is none."""
+    """Return the channel id of an SDS message; None for any other bytes."""
     try:
         return decode(payload).channel_id
     except UndecodableFrame:

@@ -1,8 +1,8 @@
-"""What an operator says of channels: names, objectives, labels, silence.
+"""The channel table: names, objectives, labels and muting, set by the operator.
 
-Nothing here changes a figure. A table is a list of entries, each for the channels that
-its pattern matches; of several that match a channel the first that says something about
-a setting counts.
+It changes no figure. A table is a list of entries, each for the channels that its
+pattern matches. For each setting of a channel, the first matching entry that has it
+counts (docs/channels.md).
 """
 
 from __future__ import annotations
@@ -14,17 +14,16 @@ from functools import lru_cache
 import msgspec
 
 Ratio = float
-"""A share, from 0 to 1."""
+"""A ratio in [0, 1]."""
 
 
 class Objectives(msgspec.Struct, frozen=True):
-    """Shares that a channel is to reach; None where an entry says nothing.
+    """Ratios that a channel should reach; None if an entry does not set one.
 
     Attributes:
-        delivery: Of the deliveries that ended, those that were not lost (observer
-            model, section 5).
-        acknowledgement: Of the messages that others could have acknowledged, those
-            that were acknowledged by their deadline (section 4).
+        delivery: Ratio of ended deliveries that were not lost (docs/figures.md, 5).
+        acknowledgement: Ratio of messages acknowledged by their deadline, of those
+            that others could have acknowledged (docs/figures.md, 4).
     """
 
     delivery: Ratio | None = None
@@ -32,16 +31,15 @@ class Objectives(msgspec.Struct, frozen=True):
 
 
 class ChannelEntry(msgspec.Struct, frozen=True):
-    """What is said of the channels that a pattern matches.
+    """Settings for the channels that a pattern matches; None does not set one.
 
     Attributes:
         match: A channel id, or a pattern with ``*``, ``?`` and ``[...]``.
-        name: What people call the channel; None to say nothing.
-        objectives: Its objectives.
-        label: Whether it has a metric label of its own, whatever the budget; None to
-            leave that to the budget.
-        mute_until_ms: Wall time up to which nobody is to be told of its troubles,
-            Unix ms; None for not at all.
+        name: Display name of the channel.
+        objectives: Objectives of the channel.
+        label: Whether the channel has its own metric label, regardless of the label
+            budget. None: the budget decides.
+        mute_until_ms: Wall time until which the channel is muted, Unix ms.
     """
 
     match: str
@@ -52,11 +50,11 @@ class ChannelEntry(msgspec.Struct, frozen=True):
 
 
 class ChannelSettings(msgspec.Struct, frozen=True):
-    """What holds for one channel.
+    """Settings of one channel.
 
     Attributes:
-        name: What people call it; empty if nobody has named it.
-        delivery_objective, acknowledgement_objective: Shares it is to reach.
+        name: Display name; empty if it has none.
+        delivery_objective, acknowledgement_objective: Ratios that it should reach.
         label: As `ChannelEntry.label`.
         mute_until_ms: As `ChannelEntry.mute_until_ms`.
     """
@@ -68,23 +66,24 @@ class ChannelSettings(msgspec.Struct, frozen=True):
     mute_until_ms: int | None = None
 
     def is_muted(self, wall_ms: int) -> bool:
-        """Whether nobody is to be told of its troubles at this wall time, Unix ms."""
+        """Whether the channel is muted at this wall time, Unix ms."""
         return self.mute_until_ms is not None and wall_ms < self.mute_until_ms
 
 
 DEFAULT_SETTINGS = ChannelSettings()
-"""Of a channel of which nothing is said.
+"""Settings of a channel that no entry matches.
 
-Up to one message in twenty unacknowledged is what the verdict still calls degraded.
+The acknowledgement objective agrees with the verdict, which is `failing` if more than
+one message in twenty is unacknowledged (docs/figures.md, 8).
 """
 
 
 class ChannelTable:
-    """Entries in the order in which they were written.
+    """Settings by channel, from entries in the order in which they were written.
 
     Args:
-        entries: An entry whose `match` is the id itself comes before patterns,
-            wherever it stands.
+        entries: An entry whose `match` is a channel id takes precedence over patterns,
+            also over earlier ones.
     """
 
     def __init__(self, entries: Iterable[ChannelEntry] = ()) -> None:
@@ -95,11 +94,11 @@ class ChannelTable:
                 self._exact.setdefault(entry.match, []).append(entry)
             else:
                 self._patterns.append(entry)
-        # Asked for every channel at every scrape.
+        # Cached, since every scrape needs the settings of every channel.
         self._settings = lru_cache(maxsize=20_000)(self._merged)
 
     def of(self, channel: str) -> ChannelSettings:
-        """What holds for a channel."""
+        """Settings of a channel."""
         if not (self._exact or self._patterns):
             return DEFAULT_SETTINGS
         return self._settings(channel)
@@ -109,14 +108,14 @@ class ChannelTable:
             *self._exact.get(channel, ()),
             *(e for e in self._patterns if fnmatch.fnmatchcase(channel, e.match)),
         ]
-        said: dict[str, object] = {}
+        merged: dict[str, object] = {}
         for entry in reversed(entries):
-            said |= _said(entry)
-        return msgspec.structs.replace(DEFAULT_SETTINGS, **said)
+            merged |= _settings_of(entry)
+        return msgspec.structs.replace(DEFAULT_SETTINGS, **merged)
 
 
-def _said(entry: ChannelEntry) -> Mapping[str, object]:
-    """The settings that an entry says something about."""
+def _settings_of(entry: ChannelEntry) -> Mapping[str, object]:
+    """The settings that an entry has, by name."""
     values = {
         "name": entry.name,
         "delivery_objective": entry.objectives.delivery,

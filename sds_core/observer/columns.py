@@ -1,4 +1,4 @@
-"""Integers and sets packed for the state, where every byte is kept per message."""
+"""Packs integers and sets for the state, which stores every byte per message."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ _BASE_BYTES = 8
 
 
 def pack_ints(values: Sequence[int], *, signed: bool = False) -> bytes:
-    """Pack integers as their distances from the least, in the fewest bytes each.
+    """Pack integers as their differences from the least, each in the fewest bytes.
 
     Args:
         values: In [0, 2**64), or in [-2**63, 2**63) if `signed`.
-        signed: Which of the two.
+        signed: Whether values may be negative.
 
     Returns:
-        Nothing for no values; else the width's number (1 byte), the least (8 bytes,
-        little-endian) and the distances, shape (n,).
+        Empty if there are no values; otherwise the code of the width (1 byte), the
+        least value (8 bytes, little-endian) and the differences, shape (n,).
     """
     if not values:
         return b""
     column = np.array(values, dtype=np.int64 if signed else np.uint64)
     base, span = int(column.min()), int(column.max()) - int(column.min())
     code = next(i for i, width in enumerate(_WIDTHS) if span < 1 << 8 * width.itemsize)
-    # Differences wrap around into the right ones.
-    distances = (column - column.dtype.type(base)).astype(_WIDTHS[code])
+    # Subtraction wraps around modulo 2**64, so a span over 2**63 is correct too.
+    differences = (column - column.dtype.type(base)).astype(_WIDTHS[code])
     return (
         bytes([code])
         + base.to_bytes(_BASE_BYTES, "little", signed=signed)
-        + distances.tobytes()
+        + differences.tobytes()
     )
 
 
@@ -41,21 +41,21 @@ def unpack_ints(data: bytes, *, signed: bool = False) -> list[int]:
     if not data:
         return []
     base = int.from_bytes(data[1 : 1 + _BASE_BYTES], "little", signed=signed)
-    distances = np.frombuffer(data, dtype=_WIDTHS[data[0]], offset=1 + _BASE_BYTES)
+    differences = np.frombuffer(data, dtype=_WIDTHS[data[0]], offset=1 + _BASE_BYTES)
     dtype = np.int64 if signed else np.uint64
-    values: list[int] = (distances.astype(dtype) + dtype(base)).tolist()
+    values: list[int] = (differences.astype(dtype) + dtype(base)).tolist()
     return values
 
 
 def pack_steps(values: Sequence[int]) -> bytes:
-    """Pack integers that rise, or nearly, as the steps between them.
+    """Pack integers that mostly rise, as the steps between them.
 
     Args:
         values: In [-2**62, 2**62).
 
     Returns:
-        Nothing for no values; else the first (8 bytes, little-endian), then the steps
-        as `pack_ints` packs them.
+        Empty if there are no values; otherwise the first value (8 bytes,
+        little-endian), then the steps, packed by `pack_ints`.
     """
     if not values:
         return b""
@@ -75,7 +75,10 @@ def unpack_steps(data: bytes) -> list[int]:
 
 
 def pack_set(values: Collection[int]) -> tuple[int, bytes]:
-    """Pack a set of integers that lie close together: the least, and a bitmap."""
+    """Pack a set of integers that lie close together: the least, and a bitmap.
+
+    Returns (0, empty) for an empty set.
+    """
     if not values:
         return 0, b""
     first = min(values)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 
 class Due(enum.IntEnum):
-    """What a deadline is about; of two at one time the lower fires first."""
+    """Kind of a deadline; of two at the same time the lower value fires first."""
 
     ACKNOWLEDGEMENT = 0
     GAP_SETTLED = 1
@@ -19,29 +19,32 @@ class Due(enum.IntEnum):
 class Deadlines:
     """A queue of deadlines.
 
-    A deadline fires when the clock has passed it: an event at exactly the
-    deadline is still in time (observer model, section 3). It may have become
-    void by then: whoever handles it looks at the entry it names.
+    A deadline fires when the clock has passed it: an event at exactly the deadline is
+    in time (docs/figures.md, 3). Deadlines cannot be removed. One may be void when it
+    fires, so its handler checks the entry that its key names.
     """
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, Due, int]] = []
 
     def add(self, deadline_ms: int, due: Due, key: int) -> None:
-        """Queue a deadline about the entry with this key."""
+        """Queue a deadline, Unix ms, for the entry with this key."""
         heapq.heappush(self._heap, (deadline_ms, due, key))
 
     def passed(self, clock_ms: int) -> Iterator[tuple[int, Due, int]]:
-        """Take out each deadline before the clock, also those added meanwhile."""
+        """Removes and yields each deadline before the clock, in order.
+
+        Includes deadlines that are added during the iteration.
+        """
         while self._heap and self._heap[0][0] < clock_ms:
             yield heapq.heappop(self._heap)
 
     @property
     def next_ms(self) -> int | None:
-        """The earliest deadline; None if none is pending."""
+        """The earliest deadline, Unix ms; None if there is none."""
         return self._heap[0][0] if self._heap else None
 
 
 def later(known_ms: int | None, time_ms: int) -> int:
-    """The later of a time that may not be known and one that is."""
+    """The later of two times; the second if the first is None."""
     return time_ms if known_ms is None else max(known_ms, time_ms)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 
 import msgspec
 
@@ -10,7 +11,10 @@ BUCKETS_MS = (
     250, 500, 1_000, 2_500, 5_000, 10_000,
     20_000, 30_000, 60_000, 120_000, 300_000, 600_000,
 )  # fmt: skip
-"""Upper bounds of every histogram in milliseconds, each inclusive (contract, 4)."""
+"""Upper bounds of every histogram in milliseconds, each inclusive."""
+
+PERCENTILES = (50, 95, 99)
+"""Percentiles in report and API."""
 
 
 class Histogram(msgspec.Struct, array_like=True):
@@ -29,7 +33,7 @@ class Histogram(msgspec.Struct, array_like=True):
 
     @property
     def count(self) -> int:
-        """How many durations were observed."""
+        """Number of durations observed."""
         return sum(self.counts)
 
     def observe(self, duration_ms: int) -> None:
@@ -46,7 +50,7 @@ class Histogram(msgspec.Struct, array_like=True):
         self.sum_ms += other.sum_ms
 
     def copy(self) -> Histogram:
-        """A histogram of its own with the same counts."""
+        """An independent histogram with the same counts."""
         return Histogram(list(self.counts), self.sum_ms)
 
     def percentile_ms(self, percent: int) -> int | None:
@@ -63,7 +67,29 @@ class Histogram(msgspec.Struct, array_like=True):
                 return bound
         return None
 
+    def percentiles(self) -> dict[str, int | None]:
+        """`PERCENTILES` in milliseconds by name, as in ``p95``; see `percentile_ms`."""
+        return {f"p{percent}": self.percentile_ms(percent) for percent in PERCENTILES}
+
+    def summary(self) -> dict[str, int | None]:
+        """Count, sum in milliseconds and percentiles, as report and API have them."""
+        return {"count": self.count, "sum": self.sum_ms} | self.percentiles()
+
 
 def nearest_rank(count: int, percent: int) -> int:
-    """The 1-based rank of a percentile among `count` ordered values, 0 for none."""
+    """1-based rank of a percentile among `count` ordered values; 0 without any."""
     return -(-count * percent // 100)
+
+
+def exact_percentiles(durations_ms: Sequence[int]) -> dict[str, int | None]:
+    """`PERCENTILES` of durations in milliseconds, in any order; None if there are none.
+
+    They have the names of `Histogram.percentiles`.
+    """
+    ordered = sorted(durations_ms)
+    return {
+        f"p{percent}": ordered[nearest_rank(len(ordered), percent) - 1]
+        if ordered
+        else None
+        for percent in PERCENTILES
+    }

@@ -1,7 +1,8 @@
-"""The messages behind the figures: which, since when, who lacks it, and why.
+"""Incidents: the single messages behind the figures.
 
-An incident is told whole each time something about it changes; of those with the same
-kind and message id the latest counts.
+An incident says which message is affected, since when, which participants lack it, and
+why. It is recorded as a whole each time something about it changes; of those with the
+same kind and message id the latest counts (docs/figures.md, 12).
 """
 
 from __future__ import annotations
@@ -18,32 +19,32 @@ class IncidentKind(enum.StrEnum):
     """What is wrong with a message."""
 
     LOST = "lost"
-    """Named in causal histories, and nobody but its sender showed to have it (6)."""
+    """Named in causal histories, but only its sender had it (docs/figures.md, 6)."""
     UNDELIVERED = "undelivered"
-    """Seen, and lacked by participants for longer than the deadline (5)."""
+    """Seen, but participants lacked it after its deadline (docs/figures.md, 5)."""
     UNACKNOWLEDGED = "unacknowledged"
-    """Seen, and not acknowledged in time although others spoke (4)."""
+    """Seen, but not acknowledged in time although others spoke (docs/figures.md, 4)."""
 
 
 class Incident(msgspec.Struct, array_like=True, tag=True):
-    """One message with which something is wrong. Times are Unix ms of event time.
+    """One message with a problem. Times are event times in Unix ms.
 
     Attributes:
-        kind: What is wrong.
-        message_id: The message.
-        sender: Its sender; empty if unknown.
-        since_ms: A lost message: when it was first named. An undelivered one: when a
-            frame first showed that somebody lacked it. An unacknowledged one: its t0.
-        found_ms: When it was decided, by the channel's clock.
-        ended_ms: When the message came, was delivered to all who lacked it, or was
-            acknowledged; None as long as it is not.
-        lacking: Participants shown to lack it and not shown to have it since, and
-            when that was first shown. Of an ended incident: none, except of an
-            unacknowledged message, which some may still lack.
+        kind: The problem.
+        message_id: Id of the message.
+        sender: Participant id of its sender; empty if unknown.
+        since_ms: Lost: when it was first named. Undelivered: when a frame first showed
+            that a participant lacked it. Unacknowledged: its t0.
+        found_ms: The channel's clock when the problem was found.
+        ended_ms: The channel's clock when the message arrived, was delivered to all
+            who lacked it, or was acknowledged; None if that has not happened.
+        lacking: Participants known to lack it, and not known to have it since, with
+            the time of the first frame that showed this. Empty if the incident has
+            ended, unless it was unacknowledged: participants may still lack it.
         named_by: Participants whose causal history named a lost message.
-        waku_hash: Message hash of its first copy, 32 bytes; empty if no tap saw it or
-            the tap gave none.
-        hint: Retrieval hint from a causal history; empty if none gave one.
+        waku_hash: Waku message hash of its first copy, 32 bytes; empty if no tap saw
+            the message or the tap gave no hash.
+        hint: Retrieval hint from a causal history; empty if there is none.
     """
 
     kind: IncidentKind
@@ -59,18 +60,18 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Kind and message id: what a later telling replaces."""
+        """Kind and message id: of incidents with the same key the latest counts."""
         return self.kind.value, self.message_id
 
 
 class ChannelIncident(NamedTuple):
-    """An incident with what its channel's view does not know.
+    """An incident of a channel, and whether taps had holes.
 
     Attributes:
         channel: Channel id.
         incident: The incident.
-        tap_hole: Whether every tap of the channel had a hole meanwhile: it may be of
-            the taps' making.
+        tap_hole: Whether every tap of the channel had a hole during the incident: the
+            taps may have caused it.
     """
 
     channel: str
@@ -79,15 +80,15 @@ class ChannelIncident(NamedTuple):
 
 
 class IncidentQuery(msgspec.Struct, frozen=True):
-    """Which incidents are asked for; None asks for nothing in particular.
+    """Which incidents to select; None does not restrict the selection.
 
     Attributes:
-        channel: Those of one channel.
-        kind: Those of one kind.
-        since_ms: Those found at this event time, Unix ms, or later, and those that
-            still stand.
-        standing: Only those that still stand.
-        limit: How many at most, those found last.
+        channel: Incidents of this channel.
+        kind: Incidents of this kind.
+        since_ms: Incidents found at or after this event time, Unix ms, and those that
+            have not ended.
+        standing: Only incidents that have not ended.
+        limit: Number of incidents at most; those found last are selected.
     """
 
     channel: str | None = None
@@ -98,23 +99,23 @@ class IncidentQuery(msgspec.Struct, frozen=True):
 
 
 class Incidents:
-    """Collects the incidents that one call of a view begins or changes."""
+    """Collects the incidents that begin or change during one call of a view."""
 
     def __init__(self) -> None:
-        self._told: dict[tuple[str, str], Incident] = {}
+        self._changed: dict[tuple[str, str], Incident] = {}
 
-    def tell(self, incident: Incident) -> None:
-        """Note an incident as it is now."""
-        self._told[incident.key] = incident
+    def record(self, incident: Incident) -> None:
+        """Record an incident as it is now, in place of an earlier record of it."""
+        self._changed[incident.key] = incident
 
-    def take(self) -> list[Incident]:
-        """Those told since the last call, each as it was told last."""
-        told, self._told = list(self._told.values()), {}
-        return told
+    def drain(self) -> list[Incident]:
+        """Returns the incidents recorded since the last call, and forgets them."""
+        changed, self._changed = list(self._changed.values()), {}
+        return changed
 
 
 def incident_object(found: ChannelIncident) -> dict[str, Any]:
-    """The incident in values of JSON, as report and API show it."""
+    """The incident as a JSON object, for the report and the API."""
     channel, incident, tap_hole = found
     return {
         "channel": channel,
@@ -134,18 +135,18 @@ def incident_object(found: ChannelIncident) -> dict[str, Any]:
 
 
 def explain(incident: Incident, settings: ObserverSettings = DEFAULTS) -> str:
-    """Why the monitor says so, in one sentence that follows its rule."""
+    """One sentence that gives the reason for the incident, with the rule's limits."""
     match incident.kind:
         case IncidentKind.LOST:
             named_by = _listed(incident.named_by) or "a participant without a name"
-            shown_by = (
+            had_by = (
                 "nobody but its sender"
                 if incident.sender
                 else "at most one participant, who may be its sender,"
             )
             return (
                 f"named in a causal history by {named_by}; for "
-                f"{_seconds(settings.gap_deadline_ms)} no tap saw it, and {shown_by} "
+                f"{_seconds(settings.gap_deadline_ms)} no tap saw it, and {had_by} "
                 "showed to have it"
             )
         case IncidentKind.UNDELIVERED:

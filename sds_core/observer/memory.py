@@ -1,4 +1,4 @@
-"""Bounded memory of what was seen, oldest forgotten first."""
+"""Bounded memory of keys that were seen; forgets the oldest first."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from sds_core.observer.columns import pack_ints, pack_steps, unpack_ints, unpack
 
 
 class Remembered(msgspec.Struct, array_like=True):
-    """Packed form of a `Memory`: columns in order of age (see `pack_ints`).
+    """Packed form of a `Memory`: columns in order of age.
 
     Attributes:
-        keys: Shape (n,).
-        clocks: Unix ms, see `pack_steps`, shape (n,).
+        keys: The keys, packed by `pack_ints`, shape (n,).
+        clocks: Clock at which each was last seen, Unix ms, packed by `pack_steps`,
+            shape (n,).
     """
 
     keys: bytes = b""
@@ -20,7 +21,12 @@ class Remembered(msgspec.Struct, array_like=True):
 
 
 class Memory:
-    """Keys seen lately, each with the clock at which it was last seen."""
+    """Keys with the clock at which each was last seen.
+
+    Args:
+        limit: Number of keys that are remembered at most.
+        packed: Keys to begin with; None for none.
+    """
 
     def __init__(self, limit: int, packed: Remembered | None = None) -> None:
         self._limit = limit
@@ -35,18 +41,21 @@ class Memory:
         return key in self._clocks
 
     def __len__(self) -> int:
-        """How many keys are remembered."""
+        """Number of keys that are remembered."""
         return len(self._clocks)
 
     @property
     def oldest_ms(self) -> int | None:
-        """When the oldest key was last seen; None if there is none."""
+        """Clock at which the oldest key was last seen; None if there is no key."""
         return next(iter(self._clocks.values()), None)
 
     def add(self, key: int, clock_ms: int) -> int:
-        """Remember a key as of now; returns how many the limit pushed out."""
+        """Remember a key as seen now.
+
+        Returns the number of keys forgotten because of the limit: 0 or 1.
+        """
         if key in self._clocks:
-            # Taken out first, so that the dictionary stays in order of age.
+            # Removed first, so that the dictionary stays in order of age.
             del self._clocks[key]
         self._clocks[key] = clock_ms
         if len(self._clocks) <= self._limit:
@@ -55,7 +64,7 @@ class Memory:
         return 1
 
     def forget_before(self, clock_ms: int) -> None:
-        """Forget what was last seen before a time."""
+        """Forget keys last seen before this clock, Unix ms."""
         while self._clocks:
             key = next(iter(self._clocks))
             if self._clocks[key] >= clock_ms:
@@ -63,7 +72,7 @@ class Memory:
             del self._clocks[key]
 
     def packed(self) -> Remembered:
-        """Columns for the state."""
+        """The keys in packed form, for the state."""
         return Remembered(
             keys=pack_ints(list(self._clocks), signed=True),
             clocks=pack_steps(list(self._clocks.values())),

@@ -1,14 +1,17 @@
-"""The report: figures of all channels as one JSON-ready object (contract, 5)."""
+"""The report: the figures of all channels as one JSON-ready object.
+
+Its keys are explained in ``docs/figures.md``. All numbers are integers, all times are
+in milliseconds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sds_core.observer.histogram import Histogram, nearest_rank
 from sds_core.observer.incidents import ChannelIncident, incident_object
-from sds_core.observer.sds.totals import ChannelTotals, sum_totals
-from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
+from sds_core.observer.snapshot import Snapshot, Views
 
 SCHEMA = 1
 
@@ -26,24 +29,23 @@ def build_report(
 
     Args:
         snapshot: The figures.
-        generated_at_ms: Wall time, Unix ms; the only field taken from it.
-        details: With ``--report-detail``, every definite acknowledgement by
-            channel; percentiles of their latency are then exact.
+        generated_at_ms: Wall time, Unix ms; the only value taken from the wall clock.
+        details: With ``--report-detail``, every definite acknowledgement by channel;
+            percentiles of their latency are then exact.
         incidents: With ``--report-detail``, every incident.
     """
-    totals = sum_totals(snapshot.channels.values())
-    all_latencies: list[tuple[str, int]] | None = None
+    table = CHANNEL_FIGURES
+    totals = table.sum(snapshot.channels.values())
+    latencies: Latencies | None = None
     channels = {}
     if details is not None:
-        all_latencies = [pair for pairs in details.values() for pair in pairs]
+        latencies = [pair for pairs in details.values() for pair in pairs]
     for channel, figures in snapshot.channels.items():
-        latencies = None if details is None else details.get(channel, ())
-        channels[channel] = channel_report(figures, latencies)
-        if latencies is not None:
-            channels[channel]["ack_latencies"] = [list(pair) for pair in latencies]
-    summed = channel_report(totals, all_latencies)
-    # No verdict is shared by all channels.
-    del summed["verdict"], summed["reason"]
+        own = None if details is None else details.get(channel, ())
+        channels[channel] = table.report(figures, exact=_exact(own))
+        if own is not None and table.detailed is not None:
+            channels[channel][table.detailed.detail] = [list(pair) for pair in own]
+    summed = table.report(totals, exact=_exact(latencies), is_sum=True)
     summed["undecodable"] = dict(snapshot.undecodable)
     report: dict[str, Any] = {
         "schema": SCHEMA,
@@ -53,8 +55,12 @@ def build_report(
             "last_event": totals.last_event_ms,
         },
         "totals": summed,
-        "channels": channels,
+        table.names.many: channels,
     }
+    if snapshot.others:
+        report["views"] = {
+            prefix: _section(views) for prefix, views in snapshot.others.items()
+        }
     if incidents is not None:
         report["incidents"] = [
             incident_object(one) for one in sorted(incidents, key=_by_age)
@@ -62,109 +68,22 @@ def build_report(
     return report
 
 
-def channel_report(
-    totals: ChannelTotals, latencies: Latencies | None = None
-) -> dict[str, Any]:
-    """One channel's object; all numbers are integers, times in milliseconds.
-
-    Args:
-        totals: The channel's figures.
-        latencies: Every definite acknowledgement, for exact percentiles.
-    """
-    definite = _percentiles(totals.definite_latency)
-    if latencies is not None:
-        definite |= _exact_percentiles(latencies)
+def _section(views: Views[Any]) -> dict[str, Any]:
+    """The section of one protocol other than SDS."""
+    table = views.figures
     return {
-        "frames": {
-            kind: totals.frames_of(kind) for kind in ("content", "sync", "ephemeral")
-        },
-        "messages": totals.messages,
-        "replicas": totals.replicas,
-        "rebroadcasts": {
-            "repair": totals.rebroadcasts_repair,
-            "retry": totals.rebroadcasts_retry,
-        },
-        "acknowledged": {
-            "definite": totals.acknowledged_definite,
-            "probable": totals.acknowledged_probable,
-        },
-        "acknowledged_in_time": totals.acknowledged_in_time,
-        "unacknowledged": totals.unacknowledged,
-        "unwitnessed": totals.unwitnessed,
-        "in_flight": totals.in_flight,
-        "message_id_collisions": totals.message_id_collisions,
-        "deliveries": {
-            "first_pass": totals.deliveries_first_pass,
-            "recovered": totals.deliveries_recovered,
-            "lost": totals.deliveries_lost,
-            "retracted": totals.deliveries_retracted,
-        },
-        "gaps": {
-            "opened": totals.gaps_opened,
-            "late": totals.gaps_late,
-            "repaired": totals.gaps_repaired,
-            "recovered_late": totals.gaps_recovered_late,
-            "lost": totals.gaps_lost,
-            "tap_gap": totals.gaps_tap_gap,
-            "open": totals.gaps_open,
-            "retracted": totals.gaps_retracted,
-        },
-        "repair": {
-            "requests": totals.repair_requests,
-            "requests_for_received": totals.repair_requests_for_received,
-            "answered": totals.repair_answered,
-            "expired": totals.repair_expired,
-            "responses": totals.repair_responses,
-            "redundant": totals.repair_redundant,
-        },
-        "repair_timing": {
-            "requests_timed": totals.requests_timed,
-            "requests_early": totals.requests_early,
-            "responses_timed": totals.responses_timed,
-            "responses_unexplained": totals.responses_unexplained,
-        },
-        "bytes": {
-            "content": totals.bytes_content,
-            "history": totals.bytes_history,
-            "bloom": totals.bytes_bloom,
-            "repair": totals.bytes_repair,
-            "other": totals.bytes_other,
-        },
-        "repair_bytes": {
-            "request": totals.bytes_repair,
-            "response": totals.repair_bytes_response,
-        },
-        "ack_latency_ms": {
-            "definite": definite,
-            "probable": _percentiles(totals.probable_latency),
-        },
-        "repair_response_ms": _percentiles(totals.repair_response),
-        "gap_ms": _percentiles(totals.gap_duration),
-        "delivery_recovery_ms": _percentiles(totals.delivery_recovery),
-        "participants": totals.participants,
-        "verdict": totals.verdict.value,
-        "reason": totals.verdict_reason,
+        "totals": table.report(table.sum(views.totals.values()), is_sum=True),
+        "views": {name: table.report(one) for name, one in views.totals.items()},
     }
+
+
+def _exact(latencies: Latencies | None) -> dict[str, list[int]]:
+    """All durations that are known, by the field of their figure."""
+    figure = CHANNEL_FIGURES.detailed
+    if latencies is None or figure is None:
+        return {}
+    return {figure.field: [latency for _, latency in latencies]}
 
 
 def _by_age(one: ChannelIncident) -> tuple[int, str, tuple[str, str]]:
     return one.incident.found_ms, one.channel, one.incident.key
-
-
-_PERCENTILES = (50, 95, 99)
-
-
-def _percentiles(histogram: Histogram) -> dict[str, int | None]:
-    return {"count": histogram.count, "sum": histogram.sum_ms} | {
-        f"p{percent}": histogram.percentile_ms(percent) for percent in _PERCENTILES
-    }
-
-
-def _exact_percentiles(latencies: Latencies) -> dict[str, int | None]:
-    ordered = sorted(latency for _, latency in latencies)
-    return {
-        f"p{percent}": ordered[nearest_rank(len(ordered), percent) - 1]
-        if ordered
-        else None
-        for percent in _PERCENTILES
-    }

@@ -1,4 +1,4 @@
-"""Named settings of the observer model, in milliseconds unless said otherwise."""
+"""Settings of the rules in docs/figures.md, in milliseconds unless noted."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from sds_core.wire import Dialect
 
 @dataclass(frozen=True, slots=True)
 class ObserverSettings:
-    """Defaults of the observer model; the section of each stands beside it."""
+    """Settings with their defaults; comments give the section of docs/figures.md."""
 
     replica_window_ms: int = 2_000  # 2: without hashes, byte-identical copies
-    horizon_ms: int = 3_600_000  # 4: nothing older is looked for
+    horizon_ms: int = 3_600_000  # 4: older messages and gaps are not followed
     remembered: int = 20_000  # 2: entries of each memory of a channel
     ack_deadline_ms: int = 120_000  # 4
     probable_rate: float = 1e-6  # 4: joint false-positive rate, a ratio
@@ -25,7 +25,7 @@ class ObserverSettings:
     # 2 and 7: T_max + sweep + transport. js: 120 + 10 + 5 s, nim: 300 + 10 + 5 s.
     repair_window_spec_ms: int = 135_000
     repair_window_nim_ms: int = 315_000
-    # 7: of the SDS-R guide and js-waku.
+    # 7: values of the SDS-R guide and js-waku.
     t_min_ms: int = 30_000
     t_max_ms: int = 120_000
     sweep_ms: int = 10_000
@@ -33,12 +33,12 @@ class ObserverSettings:
     verdict_window_ms: int = 600_000  # 8
     unacknowledged_percent: int = 5  # 8: above it a channel is failing
     tap_hole_ms: int = 15_000  # 8
-    lately_ms: int = 600_000  # 9: participants and filters of now
+    lately_ms: int = 600_000  # 9: window of current participants and filters
     saturated_rate: float = 0.01  # 8 and 9: false-positive rate, a ratio
-    epoch_ms: int = 600_000  # 9: of the rate limit (64/WAKU2-NETWORK), Unix-aligned
+    epoch_ms: int = 600_000  # 9: rate-limit epoch (64/WAKU2-NETWORK), Unix-aligned
 
     def repair_window_ms(self, dialect: Dialect) -> int:
-        """How long a request of this dialect may wait for its response."""
+        """Time in which a response answers a request of this dialect, in ms."""
         if dialect is Dialect.NIM:
             return self.repair_window_nim_ms
         return self.repair_window_spec_ms

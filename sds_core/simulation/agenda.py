@@ -1,4 +1,4 @@
-"""What is to be done when, in simulation time."""
+"""Planned actions of a simulation, by simulation time."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 
 Action = Callable[[int], None]
-"""Something to do; it is given the time."""
+"""An action; called with its simulation time in ms."""
 
 
 class Agenda:
-    """A calendar queue: many things fall on one ms, and only its ms are sorted."""
+    """A calendar queue: actions of one ms share an entry, only the ms are sorted."""
 
     __slots__ = ("_days", "_times")
 
@@ -19,7 +19,7 @@ class Agenda:
         self._times: list[int] = []
 
     def add(self, at_ms: int, action: Action) -> None:
-        """Plan an action, not before the time that it is now."""
+        """Plan an action for now or later."""
         day = self._days.get(at_ms)
         if day is None:
             self._days[at_ms] = [action]
@@ -28,9 +28,9 @@ class Agenda:
             day.append(action)
 
     def until(self, end_ms: int) -> Iterator[tuple[int, Action]]:
-        """Take out, in order, all that is planned before `end_ms` or gets planned.
+        """Yield the actions before `end_ms` in order, also those planned meanwhile.
 
-        What falls on the same ms comes in the order in which it was planned.
+        Actions of the same ms come in the order in which they were planned.
         """
         times, days = self._times, self._days
         while times and times[0] < end_ms:

@@ -1,4 +1,4 @@
-"""Who is there when."""
+"""When each participant is present."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sds_core.simulation.streams import Streams
 
 
 class Attendance:
-    """Comings and goings of participants, who are known by their index."""
+    """Arrivals and departures of participants, by their index."""
 
     def __init__(self, scenario: Scenario, streams: Streams) -> None:
         churn = scenario.churn
@@ -29,9 +29,9 @@ class Attendance:
         self._wandering = some(absences.share if absences else 0.0, "absences")
 
     def changes(self, participant: int) -> Iterator[tuple[int, bool]]:
-        """Yield (ms since the start, whether it is there from then on), in order.
+        """Yield (ms since the start, whether it is present from then on), in order.
 
-        The first is its coming; it may never end.
+        The first pair is the participant's arrival. The sequence may be infinite.
         """
         random = self._streams.scalar("churn", "times", str(participant))
         # Drawn in any case, so that one share does not change what another does.

@@ -1,4 +1,4 @@
-"""Clocks that are wrong."""
+"""Clocks of participants and taps, with offset and drift."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _MILLION = 1_000_000
 
 
 class Clock(NamedTuple):
-    """What somebody takes the time for, which is linear in the simulation's own.
+    """A clock whose reading is linear in simulation time.
 
     Attributes:
-        start_ms: the simulation's start, where the clock is wrong by its offset alone.
-        offset_ms: how far it is ahead then.
-        drift_ppm: so many millionths too fast.
+        start_ms: Start of the simulation; the error is `offset_ms` then.
+        offset_ms: Milliseconds that the clock is ahead at the start.
+        drift_ppm: Millionths by which it runs too fast.
     """
 
     start_ms: int
@@ -33,14 +33,14 @@ class Clock(NamedTuple):
         return cls(start_ms, offset_ms, drift_ppm) if wrong else cls(start_ms)
 
     def reading(self, at_ms: int) -> int:
-        """Return what the clock says at a time of the simulation."""
+        """Return the clock's reading at a simulation time."""
         if not self.drift_ppm:
             return at_ms + self.offset_ms
         drifted_ms = (at_ms - self.start_ms) * self.drift_ppm / _MILLION
         return at_ms + self.offset_ms + math.floor(drifted_ms)
 
     def time_of(self, reading_ms: int) -> int:
-        """Return when the clock says at least so for the first time."""
+        """Return the first simulation time at which the clock reads at least this."""
         due_ms = reading_ms - self.offset_ms
         if not self.drift_ppm:
             return due_ms

@@ -1,4 +1,4 @@
-"""Truth beside findings."""
+"""Comparison of a simulation's truth with a report."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Comparison:
     Attributes:
         channel: Channel id; empty for the totals.
         figure: Its name in the report, nested names joined by dots.
-        truth: As counted by who knows what happened.
-        found: As reported.
+        truth: Value counted from what happened.
+        found: Value in the report.
     """
 
     channel: str

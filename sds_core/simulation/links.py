@@ -16,16 +16,16 @@ Delays = NDArray[np.int64]
 
 
 class Links:
-    """All links from some senders to some receivers, alike but drawn each for itself.
+    """All links from some senders to some receivers, alike and independent.
 
-    Whether a transmission arrives and when is drawn for every link, also where the
-    answer is of no use: so the streams do not depend on who is there.
+    Loss and delay are drawn for every link, even if the result is not used, so the
+    random streams do not depend on who is present.
 
     Args:
-        link: what they are like.
-        senders, receivers: how many; both are known by their index.
-        streams: of the simulation.
-        name: of the streams' purpose.
+        link: Settings of the links.
+        senders, receivers: Number of each; both are identified by index.
+        streams: Random streams of the simulation.
+        name: Purpose of the random streams.
     """
 
     def __init__(
@@ -72,10 +72,10 @@ def delay_draws(delay: Delay, generator: Generator) -> Draws[np.int64]:
 
 
 class BurstyLinks:
-    """Which links are in the bad state of the Gilbert-Elliott model.
+    """Tracks which links are in the bad state of the Gilbert-Elliott model.
 
-    The states follow a Markov chain in continuous time. They are drawn when they
-    matter, from the exact probability given the state when they last did.
+    The states follow a Markov chain in continuous time. A state is drawn when it is
+    needed, from its exact probability given the last drawn state.
 
     Args:
         bursts: lengths of the states.
@@ -97,7 +97,7 @@ class BurstyLinks:
         self._chances = Draws(generator.random)
 
     def are_bad(self, sender: int, receivers: Indices, elapsed_ms: int) -> Flags:
-        """Tell which of the links to some receivers are bad at a time."""
+        """Return which of the links to some receivers are bad at a time."""
         known_ms, bad = self._known_ms[sender], self._bad[sender]
         since_ms = elapsed_ms - known_ms[receivers]
         # What is left of the last state's influence, in [0, 1].

@@ -1,8 +1,8 @@
-"""What happens in a simulation, as values: the one thing that all of it knows.
+"""The log of a simulation: everything that happens, as values.
 
-The simulator gives these in order of time; taps' records and the truth are made of
-them. Times are Unix ms of the simulation's own clock, which no participant or tap
-reads wrong; what a skewed clock makes of it stands in the frames and sightings.
+The simulator yields entries in order of time. Records of taps and the truth are derived
+from them. Times are Unix ms of the simulation's own clock, unless an attribute says
+that a participant's or tap's clock gives them.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ class Transmission(NamedTuple):
     """One sending of one frame to everybody in its channel.
 
     Attributes:
-        number: counts transmissions of the simulation from 0: its identity.
-        at_ms: when it was sent.
-        channel_id: where.
-        by: participant that sent it; for a repair not the sender inside the frame.
-        cause: why it was sent, as only its sender knows.
-        frame: what was sent.
-        value: the frame's bytes; the same object at every sending of one message.
+        number: Identity: transmissions of the simulation are counted from 0.
+        at_ms: When it was sent.
+        channel_id: Channel of the frame.
+        by: Participant that sent it; for a repair not the sender inside the frame.
+        cause: Why it was sent, which only its sender knows.
+        frame: The frame.
+        value: The frame's bytes; the same object at every sending of one message.
         waku_hash: of this sending, `0x` and 64 hex digits.
         waku_timestamp_ns: the time by the sender's clock that the hash covers.
     """
@@ -51,7 +51,7 @@ class Arrival(NamedTuple):
 
 
 class Happening(NamedTuple):
-    """A participant told its application something."""
+    """A participant emitted an event to its application."""
 
     at_ms: int
     channel_id: str
@@ -87,7 +87,7 @@ class Sighting(NamedTuple):
 
 
 class Heartbeat(NamedTuple):
-    """A tap says that it lives.
+    """A tap reports that it is running.
 
     Attributes:
         at_ms: by the tap's clock.

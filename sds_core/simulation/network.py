@@ -10,7 +10,7 @@ from sds_core.simulation.streams import Streams
 
 
 class Network:
-    """Carries transmissions between participants, who are known by their index."""
+    """Carries transmissions between participants, identified by index."""
 
     def __init__(self, scenario: Scenario, streams: Streams) -> None:
         count = scenario.participants
@@ -31,7 +31,7 @@ class Network:
         return arrives, delays_ms
 
     def reaches_taps(self, sender: int, elapsed_ms: int) -> bool:
-        """Tell whether no partition keeps what a participant sends from the taps."""
+        """Return whether frames of a participant reach the taps despite partitions."""
         return not any(
             cut.span.holds(elapsed_ms) and cut.silences(sender)
             for cut in self._partitions

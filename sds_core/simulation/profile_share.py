@@ -34,7 +34,7 @@ class ProfileShare(Table, frozen=True, kw_only=True):
             path: where this table stands, for the error.
 
         Raises:
-            TableError: the overrides cannot be.
+            TableError: An override is unknown or not allowed.
         """
         path = f"{path}.overrides"
         overrides = msgspec.structs.asdict(read(self.overrides, _OVERRIDES, path))

@@ -7,9 +7,7 @@ drives them: by what they send, what arrives and `next_deadline_ms`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import partial
-from random import Random
 
 import numpy as np
 
@@ -18,8 +16,8 @@ from sds_core.message_channel.events import Broadcast, Cause, Step
 from sds_core.message_channel.profile import Profile
 from sds_core.simulation.agenda import Agenda
 from sds_core.simulation.attendance import Attendance
+from sds_core.simulation.cast import NEVER_MS, Channel, Flight, Member
 from sds_core.simulation.clock import Clock
-from sds_core.simulation.links import Indices
 from sds_core.simulation.log import (
     Arrival,
     Entry,
@@ -39,101 +37,20 @@ from sds_core.wire import decode
 
 _CONTENT = Cause.CONTENT
 _NANOSECONDS_PER_MS = 1_000_000
-_NEVER_MS = 1 << 62
 
 
 def simulate(scenario: Scenario, seed: int, start_ms: int) -> Iterator[Entry]:
-    """Yield everything that happens, in order of the simulation's time.
+    """Yield everything that happens, in order of simulation time.
 
-    The same arguments give the same entries. Nothing is kept of what was yielded but
-    what the participants themselves remember.
+    The same arguments give the same entries. Memory does not grow with the entries,
+    only with the state of the participants.
 
     Args:
-        scenario: what happens.
-        seed: decides what the scenario leaves to chance.
-        start_ms: when it begins, Unix ms.
+        scenario: Settings of the simulation.
+        seed: Seed of everything that is random.
+        start_ms: Start, Unix ms.
     """
     yield from _Simulation(scenario, seed, start_ms).run()
-
-
-@dataclass(slots=True, eq=False)
-class _Member:
-    """One participant in one channel.
-
-    Attributes:
-        index: of the participant in the population.
-        position: among the channel's members.
-        participant: its id.
-        channel: where.
-        clock: the participant's.
-        profile: its behaviour.
-        random: its chance.
-        sds: its state; None before it comes, and while it is a snapshot.
-        snapshot: the state while it is away, if that is what it returns with.
-        present: whether it is there.
-        gone: whether it is never to return.
-        wake_ms: when it is to be called next.
-        wake_reading_ms: what its clock says then.
-    """
-
-    index: int
-    position: int
-    participant: str
-    channel: _Channel
-    clock: Clock
-    profile: Profile
-    random: Random
-    sds: MessageChannel | None = None
-    snapshot: bytes = b""
-    present: bool = False
-    gone: bool = False
-    wake_ms: int = _NEVER_MS
-    wake_reading_ms: int = _NEVER_MS
-
-
-@dataclass(slots=True, eq=False)
-class _Channel:
-    """One channel.
-
-    Attributes:
-        channel_id: names it.
-        group: what it is like.
-        content_topic: where it is sent.
-        occasions: when there is one to speak, ms since the start.
-        speakers: decides who does.
-        contents: decides what is said.
-        members: the participants.
-        indices: the index of each in the population.
-    """
-
-    channel_id: str
-    group: ChannelGroup
-    content_topic: str
-    occasions: Iterator[int]
-    speakers: Random
-    contents: Random
-    members: list[_Member] = field(default_factory=list)
-    indices: Indices = field(default_factory=lambda: np.zeros(0, np.intp))
-
-
-@dataclass(slots=True, eq=False)
-class _Flight:
-    """A transmission on its way.
-
-    One object for all its receivers: there may be a hundred, and in flight at any time
-    a thousand transmissions.
-
-    Attributes:
-        transmission: what is under way.
-        retrieval_hint: how it can be fetched again.
-        receivers: whom it has still to reach, the next one last.
-        times_ms: when it does, in the same order.
-    """
-
-    transmission: Transmission
-    retrieval_hint: bytes
-    receivers: list[_Member]
-    times_ms: list[int]
 
 
 class _Simulation:
@@ -158,7 +75,7 @@ class _Simulation:
             Clock.drawn(start_ms, scenario.clocks, streams.scalar("clock", name))
             for name in self._names
         ]
-        self._memberships: list[list[_Member]] = [[] for _ in range(count)]
+        self._memberships: list[list[Member]] = [[] for _ in range(count)]
         # Before anybody speaks, so that those who come at the start are there.
         attendance = Attendance(scenario, streams)
         for index in range(count):
@@ -183,12 +100,12 @@ class _Simulation:
 
     # -- the cast
 
-    def _open(self, group: ChannelGroup, channel_id: str) -> _Channel:
+    def _open(self, group: ChannelGroup, channel_id: str) -> Channel:
         scenario, streams = self._scenario, self._streams
         count = group.participants or scenario.participants
         drawn = streams.scalar("members", channel_id)
         indices = drawn.sample(range(scenario.participants), count)
-        channel = _Channel(
+        channel = Channel(
             channel_id,
             group,
             content_topic(channel_id),
@@ -204,7 +121,7 @@ class _Simulation:
         profiles = _shared_out(group.profiles or scenario.profiles, count)
         for position, index in enumerate(indices):
             name = self._names[index]
-            member = _Member(
+            member = Member(
                 index,
                 position,
                 name,
@@ -238,7 +155,7 @@ class _Simulation:
                 self._leave(member, now_ms)
         self._plan_change(index, changes)
 
-    def _come(self, member: _Member, now_ms: int) -> None:
+    def _come(self, member: Member, now_ms: int) -> None:
         if member.gone:
             return
         if member.snapshot:
@@ -257,17 +174,17 @@ class _Simulation:
         self._set_present(member, now_ms, present=True)
         self._plan_wake(member, member.sds, now_ms)
 
-    def _leave(self, member: _Member, now_ms: int) -> None:
+    def _leave(self, member: Member, now_ms: int) -> None:
         if not member.present or member.sds is None:
             return
         absences = self._scenario.churn.absences
         if absences is not None and absences.state == "restored":
             member.snapshot = member.sds.snapshot()
             member.sds = None
-        member.wake_ms = member.wake_reading_ms = _NEVER_MS
+        member.wake_ms = member.wake_reading_ms = NEVER_MS
         self._set_present(member, now_ms, present=False)
 
-    def _set_present(self, member: _Member, now_ms: int, *, present: bool) -> None:
+    def _set_present(self, member: Member, now_ms: int, *, present: bool) -> None:
         member.present = present
         channel_id = member.channel.channel_id
         self._log(
@@ -276,12 +193,12 @@ class _Simulation:
 
     # -- traffic
 
-    def _plan_occasion(self, channel: _Channel) -> None:
+    def _plan_occasion(self, channel: Channel) -> None:
         for elapsed_ms in channel.occasions:
             self._agenda.add(self._start_ms + elapsed_ms, partial(self._speak, channel))
             return
 
-    def _speak(self, channel: _Channel, now_ms: int) -> None:
+    def _speak(self, channel: Channel, now_ms: int) -> None:
         self._plan_occasion(channel)
         traffic = channel.group.traffic
         candidates = channel.members
@@ -295,7 +212,7 @@ class _Simulation:
                 if at_ms < self._talk_end_ms:
                     self._agenda.add(at_ms, partial(self._say, speaker))
 
-    def _say(self, member: _Member, now_ms: int) -> None:
+    def _say(self, member: Member, now_ms: int) -> None:
         if not member.present or member.sds is None:
             return
         channel = member.channel
@@ -308,7 +225,7 @@ class _Simulation:
             step = self._send(member, member.sds, content, reading_ms)
         self._follow(member, member.sds, step, now_ms)
 
-    def _send_tail(self, channel: _Channel, tail: LostTail, now_ms: int) -> None:
+    def _send_tail(self, channel: Channel, tail: LostTail, now_ms: int) -> None:
         candidates = [member for member in channel.members if member.present]
         if not candidates:
             return
@@ -326,14 +243,14 @@ class _Simulation:
             self._leave(member, now_ms)
 
     def _send(
-        self, member: _Member, sds: MessageChannel, content: bytes, reading_ms: int
+        self, member: Member, sds: MessageChannel, content: bytes, reading_ms: int
     ) -> Step:
         # An id made of the time would make another start another simulation: ids decide
         # who repairs what when.
         message_id = f"{member.channel.contents.getrandbits(256):064x}"
         return sds.send(content, reading_ms, message_id=message_id)
 
-    def _content(self, channel: _Channel) -> bytes:
+    def _content(self, channel: Channel) -> bytes:
         traffic = channel.group.traffic
         least, most = traffic.payload_least_bytes, traffic.payload_most_bytes
         return channel.contents.randbytes(channel.contents.randint(least, most))
@@ -341,7 +258,7 @@ class _Simulation:
     # -- participants and the network
 
     def _follow(
-        self, member: _Member, sds: MessageChannel, step: Step, now_ms: int
+        self, member: Member, sds: MessageChannel, step: Step, now_ms: int
     ) -> None:
         """Do what a step asks for."""
         channel_id, participant = member.channel.channel_id, member.participant
@@ -353,7 +270,7 @@ class _Simulation:
             self._plan_wake(member, sds, now_ms)
 
     def _transmit(
-        self, member: _Member, sds: MessageChannel, broadcast: Broadcast, now_ms: int
+        self, member: Member, sds: MessageChannel, broadcast: Broadcast, now_ms: int
     ) -> None:
         channel = member.channel
         value = broadcast.value
@@ -393,7 +310,7 @@ class _Simulation:
             # The next one last, where a list gives away what it has.
             positions = positions[delays_ms[positions].argsort(kind="stable")[::-1]]
             members = channel.members
-            flight = _Flight(
+            flight = Flight(
                 transmission,
                 hashed,
                 [members[position] for position in positions.tolist()],
@@ -407,7 +324,7 @@ class _Simulation:
             for tap in self._taps:
                 tap.listen(member.index, transmission)
 
-    def _land(self, flight: _Flight, now_ms: int) -> None:
+    def _land(self, flight: Flight, now_ms: int) -> None:
         transmission, hint = flight.transmission, flight.retrieval_hint
         times_ms, receivers = flight.times_ms, flight.receivers
         while times_ms and times_ms[-1] == now_ms:
@@ -426,22 +343,22 @@ class _Simulation:
         if times_ms:
             self._agenda.add(times_ms[-1], partial(self._land, flight))
 
-    def _plan_wake(self, member: _Member, sds: MessageChannel, now_ms: int) -> None:
+    def _plan_wake(self, member: Member, sds: MessageChannel, now_ms: int) -> None:
         due_ms = max(now_ms + 1, member.clock.time_of(sds.next_deadline_ms))
         member.wake_ms = due_ms
         member.wake_reading_ms = member.clock.reading(due_ms)
         self._agenda.add(due_ms, partial(self._wake, member))
 
-    def _wake(self, member: _Member, now_ms: int) -> None:
+    def _wake(self, member: Member, now_ms: int) -> None:
         sds = member.sds
         # Else it was planned anew meanwhile, for an earlier time.
         if sds is None or not member.present or member.wake_ms != now_ms:
             return
-        member.wake_ms = member.wake_reading_ms = _NEVER_MS
+        member.wake_ms = member.wake_reading_ms = NEVER_MS
         reading_ms = member.clock.reading(now_ms)
         if sds.next_deadline_ms <= reading_ms:
             self._follow(member, sds, sds.advance(reading_ms), now_ms)
-        if member.wake_ms == _NEVER_MS:
+        if member.wake_ms == NEVER_MS:
             self._plan_wake(member, sds, now_ms)
 
 

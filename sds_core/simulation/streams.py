@@ -1,6 +1,6 @@
-"""Chance, in streams: one for every purpose, so that a change in one leaves the others.
+"""Random streams, one for every purpose, so that one does not affect the others.
 
-Another tap, for example, does not change what the participants receive.
+For example, one more tap does not change what the participants receive.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Streams:
 
     def scalar(self, *purpose: str) -> Random:
         """Return the stream of a purpose, for one value at a time."""
-        # Simulated chance must be repeatable; it protects nothing.
+        # A simulation must be repeatable, and keeps no secret.
         return Random(self._entropy(purpose))  # noqa: S311
 
     def vector(self, *purpose: str) -> Generator:

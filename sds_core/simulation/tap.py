@@ -1,4 +1,4 @@
-"""Taps: what is recorded of the traffic."""
+"""Taps: observers that record traffic."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Tap:
     """One observer.
 
     Args:
-        settings: what it is like.
-        participants: how many there are to listen to.
-        start_ms: of the simulation, Unix ms.
-        streams: of the simulation.
-        agenda: where it plans its doings.
-        log: takes what it does.
+        settings: Settings of the tap.
+        participants: Number of participants that it receives from.
+        start_ms: Start of the simulation, Unix ms.
+        streams: Random streams of the simulation.
+        agenda: Plans the tap's actions.
+        log: Receives the tap's sightings and heartbeats.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Tap:
         agenda.add(start_ms + round(settings.start_s * 1_000), self._beat)
 
     def listen(self, sender: int, transmission: Transmission) -> None:
-        """Take notice that something is under way to the tap."""
+        """Send a transmission over the tap's link."""
         elapsed_ms = transmission.at_ms - self._start_ms
         arrives, delays_ms = self._links.carry(sender, _HERE, elapsed_ms)
         replicated = self._replicated.take(1)[0] < self._settings.replica_share

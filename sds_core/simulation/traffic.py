@@ -1,4 +1,4 @@
-"""When there is an occasion to speak in a channel."""
+"""When messages are sent in a channel."""
 
 from __future__ import annotations
 

@@ -18,10 +18,10 @@ class WakuMessage(msgspec.Struct, frozen=True):
     Attributes:
         payload: What it carries.
         content_topic: What its application filters by.
-        timestamp_ns: Its sender's time, Unix ns, in [-2**63, 2**63); 0 if not told.
+        timestamp_ns: Its sender's time, Unix ns, in [-2**63, 2**63); 0 if absent.
         version: 0, or 1 if the payload is encrypted by 26/WAKU2-PAYLOAD.
         meta: What its application says of it, at most 64 bytes.
-        ephemeral: Whether stores are asked not to keep it.
+        ephemeral: Whether store nodes should not store it.
     """
 
     payload: bytes

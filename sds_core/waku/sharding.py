@@ -39,8 +39,8 @@ class ContentTopic:
     """A content topic in its parts; none is empty.
 
     Attributes:
-        application, version: What its shard follows from.
-        name, encoding: What tells it from others of the same application.
+        application, version: They determine its shard.
+        name, encoding: They distinguish topics of one application.
     """
 
     application: str

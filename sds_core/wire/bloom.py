@@ -1,9 +1,9 @@
 """The bloom filters of both dialects, bit for bit.
 
-A participant puts the ids of the messages it has received into a filter and sends the
-filter along with every message. The dialects agree on its size and on how two hashes
-give k indices, and on nothing else: the hash, the order of the bytes and the wire form
-are their own, so that each filter is noise to the other.
+A participant adds the ids of received messages to a filter, and sends the filter with
+every message. Both dialects use the same size and derive k indices from two hashes in
+the same way. Hash, byte order and wire form differ: a filter of one dialect cannot be
+read as one of the other.
 
 Sources: js-waku packages/sds/src/bloom_filter and nim_hashn, whose answers are in
 tests/vectors; nim-sds sds/bloom.nim and sds/protobuf.nim, and Nim's hash of strings
@@ -37,7 +37,7 @@ MAX_K = 64
 """Most hashes a header may ask for: 64 belongs to an error rate of 10**-19."""
 
 _FEW = 32
-"""Ids below which setting up arrays costs more than it saves."""
+"""Below this number of ids, arrays cost more than they save."""
 
 _SPEC = Dialect.SPEC
 
@@ -181,7 +181,7 @@ def count_set_bits(
 
 
 class BloomFilter:
-    """A filter that can be asked and added to.
+    """A filter that ids can be added to and looked up in.
 
     Attributes:
         dialect: whose hash, order of bytes and wire form it has.
@@ -218,7 +218,7 @@ class BloomFilter:
         """Read a filter as it was on the wire; see `filter_bits` for the arguments.
 
         Raises:
-            BloomError: it is none.
+            BloomError: The bytes are not a filter of the dialect.
         """
         self = cls.__new__(cls)
         self.dialect = dialect
@@ -234,7 +234,7 @@ class BloomFilter:
         return self
 
     def to_wire(self) -> bytes:
-        """Return the filter as its dialect writes it."""
+        """Return the filter in the wire form of its dialect."""
         if self.dialect is _SPEC:
             return bytes(self.bits)
         return sds_nim_pb2.BloomFilter(
@@ -246,7 +246,7 @@ class BloomFilter:
         ).SerializeToString()
 
     def add(self, message_id: str) -> None:
-        """Put an id in."""
+        """Add an id."""
         bits = self.bits
         for index, mask in _recent_probes(
             message_id, self.dialect, self.m_bits, self.k
@@ -254,7 +254,7 @@ class BloomFilter:
             bits[index] |= mask
 
     def add_all(self, message_ids: Sequence[str]) -> None:
-        """Put many ids in at once: about four times as fast as one by one."""
+        """Add many ids at once, about four times as fast as one by one."""
         if len(message_ids) < _FEW:
             for message_id in message_ids:
                 self.add(message_id)
@@ -275,7 +275,7 @@ class BloomFilter:
         np.bitwise_or.at(np.frombuffer(self.bits, np.uint8), places, masks)
 
     def contains(self, message_id: str) -> bool:
-        """Tell whether an id is in: never wrong when it says no."""
+        """Return whether the filter seems to hold an id; False is always right."""
         bits = self.bits
         return all(
             bits[index] & mask
@@ -319,9 +319,9 @@ def _split_nim(
 ) -> tuple[bytes | memoryview, sds_nim_pb2.BloomFilter, int, int]:
     """Return the bits of a nim-sds filter, its header, and m_bits and k, checked.
 
-    nim-sds writes the bits first: what follows them is then parsed alone. Another order
-    is valid protobuf too, and costs a copy. Nothing is ever made of the size that the
-    header claims. nim-sds wants all its fields, we only those that we need.
+    nim-sds writes the bits first, so only the rest needs to be parsed. Another order is
+    valid protobuf too, and costs a copy. No memory is allocated by the size that the
+    header claims. nim-sds requires all fields; this reader only those that it needs.
     """
     bits: bytes | memoryview
     span = _leading_bits(raw)
@@ -331,7 +331,7 @@ def _split_nim(
             bits = header.bits
         else:
             header = sds_nim_pb2.BloomFilter.FromString(raw[span.stop :])
-            # Bits that come twice are nobody's; the last count, says protobuf.
+            # No library writes the bits twice; in protobuf the last value counts.
             bits = header.bits or memoryview(raw)[span]
     except DecodeError as error:
         raise BloomBadHeader(str(error), len(raw)) from None

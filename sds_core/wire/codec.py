@@ -1,6 +1,6 @@
-"""The front door: bytes <-> Frame, in either dialect.
+"""Bytes <-> Frame, in either dialect.
 
-Nothing in a message names its dialect. What tells them apart is field 2: the message id
+A message does not name its dialect. Field 2 distinguishes them: the message id
 (length-delimited) in the specification, the lamport timestamp (a varint) in nim-sds.
 """
 
@@ -47,7 +47,7 @@ def decode(value: bytes) -> Frame:
     gives the reason.
 
     Raises:
-        UndecodableFrame: it is none; `reason` says why.
+        UndecodableFrame: The bytes are not an SDS message; `reason` says why.
     """
     if not value:
         raise EmptyValue
@@ -74,13 +74,13 @@ def encode(frame: Frame) -> bytes:
 
 
 def dialect_of(value: bytes) -> Dialect:
-    """Tell in which dialect `value` is, if it is a message at all.
+    """Return the dialect of `value`, provided that it is a message.
 
     Both libraries write fields in order, so that field 2 is first or follows field 1.
     Any other order is valid protobuf too: there the protobuf library looks for field 2,
     at a cost that no input can drive up. Without field 2, as in an ephemeral message of
     nim-sds, the fields 4 to 7 decide: only nim-sds has them. Field 2 in both wire types
-    is nobody's message; the one in its usual place counts, else SPEC.
+    is written by no library; the one in its usual place counts, else SPEC.
 
     Raises:
         MalformedProtobuf: it is not protobuf.

@@ -1,4 +1,4 @@
-"""What can be wrong with bytes that should have been SDS.
+"""Errors of bytes that are not a valid SDS message or bloom filter.
 
     WireError (a ValueError)
     ├── UndecodableFrame        no Frame can be made of the bytes: a dead letter
@@ -21,32 +21,15 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import ClassVar
 
-
-class Reason(StrEnum):
-    """Why a record is a dead letter: the value of header `dead-letter-reason`.
-
-    The list is closed (contract, "Kafka record"). This package gives the first six; the
-    others belong to the record around the frame and to the MVDS decoder.
-    """
-
-    EMPTY_VALUE = "empty_value"
-    TOO_LARGE = "too_large"
-    PROTOBUF_ERROR = "protobuf_error"
-    NO_MESSAGE_ID = "no_message_id"
-    NEITHER_LAMPORT_NOR_CONTENT = "neither_lamport_nor_content"
-    NO_CHANNEL = "no_channel"
-    CHANNEL_MISMATCH = "channel_mismatch"
-    FUTURE_TIMESTAMP = "future_timestamp"
-    BAD_HEADER = "bad_header"
-    MVDS_ERROR = "mvds_error"
+from sds_core.reason import Reason
 
 
 class WireError(ValueError):
-    """Base of everything this package raises about bytes it was given.
+    """Base of all errors about bytes from outside.
 
     Attributes:
-        text: the message, with the attributes to fill in. Ids come from strangers:
-            a message quotes no more of one than 80 characters.
+        text: Template of the message, filled with the attributes. It quotes at most 80
+            characters of an id, since others choose ids.
     """
 
     text: ClassVar[str]
@@ -63,7 +46,7 @@ class UndecodableFrame(WireError):
         reason: the dead-letter reason, the same for all errors of a class.
     """
 
-    reason: ClassVar[Reason]
+    reason: ClassVar[StrEnum]
 
 
 class EmptyValue(UndecodableFrame):
@@ -74,7 +57,7 @@ class EmptyValue(UndecodableFrame):
 
 
 class ValueTooLarge(UndecodableFrame):
-    """The value is longer than a frame may be; it was not looked into."""
+    """The value is longer than a frame may be; it was not parsed."""
 
     reason = Reason.TOO_LARGE
     text = "the value has {actual_bytes} bytes, a frame at most {limit_bytes}"

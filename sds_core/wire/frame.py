@@ -1,7 +1,7 @@
-"""One SDS message, whichever dialect it came in.
+"""One SDS message of either dialect as a value.
 
-SDS calls it *message*; this project says *frame* for what was on the wire and keeps
-*message* for what the participants mean by it: a message may be seen in many frames.
+SDS calls it *message*. This project calls the bytes on the wire *frame*, and uses
+*message* for what participants send: one message may appear in many frames.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Dialect(StrEnum):
 
 
 class FrameKind(StrEnum):
-    """What a frame is, by SDS, "Protocol Steps".
+    """Kind of a frame (SDS, "Protocol Steps").
 
-    CONTENT carries something for the application. SYNC carries only what the sender
-    knows. EPHEMERAL asks for no reliability and has no lamport timestamp.
+    CONTENT carries bytes of the application. SYNC carries only history and filter.
+    EPHEMERAL is sent without reliability and has no lamport timestamp.
     """
 
     CONTENT = "content"
@@ -45,7 +45,7 @@ _EPHEMERAL = FrameKind.EPHEMERAL
 
 
 class HistoryEntryLike(Protocol):
-    """What every entry of a history offers, ours or the protobuf library's."""
+    """Interface of a history entry: `HistoryEntry` or the protobuf library's class."""
 
     @property
     def message_id(self) -> str:
@@ -157,7 +157,7 @@ class Frame(NamedTuple):
         )
 
     def __ne__(self, other: object) -> bool:
-        """Say the opposite of `==`, where a tuple's own would not."""
+        """Negate `==`; the tuple's own `!=` would compare the containers."""
         return not self == other
 
     def __hash__(self) -> int:
@@ -168,7 +168,7 @@ class Frame(NamedTuple):
 def kind_of(lamport: int | None, content: bytes) -> FrameKind | None:
     """Return the kind of a frame, or None if it is of no kind.
 
-    A lamport timestamp of 0 is present, content of no bytes is absent: so does js-waku.
+    A lamport timestamp of 0 is present; empty content is absent, as in js-waku.
     """
     if lamport is not None:
         return _CONTENT if content else _SYNC

@@ -26,13 +26,13 @@ _MESSAGE_ID_TAG = 0x0A
 
 
 def decode(value: bytes) -> Frame:
-    """Read `value` as a message of this dialect, whatever it looks like.
+    """Read `value` as a message of this dialect.
 
     nim-sds itself is stricter: it refuses a message without lamport timestamp or
     without (possibly empty) content.
 
     Raises:
-        UndecodableFrame: it is none.
+        UndecodableFrame: The bytes are not a message of nim-sds.
     """
     message: SdsMessage | OldSdsMessage
     causal_history: Sequence[HistoryEntryLike]
@@ -111,7 +111,7 @@ def _read_old_history(entries: Sequence[bytes]) -> tuple[frames.HistoryEntry, ..
 
 
 def _read_old_entry(raw: bytes) -> frames.HistoryEntry:
-    """Read one entry, be it a HistoryEntry or the bare message id of an older peer.
+    """Read one entry: a HistoryEntry, or the bare message id of an older peer.
 
     Both are length-delimited field 3. What parses as an entry and names a message is
     one; fields that we do not know are passed over, as everywhere in protobuf. A bare

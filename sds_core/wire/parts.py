@@ -1,4 +1,4 @@
-"""How the bytes of a frame divide among its parts (observer model, section 9)."""
+"""How the bytes of a frame divide among its parts (docs/figures.md, 9)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ class PartSizes(NamedTuple):
 
 
 def part_sizes(dialect: Dialect, value: bytes) -> PartSizes:
-    """Divide a frame that `decode` has read; anything else gives nonsense.
+    """Return the bytes of each part of a frame.
+
+    The frame must be one that `decode` accepts; the result is undefined otherwise.
 
     Args:
         dialect: In which it was read.

@@ -1,4 +1,4 @@
-"""The fields of any protobuf message, without knowing what they mean.
+"""Splits any protobuf message into its fields, without a schema.
 
 Source: protobuf.dev, "Encoding".
 """
@@ -32,7 +32,7 @@ class Field(NamedTuple):
 
 
 class BrokenProtobuf(ValueError):
-    """Bytes are no protobuf from some field on.
+    """The bytes are not valid protobuf from some field on.
 
     Attributes:
         offset: Of the field's tag, in bytes.
@@ -50,10 +50,10 @@ class BrokenProtobuf(ValueError):
 
 
 def protobuf_fields(message: bytes) -> Iterator[Field]:
-    """Walk the fields of a message in the order of the wire; nested ones stay bytes.
+    """Yield the fields of a message in wire order; nested messages stay bytes.
 
     Raises:
-        BrokenProtobuf: After the fields that can be read.
+        BrokenProtobuf: A field cannot be read; raised after the valid fields before it.
     """
     position = 0
     while position < len(message):

@@ -1,8 +1,8 @@
-"""Whether some bytes are one segment of a larger payload, and which.
+"""Recognises segments of larger payloads, and reads their headers.
 
-Three layouts are in use, and nothing in a segment names its own. They agree on the
-hash of the whole payload in field 1; the types of the others tell them apart as far as
-they can be told apart:
+Three layouts are in use, and a segment does not name its layout. All have the hash of
+the whole payload in field 1. The types of the other fields distinguish the layouts,
+except that some segments fit two of them:
 
     field  status-go, LIP-243        nim-segmentation
     2      index                     length of the whole payload
@@ -41,7 +41,7 @@ _BYTES_FIELDS_NIM = frozenset({1, 7})
 
 
 class SegmentLayout(StrEnum):
-    """Whose layout a segment has."""
+    """Field layout of a segment, by the software that writes it."""
 
     STATUS_GO = "status-go"
     LIP_243 = "lip-243"
@@ -50,18 +50,18 @@ class SegmentLayout(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SegmentHeader:
-    """What a segment says of itself and of the whole.
+    """Header of one segment.
 
     Attributes:
         layouts: The layouts that it can be in, at least one: a data segment of
             status-go is one of LIP-243 too.
         payload_hash: Keccak-256 of the whole payload, 32 bytes.
-        index: Its place among its kind, from 0.
-        is_parity: Whether it is a parity segment, of an erasure code, or one of data.
-        data_count: How many data segments there are, in [1, 256]; None if it does not
-            say, as parity segments of status-go.
-        parity_count: How many parity segments there are; None if it does not say.
-        whole_bytes: Length of the whole payload; None if it does not say.
+        index: Position among the segments of its kind, from 0.
+        is_parity: Whether it is a parity segment (erasure code) or a data segment.
+        data_count: Number of data segments, in [1, 256]; None if the layout omits it,
+            as in parity segments of status-go.
+        parity_count: Number of parity segments; None if the layout omits it.
+        whole_bytes: Length of the whole payload; None if the layout omits it.
         payload: The segment's own share.
     """
 
@@ -76,10 +76,10 @@ class SegmentHeader:
 
 
 def read_segment_header(content: bytes) -> SegmentHeader | None:
-    """Read a segment; None if the bytes are none.
+    """Read a segment; None if the bytes are not a segment.
 
-    All must fit: the fields and their order, the hash's length, an index below its
-    count. Bytes that are not a segment pass for one only if they were made to.
+    Fields, their order, the length of the hash, and index against count are checked.
+    Other bytes can only pass if somebody crafted them.
     """
     if not content.startswith(_OPENING):
         return None

@@ -20,10 +20,10 @@ _SPEC = Dialect.SPEC
 
 
 def decode(value: bytes) -> Frame:
-    """Read `value` as a message of this dialect, whatever it looks like.
+    """Read `value` as a message of this dialect.
 
     Raises:
-        UndecodableFrame: it is none.
+        UndecodableFrame: The bytes are not a message of this dialect.
     """
     try:
         message = SdsMessage.FromString(value)

@@ -1,6 +1,7 @@
 """Command line of sds-monitor; a file per command.
 
-Commands are imported when they are called, so that those without Spark start fast.
+A command's module is imported when the command is called, and only declares options;
+what the command does is in `streaming.cli.actions`.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from importlib.metadata import version
 
 import click
 
-from connectors.broker.jars import BrokerError
+from connectors.broker.errors import BrokerError
 from connectors.java import JavaMissing
 from connectors.kafka.settings import KafkaUnreachable, RecordsLost, TopicMissing
-from streaming.cli.log import begin_log, logger
-from streaming.cli.log_option import asked_format
+from streaming.cli.log import logger, start_log
+from streaming.cli.log_option import requested_format
 from streaming.cli.signals import end_on_signals
-from streaming.cli.streams import outlive_reader
+from streaming.cli.streams import survive_closed_output
 
 FINE = 0
 FINDING = 1
@@ -26,17 +27,22 @@ WRONG_USE = 2
 UNREACHABLE = 3
 
 _COMMANDS = {
-    "demo": "Everything on this machine, ending with truth beside findings.",
-    "simulate": "Simulated participants on a lossy network, mirrored into Kafka.",
-    "broker": "The embedded Kafka broker, in the foreground.",
-    "mirror": "What passes Waku nodes, into Kafka.",
-    "run": "The monitor.",
-    "replay": "The same job over a past window, apart from the live one.",
-    "incidents": "The messages behind the figures, and why.",
-    "inspect": "One frame, decoded for a person.",
-    "dead-letter": "What could not be decoded, and its way back.",
-    "export": "Records of a topic to a file that can be shared.",
+    "demo": "Run everything on this machine, and compare truth and findings.",
+    "simulate": "Write traffic of simulated participants to Kafka.",
+    "broker": "Run the embedded Kafka broker.",
+    "mirror": "Copy traffic of Waku nodes into Kafka.",
+    "import": "Write a file of records to Kafka.",
+    "run": "Run the monitor.",
+    "replay": "Report on a past window, apart from the live job.",
+    "incidents": "List the messages behind the figures, and why.",
+    "inspect": "Decode one frame.",
+    "dead-letter": "List, print and replay records that could not be decoded.",
+    "export": "Write records of a topic to a file.",
 }
+"""Command -> what it does."""
+
+_MODULES = {"import": "import_"}
+"""Command -> module, where the name of the command is a keyword of Python."""
 
 
 class _LazyGroup(click.Group):
@@ -48,7 +54,7 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        module = cmd_name.replace("-", "_")
+        module = _MODULES.get(cmd_name, cmd_name.replace("-", "_"))
         command = import_module(f"streaming.cli.{module}").command
         assert isinstance(command, click.Command)  # noqa: S101 - our own modules
         return command
@@ -65,7 +71,7 @@ class _LazyGroup(click.Group):
 def group() -> None:
     """Watch the reliability of SDS channels.
 
-    sds-monitor reads SDS traffic mirrored into Kafka and tells, from outside, whether
+    sds-monitor reads SDS traffic mirrored into Kafka and reports, from outside, whether
     messages are acknowledged, missing and repaired.
 
     Exit codes: 0 fine, 1 a finding, 2 wrong use, 3 something needed is unreachable.
@@ -75,10 +81,11 @@ def group() -> None:
 def main() -> None:
     """Entry point: errors in one line, exit codes as documented."""
     arguments = sys.argv[1:]
-    outlive_reader()
-    begin_log(asked_format(arguments, os.environ))
-    # Whether it has a table to be read on SIGHUP may be known from a file alone.
-    end_on_signals(hold_hangup=arguments[:1] == ["run"])
+    survive_closed_output()
+    start_log(requested_format(arguments, os.environ))
+    # SIGHUP means something else if `run` has a table of channels, which its
+    # configuration file may name.
+    end_on_signals(defer_hangup=arguments[:1] == ["run"])
     try:
         sys.exit(group(standalone_mode=False) or FINE)
     except click.exceptions.Abort:
@@ -90,7 +97,7 @@ def main() -> None:
     except RecordsLost as error:
         _fail(str(error), FINDING)
     except Exception as error:
-        logger.critical("an error that nobody foresaw: %r", error, exc_info=True)
+        logger.critical("unexpected error: %r", error, exc_info=True)
         sys.exit(FINDING)
 
 

@@ -1,4 +1,4 @@
-"""The channel table of a command: read at the start, and again on SIGHUP."""
+"""Option ``--channels``: a table that is read at the start, and again on SIGHUP."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from connectors.files.channel_table import (
 from sds_core.observer.channel_table import ChannelTable
 from streaming.cli.log import logger
 from streaming.cli.settings import setting
-from streaming.cli.signals import HeldHangup
+from streaming.cli.signals import DeferredHangup
 
 channels_option = setting(
     "--channels",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="TOML file with names, objectives, labels and silence of channels.",
+    help="TOML file with names, objectives, labels and silences of channels.",
 )
 
 
 def channel_table(path: Path | None) -> ChannelTable:
-    """The table of a file; without a path an empty one.
+    """Read the table from a file; without a path an empty table.
 
     Raises:
-        click.UsageError: The file is none.
+        click.UsageError: The file cannot be read or is not a channel table.
     """
     if path is None:
         return ChannelTable()
@@ -44,28 +44,28 @@ def channel_table(path: Path | None) -> ChannelTable:
 
 
 class ChannelTableFile:
-    """Reads its file again when it was asked to.
+    """A file of channels that is read again on request.
 
     Args:
-        path: Of the file.
+        path: Path of the file.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._asked = threading.Event()
+        self._requested = threading.Event()
 
-    def ask(self) -> None:
-        """Let the next `news` read the file."""
-        self._asked.set()
+    def request_reload(self) -> None:
+        """Let the next `reload_if_requested` read the file; for a signal handler."""
+        self._requested.set()
 
-    def news(self) -> ChannelTable | None:
-        """The new table; None if nobody asked, or if the file now is none.
+    def reload_if_requested(self) -> ChannelTable | None:
+        """Read the file if that was requested, and log the result.
 
-        Either is said in the log.
+        Returns None if it was not requested, or if the file is not a channel table.
         """
-        if not self._asked.is_set():
+        if not self._requested.is_set():
             return None
-        self._asked.clear()
+        self._requested.clear()
         try:
             entries = read_entries(self._path)
             if not entries:
@@ -83,28 +83,29 @@ def _counted(entries: int) -> str:
 
 
 @contextmanager
-def read_on_hangup(path: Path | None) -> Iterator[ChannelTableFile | None]:
-    """A file that SIGHUP asks to be read while the block runs; None without a path.
+def reload_on_hangup(path: Path | None) -> Iterator[ChannelTableFile | None]:
+    """Request a reload of the file on each SIGHUP while the block runs.
 
-    Without one SIGHUP ends the process as ever. One that was held until now counts.
+    Gives the file. Without a path it gives None, and SIGHUP ends the program. A SIGHUP
+    that `DeferredHangup` has recorded before takes effect now.
 
     Raises:
-        streaming.cli.signals.EndedBySignal: One was held, and there is no path.
+        streaming.cli.signals.EndedBySignal: SIGHUP was recorded, and there is no path.
     """
     if path is None:
-        held = signal.getsignal(signal.SIGHUP)
-        if isinstance(held, HeldHangup):
-            held.release()
+        handler = signal.getsignal(signal.SIGHUP)
+        if isinstance(handler, DeferredHangup):
+            handler.release()
         yield None
         return
     file = ChannelTableFile(path)
 
-    def ask(number: int, frame: FrameType | None) -> None:
-        file.ask()
+    def request_reload(number: int, frame: FrameType | None) -> None:
+        file.request_reload()
 
-    before = signal.signal(signal.SIGHUP, ask)
-    if isinstance(before, HeldHangup) and before.came:
-        file.ask()
+    before = signal.signal(signal.SIGHUP, request_reload)
+    if isinstance(before, DeferredHangup) and before.received:
+        file.request_reload()
     try:
         yield file
     finally:

@@ -1,4 +1,4 @@
-"""The table that a demo ends with: truth beside what the monitor found."""
+"""Table at the end of a demo: the truth beside what the monitor found."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sds_core.simulation.comparison import Comparison
 def show_comparison(
     console: Console, title: str, comparisons: Sequence[Comparison]
 ) -> bool:
-    """Print the table; returns whether everything is the same."""
+    """Print the table; returns whether every figure equals the truth."""
     table = Table(title=Text(f"{title}, all channels together", "table.title"))
     for heading, justify in (
         ("figure", "left"),

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from itertools import islice
-from pathlib import Path
-
 import click
 
-from connectors.files.record_file import UnreadableFile, read_records
-from connectors.files.record_lines import NO_OFFSET, BadLine, parse_line
-from connectors.kafka.consumer import Client
-from connectors.kafka.record_source import RecordSource, parse_source, read_source
 from connectors.kafka.settings import KafkaSettings
-from sds_core.observer.record import RawRecord
-from streaming.cli import FINDING
-from streaming.cli.inspection import inspect_record, show_inspection
 from streaming.cli.kafka_options import kafka_options
-from streaming.cli.output import wall_ms
 from streaming.cli.settings import config_option, setting
 
-_MOST_BYTES = 80 * 1024 * 1024
-_STDIN = "-"
-_PACKED = (".xz", ".gz")
-# No SDS message begins so: both would be groups of protobuf, which are out of use.
-_JSON = (b"{", b"[")
-_BETWEEN_DIGITS = re.compile(r"0[xX]|[\s,:]+")
+STDIN = "-"
+"""Name of standard input among the names of files."""
 
 
 @click.command(
@@ -33,101 +17,30 @@ _BETWEEN_DIGITS = re.compile(r"0[xX]|[\s,:]+")
     epilog="Example: sds-monitor inspect sds.frames:2:1714 --bootstrap localhost:9092",
 )
 @config_option
-@kafka_options(required=False)
+@kafka_options(required=False, topic_help=None)
 @setting(
     "--hex",
     "is_hex",
     is_flag=True,
-    help="The input is hexadecimal digits; spaces, line ends and 0x may be among them.",
+    help="Read hexadecimal digits; spaces, line ends and 0x may be among them.",
 )
-@setting("--json", "as_json", is_flag=True, help="One JSON object.")
+@setting("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.argument(
     "file",
     metavar="[FILE | TOPIC:PARTITION:OFFSET]",
-    default=_STDIN,
+    default=STDIN,
     envvar="SDS_MONITOR_FILE",
 )
 def command(
     kafka: KafkaSettings | None, is_hex: bool, as_json: bool, file: str
 ) -> None:
-    """Decode one frame, and say why if it cannot be decoded.
+    """Decode one frame, and explain the error if it cannot be decoded.
 
-    FILE holds the bytes of a frame, or one line of an exported file, or a Waku message
-    as the REST API of a node gives it; - or nothing is standard input. A record of a
+    FILE has the bytes of a frame, or one line of an exported file, or a Waku message
+    as the REST API of a node returns it; - or nothing is standard input. A record of a
     topic, such as the source of a dead letter, needs --bootstrap. Exit code 1 if the
-    monitor would call it a dead letter.
+    monitor would make it a dead letter.
     """
-    source = parse_source(file)
-    if source is not None and not Path(file).exists():
-        record = _read_topic(kafka, source)
-    else:
-        record = _read_file(file, is_hex)
-    found = inspect_record(record, wall_ms())
-    show_inspection(found, as_json)
-    if found["reason"]:
-        raise click.exceptions.Exit(FINDING)
+    from streaming.cli.actions.inspect import inspect
 
-
-def _read_topic(kafka: KafkaSettings | None, source: RecordSource) -> RawRecord:
-    if kafka is None:
-        message = f"{source} is a record of a topic: say by --bootstrap where"
-        raise click.UsageError(message)
-    record = read_source(Client.CONFLUENT, kafka, source)
-    if record is None:
-        message = f"{source.topic} holds no record {source}: never, or not any more"
-        raise click.UsageError(message)
-    return record
-
-
-def _read_file(name: str, is_hex: bool) -> RawRecord:
-    try:
-        if name != _STDIN and not is_hex and name.endswith(_PACKED):
-            return _only(list(islice(read_records(Path(name)), 2)), name)
-        with click.open_file(name, "rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-        if len(data) > _MOST_BYTES:
-            message = f"{name} has more than {_MOST_BYTES:,} bytes: that is no frame"
-            raise click.UsageError(message)
-        if is_hex:
-            return _bare(_unhexed(data, name))
-        if not data.startswith(_JSON):
-            return _bare(data)
-        return _only(_parsed(data), name)
-    except OSError as error:
-        message = f"{name} cannot be read: {error.strerror}"
-        raise click.UsageError(message) from error
-    except BadLine as error:
-        message = f"{name}: {error}"
-        raise click.UsageError(message) from error
-    except UnreadableFile as error:
-        raise click.UsageError(str(error)) from error
-
-
-def _parsed(data: bytes) -> list[RawRecord]:
-    """The records of some JSON: of a line of several, or spread over lines."""
-    lines = [line for line in data.split(b"\n") if line.strip()]
-    try:
-        return [record for line in lines[:2] for record in parse_line(line)]
-    except BadLine:
-        return parse_line(data)
-
-
-def _only(records: list[RawRecord], name: str) -> RawRecord:
-    if len(records) != 1:
-        many = "several records" if records else "no record"
-        message = f"{name} holds {many}, and one is shown: give one line of it"
-        raise click.UsageError(message)
-    return records[0]
-
-
-def _unhexed(data: bytes, name: str) -> bytes:
-    try:
-        return bytes.fromhex(_BETWEEN_DIGITS.sub("", data.decode()))
-    except ValueError as error:
-        message = f"{name} is not in hexadecimal digits: {error}"
-        raise click.UsageError(message) from error
-
-
-def _bare(value: bytes) -> RawRecord:
-    """A frame alone."""
-    return RawRecord(0, NO_OFFSET, 0, None, value, ())
+    inspect(kafka, file, is_hex, as_json)

@@ -1,81 +1,80 @@
-"""Flags of every command that speaks to Kafka, and the settings they make."""
+"""Options for how Kafka is reached."""
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
-from connectors.kafka.clients import ssl_context
 from connectors.kafka.settings import (
     FRAMES_TOPIC,
+    InvalidTopic,
     KafkaSecurity,
     KafkaSettings,
     Mechanism,
     Protocol,
     SecurityUnusable,
+    check_topic,
 )
-from connectors.kafka.topics import InvalidTopic, check_topic
+from streaming.cli.option_group import option_group
 from streaming.cli.settings import secret_setting, setting
 
 _HOST_AND_PORT = re.compile(r"\S+:\d{1,5}")
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
 
 def kafka_options(
-    *, required: bool = True
+    *, required: bool = True, topic_help: str | None = "Topic of frames."
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the flags of a cluster; the command gets ``kafka``, its settings.
-
-    The topic is that of the command's ``--topic``, which it gets as well.
+    """Add the options of a cluster; the command gets ``kafka``, a `KafkaSettings`.
 
     Args:
-        required: Whether the command cannot do without; else ``kafka`` is None
-            where no ``--bootstrap`` is given.
+        required: Whether the command needs Kafka; else ``kafka`` is None if no
+            ``--bootstrap`` is given.
+        topic_help: Help text of ``--topic``; None for a command without this option.
     """
+    options = [_bootstrap_option(required), *_OPTIONS]
+    if topic_help is not None:
+        options.append(_topic_option(topic_help))
+    return option_group("kafka", options, _kafka_settings)
 
-    def add(command: Callable[..., None]) -> Callable[..., None]:
-        @functools.wraps(command)
-        def collected(
-            bootstrap: str | None,
-            kafka_timeout: float,
-            kafka_protocol: str,
-            kafka_ca_file: Path | None,
-            kafka_certificate_file: Path | None,
-            kafka_key_file: Path | None,
-            kafka_key_password: str | None,
-            kafka_mechanism: str,
-            kafka_username: str | None,
-            kafka_password: str | None,
-            **others: Any,
-        ) -> None:
-            kafka = None
-            if bootstrap is not None:
-                security = KafkaSecurity(
-                    Protocol(kafka_protocol),
-                    _text(kafka_ca_file),
-                    _text(kafka_certificate_file),
-                    _text(kafka_key_file),
-                    kafka_key_password,
-                    Mechanism(kafka_mechanism),
-                    kafka_username,
-                    kafka_password,
-                )
-                _check(security)
-                topic = others.get("topic") or FRAMES_TOPIC
-                kafka = KafkaSettings(bootstrap, topic, kafka_timeout, security)
-            command(kafka=kafka, **others)
 
-        for option in reversed([_bootstrap_option(required), *_OPTIONS]):
-            collected = option(collected)
-        return collected
+def _kafka_settings(
+    bootstrap: str | None,
+    kafka_timeout: float,
+    kafka_protocol: str,
+    kafka_ca_file: Path | None,
+    kafka_certificate_file: Path | None,
+    kafka_key_file: Path | None,
+    kafka_key_password: str | None,
+    kafka_mechanism: str,
+    kafka_username: str | None,
+    kafka_password: str | None,
+    topic: str = FRAMES_TOPIC,
+) -> KafkaSettings | None:
+    if bootstrap is None:
+        return None
+    security = KafkaSecurity(
+        Protocol(kafka_protocol),
+        _text(kafka_ca_file),
+        _text(kafka_certificate_file),
+        _text(kafka_key_file),
+        kafka_key_password,
+        Mechanism(kafka_mechanism),
+        kafka_username,
+        kafka_password,
+    )
+    _check(security)
+    return KafkaSettings(bootstrap, topic, kafka_timeout, security)
 
-    return add
+
+def _topic_option(
+    help_text: str,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return setting(
+        "--topic", default=FRAMES_TOPIC, callback=_checked_topic, help=help_text
+    )
 
 
 def _checked_topic(
@@ -88,9 +87,16 @@ def _checked_topic(
     return value
 
 
-topic_option = setting(
-    "--topic", default=FRAMES_TOPIC, callback=_checked_topic, help="Topic of frames."
-)
+def _bootstrap_option(
+    required: bool,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return setting(
+        "--bootstrap",
+        required=required,
+        callback=_checked_bootstrap,
+        metavar="HOST:PORT",
+        help="Kafka brokers, separated by commas.",
+    )
 
 
 def _checked_bootstrap(
@@ -104,19 +110,9 @@ def _checked_bootstrap(
     return value
 
 
-def _bootstrap_option(required: bool) -> Callable[[_Command], _Command]:
-    return setting(
-        "--bootstrap",
-        required=required,
-        callback=_checked_bootstrap,
-        metavar="HOST:PORT",
-        help="Kafka brokers, separated by commas.",
-    )
-
-
 _FILE = click.Path(path_type=Path)
 
-_OPTIONS = (
+_OPTIONS: tuple[Callable[[Callable[..., None]], Callable[..., None]], ...] = (
     setting(
         "--kafka-timeout",
         type=click.FloatRange(1),
@@ -127,24 +123,32 @@ _OPTIONS = (
         "--kafka-protocol",
         type=click.Choice([one.value for one in Protocol]),
         default=Protocol.PLAINTEXT.value,
-        help="How brokers are spoken to.",
+        help="Security protocol of the brokers.",
     ),
     setting(
         "--kafka-ca-file",
         type=_FILE,
-        help="PEM file of trusted authorities; the system's if left out.",
+        help="PEM file of the authorities to trust; by default those of the system.",
     ),
-    setting("--kafka-certificate-file", type=_FILE, help="PEM file of our own."),
-    setting("--kafka-key-file", type=_FILE, help="PEM file of its key."),
-    secret_setting("--kafka-key-password", help="Of the key."),
+    setting(
+        "--kafka-certificate-file",
+        type=_FILE,
+        help="PEM file of the client's certificate.",
+    ),
+    setting(
+        "--kafka-key-file",
+        type=_FILE,
+        help="PEM file of the key of the client's certificate.",
+    ),
+    secret_setting("--kafka-key-password", help="Password of the key file."),
     setting(
         "--kafka-mechanism",
         type=click.Choice([one.value for one in Mechanism]),
         default=Mechanism.SCRAM_SHA_512.value,
-        help="Of SASL.",
+        help="SASL mechanism.",
     ),
-    setting("--kafka-username", help="User for SASL."),
-    secret_setting("--kafka-password", help="For SASL."),
+    setting("--kafka-username", help="User name for SASL."),
+    secret_setting("--kafka-password", help="Password for SASL."),
 )
 
 
@@ -153,10 +157,10 @@ def _text(path: Path | None) -> str | None:
 
 
 def _check(security: KafkaSecurity) -> None:
-    """Refuse settings that cannot be meant.
+    """Check that the settings fit together and that the files can be read.
 
     Raises:
-        click.UsageError: They contradict one another; says what to do.
+        click.UsageError: They do not; says what to do.
     """
     protocol = security.protocol.value
     if security.has_user and not (security.username and security.password):
@@ -186,6 +190,9 @@ def _check(security: KafkaSecurity) -> None:
         message = "--kafka-certificate-file and --kafka-key-file belong together"
         raise click.UsageError(message)
     if security.is_encrypted:
+        # Imports a Kafka client, which --help does not need.
+        from connectors.kafka.clients import ssl_context
+
         try:
             ssl_context(security)
         except SecurityUnusable as error:

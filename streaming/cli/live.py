@@ -1,4 +1,4 @@
-"""How a job stands: a live table on a terminal, log lines elsewhere."""
+"""Progress of a job: a live table on a terminal, log lines elsewhere."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -18,11 +19,13 @@ from connectors.web.summary import Level, by_trouble, summarise
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.verdict import Verdict
+from sds_core.observer.view_totals import ViewTotals
+from sds_core.text import counted, number
 from streaming.cli.log import LogFormat
-from streaming.cli.progress import Show, progress_lines
+from streaming.cli.progress import Display, logged_progress
 
 _LINES_AROUND = 7
-"""Lines of a terminal that are no channel's, the last of them empty."""
+"""Lines of the terminal around the channels, the last of them empty."""
 
 _LEVELS = {
     Level.STARTING: "bold",
@@ -40,28 +43,30 @@ _VERDICTS = {
 }
 
 
-def following(
+def progress_display(
     console: Console,
     log_format: LogFormat,
     url: str,
     line: Callable[[Snapshot], str],
-) -> AbstractContextManager[Show]:
-    """A live table on a terminal; elsewhere, or with a log for programs, log lines.
+) -> AbstractContextManager[Display]:
+    """Display progress as a live table on a terminal, else as log lines.
+
+    With a log in JSON, which programs read, there are only log lines.
 
     Args:
-        console: Of standard output.
-        log_format: Of the log.
-        url: Of the page, without a slash.
-        line: A snapshot in one line.
+        console: Console of standard output.
+        log_format: Format of the log.
+        url: URL of the page, without a slash at its end.
+        line: Makes a log line from a snapshot.
     """
     if log_format is LogFormat.JSON or not console.is_interactive:
-        return progress_lines(line)
+        return logged_progress(line)
     return _live_table(console, url)
 
 
 @contextmanager
-def _live_table(console: Console, url: str) -> Iterator[Show]:
-    """What is told meanwhile appears above it."""
+def _live_table(console: Console, url: str) -> Iterator[Display]:
+    """Display a table in place; log lines appear above it."""
     with Live(
         console=console,
         auto_refresh=False,
@@ -69,11 +74,11 @@ def _live_table(console: Console, url: str) -> Iterator[Show]:
         vertical_overflow="crop",
     ) as live:
 
-        def show(snapshot: Snapshot) -> None:
+        def display(snapshot: Snapshot) -> None:
             view = live_view(snapshot, url, console.width, console.height)
             live.update(view, refresh=True)
 
-        yield show
+        yield display
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +86,10 @@ class _Figure:
     """A column of the live table.
 
     Attributes:
-        heading: Over it.
-        text: A channel's.
-        from_width: Characters that a terminal has at least to show it.
-        grave: Whether anything but zero is a fault.
+        heading: Heading of the column.
+        text: Makes the text of a channel's cell from its totals.
+        from_width: Characters in a line of the narrowest terminal with this column.
+        grave: Whether any value but zero is a fault.
     """
 
     heading: str
@@ -96,9 +101,9 @@ class _Figure:
 _FIGURES = (
     _Figure("p50", lambda t: words.percentile(t.definite_latency, 50), 100),
     _Figure("p95", lambda t: words.percentile(t.definite_latency, 95), 80),
-    _Figure("unack'd", lambda t: words.number(t.unacknowledged), grave=True),
-    _Figure("missing", lambda t: words.number(t.gaps_open), 60),
-    _Figure("lost", lambda t: words.number(t.gaps_lost), grave=True),
+    _Figure("unack'd", lambda t: number(t.unacknowledged), grave=True),
+    _Figure("missing", lambda t: number(t.gaps_open), 60),
+    _Figure("lost", lambda t: number(t.gaps_lost), grave=True),
     _Figure(
         "repaired",
         lambda t: words.share(t.repair_answered, t.repair_answered + t.repair_expired),
@@ -108,13 +113,13 @@ _FIGURES = (
 
 
 def live_view(snapshot: Snapshot, url: str, width: int, height: int) -> RenderableType:
-    """The verdict on everything, the most troubled channels, and where the page is.
+    """Render the overall verdict, the channels with the worst ones, and the page's URL.
 
     Args:
-        snapshot: What is shown.
-        url: Of the page, without a slash.
-        width: Characters of a line.
-        height: Lines that may be used.
+        snapshot: Figures to render.
+        url: URL of the page, without a slash at its end.
+        width: Characters in a line of the terminal.
+        height: Lines of the terminal.
     """
     channels = by_trouble(snapshot)
     rows = channels[: max(1, height - _LINES_AROUND)]
@@ -132,7 +137,7 @@ def live_view(snapshot: Snapshot, url: str, width: int, height: int) -> Renderab
         )
     summary = summarise(snapshot)
     hidden = len(channels) - len(rows)
-    more = f"{words.counted(hidden, 'more channel')}   " if hidden else ""
+    more = f"{counted(hidden, 'more channel')}   " if hidden else ""
     return Group(
         _one_line(summary.sentence, _LEVELS[summary.level]),
         _one_line(_job(snapshot), "dim"),
@@ -150,22 +155,22 @@ def _one_line(text: str, style: str) -> Text:
 def _job(snapshot: Snapshot) -> str:
     job = snapshot.job
     return (
-        f"{words.number(job.records)} records read, "
-        f"{words.number(job.records_behind)} to read, "
+        f"{number(job.records)} records read, "
+        f"{number(job.records_behind)} to read, "
         f"event-time lag {words.seconds(job.event_time_lag_seconds)}, "
-        f"{words.counted(len(snapshot.channels), 'channel')}"
+        f"{counted(len(snapshot.channels), 'channel')}"
     )
 
 
 def _name(snapshot: Snapshot, channel: str) -> Text:
     text = Text(called(snapshot, channel))
     if snapshot.table.of(channel).name:
-        # A pattern may have given one name to several.
-        text.append(f" {words.shown(channel)}", "dim")
+        # Several channels may have this name: a pattern can match them all.
+        text.append(f" {words.short(channel)}", "dim")
     return text
 
 
-def _verdict(totals: ChannelTotals, muted: bool) -> Text:
+def _verdict(totals: ViewTotals, muted: bool) -> Text:
     text = Text()
     if muted:
         text.append("muted: ", "dim")
@@ -175,6 +180,6 @@ def _verdict(totals: ChannelTotals, muted: bool) -> Text:
     return text
 
 
-def _cell(figure: _Figure, totals: ChannelTotals) -> Text:
+def _cell(figure: _Figure, totals: Any) -> Text:
     text = figure.text(totals)
     return Text(text, "bold red" if figure.grave and text != "0" else "")

@@ -1,4 +1,4 @@
-"""What commands tell on standard error: one record a line, as text or as JSON."""
+"""Log of the commands, on standard error: one record a line, as text or as JSON."""
 
 from __future__ import annotations
 
@@ -6,37 +6,38 @@ import enum
 import json
 import logging
 import sys
-from datetime import UTC, datetime
+
+from sds_core.text import iso_time
 
 logger = logging.getLogger("sds-monitor")
 
 FIGURES = "figures"
-"""Attribute of a record: what stands beside its message in JSON, by name."""
+"""Attribute of a log record: figures by name, which JSON has beside the message."""
 
 
 class LogFormat(enum.StrEnum):
-    """How a record is written."""
+    """How a log record is written."""
 
     TEXT = "text"
     JSON = "json"
 
 
-def begin_log(log_format: LogFormat = LogFormat.TEXT) -> None:
-    """Tell everything from now on, so until a command chooses otherwise."""
+def start_log(log_format: LogFormat = LogFormat.TEXT) -> None:
+    """Log to standard error from now on, in this format until a command sets one."""
     logging.getLogger().addHandler(_StandardError())
-    choose_format(log_format)
+    set_log_format(log_format)
     logger.setLevel(logging.INFO)
 
 
-def choose_format(log_format: LogFormat) -> None:
-    """Tell everything so from now on; does nothing before `begin_log`."""
+def set_log_format(log_format: LogFormat) -> None:
+    """Log in this format from now on; does nothing before `start_log`."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, _StandardError):
             handler.setFormatter(_FORMATTERS[log_format])
 
 
 class _StandardError(logging.Handler):
-    """Writes to what standard error is at the time: a live table puts itself there."""
+    """Writes to `sys.stderr` as it is now, because a live table replaces it."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if sys.stderr is None:
@@ -49,7 +50,7 @@ class _StandardError(logging.Handler):
 
 
 class _TextFormatter(logging.Formatter):
-    """A time and the message; what ends the program stands behind its name."""
+    """Time and message; for an error that ends the program, its name and message."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(message)s", "%H:%M:%S")
@@ -61,19 +62,18 @@ class _TextFormatter(logging.Formatter):
 
 
 class _JsonFormatter(logging.Formatter):
-    """One object, in ASCII."""
+    """One JSON object, in ASCII."""
 
     def format(self, record: logging.LogRecord) -> str:
-        at = datetime.fromtimestamp(record.created, UTC)
-        told = {
-            "time": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        values = {
+            "time": iso_time(int(record.created * 1000)),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
         }
         if record.exc_info:
-            told["exception"] = self.formatException(record.exc_info)
-        return json.dumps(told | getattr(record, FIGURES, {}))
+            values["exception"] = self.formatException(record.exc_info)
+        return json.dumps(values | getattr(record, FIGURES, {}))
 
 
 _FORMATTERS: dict[LogFormat, logging.Formatter] = {

@@ -1,4 +1,4 @@
-"""``--log-format``: the flag, and what is asked for before flags are read."""
+"""Option ``--log-format``, and the format that is requested before options are read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from streaming.cli.log import LogFormat, choose_format
+from streaming.cli.log import LogFormat, set_log_format
 from streaming.cli.settings import setting
 
 _FLAG = "--log-format"
@@ -19,43 +19,45 @@ def log_option(*, exposed: bool = False) -> Callable[[_Command], _Command]:
     """Add ``--log-format`` to a command.
 
     Args:
-        exposed: Whether the command gets it too, as ``log_format``.
+        exposed: Whether the command gets the format too, as ``log_format``.
     """
     return setting(
         _FLAG,
         type=click.Choice([one.value for one in LogFormat]),
         default=LogFormat.TEXT.value,
-        # Before the other settings, so that what is wrong with them is told by it.
+        # Read before the other options, so that errors in them have this format.
         is_eager=True,
         expose_value=exposed,
-        callback=_choose,
-        help="Of what is told on standard error: lines for people, or JSON objects.",
+        callback=_set_format,
+        help="Format of the log on standard error: lines of text, or JSON objects.",
     )
 
 
-def asked_format(arguments: Sequence[str], environment: Mapping[str, str]) -> LogFormat:
-    """What flag or environment ask for, text if that is no format.
+def requested_format(
+    arguments: Sequence[str], environment: Mapping[str, str]
+) -> LogFormat:
+    """Return the format that option or environment request; text if it is none.
 
-    For what is told before a command has read its settings, or because it cannot.
+    For what is logged before a command has read its options, or if it cannot read them.
 
     Args:
-        arguments: Of the program.
-        environment: Of the program.
+        arguments: Arguments of the program.
+        environment: Environment of the program.
     """
-    asked = environment.get("SDS_MONITOR_LOG_FORMAT", "")
+    requested = environment.get("SDS_MONITOR_LOG_FORMAT", "")
     for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
         if argument == "--":
             break
         if argument == _FLAG:
-            asked = following
+            requested = following
         elif argument.startswith(f"{_FLAG}="):
-            asked = argument.removeprefix(f"{_FLAG}=")
-    return LogFormat(asked) if asked in set(LogFormat) else LogFormat.TEXT
+            requested = argument.removeprefix(f"{_FLAG}=")
+    return LogFormat(requested) if requested in set(LogFormat) else LogFormat.TEXT
 
 
-def _choose(
+def _set_format(
     context: click.Context, parameter: click.Parameter, value: str
 ) -> LogFormat:
-    chosen = LogFormat(value)
-    choose_format(chosen)
-    return chosen
+    log_format = LogFormat(value)
+    set_log_format(log_format)
+    return log_format

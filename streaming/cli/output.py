@@ -1,20 +1,20 @@
-"""What the commands leave behind and say: JSON files, times, others' text, progress."""
+"""JSON files that commands write, wall time, and progress of long work."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import click
 
+from sds_core.text import iso_time
 from streaming.cli.log import logger
 from streaming.files import write_atomically
 
-_SAY_EVERY_S = 10.0
+_PROGRESS_EVERY_S = 10.0
 
 
 class _HasTime(Protocol):
@@ -26,15 +26,15 @@ _Timed = TypeVar("_Timed", bound=_HasTime)
 
 
 def write_json(document: Any, path: Path, what: str) -> None:
-    """Write a document with sorted keys, whole or not at all, and say so.
+    """Write a document with sorted keys, completely or not at all, and print where.
 
     Args:
-        document: Of JSON's own values.
-        path: Where to.
-        what: It is, for the reader.
+        document: Values that JSON knows.
+        path: File to write.
+        what: Name of the document, for messages.
 
     Raises:
-        click.ClickException: It cannot be written.
+        click.ClickException: The file cannot be written.
     """
     text = json.dumps(document, indent=2, sort_keys=True)
     try:
@@ -45,43 +45,22 @@ def write_json(document: Any, path: Path, what: str) -> None:
     click.echo(f"{what} in {path}")
 
 
-def shown_time(unix_ms: int) -> str:
-    """A time, Unix ms, to the millisecond in UTC, as ISO 8601 has it.
-
-    One outside the years that ISO 8601 has is given as the number that it is.
-    """
-    try:
-        whole = datetime.fromtimestamp(unix_ms // 1000, UTC)
-    except (ValueError, OverflowError, OSError):
-        return f"{unix_ms} ms"
-    return f"{whole:%Y-%m-%dT%H:%M:%S}.{unix_ms % 1000:03}Z"
-
-
 def wall_ms() -> int:
-    """Wall time now, Unix ms."""
+    """Return wall time, Unix ms."""
     return time.time_ns() // 1_000_000
 
 
-def plain(text: str) -> str:
-    """Text of strangers in one line.
-
-    Control characters and changes of text direction are written as escapes: they
-    could otherwise make the line read as something else.
-    """
-    return repr(text)[1:-1]
-
-
-def told(records: Iterable[_Timed], done: str) -> Iterator[_Timed]:
-    """Say now and then, in the log, how far some long work is.
+def with_progress(records: Iterable[_Timed], done: str) -> Iterator[_Timed]:
+    """Yield the records, and log every 10 seconds how many there were.
 
     Args:
-        records: What is worked on, in about the order of time.
+        records: Records, roughly in order of time.
         done: What is done with each, such as "read".
     """
-    said_s = time.monotonic()
+    logged_s = time.monotonic()
     for number, record in enumerate(records):
-        if time.monotonic() - said_s >= _SAY_EVERY_S:
-            said_s = time.monotonic()
-            at = shown_time(record.timestamp_ms)
+        if time.monotonic() - logged_s >= _PROGRESS_EVERY_S:
+            logged_s = time.monotonic()
+            at = iso_time(record.timestamp_ms)
             logger.info("%s records %s, up to %s", f"{number:,}", done, at)
         yield record

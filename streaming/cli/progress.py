@@ -1,4 +1,4 @@
-"""How a job stands, in the log."""
+"""Progress of a job in the log."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.verdict import Verdict
 from streaming.cli.log import FIGURES, logger
 
-Show = Callable[[Snapshot], None]
-"""Shows how a job stands; to be called about once a second."""
+Display = Callable[[Snapshot], None]
+"""Displays the progress of a job; to be called about once a second."""
 
-_TELL_EVERY_S = 10.0
+_LOG_EVERY_S = 10.0
 
 
 @contextmanager
-def progress_lines(
+def logged_progress(
     line: Callable[[Snapshot], str], monotonic_s: Callable[[], float] = time.monotonic
-) -> Iterator[Show]:
-    """Tells how far a job is: now and then, and at the end of the block.
+) -> Iterator[Display]:
+    """Log the progress of a job every 10 seconds, and once more when the block ends.
 
-    In JSON its figures stand beside the message.
+    In JSON the figures stand beside the message.
 
     Args:
-        line: A snapshot in words.
-        monotonic_s: The clock by which some seconds have passed.
+        line: Makes the message from a snapshot.
+        monotonic_s: Monotonic clock, seconds.
     """
-    told_s = float("-inf")
-    untold: Snapshot | None = None
+    logged_s = float("-inf")
+    pending: Snapshot | None = None
 
-    def show(snapshot: Snapshot) -> None:
-        nonlocal told_s, untold
-        untold = snapshot
-        if monotonic_s() - told_s >= _TELL_EVERY_S:
-            told_s, untold = monotonic_s(), None
-            _tell(line(snapshot), snapshot)
+    def display(snapshot: Snapshot) -> None:
+        nonlocal logged_s, pending
+        pending = snapshot
+        if monotonic_s() - logged_s >= _LOG_EVERY_S:
+            logged_s, pending = monotonic_s(), None
+            _log(line(snapshot), snapshot)
 
     try:
-        yield show
+        yield display
     finally:
-        if untold is not None:
-            _tell(line(untold), untold)
+        if pending is not None:
+            _log(line(pending), pending)
 
 
-def _tell(message: str, snapshot: Snapshot) -> None:
+def _log(message: str, snapshot: Snapshot) -> None:
     verdicts = Counter(totals.verdict for totals in snapshot.channels.values())
     figures = {
         "records": snapshot.job.records,

@@ -1,4 +1,4 @@
-"""Page, API and metrics of a job, from before it starts until after it has ended."""
+"""Server of page, API and metrics; it runs before the job starts and after its end."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.snapshot import Snapshot
 from streaming.board import Board
 from streaming.cli.output import wall_ms
-from streaming.query import Job
+from streaming.job import Job
 
 Clock = Callable[[], int]
-"""Gives wall time, Unix ms."""
+"""Returns wall time, Unix ms."""
 
 
-class Shown(Protocol):
-    """What can be served; a `Job` is one."""
+class JobView(Protocol):
+    """What the server needs of a job; `Job` and `PendingJob` have it."""
 
     @property
     def board(self) -> Board:
-        """The newest figures."""
+        """The newest figures of the job."""
 
     @property
     def has_begun(self) -> bool:
-        """Whether incidents and minutes can be found."""
+        """Whether incidents and minutes can be queried."""
 
     def find_incidents(self, query: IncidentQuery) -> Sequence[ChannelIncident]:
-        """As `Sources.find_incidents`."""
+        """See `Sources.find_incidents`."""
 
     def find_minutes(
         self, channel: str, since_ms: int, until_ms: int, fields: Collection[str]
     ) -> Sequence[Row]:
-        """As `Sources.find_minutes`."""
+        """See `Sources.find_minutes`."""
 
 
-class ComingJob:
-    """A job that is shown before it runs: until then there is nothing to be found.
+class PendingJob:
+    """A job that is served before it runs; until then it has no incidents or minutes.
 
     Attributes:
-        board: For the job's figures.
-        job: The job, once it runs.
+        board: Board for the figures of the job.
+        job: The job; None before it runs.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class ComingJob:
 
     @property
     def has_begun(self) -> bool:
-        """Whether the job runs, or did."""
+        """Whether the job runs, or has run."""
         return self.job is not None
 
     def find_incidents(self, query: IncidentQuery) -> Sequence[ChannelIncident]:
@@ -77,43 +77,45 @@ class ComingJob:
         return self.job.find_minutes(channel, since_ms, until_ms, fields)
 
 
-def judged(board: Board, clock: Clock) -> Snapshot:
-    """The newest figures as people are to see them at a wall time.
+def current_snapshot(board: Board, clock: Clock) -> Snapshot:
+    """Return the newest figures as of wall time.
 
-    With the verdicts for a topic that has fallen silent as a whole, and the channels
-    that are muted; no other figure depends on the clock.
+    Wall time decides two things: the verdicts if the whole topic has fallen silent, and
+    which channels are muted.
     """
     snapshot, now_ms = board.snapshot, clock()
     return judge_blindness(snapshot, now_ms).with_table(snapshot.table, now_ms)
 
 
 @contextmanager
-def served(shown: Shown, host: str, port: int, clock: Clock = wall_ms) -> Iterator[str]:
+def status_server(
+    job: JobView, host: str, port: int, clock: Clock = wall_ms
+) -> Iterator[str]:
     """Serve page, API and metrics while the block runs; gives their URL.
 
     Args:
-        shown: What is served.
+        job: The job to serve.
         host: Address to listen on.
-        port: Port to listen on, 0 for any free one.
-        clock: Of the taps; another one than of this machine if their traffic is played
-            faster than life.
+        port: Port to listen on; 0 for any free one.
+        clock: Clock of the taps: not wall time if traffic is played faster than real
+            time.
 
     Raises:
-        connectors.web.server.AddressUnusable: The address is none of this machine's.
+        connectors.web.server.AddressUnusable: This machine does not have the address.
         connectors.web.server.PortInUse: Another program listens on the port.
     """
 
     def current() -> Snapshot:
-        snapshot = judged(shown.board, clock)
-        # Figures without the incidents behind them would say that there are none.
-        return snapshot if shown.has_begun else replace(snapshot, primed=False)
+        snapshot = current_snapshot(job.board, clock)
+        # Counters without their incidents would look as if there were no incidents.
+        return snapshot if job.has_begun else replace(snapshot, primed=False)
 
     registry = CollectorRegistry()
     registry.register(SnapshotCollector(current))
     sources = Sources(
         current,
-        shown.find_incidents,
-        shown.find_minutes,
+        job.find_incidents,
+        job.find_minutes,
         files("dashboards") / "runbooks",
     )
     with WebServer(create_app(sources, registry), host, port) as server:

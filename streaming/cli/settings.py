@@ -1,9 +1,9 @@
-"""Settings of every command: flag over environment over file over default.
+"""Settings of commands: option, else environment, else file, else default.
 
 Each flag ``--some-name`` can also be given as ``SDS_MONITOR_SOME_NAME`` or, with
 ``--config FILE``, as ``some-name = …`` in a TOML file: at its top for all commands,
-in ``[some-command]`` for that one. What stands in ``[group]`` is for all commands of a
-group, in ``[group.command]`` for one of them; the nearest table wins.
+in ``[some-command]`` for that one. A table ``[group]`` is for all commands of a group,
+``[group.command]`` for one of them; the most specific table wins.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FILE_WITH_SECRETS = f"{__name__}.file_with_secrets"
 def setting(
     flag: str, *names: str, **attributes: Any
 ) -> Callable[[_Command], _Command]:
-    """A flag that the environment and the configuration file can give as well."""
+    """Return an option that environment and configuration file can set as well."""
     name = flag.split("/")[0].removeprefix("--")
     variable = "SDS_MONITOR_" + name.replace("-", "_").upper()
     attributes.setdefault("show_default", attributes.get("default") is not None)
@@ -36,23 +36,23 @@ def setting(
 
 
 def secret_setting(flag: str, *, help: str) -> Callable[[_Command], _Command]:  # noqa: A002 - click's own word
-    """A setting that the environment and the configuration file alone can give.
+    """Return an option that only environment and configuration file can set.
 
-    The file should then be for its owner alone; if not, a warning says so.
+    Logs a warning if other users can read the file.
     """
     return setting(
         flag,
         cls=_Secret,
-        callback=_kept_secret,
+        callback=_secret_value,
         help=f"{help} From environment or file only.",
     )
 
 
 class _Secret(click.Option):
-    """Told apart from others when a configuration file is read."""
+    """Marks an option whose value no message may repeat."""
 
 
-def _kept_secret(
+def _secret_value(
     context: click.Context, parameter: click.Parameter, value: str | None
 ) -> str | None:
     assert parameter.name is not None  # noqa: S101 - an option has a name
@@ -95,7 +95,7 @@ def _read_config(
     options = _options(context.command)
     values = _values(path, given, context, parameter)
     if any(isinstance(options.get(name), _Secret) for name in values):
-        # It is told later, as the file may say how: in which format of the log.
+        # The warning waits: the file may set the format of the log.
         context.meta[_FILE_WITH_SECRETS] = path
     context.default_map = {
         str(option.name): _given(path, name, option, values[name], parameter)
@@ -105,7 +105,7 @@ def _read_config(
 
 
 def _options(command: click.Command) -> dict[str, click.Option]:
-    """The flags of a command, without their dashes."""
+    """Return the options of a command by name, without dashes."""
     return {
         p.opts[0].removeprefix("--"): p
         for p in command.params
@@ -119,26 +119,26 @@ def _values(
     context: click.Context,
     parameter: click.Parameter,
 ) -> dict[str, Any]:
-    """What a file gives to a command, by the tables on the way to it.
+    """Return the values that a file sets for a command, from all its tables.
 
     Raises:
-        click.BadParameter: There is a name that its table does not know.
+        click.BadParameter: A table has a name that its command does not know.
     """
-    way = [context]
-    while (outer := way[0].parent) is not None:
-        way.insert(0, outer)
-    if len(way) > 1:
-        # The program itself is no table: what is for all stands at the top.
-        del way[0]
+    path_of_command = [context]
+    while (outer := path_of_command[0].parent) is not None:
+        path_of_command.insert(0, outer)
+    if len(path_of_command) > 1:
+        # The program itself has no table: settings for all stand at the top.
+        del path_of_command[0]
     values = {name: one for name, one in given.items() if not isinstance(one, dict)}
     table: Any = given
-    told = ""
-    for inner in way:
+    full_name = ""
+    for inner in path_of_command:
         name = inner.info_name or ""
-        told = f"{told} {name}".lstrip()
+        full_name = f"{full_name} {name}".lstrip()
         table = table.get(name, {})
         if not isinstance(table, dict):
-            message = f"{path} sets {told} to {table!r}: it is to be a table"
+            message = f"{path} sets {full_name} to {table!r}: it must be a table"
             raise click.BadParameter(message, param=parameter)
         command = inner.command
         commands = command.commands if isinstance(command, click.Group) else {}
@@ -146,7 +146,7 @@ def _values(
         unknown = sorted(table.keys() - known - commands.keys())
         if unknown:
             message = (
-                f"{path} sets {unknown[0]} for {told}, which it does not know: "
+                f"{path} sets {unknown[0]} for {full_name}, which it does not know: "
                 f"it knows {', '.join(sorted(known | commands.keys()))}"
             )
             raise click.BadParameter(message, param=parameter)
@@ -157,10 +157,10 @@ def _values(
 def _given(
     path: Path, name: str, option: click.Option, value: Any, parameter: click.Parameter
 ) -> Any:
-    """A value of the file, as a flag would give it.
+    """Return a value of the file in the form that an option would give.
 
     Raises:
-        click.BadParameter: It is a table, or a list where one value is wanted.
+        click.BadParameter: It is a table, or a list for an option with one value.
     """
     if option.multiple and isinstance(value, list):
         if not any(isinstance(one, list | dict) for one in value):
@@ -169,8 +169,8 @@ def _given(
         value = value if isinstance(value, bool) else str(value)
         return [value] if option.multiple else value
     kind = "no list of single values" if option.multiple else "no single value"
-    shown = "something" if isinstance(option, _Secret) else repr(value)
-    message = f"{path} sets {name} to {shown}, which is {kind}"
+    quoted = "something" if isinstance(option, _Secret) else repr(value)
+    message = f"{path} sets {name} to {quoted}, which is {kind}"
     raise click.BadParameter(message, param=parameter)
 
 
@@ -184,10 +184,10 @@ def _warn_if_others_can_read(path: Path) -> None:
 
 
 class Time(click.ParamType[str | int]):
-    """A time, as Unix ms, or one of some words.
+    """A time, converted to Unix ms; or one of some words.
 
     Args:
-        words: What may stand in place of a time.
+        words: Words that are allowed in place of a time.
     """
 
     def __init__(self, *words: str) -> None:
@@ -200,7 +200,7 @@ class Time(click.ParamType[str | int]):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> str | int:
-        """The word, or the time in Unix ms."""
+        """Return the word, or the time in Unix ms."""
         text = str(value)
         if text in self._words:
             return text
@@ -212,7 +212,7 @@ class Time(click.ParamType[str | int]):
             unix_ms = round(time.timestamp() * 1000)
         except (ValueError, OverflowError, OSError):
             unix_ms = -1
-        # Times before 1970 are none of a record's.
+        # No record has a time before 1970.
         if unix_ms < 0:
             known = ", ".join([*self._words, "a time such as 2026-11-21T08:00:00Z"])
             message = f"{text!r} is neither {known}, nor Unix milliseconds"

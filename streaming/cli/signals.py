@@ -1,4 +1,4 @@
-"""Ending on Ctrl-C, SIGTERM and SIGHUP."""
+"""How the program ends on Ctrl-C, SIGTERM and SIGHUP."""
 
 from __future__ import annotations
 
@@ -10,51 +10,54 @@ from types import FrameType
 
 
 class EndedBySignal(SystemExit):
-    """A signal was received: end as on a normal exit, so that all is stopped."""
+    """A signal was received. Exits like `sys.exit`, so that cleanup runs."""
 
 
-class HeldHangup:
-    """Handler of SIGHUP that only remembers it.
+class DeferredHangup:
+    """Handler that only records SIGHUP, until the program knows what it means.
 
     Attributes:
-        came: Whether it did.
+        received: Whether SIGHUP was received.
     """
 
     def __init__(self) -> None:
-        self.came = False
+        self.received = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        """Remember it."""
-        self.came = True
+        """Record the signal."""
+        self.received = True
 
     def release(self) -> None:
-        """Let SIGHUP end the program from now on, at once if it came.
+        """Let SIGHUP end the program from now on.
 
         Raises:
-            EndedBySignal: It came.
+            EndedBySignal: SIGHUP was received before.
         """
         signal.signal(signal.SIGHUP, _end)
-        if self.came:
+        if self.received:
             _end(signal.SIGHUP, None)
 
 
-def end_on_signals(*, hold_hangup: bool = False) -> None:
-    """Let `EndedBySignal` be raised on signals from now on.
+def end_on_signals(*, defer_hangup: bool = False) -> None:
+    """Raise `EndedBySignal` on SIGINT, SIGTERM and SIGHUP from now on.
 
-    SIGINT and SIGHUP that are ignored stay so: those are `nohup`, and a shell's ``&``.
+    SIGINT and SIGHUP that are ignored stay ignored: `nohup` and a shell's ``&`` do so.
 
     Args:
-        hold_hangup: Whether SIGHUP is to be held until it is known what it means.
+        defer_hangup: Whether SIGHUP is only recorded at first; see `DeferredHangup`.
     """
     signal.signal(signal.SIGTERM, _end)
-    hangup = HeldHangup() if hold_hangup else _end
+    hangup = DeferredHangup() if defer_hangup else _end
     for number, handler in ((signal.SIGINT, _end), (signal.SIGHUP, hangup)):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, handler)
 
 
 def ending_signals() -> tuple[signal.Signals, ...]:
-    """Those that end the program: SIGHUP too, unless it is ignored or handled."""
+    """Return the signals that end the program.
+
+    SIGHUP is one of them unless it is ignored or has a handler of its own.
+    """
     ending = (signal.SIGINT, signal.SIGTERM)
     if signal.getsignal(signal.SIGHUP) in (signal.SIG_DFL, _end):
         return (*ending, signal.SIGHUP)
@@ -65,14 +68,14 @@ def ending_signals() -> tuple[signal.Signals, ...]:
 def end_requested(
     event: threading.Event | None = None,
 ) -> Iterator[threading.Event]:
-    """An event that the `ending_signals` set while the block runs.
+    """Give an event that the `ending_signals` set while the block runs.
 
     Nothing is raised: an exception in the middle of a call to the JVM would leave its
-    connection unusable. To be entered again after Spark has started, which takes
-    SIGINT for itself.
+    connection unusable. Enter it again after Spark has started, because Spark installs
+    a handler of SIGINT.
 
     Args:
-        event: Of a block around this one; None for a new one.
+        event: Event of a block around this one; None for a new event.
     """
     ending = threading.Event() if event is None else event
 
@@ -89,7 +92,6 @@ def end_requested(
 
 def _end(number: int, frame: FrameType | None) -> None:
     if number == signal.SIGHUP:
-        # The terminal and its shell may both say that it closes, and the second is not
-        # to disturb the end.
+        # Terminal and shell may both send it, and the second must not disturb the end.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     raise EndedBySignal

@@ -1,4 +1,4 @@
-"""From nothing to a running job, and back, whenever somebody wants it to end."""
+"""Start of Spark and a job, and their end."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from connectors.kafka.offsets import TopicOffsets
 from streaming.board import Board
 from streaming.cli.log import logger
 from streaming.cli.signals import end_requested
-from streaming.query import Job, JobFailed, JobSettings, running_job
-from streaming.session import SessionSettings, make_session
+from streaming.failure import JobFailed
+from streaming.job import Job, running_job
+from streaming.session import make_session
+from streaming.settings import JobSettings, SessionSettings
 
 
 @contextmanager
@@ -26,22 +28,22 @@ def started_job(
     Gives the job, and an event that Ctrl-C and SIGTERM set.
 
     Args:
-        session: Of Spark.
-        settings: Of the job.
-        board: Where its figures are to hang; None for a new one.
+        session: Settings of Spark.
+        settings: Settings of the job.
+        board: Board for its figures; None for a new one.
 
     Raises:
-        click.Abort: It was to end before it had started, or the JVM ended as well.
-        Exception: As `streaming.query.running_job`.
+        click.Abort: A signal came before the job had started, or ended the JVM too.
+        Exception: See `streaming.job.running_job`.
     """
-    # Before Spark starts: until here a signal may still end the program at once, and
-    # Kafka may be waited for for minutes.
+    # Before Spark starts, because this may wait minutes for Kafka, and until Spark
+    # starts a signal can end the program at once.
     with closing(TopicOffsets(settings.source.kafka)) as offsets:
         offsets.partitions()
-    # An exception while Spark starts would leave a JVM behind that never ends.
+    # An exception while Spark starts would leave a JVM that never ends.
     with end_requested() as ending:
         spark = make_session(session)
-        with end_requested(ending), _no_complaint_of_the_end(ending):
+        with end_requested(ending), _end_of_jvm_excused(ending):
             try:
                 if ending.is_set():
                     raise click.Abort
@@ -52,22 +54,27 @@ def started_job(
 
 
 @contextmanager
-def _no_complaint_of_the_end(ending: threading.Event) -> Iterator[None]:
-    """SIGTERM to the whole group of processes ends the JVM too, in whatever it does."""
+def _end_of_jvm_excused(ending: threading.Event) -> Iterator[None]:
+    """Abort instead of failing if a signal has ended the JVM too.
+
+    SIGTERM to the whole process group ends the JVM in the middle of a call.
+    """
     try:
         yield
     except (JobFailed, Py4JError, ConnectionError) as error:
         if not ending.is_set():
             raise
-        logger.warning("Spark was ended as well: the last batch is done again")
+        logger.warning(
+            "the signal ended Spark too: the next start repeats the last batch"
+        )
         raise click.Abort from error
 
 
-def looks(job: Job, ending: threading.Event) -> Iterator[None]:
-    """One for each second until the job's end or the event, and one then.
+def every_second(job: Job, ending: threading.Event) -> Iterator[None]:
+    """Yield every second until the job ends or `ending` is set, then once more.
 
     Raises:
-        streaming.query.JobFailed: The job ended with an error.
+        streaming.failure.JobFailed: The job ended with an error.
     """
     while not (ending.is_set() or job.wait(1.0)):
         yield

@@ -1,4 +1,4 @@
-"""Standard output that somebody may stop reading."""
+"""Standard output whose reader may go away."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 
-def outlive_reader() -> None:
-    """Go on without standard output once nobody reads it any more."""
+def survive_closed_output() -> None:
+    """Let the program go on if the reader of its standard output goes away."""
     stream = sys.stdout
-    # As after ``>&-``: there is nothing to write to.
+    # None after ``>&-``: there is no standard output.
     if stream is None:
         return
     stream.flush()
     sys.stdout = io.TextIOWrapper(
-        io.BufferedWriter(_Outliving(stream.fileno())),
+        io.BufferedWriter(_DiscardsIfClosed(stream.fileno())),
         stream.encoding,
         stream.errors,
         line_buffering=bool(stream.line_buffering),
     )
 
 
-class _Outliving(io.FileIO):
-    """Written to nowhere after its reader has gone."""
+class _DiscardsIfClosed(io.FileIO):
+    """Discards what is written once the reader has gone away."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, "w", closefd=False)
-        # The second is of a terminal that was closed, which then seems to be none. Of
-        # a file it would be a fault of the disk.
+        # A terminal that was closed gives EIO, and no longer seems to be a terminal.
+        # For a file EIO is an error of the disk, which must be reported.
         gone = (errno.EPIPE, errno.EIO) if self.isatty() else (errno.EPIPE,)
         self._reader_gone = gone
 
@@ -43,6 +43,6 @@ class _Outliving(io.FileIO):
         except OSError as error:
             if error.errno not in self._reader_gone:
                 raise
-        with open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno(), self.fileno())
+        with open(os.devnull, "wb") as null_device:
+            os.dup2(null_device.fileno(), self.fileno())
         return super().write(data)

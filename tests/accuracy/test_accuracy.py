@@ -42,13 +42,13 @@ def verdicts(name: str) -> set[tuple[str, str]]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", NAMES)
-def test_every_figure_is_the_truth(name: str, seed: int) -> None:
-    """In total and for each channel."""
+def test_every_figure_equals_the_truth(name: str, seed: int) -> None:
+    """Each figure equals the simulation's truth, in total and for each channel."""
     assert result_of(name, seed).differing == []
 
 
-def test_scenarios_show_something_of_nearly_every_outcome() -> None:
-    """Or their agreement would say little."""
+def test_scenarios_contain_nearly_every_outcome() -> None:
+    """Agreement says little about an outcome that never occurs."""
     seen: Counter[str] = Counter()
     for name in NAMES:
         totals = result_of(name, 1).totals
@@ -76,7 +76,7 @@ def test_scenarios_show_something_of_nearly_every_outcome() -> None:
 
 
 def test_every_loss_that_leaves_evidence_is_found_and_no_other() -> None:
-    """What is lost is told from what the tap alone missed."""
+    """Real losses are distinguished from messages that only the tap missed."""
     found = figures().losses
     assert (found.wrong, found.missed, found.stale) == (0, 0, 0)
     assert found.found > 20
@@ -84,20 +84,20 @@ def test_every_loss_that_leaves_evidence_is_found_and_no_other() -> None:
 
 
 def test_losses_without_evidence_are_counted() -> None:
-    """Nobody can see them: never named, seen by the tap, or named beside the unseen."""
+    """They are never named, seen by the tap, or named only beside unseen messages."""
     found = figures(["lost-tail", "unrepaired"]).losses
     assert min(found.unnamed, found.trailing, found.hidden) > 0
 
 
-def test_every_lacking_participant_that_shows_it_is_found_and_no_other() -> None:
-    """Also where the tap saw a frame long after it was composed."""
+def test_every_participant_shown_to_lack_a_message_is_found() -> None:
+    """This also holds if the tap saw a frame long after it was composed."""
     found = figures().undelivered
     assert (found.missed, found.wrong) == (0, 0)
     assert found.found > 300
 
 
-def test_deliveries_are_what_happened() -> None:
-    """A first pass may also be a miss that was healed before the next frame."""
+def test_delivery_outcomes_equal_the_truth() -> None:
+    """A first pass may be a miss that was repaired before the next frame."""
     said = figures().deliveries
     assert said["first_pass", "none"] == said["recovered", "none"] == 0
     assert said["lost", "first"] == 0
@@ -108,15 +108,15 @@ def test_deliveries_are_what_happened() -> None:
 
 
 def test_definite_latency_is_exact_and_no_acknowledgement_is_wrong() -> None:
-    """To the millisecond."""
+    """Latencies are exact to the millisecond."""
     found = figures().acknowledgements
     assert (found.differing, found.error_ms, found.wrong, found.excess) == (0, 0, 0, 0)
     assert found.definite > 5_000
     assert found.probable > 500
 
 
-def test_repairs_are_told_from_retries() -> None:
-    """A repair whose request no tap has shown passes for a retry."""
+def test_repairs_are_distinguished_from_retries() -> None:
+    """A repair counts as a retry if no tap saw its request."""
     said = figures().rebroadcasts
     right, wrong = said["repair", Cause.REPAIR], said["repair", Cause.RETRY]
     assert (share(right, wrong) or 0) > 0.99
@@ -125,20 +125,20 @@ def test_repairs_are_told_from_retries() -> None:
 
 
 @pytest.mark.parametrize("name", ["clean", "quiet", QUIET_WITHOUT_LOSS, "tap-blind"])
-def test_nothing_is_falsely_called_lost(name: str) -> None:
-    """Where the network is well, and the tap perhaps not."""
+def test_no_message_is_falsely_reported_lost(name: str) -> None:
+    """The network has no loss, but a tap may have."""
     found = figures([name])
     assert (found.losses.wrong, found.undelivered.wrong) == (0, 0)
 
 
 def test_clean_channels_never_raise_an_alarm() -> None:
-    """At no moment, and nobody is blamed."""
+    """No verdict is bad at any moment, and no participant is reported."""
     assert {verdict for verdict, _ in verdicts("clean")} <= CALM
     found = figures(["clean"])
     assert found.acknowledgements.unshown == found.undelivered.found == 0
 
 
-def test_quiet_channels_without_loss_are_blamed_for_nothing_but_silence() -> None:
+def test_quiet_channels_without_loss_are_only_quiet() -> None:
     """A last message that one participant alone still shows is unacknowledged.
 
     A probable acknowledgement takes two participants, an opportunity only one.
@@ -152,7 +152,7 @@ def test_quiet_channels_without_loss_are_blamed_for_nothing_but_silence() -> Non
 
 
 def test_blind_tap_makes_no_channel_fail() -> None:
-    """Between its holes a channel may seem to recover."""
+    """Between holes of its tap a channel may be reported as recovered."""
     assert {verdict for verdict, _ in verdicts("tap-blind")} <= {
         *CALM,
         "blind",
@@ -161,8 +161,8 @@ def test_blind_tap_makes_no_channel_fail() -> None:
 
 
 @pytest.mark.parametrize("size", [1_000, None])
-def test_an_hour_of_outage_is_no_hour_of_loss(size: int | None) -> None:
-    """Read afterwards, in whatever batches, it is as if nothing had stopped."""
+def test_outage_of_the_job_changes_no_figure(size: int | None) -> None:
+    """Reading an hour later, in any batches, gives the same figures."""
     found = catch_up(1, size)
     assert found.alike
     assert (found.lost, found.incidents) == (0, 0)
@@ -171,8 +171,8 @@ def test_an_hour_of_outage_is_no_hour_of_loss(size: int | None) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, 1_000])
-def test_recording_gives_one_report_however_it_is_cut(size: int) -> None:
-    """To the byte, incidents and all, each view restored from its blob every time."""
+def test_report_does_not_depend_on_batches(size: int) -> None:
+    """It is equal to the byte, with each view restored from its blob each time."""
     records = load_recording()
 
     def reported(of_batch: int | None) -> str:
@@ -187,15 +187,15 @@ def test_recording_gives_one_report_however_it_is_cut(size: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["lossy", "mixed-dialects", "churn"])
-def test_a_seed_gives_the_same_figures_whenever_it_is_played(name: str) -> None:
-    """What goes wrong once can be played again tomorrow."""
+def test_seed_gives_the_same_figures_every_time(name: str) -> None:
+    """A failure can be reproduced later."""
     tomorrow_ms = START_MS + 86_400_000
     tomorrow: dict[str, Any] = play(scenario_of(name), 1, tomorrow_ms).truth["totals"]
     assert result_of(name, 1).totals == tomorrow
 
 
-def test_page_is_of_these_scenarios_and_names_its_command() -> None:
-    """Who adds a scenario runs ``make accuracy``."""
+def test_page_lists_these_scenarios_and_its_command() -> None:
+    """After adding a scenario, run ``make accuracy``."""
     page = Path(make_accuracy.PAGE).read_text(encoding="utf-8")
     for name in NAMES:
         assert f"| {name} |" in page

@@ -1,4 +1,4 @@
-"""The figures notice a monitor that is wrong."""
+"""The accuracy figures detect a monitor that is wrong."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def keys_of(played: Play, outcome: str) -> list[tuple[str, str]]:
     ]
 
 
-def test_a_loss_that_is_not_said_and_one_that_is_none_are_counted(
+def test_missed_and_wrong_losses_are_counted(
     played: Play,
 ) -> None:
-    """One that was found is missed, one that was a gap of the tap is wrong."""
+    """A loss that is not reported is missed; a reported tap gap is wrong."""
     right = figures_of(played).losses
     lost, missed_by_tap = keys_of(played, "lost")[0], keys_of(played, "tap_gap")[0]
     incidents = played.monitor.incidents
@@ -62,10 +62,10 @@ def test_a_loss_that_is_not_said_and_one_that_is_none_are_counted(
     assert wrong.tap_gaps == right.tap_gaps - 1
 
 
-def test_a_loss_that_stands_although_others_received_it_since_is_stale(
+def test_loss_that_others_have_received_since_is_stale(
     played: Play,
 ) -> None:
-    """It was lost at its deadline all the same."""
+    """It was lost at its deadline, but is not now."""
     channel, message_id = keys_of(played, "lost")[0]
     story = played.truth["messages"][channel][message_id]
     story["received"]["late"] = story["gap"]["deadline_ms"] + 1
@@ -73,10 +73,10 @@ def test_a_loss_that_stands_although_others_received_it_since_is_stale(
     assert (found.stale, found.missed, found.wrong) == (1, 0, 0)
 
 
-def test_pairs_that_are_not_said_and_pairs_that_are_none_are_counted(
+def test_missed_and_wrong_pairs_are_counted(
     played: Play,
 ) -> None:
-    """A pair more, and one less."""
+    """One pair too many and one too few."""
     right = figures_of(played).undelivered
     unsaid = next(
         (channel, message_id, who)
@@ -91,10 +91,10 @@ def test_pairs_that_are_not_said_and_pairs_that_are_none_are_counted(
     assert sum(wrong[2:]) == sum(right[2:]) + 1
 
 
-def test_a_millisecond_and_an_acknowledgement_too_much_are_counted(
+def test_wrong_latency_and_extra_acknowledgement_are_counted(
     played: Play,
 ) -> None:
-    """Of latencies the differences count, not their sum."""
+    """Each differing latency counts, not their sum."""
     told = next(iter(played.monitor.acknowledgements.values()))
     for place, more_ms in ((0, 1), (1, -1)):
         changed_ms = told[place].latency_ms + more_ms
@@ -107,17 +107,17 @@ def test_a_millisecond_and_an_acknowledgement_too_much_are_counted(
 def test_an_acknowledgement_before_anybody_has_the_message_is_wrong(
     played: Play,
 ) -> None:
-    """Whoever names it has it."""
+    """A participant that names a message has it."""
     channel, told = next(iter(played.monitor.acknowledgements.items()))
     played.truth["messages"][channel][told[0].message_id]["received"].clear()
     assert figures_of(played).acknowledgements.wrong == 1
 
 
 @pytest.mark.parametrize(("had", "figure"), [(True, "unshown"), (False, "silent")])
-def test_unacknowledged_is_told_by_whether_anybody_had_it(
+def test_unacknowledged_depends_on_whether_anybody_had_it(
     played: Play, had: bool, figure: str
 ) -> None:
-    """By the deadline."""
+    """What counts is whether another participant had it by the deadline."""
     before = getattr(figures_of(played).acknowledgements, figure)
     channel, message_id = next(
         (channel, message_id)
@@ -130,14 +130,14 @@ def test_unacknowledged_is_told_by_whether_anybody_had_it(
     assert getattr(figures_of(played).acknowledgements, figure) == before + 1
 
 
-def test_a_figure_that_is_not_the_truths_is_counted(played: Play) -> None:
-    """In total and for its channel."""
+def test_wrong_figure_is_counted(played: Play) -> None:
+    """It counts in total and for its channel."""
     played.truth["totals"]["messages"] += 1
     assert figures_of(played).differing == 1
 
 
-def test_figures_of_several_add_up() -> None:
-    """Each group for itself."""
+def test_figures_of_several_runs_add_up() -> None:
+    """Each group of figures is added separately."""
     one = replace(Figures(plays=1), messages=3)
     one.rebroadcasts["repair", Cause.RETRY] += 2
     both = total([one, one])

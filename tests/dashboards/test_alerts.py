@@ -1,4 +1,4 @@
-"""Each alert fires when it must and only then, and has a page that says what to do."""
+"""Each alert fires only when it must, and has a runbook."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NAMES = sorted({alert.name for alert in alerts()})
 @pytest.mark.needs("promtool")
 @pytest.mark.parametrize("file", CASES, ids=lambda file: file.stem)
 def test_alerts_fire_when_they_must_and_only_then(file: Path) -> None:
-    """All cases of a file, with the rules that are committed."""
+    """All cases of a file, with the committed rules."""
     done = subprocess.run(
         ["promtool", "test", "rules", file], capture_output=True, text=True
     )
@@ -43,16 +43,16 @@ def test_alerts_fire_when_they_must_and_only_then(file: Path) -> None:
     ("scenario", "expected"),
     [("clean", set()), ("quiet", set()), ("tap-blind", {"SdsTapBlind"})],
 )
-def test_network_that_is_well_sets_off_no_alert_on_channels(
+def test_healthy_network_fires_no_alert_on_channels(
     scenario: str, expected: set[str]
 ) -> None:
-    """Nor do people who say nothing, nor a tap that hears nothing."""
+    """Nor does a quiet channel, nor a blind tap."""
     fired = simulated_alerts(scenario, seed=1)
     assert {one.name for found in fired.values() for one in found} == expected
 
 
 def test_every_alert_has_a_firing_and_a_silent_case() -> None:
-    """Of each severity that it has; that nothing fires yet is no silence."""
+    """For each severity; a case in which nothing fires yet is not silent."""
     firing = defaultdict(set)
     silent = set()
     for file in CASES:
@@ -73,13 +73,13 @@ def test_every_alert_has_a_firing_and_a_silent_case() -> None:
 
 
 def test_every_alert_has_a_runbook_and_every_runbook_an_alert() -> None:
-    """Under the alert's name."""
+    """The file has the alert's name."""
     assert sorted(file.stem for file in RUNBOOKS.iterdir()) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_runbook_answers_all_questions(name: str) -> None:
-    """Its headings, in order, none of them empty, and a query in PromQL."""
+def test_runbook_has_all_sections(name: str) -> None:
+    """In order, each with text, and with a PromQL query."""
     title, *sections = re.split(
         r"^## ", (RUNBOOKS / f"{name}.md").read_text(), flags=re.MULTILINE
     )
@@ -113,8 +113,8 @@ def test_queries_of_runbooks_are_valid(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_examples_that_are_cases_say_what_their_cases_expect() -> None:
-    """A runbook names the case, and each line of its example is expected there."""
+def test_examples_of_runbooks_agree_with_their_cases() -> None:
+    """A runbook names its case; each line of the example is expected there."""
     example = re.compile(
         r"`(tests/\S+\.yml)`, \*(.+)\*:\n\n```text\n(.*?)```", re.DOTALL
     )
@@ -130,5 +130,5 @@ def test_examples_that_are_cases_say_what_their_cases_expect() -> None:
 
 
 def test_list_of_alerts_is_up_to_date() -> None:
-    """Who changes an alert runs ``python -m docs.make_alerts``."""
+    """After a change of alerts run ``python -m docs.make_alerts``."""
     assert make_alerts.PAGE.read_text(encoding="utf-8") == make_alerts.page()

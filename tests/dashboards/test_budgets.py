@@ -1,4 +1,4 @@
-"""Where the alerts on error budgets begin, and when they end."""
+"""When alerts on error budgets begin and end."""
 
 from __future__ import annotations
 
@@ -106,10 +106,10 @@ def near_limits(objective: str) -> Iterator[tuple[str, float]]:
 
 @every_objective
 @pytest.mark.needs("promtool")
-def test_budget_may_burn_just_below_its_limits_and_not_above(
+def test_budget_alert_fires_just_above_its_limit(
     objective: str, tmp_path: Path
 ) -> None:
-    """Each pair of windows begins at its factor."""
+    """Each pair of windows has its own factor."""
     scraped: dict[str, str] = {}
     expected = set()
     for channel, burnt in near_limits(objective):
@@ -128,7 +128,7 @@ def test_budget_may_burn_just_below_its_limits_and_not_above(
 def test_budget_alert_ends_with_its_short_window(
     objective: str, tmp_path: Path
 ) -> None:
-    """An hour in which all failed is long felt, and soon over."""
+    """The long window still contains the hour of failures."""
     scraped = series(objective, "c", "0x60 0+10x440", "0+10x60 600x440")
     # What a window adds up are slices, each as long as the shortest window.
     over = {window: 66 + short for window, short in SHORT_MINUTES.items()}

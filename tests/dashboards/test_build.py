@@ -1,4 +1,4 @@
-"""What is generated is committed, and as it must be."""
+"""Generated files are committed and correct."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def read(directory: Path) -> dict[Path, str]:
     }
 
 
-def test_committed_files_are_those_that_would_be_made_now() -> None:
-    """Else: python -m dashboards.build."""
+def test_committed_files_are_up_to_date() -> None:
+    """If not, run ``python -m dashboards.build``."""
     made = files(Links())
     stale = [str(p) for p, text in read(GENERATED).items() if made.get(p) != text]
     assert stale == []
     assert made.keys() == read(GENERATED).keys()
 
 
-def test_links_lead_where_the_command_is_told(tmp_path: Path) -> None:
-    """Also with a slash at the end."""
+def test_links_have_the_given_base_url(tmp_path: Path) -> None:
+    """With or without a slash at its end."""
     urls = [
         "--monitor-url",
         "https://sds.example/",

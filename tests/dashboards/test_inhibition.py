@@ -1,4 +1,4 @@
-"""What a real Alertmanager tells, with the configuration that is shipped."""
+"""What a real Alertmanager sends with the shipped configuration."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ PAIRS = [
 
 
 @pytest.mark.needs("prometheus-alertmanager")
-def test_alerts_are_told_unless_others_explain_them(tmp_path: Path) -> None:
-    """Of each inhibition a pair that it is for and one that it is not for."""
+def test_alerts_are_sent_unless_another_inhibits_them(tmp_path: Path) -> None:
+    """Each inhibition has one pair that it covers and one that it does not."""
     with (
         listening_webhook() as webhook,
         running_alertmanager(

@@ -1,4 +1,4 @@
-"""Declared, exported, documented and used: four lists of metrics that are one."""
+"""Declared, exported, documented and used metrics are the same."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.registry import Collector
 
 from connectors.prometheus.collector import MirrorCollector, SnapshotCollector
-from sds_core.catalogue import ALL_METRICS, Kind, Metric
+from sds_core.metrics import Metric, MetricKind
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
+from tests.support.metrics import ALL_METRICS
 
 ROOT = Path(__file__).parents[2]
 GENERATED = ROOT / "dashboards/generated"
@@ -26,8 +27,8 @@ GENERATED = ROOT / "dashboards/generated"
 def scraped(metric: Metric[object]) -> set[str]:
     """The names of a metric's series."""
     suffixes = {
-        Kind.HISTOGRAM: ("_bucket", "_sum", "_count"),
-        Kind.INFO: ("_info",),
+        MetricKind.HISTOGRAM: ("_bucket", "_sum", "_count"),
+        MetricKind.INFO: ("_info",),
     }.get(metric.kind, ("",))
     return {metric.name + suffix for suffix in suffixes}
 
@@ -91,7 +92,7 @@ def used() -> set[str]:
     return {name for text in expressions() for name in names.findall(text)}
 
 
-def test_what_is_declared_is_exported_and_documented_and_nothing_else_is() -> None:
+def test_declared_exported_and_documented_metrics_are_equal() -> None:
     """Under the same names."""
     declared = {metric.name for metric in ALL_METRICS}
     assert exported() == declared
@@ -99,11 +100,11 @@ def test_what_is_declared_is_exported_and_documented_and_nothing_else_is() -> No
 
 
 def test_dashboards_and_rules_use_every_metric(used: set[str]) -> None:
-    """What nobody looks at need not be exported."""
+    """A metric that nothing uses need not be exported."""
     unused = [m.name for m in ALL_METRICS if scraped(m).isdisjoint(used)]
     assert unused == []
 
 
 def test_dashboards_and_rules_use_no_other_metric(used: set[str]) -> None:
-    """A name that is not exported is a panel without data, or an alert asleep."""
+    """An unknown name would be an empty panel or a dead alert."""
     assert used - set().union(*(scraped(metric) for metric in ALL_METRICS)) == set()

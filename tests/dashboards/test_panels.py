@@ -1,4 +1,4 @@
-"""The dashboards as Grafana is given them."""
+"""The dashboards as Grafana gets them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from dashboards.links import Links
 from dashboards.panels import dashboards
 from dashboards.panels.expressions import expressions, substitute
-from sds_core.catalogue import ALL_METRICS, Kind
+from sds_core.metrics import MetricKind
+from tests.support.metrics import ALL_METRICS
 
 MONITOR_URL = "https://sds.example"
 BUILT = dashboards(Links(monitor_url=MONITOR_URL))
@@ -52,8 +53,8 @@ def data_links(value: object) -> list[str]:
 
 
 @every_dashboard
-def test_every_panel_says_what_it_means(uid: str) -> None:
-    """By a title of its own, a sentence or more, and a unit."""
+def test_every_panel_has_title_description_and_unit(uid: str) -> None:
+    """Titles are unique."""
     for panel in panels(uid):
         assert panel["title"]
         assert panel["description"].endswith("."), panel["title"]
@@ -63,8 +64,8 @@ def test_every_panel_says_what_it_means(uid: str) -> None:
 
 
 @every_dashboard
-def test_every_panel_asks_the_chosen_data_source(uid: str) -> None:
-    """And nothing without a query."""
+def test_every_panel_queries_the_chosen_data_source(uid: str) -> None:
+    """No panel is without a query."""
     for panel in panels(uid):
         assert panel["targets"], panel["title"]
         for asking in (panel, *panel["targets"]):
@@ -73,8 +74,8 @@ def test_every_panel_asks_the_chosen_data_source(uid: str) -> None:
 
 
 @every_dashboard
-def test_panels_have_ids_and_places_of_their_own(uid: str) -> None:
-    """On a grid of 24 columns, with no hole in a line."""
+def test_panels_have_distinct_ids_and_places(uid: str) -> None:
+    """On a grid of 24 columns without holes in a row."""
     ids = [panel["id"] for panel in JSON[uid]["panels"]]
     assert len(ids) == len(set(ids))
     taken = [
@@ -89,8 +90,8 @@ def test_panels_have_ids_and_places_of_their_own(uid: str) -> None:
 
 
 @every_dashboard
-def test_queries_of_a_panel_are_told_apart(uid: str) -> None:
-    """A letter each, or Grafana keeps one of them."""
+def test_queries_of_a_panel_have_distinct_letters(uid: str) -> None:
+    """Otherwise Grafana keeps only one of them."""
     for panel in panels(uid):
         letters = [target["refId"] for target in panel["targets"]]
         assert len(letters) == len(set(letters)), panel["title"]
@@ -98,7 +99,7 @@ def test_queries_of_a_panel_are_told_apart(uid: str) -> None:
 
 @every_dashboard
 def test_legends_name_labels_that_the_series_have(uid: str) -> None:
-    """Else the legend would be empty."""
+    """Otherwise the legend would be empty."""
     for panel in panels(uid):
         for target in panel["targets"]:
             for label in re.findall(r"{{(\w+)}}", target["legendFormat"]):
@@ -134,8 +135,8 @@ def test_links_lead_to_pages_that_exist(uid: str) -> None:
 
 
 @pytest.mark.needs("promtool")
-def test_grafana_can_ask_for_every_expression(tmp_path: Path) -> None:
-    """Prometheus parses them once the variables are replaced."""
+def test_every_expression_is_valid_promql(tmp_path: Path) -> None:
+    """Prometheus parses it after variables are replaced."""
     values = GRAFANAS_OWN | {"job": "sds-monitor", "channel": "a", "epoch_limit": "1"}
     rules = [
         {"record": f"expression:{n}", "expr": substitute(one.expr, values)}
@@ -153,12 +154,12 @@ def test_every_metric_is_on_a_dashboard() -> None:
     """Queries of variables count as well."""
     text = json.dumps(JSON)
     names = {name.removesuffix("_bucket") for name in re.findall(r"\bsds_\w+", text)}
-    scraped = [m.name + "_info" * (m.kind is Kind.INFO) for m in ALL_METRICS]
+    scraped = [m.name + "_info" * (m.kind is MetricKind.INFO) for m in ALL_METRICS]
     assert [name for name in scraped if name not in names] == []
 
 
-def test_a_variable_without_a_value_is_refused() -> None:
-    """Rather than sent to Prometheus as it stands."""
+def test_variable_without_a_value_is_refused() -> None:
+    """It must not be sent to Prometheus unchanged."""
     assert substitute('a{b="$b"}[${__range}]', {"b": "x", "__range": "1h"}) == (
         'a{b="x"}[1h]'
     )

@@ -1,4 +1,4 @@
-"""What the panels' PromQL comes to, by Prometheus' own arithmetic."""
+"""Results of the panels' PromQL, computed by Prometheus."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ CASES: dict[str, tuple[str, dict[str, float]]] = {
 
 @pytest.mark.needs("promtool")
 @pytest.mark.parametrize("case", CASES)
-def test_queries_come_to(case: str, tmp_path: Path) -> None:
-    """What their names say, to a millionth."""
+def test_query_has_the_expected_result(case: str, tmp_path: Path) -> None:
+    """To a millionth."""
     expression, expected = CASES[case]
     # Rounded to a millionth: promtool 2.42 compares to the last bit.
     rounded = f"round({substitute(expression, VARIABLES)}, 0.000001)"

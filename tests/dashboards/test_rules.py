@@ -1,4 +1,4 @@
-"""The rule files: accepted by Prometheus, scaled whole, consistent in themselves."""
+"""Rule files: accepted by Prometheus, scaled completely, consistent."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def durations(speed: float) -> Iterator[float]:
 @pytest.mark.needs("promtool")
 @pytest.mark.parametrize("speed", [1.0, 60.0, 7.0])
 def test_prometheus_accepts_the_rules(speed: float, tmp_path: Path) -> None:
-    """At the pace of life and at others, all of them."""
+    """At normal speed and at others."""
     for name, content in rule_files(LINKS, speed).items():
         file = tmp_path / f"{name}.yml"
         file.write_text(yaml.safe_dump(content))
@@ -54,7 +54,7 @@ def test_prometheus_accepts_the_rules(speed: float, tmp_path: Path) -> None:
 
 
 def test_faster_traffic_shortens_every_duration() -> None:
-    """Ranges, holds and intervals; names of windows stay those of life."""
+    """Ranges, holds and intervals; names of windows do not change."""
     fast = list(durations(60))
     assert [60 * seconds for seconds in fast] == pytest.approx(list(durations(1)))
     assert min(fast) == 1
@@ -65,14 +65,14 @@ def test_faster_traffic_shortens_every_duration() -> None:
 
 
 @pytest.mark.parametrize("speed", [0.0, -1.0, float("nan")])
-def test_speed_that_is_none_is_refused(speed: float) -> None:
-    """The message says what was given and what to give."""
+def test_invalid_speed_is_refused(speed: float) -> None:
+    """The message has the given value and a valid one."""
     with pytest.raises(ValueError, match=f"speed {speed:g}: give a number above 0"):
         rule_files(LINKS, speed)
 
 
 def test_recorded_names_are_recorded_before_they_are_used() -> None:
-    """Rules of a group run in order, and a later one would lag by an interval."""
+    """Rules of a group run in order; a later one lags by an interval."""
     known: set[str] = set()
     for rule in rules():
         assert set(_RECORDED.findall(rule["expr"])) <= known
@@ -80,7 +80,7 @@ def test_recorded_names_are_recorded_before_they_are_used() -> None:
 
 
 def test_cases_are_evaluated_as_often_as_slices_are_recorded() -> None:
-    """Else sums of slices would count otherwise there than in life."""
+    """Otherwise sums of slices would differ from production."""
     (group,) = rule_files(LINKS)["recording"]["groups"]
     cases = (ROOT / "tests/dashboards/promtool").glob("*.yml")
     intervals = {
@@ -91,7 +91,7 @@ def test_cases_are_evaluated_as_often_as_slices_are_recorded() -> None:
 
 @pytest.mark.parametrize("alert", alerts(), ids=lambda alert: alert.name)
 def test_alert_says_what_and_where(alert: Alert) -> None:
-    """A summary without figures, a description, and links to pages that exist."""
+    """A summary without figures, a description, and links to existing pages."""
     (rule,) = (
         rule
         for rule in rules()
@@ -107,8 +107,8 @@ def test_alert_says_what_and_where(alert: Alert) -> None:
     assert notes["dashboard_url"].startswith(url)
 
 
-def test_alerts_on_channels_heed_names_and_muting() -> None:
-    """Each of them: names for people, silence for those who asked for it."""
+def test_alerts_on_channels_use_names_and_muting() -> None:
+    """Each of them."""
     for alert in alerts():
         is_on_channel = alert.subject is Subject.CHANNEL
         assert ("sds_channel_info" in alert.expression) == is_on_channel

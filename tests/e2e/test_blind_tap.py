@@ -1,4 +1,4 @@
-"""Taps that see too little are told of, and nothing that they did not see."""
+"""Blind taps are reported, and nothing that they did not see."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def blind_taps(observe: Observe) -> Iterator[Observed]:
         yield play
 
 
-def test_blind_taps_fire_nothing_but_that_they_are_blind(blind_taps: Observed) -> None:
-    """Neither what they missed nor what seems lost for it, then or afterwards."""
+def test_blind_taps_fire_only_alerts_on_blindness(blind_taps: Observed) -> None:
+    """Then or later, neither for missed records nor for apparent losses."""
     prometheus = blind_taps.prometheus
     assert prometheus.query("sds_tap_missing_records_total > 0")
     assert prometheus.query('sds_dependency_gaps_closed_total{outcome="lost"} > 0')
@@ -41,8 +41,8 @@ def test_blind_taps_fire_nothing_but_that_they_are_blind(blind_taps: Observed) -
     assert fired == told == {"SdsTapBlind"}
 
 
-def test_all_blind_channels_are_one_trouble(blind_taps: Observed) -> None:
-    """It has no label of a channel, and is told once for each severity."""
+def test_all_blind_channels_are_one_alert(blind_taps: Observed) -> None:
+    """It has no channel label and is sent once per severity."""
     told = {tuple(sorted(one["labels"].items())) for one in blind_taps.told("firing")}
     assert len(told) == len({dict(labels)["severity"] for labels in told})
     assert not any("channel" in dict(labels) for labels in told)
@@ -51,5 +51,5 @@ def test_all_blind_channels_are_one_trouble(blind_taps: Observed) -> None:
 def test_every_rule_can_be_evaluated_while_channels_are_blind(
     blind_taps: Observed,
 ) -> None:
-    """Prometheus only logs and counts what it cannot match."""
+    """Prometheus only logs and counts rules that fail."""
     assert blind_taps.prometheus.failed_evaluations() == 0

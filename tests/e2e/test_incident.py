@@ -77,7 +77,7 @@ def incident(observe: Observe) -> Iterator[Observed]:
         yield play
 
 
-def test_incident_fires_what_it_is_expected_to_and_nothing_else(
+def test_incident_fires_only_the_expected_alerts(
     incident: Observed,
 ) -> None:
     """At any time, in Prometheus and at the webhook."""
@@ -86,16 +86,16 @@ def test_incident_fires_what_it_is_expected_to_and_nothing_else(
     assert told(one["labels"] for one in incident.told("firing")) == EXPECTED
 
 
-def test_every_alert_is_over_when_the_incident_is(incident: Observed) -> None:
-    """The webhook is told so."""
+def test_every_alert_is_resolved_after_the_incident(incident: Observed) -> None:
+    """The webhook gets the resolution."""
     wait_for(
         lambda: told(one["labels"] for one in incident.told("resolved")) == EXPECTED
     )
     assert not incident.prometheus.query('ALERTS{alertstate="firing"}')
 
 
-def test_alert_says_what_and_where_to_look(incident: Observed) -> None:
-    """With the name that the operator knows, and links that lead somewhere."""
+def test_alert_has_names_and_working_links(incident: Observed) -> None:
+    """The channel's name is that of the operator's table."""
     for alert in incident.told("firing"):
         said = alert["annotations"]
         assert said["summary"]
@@ -107,8 +107,8 @@ def test_alert_says_what_and_where_to_look(incident: Observed) -> None:
         assert parse_qs(dashboard.query)["var-channel"] == ["incident"]
 
 
-def test_muted_channel_is_not_told_of(incident: Observed) -> None:
-    """Its losses are in the figures, and in no alert, not even a pending one."""
+def test_muted_channel_fires_no_alert(incident: Observed) -> None:
+    """Its losses are in the figures; no alert is even pending."""
     lost = 'sds_dependency_gaps_closed_total{channel="muted", outcome="lost"} > 0'
     undelivered = 'sds_deliveries_total{channel="muted", outcome="lost"} > 0'
     assert incident.prometheus.query(lost)
@@ -116,8 +116,8 @@ def test_muted_channel_is_not_told_of(incident: Observed) -> None:
     assert "muted" not in channels_of(incident)
 
 
-def test_channels_without_incident_are_not_told_of(incident: Observed) -> None:
-    """Neither the quiet nor the calm, nor the one that loses and repairs."""
+def test_channels_without_incident_fire_no_alert(incident: Observed) -> None:
+    """Neither quiet ones, nor one that loses and repairs messages."""
     frames = incident.prometheus.query("sum by (channel) (sds_frames_total) > 0")
     assert {labels["channel"] for labels, _ in frames} == {
         *("incident", "muted", "mended"),
@@ -130,12 +130,12 @@ def test_channels_without_incident_are_not_told_of(incident: Observed) -> None:
 
 
 def test_every_rule_can_be_evaluated(incident: Observed) -> None:
-    """Prometheus only logs and counts what it cannot match."""
+    """Prometheus only logs and counts rules that fail."""
     assert incident.prometheus.failed_evaluations() == 0
 
 
-def test_every_panel_has_something_to_show(incident: Observed) -> None:
-    """Each query of each dashboard gives a number, or it is known why it cannot."""
+def test_every_panel_has_data(incident: Observed) -> None:
+    """Each query gives a number, or is listed with a reason why not."""
     asked = [
         one for board in dashboards(Links()).values() for one in expressions(board)
     ]

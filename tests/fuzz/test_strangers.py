@@ -1,4 +1,4 @@
-"""Participants that are sent anything at all by others."""
+"""Participants that receive arbitrary frames of others."""
 
 from __future__ import annotations
 
@@ -178,10 +178,10 @@ def assert_within_limits(channel: MessageChannel) -> None:
 
 @CAREFUL
 @given(strangers())
-def test_nothing_that_strangers_send_crashes_a_participant_or_fills_its_memory(
+def test_arbitrary_frames_neither_crash_nor_fill_a_participant(
     drawn: tuple[Profile, list[bytes]],
 ) -> None:
-    """It answers with events, stays within its limits, and its state can be kept."""
+    """It returns events, stays within its limits, and can be stored."""
     profile, values = drawn
     bob = participant(profile, "bob", Random(0))
     bob.send(b"text", START_MS)
@@ -238,10 +238,10 @@ def channel_after(profile: Profile, values: Sequence[bytes]) -> None:
 
 @CAREFUL
 @given(strangers())
-def test_channel_works_after_whatever_strangers_have_sent(
+def test_channel_works_after_arbitrary_frames(
     drawn: tuple[Profile, list[bytes]],
 ) -> None:
-    """Both participants heard the same, at the same time."""
+    """Both participants received the same frames at the same times."""
     channel_after(*drawn)
 
 
@@ -251,10 +251,10 @@ def test_channel_works_after_whatever_strangers_have_sent(
     st.sampled_from([None, HOUR]),
     st.lists(LAMPORTS, min_size=1, max_size=8),
 )
-def test_channel_works_whatever_timestamps_strangers_have_used(
+def test_channel_works_after_arbitrary_timestamps(
     profile: Profile, lamport_max_ahead_ms: int | None, lamports: list[int]
 ) -> None:
-    """Those that nobody adopts neither fill the log nor take over all histories."""
+    """Timestamps not adopted neither fill the log nor all histories."""
     frames = FrameFactory(dialect=profile.dialect)
     channel_after(
         replace(profile, lamport_max_ahead_ms=lamport_max_ahead_ms),
@@ -267,10 +267,10 @@ def test_channel_works_whatever_timestamps_strangers_have_used(
 
 @pytest.mark.parametrize("profile", ROOMY, ids=NAMES_OF_ROOMY)
 @pytest.mark.parametrize("threshold", [None, 2])
-def test_filters_of_many_strangers_are_not_all_remembered(
+def test_useless_filters_take_bounded_memory(
     profile: Profile, threshold: int | None
 ) -> None:
-    """Filters that count for nothing take no memory that grows with their number."""
+    """Memory does not grow with the number of their senders."""
     bob = participant(
         replace(profile, possible_acks_threshold=threshold), "bob", Random(0)
     )
@@ -285,10 +285,10 @@ def test_filters_of_many_strangers_are_not_all_remembered(
 
 
 @pytest.mark.parametrize("profile", ROOMY, ids=NAMES_OF_ROOMY)
-def test_long_ids_of_strangers_do_not_stop_a_participant_from_speaking(
+def test_longest_ids_do_not_stop_a_participant_from_sending(
     profile: Profile,
 ) -> None:
-    """Histories of ids as long as allowed, in characters of four bytes each."""
+    """Histories have ids of maximum length in four-byte characters."""
     bob = participant(profile, "bob", Random(0))
     frames = FrameFactory(dialect=profile.dialect)
     mallory = "\N{GRINNING FACE}" * profile.id_limit
@@ -300,10 +300,10 @@ def test_long_ids_of_strangers_do_not_stop_a_participant_from_speaking(
 
 
 @pytest.mark.parametrize("profile", ROOMY, ids=NAMES_OF_ROOMY)
-def test_retrieval_hints_do_not_stop_a_participant_from_speaking(
+def test_longest_hints_do_not_stop_a_participant_from_sending(
     profile: Profile,
 ) -> None:
-    """Histories of hints as long as allowed."""
+    """Histories have hints of maximum length."""
     bob = participant(profile, "bob", Random(0))
     frames = FrameFactory(dialect=profile.dialect)
     hint = b"h" * profile.hint_limit
@@ -327,10 +327,10 @@ def with_least_frames(profile: Profile) -> Profile:
     [*ROOMY, replace(ROOMY[0], causal_history_size=ROOMY[0].history_limit)],
     ids=[*NAMES_OF_ROOMY, "longest history"],
 )
-def test_shortest_frames_have_room_for_the_longest_requests_and_history(
+def test_longest_requests_and_history_fit_the_smallest_frame_limit(
     profile: Profile, hint_bytes: int
 ) -> None:
-    """All names and hints of requests as long as allowed, histories of any kind."""
+    """All names and hints of requests have maximum length."""
     profile = with_least_frames(profile)
     longest = "\N{GRINNING FACE}" * profile.id_limit
     frames = FrameFactory(longest, profile.dialect)
@@ -360,7 +360,7 @@ def test_shortest_frames_have_room_for_the_longest_requests_and_history(
 
 @pytest.mark.parametrize("profile", ROOMY, ids=NAMES_OF_ROOMY)
 def test_history_of_a_hundred_thousand_entries_is_refused(profile: Profile) -> None:
-    """It is counted as ignored, and nothing of it is remembered."""
+    """The frame is counted as ignored, and nothing of it is stored."""
     bob = participant(replace(profile, max_frame_bytes=4_000_000), "bob", Random(0))
     before = bob.snapshot()
     history = [f"m{number}" for number in range(100_000)]
@@ -393,7 +393,7 @@ SNAPSHOTS = {profile: busy_snapshot(profile) for profile in LOW}
 def test_damaged_snapshot_is_refused_or_gives_a_participant(
     profile: Profile, data: st.DataObject
 ) -> None:
-    """Any other error than the documented one would take the program down."""
+    """Any undocumented error would stop the program."""
     kept = bytearray(SNAPSHOTS[profile])
     for bit in data.draw(st.lists(st.integers(0, len(kept) * 8 - 1), max_size=4)):
         kept[bit >> 3] ^= 1 << (bit & 7)

@@ -146,7 +146,7 @@ def assert_times_agree(channel: Channel) -> None:
 def test_without_losses_every_message_is_acknowledged_and_all_logs_are_equal(
     open_square: OpenSquare, seed: int, profile: Profile
 ) -> None:
-    """Hundreds of messages, both ways, and not one repair."""
+    """Hundreds of messages in both directions, without a repair."""
     square = open_square(*EVERYBODY, seed=seed, profile=profile)
     channel = square.channel
     talk(channel, seed, 250)
@@ -201,7 +201,7 @@ def test_after_losses_all_logs_are_equal(
 def test_the_same_seed_gives_the_same_frames_at_the_same_times(
     open_square: OpenSquare,
 ) -> None:
-    """Nothing hangs on the machine or the time of day."""
+    """Nothing depends on the machine or the time of day."""
     sendings = []
     for _ in range(2):
         channel = open_square(*EVERYBODY, seed=5).channel
@@ -217,7 +217,7 @@ def test_the_same_seed_gives_the_same_frames_at_the_same_times(
 def test_a_causal_history_acknowledges(
     open_square: OpenSquare, speaker: str, listener: str, profile: Profile
 ) -> None:
-    """Once the listener speaks, the speaker knows; nothing is sent again."""
+    """Once the receiver sends, the sender has it; nothing is sent again."""
     square = open_square(speaker, listener, profile=profile)
     channel = square.channel
     first = channel.say(speaker, "first")
@@ -235,10 +235,10 @@ def test_a_causal_history_acknowledges(
 
 
 @both_ways
-def test_a_bloom_filter_acknowledges_possibly_what_no_history_names(
+def test_bloom_filter_possibly_acknowledges(
     open_square: OpenSquare, speaker: str, listener: str
 ) -> None:
-    """Each reads the other's filter: with histories of one, the first is only there."""
+    """With histories of one entry, the first message is only in filters."""
     profile = replace(JS_SDS, causal_history_size=1)
     options = {"causalHistorySize": 1}
     channel = open_square(speaker, listener, profile=profile, options=options).channel
@@ -252,10 +252,10 @@ def test_a_bloom_filter_acknowledges_possibly_what_no_history_names(
 
 
 @both_ways
-def test_what_nobody_acknowledges_is_broadcast_again_as_it_was(
+def test_unacknowledged_message_is_broadcast_again_unchanged(
     open_square: OpenSquare, speaker: str, listener: str
 ) -> None:
-    """The listener delivers the retry, and the speaker stops."""
+    """The receiver delivers the retry, and the sender stops."""
     channel = open_square(speaker, listener).channel
     channel.losses.append(lost_to(listener, "first", Cause.CONTENT))
     message_id = channel.say(speaker, "first")
@@ -276,10 +276,10 @@ def test_what_nobody_acknowledges_is_broadcast_again_as_it_was(
         ("jen", "pat", "jon"),
     ],
 )
-def test_another_repairs_what_is_missing_when_its_author_is_gone(
+def test_another_participant_repairs_for_an_absent_sender(
     open_square: OpenSquare, author: str, asker: str, answerer: str
 ) -> None:
-    """Noticed by a history, asked for after T_req, answered with the author's bytes."""
+    """Named in a history, requested after T_req, sent with the same bytes."""
     channel = open_square(author, asker, answerer).channel
     channel.losses.append(lost_to(asker, "first", Cause.CONTENT, Cause.RETRY))
     first = channel.say(author, "first")
@@ -304,10 +304,10 @@ def test_another_repairs_what_is_missing_when_its_author_is_gone(
 
 
 @both_ways
-def test_the_author_answers_first(
+def test_original_sender_answers_first(
     open_square: OpenSquare, speaker: str, listener: str
 ) -> None:
-    """Its T_resp is 0, and whoever hears its answer gives none."""
+    """Its T_resp is 0, and its answer cancels those of others."""
     bystanders = {"pat": "jen", "jon": "pia"}
     names = (speaker, listener, bystanders[speaker])
     channel = open_square(*names).channel
@@ -322,7 +322,7 @@ def test_the_author_answers_first(
 
 @pytest.mark.parametrize(("quick", "slow"), [("pat", "jon"), ("jon", "pat")])
 @pytest.mark.parametrize("asker", ["pia", "jen"])
-def test_hearing_an_answer_cancels_ones_own(
+def test_received_answer_cancels_the_own_answer(
     open_square: OpenSquare, asker: str, quick: str, slow: str
 ) -> None:
     """Of two holders only the one with the earlier T_resp answers."""
@@ -349,10 +349,10 @@ def test_hearing_an_answer_cancels_ones_own(
 
 
 @pytest.mark.parametrize(("quick", "slow"), [("pat", "jon"), ("jon", "pat")])
-def test_hearing_a_request_cancels_ones_own(
+def test_received_request_cancels_the_own_request(
     open_square: OpenSquare, quick: str, slow: str
 ) -> None:
-    """Of two that miss a message only the one with the earlier T_req asks for it."""
+    """Of two that miss a message, the one with the earlier T_req requests it."""
     author, holder = "joy", "pia"
 
     def t_req_ms(name: str, message_id: str) -> int:
@@ -393,10 +393,10 @@ def test_hearing_a_request_cancels_ones_own(
 
 @both_ways
 @both_profiles
-def test_a_lost_last_message_is_found_by_a_sync_message(
+def test_sync_message_reveals_a_lost_last_message(
     open_square: OpenSquare, speaker: str, listener: str, profile: Profile
 ) -> None:
-    """Nobody says a word after it, and its retries are lost as well."""
+    """No content follows it, and its retries are lost as well."""
     channel = open_square(speaker, listener, profile=profile).channel
     before = channel.say(speaker, "before")
     channel.run(SETTLE_MS)
@@ -415,7 +415,7 @@ def test_a_lost_last_message_is_found_by_a_sync_message(
 
 
 def test_ephemeral_messages_take_part_in_nothing(open_square: OpenSquare) -> None:
-    """This library hands them on; `@waku/sds` drops them, says nothing, goes on."""
+    """This library delivers them; `@waku/sds` silently drops them."""
     square = open_square("pat", "jon")
     channel = square.channel
     channel.say_ephemeral("jon", "jon is typing")
@@ -434,10 +434,10 @@ def test_ephemeral_messages_take_part_in_nothing(open_square: OpenSquare) -> Non
     assert_both_read_all(square)
 
 
-def test_what_js_says_twice_in_the_same_words_is_delivered_once(
+def test_identical_payload_of_js_is_delivered_once(
     open_square: OpenSquare,
 ) -> None:
-    """`@waku/sds` takes the id from the words: the second history names itself."""
+    """`@waku/sds` hashes the payload to the id, so histories name themselves."""
     square = open_square("pat", "jon")
     channel = square.channel
     once = channel.say("jon", "ok")
@@ -457,7 +457,7 @@ def test_what_js_says_twice_in_the_same_words_is_delivered_once(
 
 
 def test_retrieval_hints_of_js_reach_the_application(open_square: OpenSquare) -> None:
-    """What is missing can be fetched by the Waku hash that the js history gives."""
+    """A missing message can be fetched by the Waku hash in the js history."""
     square = open_square("pat", "jon", "jen")
     channel = square.channel
     channel.losses.append(lost_to("pat", "first", Cause.CONTENT, Cause.RETRY))
@@ -478,13 +478,13 @@ def test_retrieval_hints_of_js_reach_the_application(open_square: OpenSquare) ->
     [("alice", "1", 99_676), ("bob", "1", 64_341)],
 )
 def test_t_req_is_that_of_js(participant: str, message: str, offset_ms: int) -> None:
-    """For ids of 64 digits, as computed by js-waku's RepairManager."""
+    """For ids of 64 digits, as js-waku's RepairManager computes it."""
     assert request_offset_ms(participant, message.zfill(64), JS_SDS) == offset_ms
 
 
 @pytest.mark.parametrize(("participant", "offset_ms"), [("alice", 0), ("bob", 3_226)])
 def test_t_resp_is_that_of_js(participant: str, offset_ms: int) -> None:
-    """For a message of alice, as computed by js-waku's RepairManager."""
+    """For a message of alice, as js-waku's RepairManager computes it."""
     message_id = "1".zfill(64)
     found_ms = response_offset_ms(participant, "alice", message_id, JS_SDS)
     assert found_ms == offset_ms

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import KEEP_FOR_EVER, ensure_topic
-from streaming.query import Job, running_job
+from streaming.job import Job, running_job
 from tests.support.identities import assert_identities
 from tests.support.streaming.jobs import (
     TIMEOUT_S,

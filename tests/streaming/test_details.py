@@ -13,8 +13,8 @@ def test_a_replayed_batch_overwrites_its_own_rows(tmp_path: Path) -> None:
     store = DetailStore(tmp_path / "monitor" / "details.sqlite")
     later = DefiniteAcknowledgement("a", t0_ms=20, latency_ms=5)
     earlier = DefiniteAcknowledgement("b", t0_ms=10, latency_ms=7)
-    store.put({"town": [later, earlier]})
-    store.put({"town": [later], "village": [later]})
+    store.record({"town": [later, earlier]})
+    store.record({"town": [later], "village": [later]})
     again = DetailStore(tmp_path / "monitor" / "details.sqlite")
     assert again.latencies() == {
         "town": [("b", 7), ("a", 5)],

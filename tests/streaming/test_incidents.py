@@ -27,22 +27,24 @@ from sds_core.observer.incidents import (
     IncidentKind,
     IncidentQuery,
 )
+from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.tap_kind import TAPS
 from sds_core.observer.tap_view import TapTotals
 from sds_core.simulation.truth import Truth
 from streaming.board import Board
+from streaming.cli.actions.scenario import start_of
 from streaming.cli.incidents import command
 from streaming.cli.output import wall_ms
-from streaming.cli.run import served
-from streaming.cli.simulate import start_of
+from streaming.cli.serving import status_server
 from streaming.details import DetailStore
-from streaming.history import HistorySettings
-from streaming.incidents import IncidentStore
-from streaming.keys import KeyKind, make_key
-from streaming.labels import LabelLedger
-from streaming.outbox import Outbox, open_findings
-from streaming.query import Job
+from streaming.findings import Findings
+from streaming.job import Job
+from streaming.keys import CLOCK_KEY
+from streaming.labels import open_ledgers
+from streaming.settings import HistorySettings
 from streaming.sink import Sink
 from tests.support.identities import assert_identities
 from tests.support.streaming.jobs import wait_for_end
@@ -57,115 +59,23 @@ def lost(message_id: str, found_ms: int = 300_000, **known: Any) -> Incident:
     )
 
 
-def told(channel: str, incident: Incident) -> ChannelIncident:
-    """As the store gives it, without a mark."""
-    return ChannelIncident(channel, incident, tap_hole=False)
-
-
 @pytest.fixture
-def findings(tmp_path: Path) -> tuple[IncidentStore, Outbox]:
-    """An empty store, and what leaves it."""
-    return open_findings(tmp_path / "monitor" / "incidents.sqlite", 1)
-
-
-@pytest.fixture
-def store(findings: tuple[IncidentStore, Outbox]) -> IncidentStore:
-    """An empty store."""
-    return findings[0]
-
-
-def test_incident_comes_back_whole_after_a_restart(tmp_path: Path) -> None:
-    """With everything that it knows."""
-    path = tmp_path / "incidents.sqlite"
-    incident = lost(
-        "m\n\u202e",
-        lacking={"bob": 5},
-        named_by=["alice"],
-        waku_hash=bytes(32),
-        hint=b"\xff",
-    )
-    open_findings(path, 1)[0].put({"town\x00": [incident]})
-    assert open_findings(path, 1)[0].find(EVERYTHING) == [told("town\x00", incident)]
-
-
-def test_what_is_told_later_replaces_what_was_told_before(
-    store: IncidentStore,
-) -> None:
-    """Per channel, kind and message id; so does a batch that comes again."""
-    ended = lost("m", ended_ms=400_000)
-    other = Incident(IncidentKind.UNDELIVERED, "m", "alice", 1, 2)
-    for _ in range(2):
-        store.put({"town": [lost("m"), other], "village": [lost("m")]})
-        store.put({"town": [ended]})
-    assert store.find(EVERYTHING) == [
-        told("town", ended),
-        told("village", lost("m")),
-        told("town", other),
-    ]
-
-
-QUERIES: list[tuple[IncidentQuery, list[str]]] = [
-    (EVERYTHING, ["newest", "ended", "standing", "old"]),
-    (IncidentQuery(channel="town"), ["ended", "standing", "old"]),
-    (IncidentQuery(channel="nowhere"), []),
-    (IncidentQuery(kind=IncidentKind.UNDELIVERED), ["standing"]),
-    (IncidentQuery(since_ms=500_001), ["newest", "standing"]),
-    (IncidentQuery(since_ms=500_000), ["newest", "ended", "standing"]),
-    (IncidentQuery(standing=True), ["newest", "standing"]),
-    (IncidentQuery(limit=2), ["newest", "ended"]),
-    (IncidentQuery(limit=0), []),
-    (IncidentQuery("town", IncidentKind.LOST, 500_000, limit=9), ["ended"]),
-]
-
-
-@pytest.mark.parametrize(("query", "expected"), QUERIES)
-def test_those_that_are_asked_for_are_found_last_first(
-    store: IncidentStore, query: IncidentQuery, expected: list[str]
-) -> None:
-    """What still stands is there however long ago it was found."""
-    store.put(
-        {
-            "town": [
-                lost("old", 300_000, ended_ms=600_000),
-                Incident(IncidentKind.UNDELIVERED, "standing", "bob", 1, 400_000),
-                lost("ended", 500_000, ended_ms=600_000),
-            ],
-            "village": [lost("newest", 600_000)],
-        }
-    )
-    found = store.find(query)
-    assert [one.incident.message_id for one in found] == expected
-
-
-def test_a_mark_stays_when_the_incident_changes(store: IncidentStore) -> None:
-    """Only those that are recent enough are looked at, and each but once."""
-    store.put({"town": [lost("a"), lost("b"), lost("c", 299_999)]})
-    asked: list[str] = []
-
-    def coincides(channel: str, incident: Incident) -> bool:
-        asked.append(incident.message_id)
-        return incident.message_id != "b"
-
-    store.mark(coincides, since_ms=300_000)
-    store.put({"town": [lost("a", ended_ms=1)]})
-    store.mark(coincides, since_ms=300_000)
-    assert sorted(asked) == ["a", "b", "b"]
-    marks = {one.incident.message_id: one.tap_hole for one in store.find(EVERYTHING)}
-    assert marks == {"a": True, "b": False, "c": False}
+def findings(tmp_path: Path) -> Findings:
+    """An empty file."""
+    return Findings(tmp_path / "monitor" / "incidents.sqlite", 1)
 
 
 class Feed:
     """A sink with its stores, fed row by row."""
 
-    def __init__(self, directory: Path, store: IncidentStore, outbox: Outbox) -> None:
+    def __init__(self, directory: Path, findings: Findings) -> None:
         self.details = DetailStore(directory / "details.sqlite")
         self._sink = Sink(
             Board(),
-            LabelLedger(directory / "labels.json", 9),
-            LabelLedger(directory / "taps.json", 9),
-            None,  # type: ignore[arg-type] - no dead letters come
-            store,
-            outbox,
+            open_ledgers(directory, kinds_of(PROTOCOLS), 9),
+            None,
+            findings,
+            True,
             self.details,
         )
 
@@ -181,38 +91,35 @@ class Feed:
         The channel may be ahead of that time: its partition was read further.
         """
         town = ChannelTotals(clock_ms=clock_ms + ahead_ms, observers=["east", "west"])
-        rows = [(make_key(KeyKind.CHANNEL, "town"), town, list(events))]
-        rows += [(make_key(KeyKind.TAP, name), tap, []) for name, tap in taps.items()]
+        rows = [(CHANNELS.key("town"), town, list(events))]
+        rows += [(TAPS.key(name), tap, []) for name, tap in taps.items()]
         self._sink.take(
             [
                 Row(
                     key=key,
                     totals=blob.totals_part(blob.pack(totals, None)),
                     events=msgspec.msgpack.encode(events),
+                    clock_ms=None,
                 )
                 for key, totals, events in rows
             ]
-            + [
-                Row(
-                    key=make_key(KeyKind.CLOCK),
-                    totals=b"",
-                    events=msgspec.msgpack.encode(clock_ms),
-                )
-            ]
+            + [Row(key=CLOCK_KEY, totals=None, events=None, clock_ms=clock_ms)]
         )
 
 
 @pytest.fixture
-def feed(tmp_path: Path, findings: tuple[IncidentStore, Outbox]) -> Feed:
+def feed(tmp_path: Path, findings: Findings) -> Feed:
     """The sink of a job that has just begun."""
-    return Feed(tmp_path, *findings)
+    return Feed(tmp_path, findings)
 
 
-def test_events_of_a_channel_are_told_apart(feed: Feed, store: IncidentStore) -> None:
+def test_events_of_a_channel_are_told_apart(feed: Feed, findings: Findings) -> None:
     """Each kind goes to its store; coming again changes nothing."""
     for _ in range(2):
         feed.batch(400_000, [DefiniteAcknowledgement("n", 1, 2), lost("m")])
-    assert store.find(EVERYTHING) == [told("town", lost("m"))]
+    assert findings.find_incidents(EVERYTHING) == [
+        ChannelIncident("town", lost("m"), tap_hole=False)
+    ]
     assert feed.details.latencies() == {"town": [("n", 2)]}
 
 
@@ -234,7 +141,7 @@ def tap(last_seen_ms: int, *holes: tuple[int, int]) -> TapTotals:
 @pytest.mark.parametrize("later", [False, True])
 def test_incident_is_marked_if_every_tap_had_a_hole_meanwhile(
     feed: Feed,
-    store: IncidentStore,
+    findings: Findings,
     holes: list[tuple[int, int]],
     marked: bool,
     later: bool,
@@ -248,20 +155,20 @@ def test_incident_is_marked_if_every_tap_had_a_hole_meanwhile(
         feed.batch(900_000, west=west)
     else:
         feed.batch(900_000, [found], east=east, west=west)
-    assert [one.tap_hole for one in store.find(EVERYTHING)] == [marked]
+    assert [one.tap_hole for one in findings.find_incidents(EVERYTHING)] == [marked]
 
 
 def test_channel_that_is_ahead_of_the_taps_makes_no_silence(
-    feed: Feed, store: IncidentStore
+    feed: Feed, findings: Findings
 ) -> None:
     """What the taps wrote after the admission time has not been taken yet."""
     taps = {name: tap(800_000) for name in ("east", "west")}
     feed.batch(800_000, [lost("m", 810_000)], ahead_ms=20_000, **taps)
-    assert not store.find(EVERYTHING)[0].tap_hole
+    assert not findings.find_incidents(EVERYTHING)[0].tap_hole
 
 
 def test_reader_holds_up_no_batch(
-    feed: Feed, store: IncidentStore, tmp_path: Path
+    feed: Feed, findings: Findings, tmp_path: Path
 ) -> None:
     """Were it a shell that somebody left open."""
     feed.batch(400_000, [lost("m")])
@@ -271,18 +178,18 @@ def test_reader_holds_up_no_batch(
         rows.fetchone()
         feed.batch(500_000, [lost("n")])
         rows.close()
-    assert len(store.find(EVERYTHING)) == 2
+    assert len(findings.find_incidents(EVERYTHING)) == 2
 
 
 def test_hole_that_shows_long_after_says_nothing(
-    feed: Feed, store: IncidentStore
+    feed: Feed, findings: Findings
 ) -> None:
     """So that each batch looks at few incidents only."""
     holes = tap(990_000, (500_000, 700_000))
     feed.batch(801_000, [lost("m", 800_000)], east=holes, west=tap(801_000))
     feed.batch(861_000)
     feed.batch(990_000, west=holes)
-    assert not store.find(EVERYTHING)[0].tap_hole
+    assert not findings.find_incidents(EVERYTHING)[0].tap_hole
 
 
 @pytest.mark.kafka
@@ -313,7 +220,7 @@ def test_each_lost_or_undelivered_message_of_a_run_is_listed_and_really_is(
         wait_for_end(job)
         report = job.report(0)
         path.write_text(json.dumps(report))
-        with served(job, "127.0.0.1", 0) as url:
+        with status_server(job, "127.0.0.1", 0) as url:
             asked = CliRunner().invoke(command, ["--api", url, "--json"])
     assert_identities(report)
     read = CliRunner().invoke(command, ["--report", str(path), "--json"])

@@ -14,22 +14,22 @@ from kafka.admin import NewPartitions
 from pyspark.sql import SparkSession
 
 from connectors.history.schema import CHANNEL_MINUTES, Row, ToldMinute, minute_row
-from connectors.kafka.consumer import Client
 from connectors.kafka.producer import TopicRecord, partitions_of, write
-from connectors.kafka.settings import KafkaSettings, RecordsLost
+from connectors.kafka.settings import Client, KafkaSettings, RecordsLost
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording, load_truth
 from sds_core.simulation.comparison import compare
 from sds_core.wire import Dialect, Frame, HistoryEntry, encode
-from streaming.cli.run import served, wall_ms
-from streaming.history import HistorySettings
-from streaming.query import (
+from streaming.checkpoint import (
     CheckpointInUse,
     CheckpointMismatch,
     CheckpointUnwritable,
-    JobFailed,
-    running_job,
 )
+from streaming.cli.output import wall_ms
+from streaming.cli.serving import status_server
+from streaming.failure import JobFailed
+from streaming.job import running_job
+from streaming.settings import HistorySettings
 from tests.support.history.stored import in_files, in_topics
 from tests.support.streaming.jobs import job_settings, wait_for_end, wait_until
 
@@ -176,7 +176,7 @@ def test_figures_go_on_after_a_restart_and_are_served(
 ) -> None:
     """The exporter is primed from the checkpoint before anything new is read."""
     report = drain(recorded)
-    with live(recorded) as job, served(job, "127.0.0.1", 0) as url:
+    with live(recorded) as job, status_server(job, "127.0.0.1", 0) as url:
         scraped = httpx.get(f"{url}/metrics").text
         assert f'sds_messages_total{{channel="town-square"}} {157.0}' in scraped
         assert "sds_monitor_restarts_total 1.0" in scraped
@@ -346,7 +346,7 @@ def test_channels_beyond_the_label_budget_share_one(
         value = a_frame("a", channel=name)
         produce(kafka, {"value": value, "timestamp_ms": T0 + 1})
     assert drain(kafka, label_budget=1)["totals"]["messages"] == 3
-    with live(kafka, label_budget=1) as job, served(job, "127.0.0.1", 0) as url:
+    with live(kafka, label_budget=1) as job, status_server(job, "127.0.0.1", 0) as url:
         scraped = httpx.get(f"{url}/metrics").text
         assert 'sds_messages_total{channel="first"} 1.0' in scraped
         assert 'sds_messages_total{channel="other"} 2.0' in scraped

@@ -18,8 +18,8 @@ from connectors.kafka.producer import TopicRecord, partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording
-from streaming.admission import Window
 from streaming.cli import group, starting
+from streaming.settings import Window
 from tests.support.identities import assert_identities
 from tests.support.kafka import KafkaTopic
 from tests.support.monitor import report_of

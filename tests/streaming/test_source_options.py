@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 
 from connectors.kafka.producer import TopicRecord, write
 from connectors.kafka.settings import KafkaSecurity, KafkaSettings, Mechanism, Protocol
-from streaming.source import FORMAT, SourceSettings
+from streaming.settings import SourceSettings
+from streaming.source import FORMAT
 from tests.support.streaming.jobs import wait_until
 
 TELLTALE = "Hu5h-7719"

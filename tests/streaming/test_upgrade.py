@@ -14,7 +14,7 @@ from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording, load_truth
 from sds_core.simulation.comparison import compare
-from streaming.query import running_job
+from streaming.job import running_job
 from tests.support.golden.checkpoints import CHECKPOINTS, HALF, TOPIC
 from tests.support.identities import assert_identities
 from tests.support.streaming.jobs import TIMEOUT_S, job_settings, wait_for_end

@@ -18,9 +18,9 @@ from connectors.simulator.records import simulated_records
 from sds_core.observer.channel_table import ChannelTable
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.truth import Truth
-from streaming.cli.serving import ComingJob
-from streaming.query import Job, JobSettings, running_job
-from streaming.source import SourceSettings
+from streaming.cli.serving import PendingJob
+from streaming.job import Job, running_job
+from streaming.settings import JobSettings, SourceSettings
 from tests.support.waiting import wait_for
 
 _PARTITIONS = 4
@@ -97,7 +97,7 @@ class Play:
         self._speed = speed
         self._stop = threading.Event()
         self._writing: Future[int] | None = None
-        self.shown = ComingJob()
+        self.shown = PendingJob()
         self.clock = AcceleratedClock(
             self._rest[0].timestamp_ms, self._rest[-1].timestamp_ms, speed
         )
@@ -152,7 +152,7 @@ class Play:
 
         Raises:
             connectors.kafka.settings.KafkaUnreachable: They could not be written.
-            streaming.query.JobFailed: They could not be read.
+            streaming.failure.JobFailed: They could not be read.
         """
         if self._writing is None or not self._writing.done():
             return False

@@ -20,9 +20,9 @@ from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import NewPartitions
 
 from connectors.broker.broker import EmbeddedBroker
-from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.settings import MAX_MESSAGE_BYTES, KafkaSettings
+from connectors.kafka.settings import MAX_MESSAGE_BYTES, Client, KafkaSettings
 from connectors.kafka.topics import KEEP_FOR_EVER, ensure_topic
 from sds_core.observer.record import RawRecord
 

@@ -1,4 +1,4 @@
-"""A topic of nothing but record times, for tests of admission."""
+"""A topic that holds only record times, for tests of admission."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from connectors.kafka.offsets import TimedOffset
-from streaming.admission import Admission, BatchLimits
+from streaming.admission import Admission
+from streaming.settings import BatchLimits
 
 NO_LIMITS = BatchLimits()
 
 
 class Entry(NamedTuple):
-    """What one offset of the log holds.
+    """What lies at one offset of the log.
 
     Attributes:
-        time_ms: Its time, which the broker's index knows.
-        is_record: False for the end of a transaction, which readers never see.
+        time_ms: Its time in the broker's index, Unix ms.
+        is_record: False for the end of a transaction, which clients never receive.
     """
 
     time_ms: int
@@ -29,9 +30,9 @@ class Log:
     """One partition.
 
     Attributes:
-        entries: From offset 0 on.
-        first: Offset of the first entry that retention has left.
-        open_from: Where an open transaction begins; None if there is none.
+        entries: Entries from offset 0 on.
+        first: Offset of the first entry that retention has not deleted.
+        open_from: Offset at which an open transaction begins; None if there is none.
     """
 
     entries: list[Entry] = field(default_factory=list)
@@ -45,12 +46,12 @@ class Log:
 
 
 class ListedTopic:
-    """Offsets as a broker tells them to a client that reads committed records.
+    """Offsets as a broker gives them to a client that reads committed records.
 
     Attributes:
-        logs: The partitions.
-        scanned: Offsets read by `scan_times` so far.
-        lookups: How often `first_at_or_after` was asked.
+        logs: One per partition.
+        scanned: Number of offsets read by `scan_times`.
+        lookups: Number of calls of `first_at_or_after`.
     """
 
     def __init__(self, *times: Sequence[int]) -> None:
@@ -61,19 +62,19 @@ class ListedTopic:
             self.append(partition, *partition_times)
 
     def append(self, partition: int, *times_ms: int) -> None:
-        """Write records; a partition that is not there yet is added."""
+        """Append records; adds partitions up to this one if necessary."""
         while partition >= len(self.logs):
             self.logs.append(Log())
         self.logs[partition].entries += map(Entry, times_ms)
 
     def append_marker(self, partition: int, time_ms: int) -> None:
-        """End a transaction."""
+        """Append the end of a transaction."""
         self.logs[partition].entries.append(Entry(time_ms, is_record=False))
 
     def admission(
         self, limits: BatchLimits | int = NO_LIMITS, skip_lost: bool = False
     ) -> Admission:
-        """Admission to this topic; a plain number limits the rows."""
+        """Admission for this topic; a plain number limits the rows."""
         if isinstance(limits, int):
             limits = BatchLimits(rows=limits)
         return Admission(
@@ -81,11 +82,11 @@ class ListedTopic:
         )
 
     def partitions(self) -> list[int]:
-        """All of them."""
+        """All partitions."""
         return list(range(len(self.logs)))
 
     def earliest(self, partitions: Collection[int]) -> dict[int, int]:
-        """First offset still held."""
+        """First offset that retention has not deleted."""
         return {p: self.logs[p].first for p in partitions}
 
     def latest(self, partitions: Collection[int]) -> dict[int, int]:
@@ -93,9 +94,9 @@ class ListedTopic:
         return {p: self.logs[p].end for p in partitions}
 
     def newest(self, partitions: Collection[int]) -> dict[int, TimedOffset]:
-        """First of the entries with the greatest time, if it is stable.
+        """First entry with the greatest time, if it is stable.
 
-        Kafka also names one that retention has taken, until its segment is gone.
+        Like Kafka, also names one that retention has deleted.
         """
         found = {}
         for partition in partitions:
@@ -110,7 +111,7 @@ class ListedTopic:
     def first_at_or_after(
         self, partitions: Collection[int], timestamp_ms: int
     ) -> dict[int, TimedOffset]:
-        """First stable entry with at least a time, record or not."""
+        """First stable entry with at least this time, record or not."""
         self.lookups += 1
         found = {}
         for partition in partitions:
@@ -131,6 +132,6 @@ class ListedTopic:
         ]
 
     def mean_bytes(self, starts: Mapping[int, int]) -> int:
-        """All records have 1,000 bytes."""
+        """Every record has 1,000 bytes."""
         assert starts
         return 1_000

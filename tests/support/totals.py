@@ -1,4 +1,4 @@
-"""Figures of channels for tests."""
+"""Totals for tests."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-/** Virtual time: a queue of actions, and nothing ever sleeps. */
+/** Virtual time: a queue of actions; nothing waits for real time. */
 
-/** Runs actions in order of their time; equal times in order of planning. */
+/** Runs actions in order of time, and actions of equal time in order of planning. */
 export class VirtualClock {
   #nowMs;
   #planned = [];
@@ -18,11 +18,12 @@ export class VirtualClock {
   /**
    * @param {number} timeMs Unix time, whole ms, not in the past
    * @param {() => (void|Promise<void>)} action
-   * @returns {{cancelled: boolean}} set `cancelled` to call the action off
+   * @returns {{cancelled: boolean}} set `cancelled` to true to cancel the action
+   * @throws {RangeError} if the time is in the past or not a whole number
    */
   at(timeMs, action) {
     if (!Number.isInteger(timeMs) || timeMs < this.#nowMs) {
-      throw new RangeError(`cannot plan at ${timeMs}, it is ${this.#nowMs}`);
+      throw new RangeError(`cannot plan at ${timeMs}: the time is ${this.#nowMs}`);
     }
     const plan = { timeMs, action, cancelled: false };
     this.#planned.splice(this.#firstLaterThan(timeMs), 0, plan);
@@ -34,12 +35,12 @@ export class VirtualClock {
     return this.at(this.#nowMs + Math.round(delayMs), action);
   }
 
-  /** @returns {number|undefined} Unix time in ms of what is planned next */
+  /** @returns {number|undefined} Unix time of the next planned action, ms */
   get next() {
     return this.#planned.find(({ cancelled }) => !cancelled)?.timeMs;
   }
 
-  /** Runs everything planned up to and at a time (Unix, ms). */
+  /** Runs all actions up to and including a time (Unix, ms). */
   async runUntil(endMs) {
     while (this.#planned.length > 0 && this.#planned[0].timeMs <= endMs) {
       const plan = this.#planned.shift();
@@ -64,12 +65,13 @@ export class VirtualClock {
 }
 
 /**
- * Makes the library live in virtual time: it reads `Date.now` for lamports and
- * repair times, and `Math.random` for the ids of sync messages.
+ * Replaces `Date.now` and `Math.random` by virtual ones: the library reads the
+ * first for Lamport timestamps and repair times, the second for the ids of sync
+ * messages.
  *
  * @param {VirtualClock} clock
  * @param {import("./random.mjs").RandomStream} random
- * @returns {() => void} puts the real ones back
+ * @returns {() => void} restores the real functions
  */
 export function installVirtualTime(clock, random) {
   const real = { now: Date.now, random: Math.random };

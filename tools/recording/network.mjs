@@ -1,33 +1,33 @@
-/** A lossy broadcast network in virtual time, and its sender-side log. */
+/** A lossy broadcast network in virtual time, with a log of everything sent. */
 
 import { contentTopic, messageHash } from "./waku.mjs";
 
 /**
- * @typedef {object} Broadcast one sending of one frame
+ * @typedef {object} Broadcast one transmission of one frame
  * @property {string} channelId
- * @property {string} from the participant that sent it, which for a repair is
- *   not the `senderId` of the message
+ * @property {string} from the participant that sent it; for a repair this is not
+ *   the message's `senderId`
  * @property {"content"|"retry"|"repair"|"sync"|"ephemeral"} cause
  * @property {import("@waku/sds").Message} message the object that was sent
- * @property {Uint8Array} payload its bytes
+ * @property {Uint8Array} payload the encoded message
  * @property {Uint8Array} hash Waku hash
- * @property {bigint} timestampNs Waku time
+ * @property {bigint} timestampNs Waku time, Unix ns
  */
 
 /**
- * @typedef {object} Cut a span in which nodes of a channel are cut off
+ * @typedef {object} Cut a time in which nodes of a channel are cut off
  * @property {string} channelId
  * @property {string[]} nodes
  * @property {"in"|"out"|"both"} direction
  * @property {number} fromMs Unix time
- * @property {number} toMs Unix time, itself outside the span
+ * @property {number} toMs Unix time; the cut ends just before it
  */
 
 /**
  * @typedef {object} Node a listener on one channel
  * @property {string} name
  * @property {number} loss probability that a broadcast never reaches it
- * @property {[number, number]} delayMs least and greatest delay
+ * @property {[number, number]} delayMs least and greatest delay, ms
  * @property {(broadcast: Broadcast) => (void|Promise<void>)} receive
  */
 
@@ -51,17 +51,17 @@ export class Network {
     this.#cuts = cuts;
   }
 
-  /** @param {Node} node hears the channel from now on */
+  /** @param {Node} node receives the channel's broadcasts from now on */
   join(channelId, node) {
     this.#nodes.set(channelId, [...(this.#nodes.get(channelId) ?? []), node]);
   }
 
   /**
    * @param {string} channelId
-   * @param {string} from the participant that sends, and does not hear itself
+   * @param {string} from the participant that sends; it does not receive its own frame
    * @param {Broadcast["cause"]} cause
    * @param {import("@waku/sds").Message} message
-   * @returns {Broadcast} as logged, whether or not anybody receives it
+   * @returns {Broadcast} the log entry, whether or not any node receives the frame
    */
   broadcast(channelId, from, cause, message) {
     const payload = message.encode();
@@ -78,7 +78,7 @@ export class Network {
   }
 
   #carry(broadcast, node, sendable) {
-    // Drawn even if nothing can be sent: an outage must not shift later draws.
+    // Drawn even if nothing can be sent: a cut must not change later random numbers.
     const lost = this.#random.chance(node.loss);
     const delayMs = this.#random.integer(...node.delayMs);
     if (lost || !sendable) return;

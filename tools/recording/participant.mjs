@@ -1,4 +1,4 @@
-/** One real `@waku/sds` participant, driven the way the Waku SDK drives it. */
+/** A real `@waku/sds` participant, driven as the Waku SDK drives it. */
 
 import { Message, MessageChannel, MessageChannelEvent } from "@waku/sds";
 
@@ -7,12 +7,12 @@ export { Message, MessageChannelEvent };
 const RETRY_MS = 30_000;
 const MAX_RETRIES = 10;
 const SYNC_MS = 30_000;
-/** What arrives waits for its processing, which happens once in this time. */
+/** Frames that arrived are processed together after this time. */
 const PROCESS_MS = 1_000;
 const INCOMING_SWEEP_MS = 5_000;
 const RESPONSE_SWEEP_MS = 10_000;
 
-/** The SDK waits random() * SYNC_MS * this before the next sync message. */
+/** The SDK waits random() * SYNC_MS * multiplier before the next sync message. */
 const SYNC_MULTIPLIER = {
   contentSent: 1,
   contentReceived: 0.5,
@@ -39,7 +39,7 @@ export class Participant {
    * @param {import("@waku/sds").MessageChannelOptions} place.options
    * @param {import("./clock.mjs").VirtualClock} place.clock
    * @param {import("./network.mjs").Network} place.network
-   * @param {import("./random.mjs").RandomStream} place.random for its timers
+   * @param {import("./random.mjs").RandomStream} place.random for the sync timer
    */
   constructor({ channelId, name, options, clock, network, random }) {
     this.#channel = new MessageChannel(channelId, name, options);
@@ -51,18 +51,18 @@ export class Participant {
     this.#listen();
   }
 
-  /** @returns {boolean} whether it has entered and not left */
+  /** @returns {boolean} whether it has entered and has not left */
   get present() {
     return this.#present;
   }
 
-  /** @returns {string[]} ids in the order of its local history */
+  /** @returns {string[]} message ids in the order of its local history */
   get log() {
     return this.#channel.localHistory.slice(0).map(({ messageId }) => messageId);
   }
 
   /**
-   * @param {string} event of the library
+   * @param {string} event name of an event of the library
    * @param {(detail: any) => void} action
    */
   on(event, action) {
@@ -77,19 +77,19 @@ export class Participant {
     this.#planSync(SYNC_MULTIPLIER.contentSent);
   }
 
-  /** Leaves for good, as an application that is closed: no timer runs on. */
+  /** Leaves for good, like an application that is closed: all timers stop. */
   leave() {
     this.#present = false;
   }
 
-  /** Sends a content message, and again until it is acknowledged. */
+  /** Sends a content message; repeats it until it is acknowledged. */
   async say(text) {
     const payload = Buffer.from(text);
     await this.#send(payload, "content");
     this.#planRetry(payload, 1);
   }
 
-  /** Sends a message without lamport, history or filter. */
+  /** Sends a message without Lamport timestamp, history or filter. */
   async sayEphemeral(text) {
     await this.#channel.pushOutgoingEphemeralMessage(
       Buffer.from(text),
@@ -101,10 +101,10 @@ export class Participant {
     await this.#channel.processTasks();
   }
 
-  /** @param {import("./network.mjs").Broadcast} broadcast that reached it */
+  /** @param {import("./network.mjs").Broadcast} broadcast one that reached it */
   receive(broadcast) {
     if (!this.#present) return;
-    // Decoded anew, since the library writes into the message that it is given.
+    // A new object for each receiver, because the library modifies the message.
     const message = Message.decode(broadcast.payload);
     this.#channel.pushIncomingMessage(message, broadcast.hash);
     this.#processSoon();
@@ -126,7 +126,7 @@ export class Participant {
   async #send(payload, cause) {
     this.#channel.pushOutgoingMessage(payload, async (message) => {
       const { hash } = this.#broadcast(message, cause);
-      // The SDK calls a send without a peer a success too: the retry mends it.
+      // Always a success, as in the SDK, even if no peer got it: the retry covers that.
       return { success: true, retrievalHint: hash };
     });
     await this.#channel.processTasks();

@@ -1,6 +1,6 @@
 /**
- * Seeded random numbers, in one stream per purpose, so that a change in one
- * part of the scenario leaves the draws of every other part alone.
+ * Seeded random numbers, one stream per purpose: a change in one part of the
+ * scenario does not change the random numbers of other parts.
  */
 
 import { createHash } from "node:crypto";
@@ -33,7 +33,7 @@ export class RandomStream {
     return low + Math.floor(this.next() * (high - low + 1));
   }
 
-  /** @returns {number} an integer, exponentially distributed about a mean */
+  /** @returns {number} an exponentially distributed number, rounded to an integer */
   exponential(mean) {
     return Math.round(-Math.log(1 - this.next()) * mean);
   }
@@ -45,8 +45,8 @@ export class RandomStream {
 }
 
 /**
- * @param {number} seed of the whole scenario
- * @param {string} purpose names the stream
+ * @param {number} seed seed of the whole scenario
+ * @param {string} purpose name of the stream
  */
 export function randomStream(seed, purpose) {
   const digest = createHash("sha256").update(`${seed}:${purpose}`).digest();

@@ -3,7 +3,7 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 
-/** Room in memory for what xz gives back. */
+/** Maximum size of the output of `xz`. */
 const MAX_BYTES = 256 * 2 ** 20;
 
 /**
@@ -14,7 +14,7 @@ export function jsonLines(records) {
   return records.map((record) => `${jsonLine(record)}\n`).join("");
 }
 
-/** @returns {Buffer} the compressed file of some records */
+/** @returns {Buffer} the records as a compressed file */
 export function compressed(records) {
   return xz(["-9e", "--stdout"], jsonLines(records));
 }
@@ -29,7 +29,7 @@ function jsonLine({ partition, timestampMs, key, value, headers }) {
     partition,
     timestamp_ms: timestampMs,
     key,
-    // Hex keeps bytes aligned, so that xz finds one filter within the next.
+    // Hex digits, unlike base64, let xz find the repeated bytes of successive filters.
     value_hex: Buffer.from(value).toString("hex"),
     headers,
   });

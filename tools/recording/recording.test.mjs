@@ -1,4 +1,4 @@
-/** `npm test`: the files are up to date and show all that they are made for. */
+/** `npm test`: the files are up to date and contain every case they are made for. */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -14,12 +14,12 @@ const { tap, network } = await simulate();
 const truth = truthOf(tap, SEED);
 const reports = [...Object.values(truth.channels), truth.totals];
 
-test("the recording is what the simulation gives", () => {
+test("the recording equals the simulation's records", () => {
   const recorded = readCompressed(beside("recorded.jsonl.xz"));
   assert.ok(recorded.equals(Buffer.from(jsonLines(tap.records))));
 });
 
-test("the truth is what the simulation gives", () => {
+test("the truth equals that of the simulation", () => {
   assert.deepEqual(JSON.parse(readFileSync(beside("recorded.truth.json"))), truth);
 });
 
@@ -28,7 +28,7 @@ test("a second simulation gives the same records", async () => {
   assert.equal(jsonLines(again.tap.records), jsonLines(tap.records));
 });
 
-test("every message has one fate", () => {
+test("every message has exactly one fate", () => {
   for (const report of reports) {
     const fates =
       report.acknowledged_in_time +
@@ -39,7 +39,7 @@ test("every message has one fate", () => {
   }
 });
 
-test("every gap has one outcome", () => {
+test("every gap has exactly one outcome", () => {
   for (const { gaps } of reports) {
     const { opened, retracted: _, ...outcomes } = gaps;
     assert.equal(add(outcomes), opened);
@@ -59,12 +59,12 @@ test("content frames are messages, rebroadcasts and collisions", () => {
   }
 });
 
-test("nothing that the report counts is left out", () => {
+test("every count of the report is positive in total", () => {
   const { sender_side: _, ...counts } = truth.totals;
   assertPositive(counts);
 });
 
-test("the tap loses some broadcasts, and numbers the others without holes", () => {
+test("the tap misses some broadcasts and numbers the others without holes", () => {
   const frames = tap.records.filter(({ key }) => key !== null);
   const seqs = frames.map(({ headers }) => Number(new Map(headers).get("seq")));
   assert.deepEqual(seqs, Array.from(frames, (_, position) => position + 1));

@@ -1,23 +1,22 @@
 /**
- * What happens in the recording. Times are seconds since the participants
- * start; only transport and talk are arranged here, the frames are whatever
- * `@waku/sds` makes of them.
+ * What happens in the recording. Times are in seconds since the participants
+ * start. Only transport and texts are defined here; `@waku/sds` makes the frames.
  */
 
 /**
  * @typedef {object} Outage
  * @property {string[]} nodes participants, or `TAP`
- * @property {"in"|"out"|"both"} direction that is cut
+ * @property {"in"|"out"|"both"} direction the direction that is cut
  * @property {number} from
  * @property {number} to
  */
 
 /**
- * @typedef {object} Line something said at a fixed time
+ * @typedef {object} Line a message sent at a fixed time
  * @property {number} at
  * @property {string} who
- * @property {string} [text] drawn at random if absent
- * @property {number} [times] how often, 50 ms apart (default 1)
+ * @property {string} [text] random if absent
+ * @property {number} [times] number of messages, 50 ms apart (default 1)
  * @property {boolean} [ephemeral]
  */
 
@@ -29,11 +28,11 @@
  * @property {import("@waku/sds").MessageChannelOptions} options
  * @property {number} loss probability per broadcast and participant
  * @property {number} tapLoss probability per broadcast
- * @property {{from: number, to: number, every: number}[]} talk spells of
- *   random messages, `every` being the mean number of seconds between two
+ * @property {{from: number, to: number, every: number}[]} talk times with
+ *   random messages; `every` is the mean number of seconds between two
  * @property {Line[]} lines
  * @property {Outage[]} outages
- * @property {{who: string, at: number}[]} departures for good
+ * @property {{who: string, at: number}[]} departures participants who leave for good
  */
 
 /** The tap's name among the nodes of an outage. */
@@ -47,11 +46,11 @@ export const REPLICA_RATE = 0.04;
 export const PARTICIPANT_DELAY_MS = [30, 600];
 export const TAP_DELAY_MS = [0, 300];
 
-/** The tap comes late, so that histories name ids from before its first sight. */
+/** The tap starts late, so that histories name messages from before its start. */
 export const TAP_START = 30;
 export const END = 900;
 
-/** So many at once push each other out of the causal history: the filter remains. */
+/** More messages than a causal history holds: some are acknowledged by filter only. */
 const BURST = 16;
 
 const lively = {
@@ -66,7 +65,7 @@ const lively = {
     { from: 560, to: 895, every: 20 },
   ],
   lines: [
-    // The id is the hash of the text, so that these three share one id.
+    // The id is the hash of the text, so these three messages have the same id.
     { at: 100, who: "bob", text: "ok" },
     { at: 260, who: "carol", text: "ok" },
     { at: 420, who: "bob", text: "ok" },
@@ -75,7 +74,7 @@ const lively = {
     { at: 200, who: "dave", text: "dave is typing", ephemeral: true },
     { at: 300, who: "erin", text: "erin is typing", ephemeral: true },
     { at: 500, who: "erin", text: "erin is typing still", ephemeral: true },
-    // One gap still open, and some messages in flight, as the recording ends.
+    // At the end of the recording one gap is open and some messages are in flight.
     { at: 875.5, who: "alice" },
     { at: 877, who: "bob" },
     { at: 897, who: "dave" },
@@ -95,7 +94,7 @@ const lossy = {
   id: "mountain-hut",
   partition: 1,
   participants: ["fay", "gus", "hal", "ivy"],
-  // After this the library drops a waiting message, and asks for it ever after.
+  // After this time the library drops a waiting message, and requests it ever after.
   options: { causalHistorySize: 10, timeoutForLostMessagesMs: 60_000 },
   loss: 0.18,
   tapLoss: 0.12,
@@ -114,9 +113,9 @@ const broken = {
   tapLoss: 0,
   talk: [{ from: 3, to: 60, every: 9 }],
   lines: [
-    // Seen after the warm-up, so that what follows it can count as a gap.
+    // Seen after the warm-up, so that dependencies after it can count as gaps.
     { at: 80, who: "ida" },
-    // Kim's message reaches nobody, her next one names it, and she is gone.
+    // Kim's first message reaches nobody, her second names it, then she leaves.
     { at: 85, who: "kim" },
     { at: 88, who: "kim" },
     // The same happens to Lea, who comes back after the loss is declared.
@@ -127,8 +126,8 @@ const broken = {
     { at: 160, who: "ida" },
     { at: 230, who: "jon" },
     { at: 330, who: "ida" },
-    // Only Jon hears this; his answer to Lea's request reaches nobody, and
-    // Ida is back for her ninth retry, when that request is long past.
+    // Only Jon receives this. His response to Lea's request reaches nobody, and
+    // Ida's ninth retry comes long after the request.
     { at: 545, who: "ida" },
     { at: 548, who: "jon" },
   ],
@@ -157,10 +156,10 @@ const pair = {
     { at: 400, who: "ana", times: 6 },
   ],
   outages: [
-    // Ana does not hear that Ben has it: her retry shows it to the tap too.
+    // Ana gets no acknowledgement from Ben, so she retries, and the tap sees the retry.
     { nodes: [TAP], direction: "in", from: 149, to: 151 },
     { nodes: ["ana"], direction: "in", from: 149, to: 185 },
-    // A whole history of unseen ids, with nothing seen before them.
+    // A history in which all ids are unseen.
     { nodes: [TAP], direction: "in", from: 399, to: 401 },
   ],
   departures: [],
@@ -175,9 +174,9 @@ const quiet = {
   tapLoss: 0.02,
   talk: [{ from: 4, to: 230, every: 15 }],
   lines: [
-    // Only the tap hears Wes's last words, though the others talk on.
+    // Only the tap receives Wes's last message, though the others continue.
     { at: 180, who: "wes" },
-    // Vic has left when Uma says good night, until nobody is there to retry.
+    // Vic has left, so nobody acknowledges this; Uma retries until she leaves too.
     { at: 300, who: "uma" },
   ],
   outages: [{ nodes: ["uma", "vic"], direction: "in", from: 179.5, to: 181 }],
@@ -188,5 +187,5 @@ const quiet = {
   ],
 };
 
-/** @type {ChannelPlan[]} no channel is on the last partition: heartbeats only */
+/** @type {ChannelPlan[]} the last partition has no channel, only heartbeats */
 export const CHANNELS = [lively, lossy, broken, pair, quiet];

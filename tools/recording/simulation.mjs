@@ -1,4 +1,4 @@
-/** Plays the scenario and returns what the tap wrote and what was sent. */
+/** Runs the scenario and returns what the tap wrote and what was sent. */
 
 import { VirtualClock, installVirtualTime } from "./clock.mjs";
 import { Network } from "./network.mjs";
@@ -14,16 +14,16 @@ const WORDS = [
   ..."meadow north orchard paper quarry river signal tower valley winter".split(" "),
 ];
 
-/** @returns {number} Unix time in ms of a time in the scenario */
+/** @returns {number} a scenario time as Unix time, ms */
 const unixMs = (seconds) => scenario.START_MS + Math.round(seconds * 1_000);
 
-/** @returns {Promise<{tap: Tap, network: Network}>} as the scenario leaves them */
+/** @returns {Promise<{tap: Tap, network: Network}>} their state after the scenario */
 export async function simulate() {
   const clock = new VirtualClock(scenario.START_MS);
   const restore = installVirtualTime(clock, stream("library"));
   try {
     const network = new Network(clock, stream("network"), cuts());
-    const tap = plantTap(clock, network);
+    const tap = addTap(clock, network);
     for (const plan of scenario.CHANNELS) openChannel(plan, clock, network);
     await clock.runUntil(unixMs(scenario.END));
     return { tap, network };
@@ -48,7 +48,7 @@ function cuts() {
   );
 }
 
-function plantTap(clock, network) {
+function addTap(clock, network) {
   const tap = new Tap({
     observer: scenario.OBSERVER,
     partitions: scenario.PARTITIONS,
@@ -101,7 +101,7 @@ function admit(name, plan, clock, network) {
 function planEntries(plan, people, clock) {
   const random = stream(`${plan.id} entries`);
   for (const person of people.values()) {
-    // Together they would sweep in the same ms, and answer with one Waku hash.
+    // Apart, because responses sent in the same ms would have the same Waku hash.
     clock.after(random.integer(0, ENTRY_MS), () => person.enter());
   }
 }
@@ -139,6 +139,6 @@ async function sayIfPresent(person, text) {
 function randomText(random) {
   const length = random.integer(3, 18);
   const words = Array.from({ length }, () => random.pick(WORDS));
-  // The number keeps texts distinct: the library takes the id from the text.
+  // The number makes each text distinct: the library hashes the text to the id.
   return `${words.join(" ")} ${random.integer(0, 1e9)}`;
 }

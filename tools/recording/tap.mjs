@@ -1,4 +1,4 @@
-/** The tap: one more receiver, which writes down what reaches it. */
+/** The tap: a receiver that writes a record of every frame that reaches it. */
 
 import { PUBSUB_TOPIC, contentTopic } from "./waku.mjs";
 
@@ -6,13 +6,13 @@ const HEARTBEAT_MS = 5_000;
 const REPLICA_DELAY_MS = [50, 4_000];
 
 /**
- * @typedef {object} Sighting one frame that the tap wrote
+ * @typedef {object} Sighting a frame that the tap wrote
  * @property {number} atMs record time, Unix ms
  * @property {import("./network.mjs").Broadcast} broadcast
  */
 
 /**
- * @typedef {object} Record one record of the topic
+ * @typedef {object} Record a record of the topic (docs/records.md)
  * @property {number} partition
  * @property {number} timestampMs record time, Unix ms
  * @property {string|null} key channel id
@@ -37,8 +37,8 @@ export class Tap {
   /**
    * @param {object} options
    * @param {string} options.observer tap id
-   * @param {number} options.partitions of the topic
-   * @param {number} options.replicaRate probability of a further copy
+   * @param {number} options.partitions number of partitions of the topic
+   * @param {number} options.replicaRate probability that a frame is written twice
    * @param {import("./clock.mjs").VirtualClock} options.clock
    * @param {import("./random.mjs").RandomStream} options.random
    */
@@ -50,15 +50,15 @@ export class Tap {
     this.#random = random;
   }
 
-  /** Begins to listen, with a heartbeat at once. */
+  /** Starts to record, with a heartbeat at once. */
   start() {
     this.#listening = true;
     this.#heartbeat();
   }
 
   /**
-   * @param {import("./network.mjs").Broadcast} broadcast that reached the tap
-   * @param {number} partition of its channel
+   * @param {import("./network.mjs").Broadcast} broadcast one that reached the tap
+   * @param {number} partition partition of its channel
    */
   receive(broadcast, partition) {
     if (!this.#listening) return;

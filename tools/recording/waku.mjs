@@ -1,4 +1,4 @@
-/** The little of Waku that a mirrored frame carries with it. */
+/** The Waku fields of a mirrored frame: topics and message hash. */
 
 import { createHash } from "node:crypto";
 
@@ -10,11 +10,11 @@ export function contentTopic(channelId) {
 }
 
 /**
- * Deterministic message hash of 14/WAKU2-MESSAGE, here always without `meta`.
+ * Deterministic message hash of 14/WAKU2-MESSAGE, without `meta`.
  *
  * @param {Uint8Array} payload
  * @param {string} topic content topic
- * @param {bigint} timestampNs the sender's Waku time
+ * @param {bigint} timestampNs the sender's Waku time, Unix ns
  * @returns {Uint8Array} 32 bytes
  */
 export function messageHash(payload, topic, timestampNs) {

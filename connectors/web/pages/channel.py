@@ -1,4 +1,4 @@
-"""`/channel?id=…`: one channel, how it fared lately, and what is wrong with it."""
+"""`/channel?id=…`: the figures, charts and incidents of one channel."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from connectors.web import parameters, words
-from connectors.web.charts import Chart, channel_charts
+from connectors.web.charts import Chart, charts_of
 from connectors.web.drawing import draw
-from connectors.web.figure import Ratio
-from connectors.web.figures import GROUPS, acknowledged_in_time, delivered
+from connectors.web.figures import page_groups
 from connectors.web.incident_words import KINDS, IncidentWords, incident_words
 from connectors.web.lookups import Lookups
 from connectors.web.naming import called, channel_href, channel_query
@@ -25,12 +24,14 @@ from connectors.web.refusals import HistoryBusy, HistoryUnreadable, NoRecord
 from connectors.web.sources import Sources
 from connectors.web.trends import HOURS
 from sds_core.observer.channel_table import ChannelSettings
+from sds_core.observer.figure_table import FigureTable
+from sds_core.observer.figures import Proportion
 from sds_core.observer.incidents import IncidentKind, IncidentQuery
-from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.view_totals import ViewTotals
 
 SHOWN_INCIDENTS = 5
-"""Of each kind, found last first; the list of incidents has more."""
+"""Incidents of each kind, the latest found first; `/incidents` has more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +40,9 @@ class KindOfIncidents:
 
     Attributes:
         kind: The kind.
-        name: The same in words.
-        shown: Found last first.
-        more: Whether there are others.
+        name: The kind in words.
+        shown: The latest found first.
+        more: Whether there are more.
     """
 
     kind: IncidentKind
@@ -52,13 +53,13 @@ class KindOfIncidents:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What is not in the snapshot, but in files.
+    """What the page reads from files instead of the snapshot.
 
     Attributes:
-        charts: Each with its picture; none if they cannot be made.
+        charts: Each with its picture; empty if they cannot be drawn.
         no_charts: Why there are no charts; empty if there are.
-        incidents: Of the channel: by kind, the gravest first.
-        no_incidents: Why they cannot be listed; empty if they can.
+        incidents: Incidents of the channel by kind, the gravest first.
+        no_incidents: Why incidents cannot be listed; empty if they can.
     """
 
     charts: Sequence[tuple[Chart, Markup]] = ()
@@ -69,13 +70,13 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """A share that the channel is to reach, and what it reached since the first record.
+    """A share that the channel should reach, and its value since the first record.
 
     Attributes:
-        name: Of what it is a share.
-        target: What is to be reached.
-        reached: What was.
-        verdict: Whether that is enough, in a word; empty if there is nothing to judge.
+        name: What it is a share of.
+        target: The share that should be reached.
+        reached: The share that was reached.
+        verdict: `met` or `missed`; empty if there is nothing to judge.
     """
 
     name: str
@@ -84,21 +85,24 @@ class Objective:
     verdict: str
 
     @classmethod
-    def of(cls, name: str, target: float, ratio: Ratio) -> Objective:
-        """Judge a ratio."""
-        value = ratio.value
+    def of(cls, name: str, target: float, reached: Proportion) -> Objective:
+        """Compare a share with its target."""
+        value = reached.value
         verdict = "" if value is None else "met" if value >= target else "missed"
         return cls(
-            name, words.percent(target), words.share(*ratio, decimals=2), verdict
+            name, words.percent(target), words.share(*reached, decimals=2), verdict
         )
 
 
-def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute]:
-    """The page of a channel."""
+def routes(
+    layout: Layout, sources: Sources, lookups: Lookups, table: FigureTable[Any]
+) -> list[BaseRoute]:
+    """The page of a channel, with the figures of a table."""
+    groups = page_groups(table)
 
-    # Not async, and so called in a thread: it reads files.
+    # Synchronous, so Starlette runs it in its thread pool: it reads files.
     def page(request: Request) -> Response:
-        """Query parameters: `id` or `key`; `hours`; `history=false`, without any."""
+        """Query parameters: `id` or `key`; `hours`; `history=false` leaves it out."""
         given = request.query_params
         shown_hours = hours(given)
         with_history = one_of(given, "history", ["true", "false"]) != "false"
@@ -111,7 +115,7 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
             return layout.problem(request, snapshot, 404, sentence)
         totals = snapshot.channels.get(channel)
         if totals is None:
-            sentence = f"No channel has the id {words.shown(channel)}."
+            sentence = f"No channel has the id {words.short(channel)}."
             return layout.problem(request, snapshot, 404, sentence)
         return layout.page(
             request,
@@ -124,14 +128,14 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
             as_id=channel_query(channel),
             as_channel=channel_query(channel, "channel"),
             totals=totals,
-            objectives=_objectives(totals, snapshot.table.of(channel)),
+            objectives=_objectives(table, totals, snapshot.table.of(channel)),
             muted=snapshot.table.of(channel).mute_until_ms
             if channel in snapshot.muted
             else None,
-            groups=GROUPS,
+            groups=groups,
             choices=HOURS,
             hours=shown_hours,
-            history=_history(lookups, snapshot, channel, shown_hours)
+            history=_history(lookups, table, snapshot, channel, shown_hours)
             if with_history
             else None,
         )
@@ -139,30 +143,37 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
     return [Route("/channel", page)]
 
 
-def _objectives(totals: ChannelTotals, settings: ChannelSettings) -> list[Objective]:
+def _objectives(
+    table: FigureTable[Any], totals: ViewTotals, settings: ChannelSettings
+) -> list[Objective]:
     return [
         Objective.of(
-            "Acknowledged in time",
-            settings.acknowledgement_objective,
-            acknowledged_in_time(totals),
-        ),
-        Objective.of("Delivered", settings.delivery_objective, delivered(totals)),
+            share.objective.heading,
+            getattr(settings, share.objective.setting),
+            share.of_totals(totals),
+        )
+        for share in table.shares
+        if share.objective is not None
     ]
 
 
 def _history(
-    lookups: Lookups, snapshot: Snapshot, channel: str, shown_hours: int
+    lookups: Lookups,
+    table: FigureTable[Any],
+    snapshot: Snapshot,
+    channel: str,
+    shown_hours: int,
 ) -> History:
     found: dict[str, Any] = {}
     try:
-        trend = lookups.trend(snapshot, channel, shown_hours)
+        trend = lookups.trend(table, snapshot, channel, shown_hours)
     except (HistoryBusy, HistoryUnreadable, NoRecord) as error:
         found["no_charts"] = str(error)
     else:
-        charts = channel_charts(trend, snapshot.table.of(channel))
+        charts = charts_of(table, trend, snapshot.table.of(channel))
         found["charts"] = [(chart, draw(chart)) for chart in charts]
     try:
-        # Each kind by itself: many of one leave room for the one of another.
+        # One query for each kind: many incidents of one kind must not hide another.
         kinds = [_incidents(lookups, snapshot, channel, kind) for kind in IncidentKind]
     except (HistoryBusy, HistoryUnreadable) as error:
         found["no_incidents"] = str(error)

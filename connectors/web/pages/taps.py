@@ -79,7 +79,7 @@ def _tap(snapshot: Snapshot, observer: str, tap: TapTotals, channels: int) -> Ta
     troubles = _troubles(tap, snapshot.clock_ms)
     return Tap(
         short_key(observer),
-        name=words.shown(observer),
+        name=words.short(observer),
         troubled=bool(troubles),
         state="; ".join(troubles) or "shows all its records",
         last_seen=f"{words.utc(tap.last_seen_ms)}, {words.age(silent_ms)} ago",

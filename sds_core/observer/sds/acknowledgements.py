@@ -1,4 +1,4 @@
-"""Messages and their acknowledgement by others (observer model, section 4)."""
+"""Acknowledgement of messages by other participants (docs/figures.md, 4)."""
 
 from __future__ import annotations
 
@@ -7,15 +7,23 @@ import msgspec
 from sds_core.observer.deadlines import Deadlines, Due
 from sds_core.observer.incidents import Incident, IncidentKind, Incidents
 from sds_core.observer.sds.deliveries import Deliveries
-from sds_core.observer.sds.digest import Filter, SeenFrame
+from sds_core.observer.sds.frame_filter import Filter
 from sds_core.observer.sds.messages import Message
 from sds_core.observer.sds.participants import UNKNOWN, Participants
+from sds_core.observer.sds.seen_frames import SeenFrame
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
+from sds_core.wire import FrameKind
 
 
 class DefiniteAcknowledgement(msgspec.Struct, array_like=True, tag=True):
-    """One definite acknowledgement, as detail for the report."""
+    """One definite acknowledgement, as a detail of the report.
+
+    Attributes:
+        message_id: Id of the message.
+        t0_ms: Event time of its first copy, Unix ms.
+        latency_ms: Time from then to the acknowledgement.
+    """
 
     message_id: str
     t0_ms: int
@@ -23,7 +31,7 @@ class DefiniteAcknowledgement(msgspec.Struct, array_like=True, tag=True):
 
 
 class Acknowledgements:
-    """Follows each content message to its acknowledgement or its deadline."""
+    """Follows each content message until its acknowledgement or its deadline."""
 
     def __init__(
         self,
@@ -49,15 +57,29 @@ class Acknowledgements:
             self._follow(key, message)
 
     def get(self, key: int) -> Message | None:
-        """The message with this fingerprint, if it was seen."""
+        """The message with this fingerprint; None if it is not remembered."""
         return self._messages.get(key)
 
     def is_recent(self, message: Message, clock_ms: int) -> bool:
-        """Whether the message is still looked for (the horizon)."""
+        """Whether the message is within the horizon, so that frames still affect it."""
         return clock_ms <= message.seen_ms + self._settings.horizon_ms
 
+    def is_too_old(self, frame: SeenFrame, clock_ms: int) -> bool:
+        """Whether the frame or its message is older than the horizon.
+
+        Such a frame is only counted: what preceded it may have been forgotten.
+        """
+        if frame.time_ms < clock_ms - self._settings.horizon_ms:
+            return True
+        message = self._messages.get(frame.named.fingerprint)
+        return (
+            frame.kind is FrameKind.CONTENT
+            and message is not None
+            and not self.is_recent(message, clock_ms)
+        )
+
     def first_copy(self, frame: SeenFrame, clock_ms: int) -> Message:
-        """A message was seen for the first time."""
+        """Begin to follow a message whose first copy was seen."""
         sender = self._participants.index(frame.sender)
         others = self._participants.active_others(
             sender, frame.time_ms, enough=self._settings.probable_witnesses
@@ -68,7 +90,7 @@ class Acknowledgements:
             order=self._totals.messages,
             t0_ms=frame.time_ms,
             seen_ms=clock_ms,
-            kept_ms=clock_ms,
+            latest_ms=clock_ms,
             sender=sender,
             lamport=frame.lamport,
             dialect=frame.dialect,
@@ -84,7 +106,10 @@ class Acknowledgements:
         return message
 
     def mentioned(self, message: Message, by: int, time_ms: int, clock_ms: int) -> None:
-        """A participant's causal history names the message."""
+        """Record that a participant's causal history names the message.
+
+        If the participant is not its sender, this is a definite acknowledgement.
+        """
         if message.definite or UNKNOWN in (by, message.sender) or by == message.sender:
             return
         message.definite = True
@@ -97,10 +122,13 @@ class Acknowledgements:
         self._acknowledged(message, clock_ms)
 
     def first_copy_by(self, frame: SeenFrame, by: int) -> None:
-        """A first copy is an opportunity for messages of others before it."""
+        """Record a participant's first copy: it could have acknowledged messages.
+
+        These are messages of others that were sent before it.
+        """
         if by == UNKNOWN:
             return
-        taken = [
+        witnessed = [
             key
             for key, message in self._without_opportunity.items()
             if message.sender != by
@@ -108,34 +136,34 @@ class Acknowledgements:
             and message.lamport < frame.lamport
             and message.t0_ms < frame.time_ms
         ]
-        for key in taken:
+        for key in witnessed:
             self._without_opportunity.pop(key).opportunity = True
 
     def search_filter(
         self, filter_: Filter, by: int, time_ms: int, clock_ms: int
     ) -> None:
-        """Look for unacknowledged messages of others in a participant's filter."""
+        """Search a participant's filter for unacknowledged messages of others."""
         if by == UNKNOWN:
             return
-        given_up = []
+        expired = []
         for key, message in list(self._unacknowledged.items()):
             if not self.is_recent(message, clock_ms):
-                given_up.append(key)
+                expired.append(key)
             elif (
                 message.sender not in (by, UNKNOWN)
                 and by not in message.witnesses
                 and filter_.contains(message.message_id)
             ):
                 self._witnessed(message, by, filter_, time_ms, clock_ms)
-        for key in given_up:
+        for key in expired:
             del self._unacknowledged[key]
 
     def deadline_passed(self, key: int, deadline_ms: int) -> bool | None:
-        """A message's deadline has passed.
+        """Decide the outcome of a message at its deadline.
 
         Returns:
-            Whether it counts as unacknowledged; None if the message it was about
-            has been forgotten.
+            Whether it counts as unacknowledged; None if the deadline is void: the
+            message was forgotten.
         """
         message = self._messages.get(key)
         if (
@@ -151,18 +179,18 @@ class Acknowledgements:
         self._totals.in_flight -= 1
         if message.opportunity:
             self._totals.unacknowledged += 1
-            self._tell(message, ended_ms=None)
+            self._record_incident(message, ended_ms=None)
         else:
             self._totals.unwitnessed += 1
         return message.opportunity
 
-    def take_definite(self) -> list[DefiniteAcknowledgement]:
-        """Definite acknowledgements since the last call."""
-        taken, self._definite = self._definite, []
-        return taken
+    def drain_definite(self) -> list[DefiniteAcknowledgement]:
+        """Returns the definite acknowledgements since the last call."""
+        definite, self._definite = self._definite, []
+        return definite
 
     def forget(self, key: int) -> None:
-        """Forget a message; one still in flight ends as unwitnessed, no fault."""
+        """Forget a message. One still in flight ends as unwitnessed: no fault."""
         message = self._messages.pop(key)
         self._deliveries.forget(message)
         if not (message.overdue or message.in_time):
@@ -172,16 +200,27 @@ class Acknowledgements:
         self._without_opportunity.pop(key, None)
 
     def oldest_in_flight_ms(self) -> int | None:
-        """Event time of the oldest message in flight."""
+        """Event time of the oldest message in flight; None if there is none."""
         return min(
             (m.t0_ms for m in self._unacknowledged.values() if not m.overdue),
             default=None,
         )
 
+    def orders_of_use(self, clock_ms: int) -> set[int]:
+        """Orders of the messages whose ids a later frame may still need."""
+        of_use = self._deliveries.orders_of_use()
+        of_use.update(m.order for m in self._messages.values() if not m.definite)
+        return {
+            message.order
+            for message in self._messages.values()
+            if message.order in of_use and self.is_recent(message, clock_ms)
+        }
+
     def _follow(self, key: int, message: Message) -> None:
+        """Queue the deadline of a message, and search for its acknowledgement."""
         if not message.overdue:
             self._deadlines.add(self._deadline_of(message), Due.ACKNOWLEDGEMENT, key)
-            # Nobody can be told apart from an unknown sender.
+            # Every participant may be the unknown sender itself.
             if not (
                 message.opportunity or message.in_time or message.sender == UNKNOWN
             ):
@@ -195,6 +234,7 @@ class Acknowledgements:
     def _witnessed(
         self, message: Message, by: int, filter_: Filter, time_ms: int, clock_ms: int
     ) -> None:
+        """Add a witness; with enough of them the acknowledgement is probable."""
         message.witnesses.append(by)
         message.witness_rate *= filter_.false_positive_rate()
         if (
@@ -209,21 +249,22 @@ class Acknowledgements:
         self._acknowledged(message, clock_ms)
 
     def _acknowledged(self, message: Message, clock_ms: int) -> None:
+        """Count an acknowledgement by its time; end the incident if there is one."""
         self._unacknowledged.pop(message.key, None)
         self._without_opportunity.pop(message.key, None)
         if message.definite:
             message.witnesses = []
         if message.is_unacknowledged:
             if not (message.definite and message.probable):
-                self._tell(message, ended_ms=clock_ms)
+                self._record_incident(message, ended_ms=clock_ms)
         elif not (message.overdue or message.in_time):
             message.in_time = True
             self._totals.acknowledged_in_time += 1
             self._totals.in_flight -= 1
 
-    def _tell(self, message: Message, ended_ms: int | None) -> None:
-        """Tell the incident of an unacknowledged message."""
-        self._incidents.tell(
+    def _record_incident(self, message: Message, ended_ms: int | None) -> None:
+        """Record the incident of an unacknowledged message."""
+        self._incidents.record(
             Incident(
                 IncidentKind.UNACKNOWLEDGED,
                 message.message_id,

@@ -1,4 +1,4 @@
-"""What a channel costs, and how full it is (observer model, section 9)."""
+"""Bytes, fill of filters and activity of a channel (docs/figures.md, 9)."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import math
 
 import msgspec
 
-from sds_core.observer.sds.digest import SeenFrame
 from sds_core.observer.sds.filters import Filters, FilterTrace
 from sds_core.observer.sds.participants import UNKNOWN, Participants
+from sds_core.observer.sds.seen_frames import SeenFrame
 from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
 from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import estimated_ids
 
 _LEAST_GROWTH_MS = 60_000
-"""A shorter time says nothing about growth: ids come in bursts."""
+"""Growth is not estimated over a shorter time, since ids arrive in bursts."""
 
 _FAR_MS = 365 * 86_400_000
-"""What would fill in more than a year does not grow."""
+"""A filter that would need longer than a year counts as not growing."""
 
 
 class EpochState(msgspec.Struct, array_like=True):
     """Messages of one rate-limit epoch.
 
     Attributes:
-        number: Of the epoch: Unix ms // its length.
-        sent: First copies in it by participant index.
-        last_max: Most of one participant in the epoch before it.
+        number: Number of the epoch: Unix ms // `ObserverSettings.epoch_ms`.
+        sent: Number of first copies in it, by participant index.
+        last_max: Greatest number of one participant in the previous epoch.
     """
 
     number: int = 0
@@ -35,7 +35,7 @@ class EpochState(msgspec.Struct, array_like=True):
 
 
 class Capacity:
-    """Counts bytes and gauges what is going on now."""
+    """Counts bytes, and sets the gauges of current activity."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Capacity:
         self._epoch = epoch
 
     def frame(self, frame: SeenFrame) -> None:
-        """Count the bytes of a frame that is no copy."""
+        """Count the bytes of a frame that is not a copy."""
         totals, sizes = self._totals, frame.sizes
         totals.bytes_content += sizes.content
         totals.bytes_history += sizes.history
@@ -65,13 +65,13 @@ class Capacity:
         self._totals.repair_bytes_response += sum(frame.sizes)
 
     def first_copy_by(self, by: int, clock_ms: int) -> None:
-        """A participant published something of its own."""
+        """Count a first copy of a participant in the epoch."""
         self._begin_epoch(clock_ms)
         if by != UNKNOWN:
             self._epoch.sent[by] = self._epoch.sent.get(by, 0) + 1
 
     def summarise(self, clock_ms: int) -> None:
-        """Set the gauges as of the clock."""
+        """Set the gauges to their values at this clock."""
         self._begin_epoch(clock_ms)
         totals, since_ms = self._totals, clock_ms - self._settings.lately_ms
         totals.participants_lately = self._participants.lately(since_ms)
@@ -79,7 +79,10 @@ class Capacity:
         totals.bloom_worst = self._worst_filter(clock_ms)
 
     def next_change_ms(self, clock_ms: int) -> int | None:
-        """When a gauge may next change although nothing arrives, as a deadline."""
+        """Deadline after which a gauge may change without a new frame.
+
+        Unix ms; None if no gauge will change.
+        """
         lately_ms = self._settings.lately_ms
         ends = [t.time_ms + lately_ms for t in self._filters.traces.values()]
         changes = [end for end in ends if end >= clock_ms]
@@ -91,7 +94,7 @@ class Capacity:
         return min(changes, default=None)
 
     def _worst_filter(self, clock_ms: int) -> BloomGauge | None:
-        """The fullest of the filters of now; None if there is none."""
+        """The fullest of the filters that were seen lately; None if there is none."""
         gauges = [
             BloomGauge(t.bits_set, t.m_bits, t.k, self._one_percent_ms(t))
             for t in self._filters.traces.values()
@@ -104,9 +107,10 @@ class Capacity:
         )
 
     def _one_percent_ms(self, trace: FilterTrace) -> int | None:
-        """When the filter's rate passes 1 %, by its growth so far.
+        """Event time at which the filter's false-positive rate passes 1 %, Unix ms.
 
-        At the fill X/m = 0.01^(1/k) it holds -(m/k) ln(1 - X/m) ids.
+        Extrapolated from its growth; None if it does not grow. At the fill
+        X/m = 0.01^(1/k) it holds -(m/k) ln(1 - X/m) ids.
         """
         if trace.grown_from is None:
             return None
@@ -117,11 +121,12 @@ class Capacity:
             return None
         bits = self._settings.saturated_rate ** (1 / trace.k) * trace.m_bits
         limit = estimated_ids(int(bits), trace.m_bits, trace.k)
-        # Where every bit is set, ids are infinite and it passed long ago.
+        # If every bit is set, the estimate is infinite and the limit has passed.
         left_ms = (limit - ids) / grown * lasted_ms if math.isfinite(ids) else 0
         return trace.time_ms + round(left_ms) if left_ms < _FAR_MS else None
 
     def _begin_epoch(self, clock_ms: int) -> None:
+        """Begin a new epoch if the clock has reached one."""
         epoch, number = self._epoch, clock_ms // self._settings.epoch_ms
         if number == epoch.number:
             return

@@ -1,4 +1,4 @@
-"""All that one channel's view keeps between two batches, beside its totals."""
+"""State of a channel's view between two batches, without its totals."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from sds_core.wire import Dialect
 
 
 class ChannelState(msgspec.Struct, array_like=True):
-    """All that the view keeps, beside its totals, between two batches.
+    """State of the view between two batches, without its totals.
 
-    Fields are only ever added, at the end and with a default.
+    Stored by position: add fields only at the end and with a default, and never change
+    the order.
     """
 
     clock_ms: int = 0

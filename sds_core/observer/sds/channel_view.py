@@ -1,8 +1,8 @@
-"""One channel, as a passive observer of its frames knows it.
+"""View of one channel: what a passive observer concludes from its frames.
 
-`ChannelView.apply` is pure: digests and a clock in, totals out. Cutting the same
-sequence of frames into batches in any way gives the same totals (observer model,
-section 3).
+`ChannelView.apply` is pure: it takes digests and a clock, and updates the totals. The
+totals do not depend on how the sequence of frames is cut into batches
+(docs/figures.md, 3).
 """
 
 from __future__ import annotations
@@ -15,31 +15,40 @@ import msgspec
 from sds_core.observer import blob
 from sds_core.observer.deadlines import Deadlines, Due
 from sds_core.observer.incidents import Incident, Incidents
-from sds_core.observer.minutes import ChannelMinute, Minutes
+from sds_core.observer.minutes import Minutes
 from sds_core.observer.sds import version_1
 from sds_core.observer.sds.acknowledgements import (
     Acknowledgements,
     DefiniteAcknowledgement,
 )
 from sds_core.observer.sds.capacity import Capacity
+from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.channel_state import ChannelState
 from sds_core.observer.sds.copies import Copies, Copy
 from sds_core.observer.sds.deliveries import Deliveries
-from sds_core.observer.sds.digest import ChannelDigest, Named, SeenFrame, frames_of
+from sds_core.observer.sds.digest import ChannelDigest
 from sds_core.observer.sds.filters import Filters
-from sds_core.observer.sds.gaps import Gaps, GapState
+from sds_core.observer.sds.gap_states import GapEvent, GapState
+from sds_core.observer.sds.gaps import Gaps
 from sds_core.observer.sds.health import Health
 from sds_core.observer.sds.messages import PackedMessages
 from sds_core.observer.sds.participants import Participants
 from sds_core.observer.sds.repairs import Repairs
+from sds_core.observer.sds.seen_frames import Named, SeenFrame, frames_of
 from sds_core.observer.sds.timing import RepairTiming
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.wire import Dialect, FrameKind
 
-_SWEEP_MS = 60_000
-"""How often old messages and gaps are looked for: forgetting may come this late."""
+BLOB_VERSION = 3
+"""Version of `ChannelView.to_blob`; every version from 1 on can be read.
 
+Version 3 adds one field at the end of the state of version 2. A release that writes 2
+would ignore the field and lose the minutes that end meanwhile, so it must refuse.
+"""
+
+_SWEEP_MS = 60_000
+"""Time between sweeps: old messages and gaps are forgotten up to this much later."""
 
 _COUNTED = {
     (kind, dialect): f"{kind.value}.{dialect.value}"
@@ -48,16 +57,15 @@ _COUNTED = {
 }
 """Keys of `ChannelTotals.frames`."""
 
-
 ChannelEvent = DefiniteAcknowledgement | Incident | ChannelMinute
-"""What leaves a channel's view once."""
+"""Values that `ChannelView.apply` returns once."""
 
 
 class ChannelView:
     """Acknowledgement, delivery, missing dependencies and repair of one channel.
 
     Attributes:
-        totals: The figures, absolute.
+        totals: The figures since the channel's first record.
     """
 
     is_forgotten = False
@@ -71,7 +79,7 @@ class ChannelView:
         self._settings = settings
         self.totals = totals = totals or ChannelTotals()
         self._state = state = state or ChannelState()
-        # Nothing that copies and repairs remember is older.
+        # Lower bound of the clocks in `_copies` and `_repairs`.
         self._oldest_ms = 0
         self._messages = messages = state.messages.unpacked()
         self._deadlines = deadlines = Deadlines()
@@ -111,71 +119,61 @@ class ChannelView:
             incidents,
             state.gaps,
         )
-        self._minutes = Minutes(totals, state.minutes, state.clock_ms)
+        self._minutes = Minutes(ChannelMinute, totals, state.minutes, state.clock_ms)
 
     @classmethod
     def from_blob(
         cls, version: int, data: bytes, settings: ObserverSettings = DEFAULTS
     ) -> ChannelView:
-        """The view as it was when the blob was made.
+        """Restore the view that `to_blob` packed; see `View.from_blob`.
 
         Raises:
-            UnknownBlobVersion: A newer sds-monitor made it.
+            UnknownBlobVersion: A newer release made it.
         """
-        head, rest = blob.split(version, data)
+        blob.check_version(version, BLOB_VERSION)
+        head, rest = blob.split(data)
         totals = blob.unpack_totals(head, ChannelTotals)
         if version == 1:
             return cls(settings, totals, version_1.channel_state(rest, totals))
         return cls(settings, totals, msgspec.msgpack.decode(rest, type=ChannelState))
 
     def to_blob(self) -> bytes:
-        """The whole view, totals first, in version `blob.VERSION`."""
+        """Pack the whole view, totals first, in version `BLOB_VERSION`."""
         state = self._state
         state.copies = self._copies.state()
         state.deliveries = self._deliveries.state()
-        state.messages = PackedMessages.of(self._messages, self._with_ids())
+        of_use = self._acknowledgements.orders_of_use(state.clock_ms)
+        state.messages = PackedMessages.of(self._messages, of_use)
         return blob.pack(self.totals, self._state)
-
-    def _with_ids(self) -> set[int]:
-        """Orders of the messages whose ids a later frame may still need."""
-        of_use = self._deliveries.ids_of_use()
-        of_use.update(m.order for m in self._messages.values() if not m.definite)
-        clock_ms = self._state.clock_ms
-        return {
-            message.order
-            for message in self._messages.values()
-            if message.order in of_use
-            and self._acknowledgements.is_recent(message, clock_ms)
-        }
 
     def apply(
         self, digests: Iterable[ChannelDigest], clock_ms: int
     ) -> list[ChannelEvent]:
-        """Take the next frames, then move the clock to the admission time.
+        """Apply the next frames, then move the clock to the admission time.
 
         Args:
-            digests: Frames in any order of digests; all before the clock.
+            digests: The frames; digests may be in any order.
             clock_ms: Admission time T, Unix ms.
 
         Returns:
-            What leaves the view once: definite acknowledgements, each incident that
-            began or changed, as it is now, and the minutes that ended, in order.
+            Definite acknowledgements, then each incident that began or changed, as it
+            is now, then the minutes that ended. Each is returned once.
         """
         frames = [frames_of(digest) for digest in digests]
         for frame in heapq.merge(*frames, key=lambda f: f.order):
             self._advance(frame.clock_ms)
-            self._take(frame)
+            self._apply_frame(frame)
         self._advance(clock_ms)
         self._summarise()
         return [
-            *self._acknowledgements.take_definite(),
-            *self._incidents.take(),
+            *self._acknowledgements.drain_definite(),
+            *self._incidents.drain(),
             *self._minutes.take(),
         ]
 
     @property
     def next_deadline_ms(self) -> int | None:
-        """When the view must be called although nothing arrives; None if never."""
+        """Deadline after which `apply` is due even without frames; None if never."""
         pending = (
             self._deadlines.next_ms,
             self._health.next_change_ms,
@@ -188,23 +186,23 @@ class ChannelView:
         )
 
     def _advance(self, clock_ms: int) -> None:
-        """Move the clock forward, with a stop where a minute ends that may be told."""
+        """Move the clock forward; stop where a minute ends that may be reported."""
         clock_ms = max(clock_ms, self._state.clock_ms)
-        while (end_ms := self._next_look_ms()) <= clock_ms:
+        while (end_ms := self._next_minute_end_ms()) <= clock_ms:
             self._pass(end_ms)
             self._summarise()
             self._minutes.look(self._capacity.next_change_ms(end_ms))
         self._pass(clock_ms)
 
-    def _next_look_ms(self) -> int:
-        """The end of the next minute in which a figure might change."""
-        # Of a release that waited for longer, moments may lie before the clock.
+    def _next_minute_end_ms(self) -> int:
+        """End of the next minute in which a figure may change, Unix ms."""
+        # A state of an earlier release may have moments before the clock.
         moment_ms = max(self._next_moment_ms(), self._state.clock_ms)
         self._minutes.might_change(moment_ms)
         return self._minutes.look_ms
 
     def _pass(self, clock_ms: int) -> None:
-        """Move the clock forward, firing each deadline that it passes."""
+        """Move the clock forward; fire each deadline that it passes."""
         while (moment_ms := self._next_moment_ms()) < clock_ms:
             for deadline_ms, due, key in self._deadlines.passed(moment_ms + 1):
                 self._fire(deadline_ms, due, key)
@@ -213,24 +211,26 @@ class ChannelView:
         self._forget(clock_ms)
 
     def _next_moment_ms(self) -> int:
-        """When the next deadline is or something leaves the verdict's window."""
+        """Next deadline, or when an event leaves the verdict's window, if earlier."""
         deadline_ms, edge_ms = self._deadlines.next_ms, self._health.edge_ms
         return edge_ms if deadline_ms is None else min(deadline_ms, edge_ms)
 
     def _fire(self, deadline_ms: int, due: Due, key: int) -> None:
+        """Handle a deadline that has passed."""
         if due is Due.ACKNOWLEDGEMENT:
             unacknowledged = self._acknowledgements.deadline_passed(key, deadline_ms)
             if unacknowledged is not None:
                 self._health.deadline_passed(deadline_ms, unacknowledged)
         elif due is Due.GAP_SETTLED:
-            self._gaps.settled(key, deadline_ms)
+            self._gaps.settle_time_passed(key, deadline_ms)
         elif due is Due.GAP_OVERDUE:
-            if self._gaps.overdue(key, deadline_ms):
+            if self._gaps.deadline_passed(key, deadline_ms):
                 self._health.lost(key, deadline_ms)
         elif self._repairs.window_passed(key, deadline_ms):
             self._health.expired(deadline_ms)
 
-    def _take(self, frame: SeenFrame) -> None:
+    def _apply_frame(self, frame: SeenFrame) -> None:
+        """Ignore a duplicate, count a replica, follow a broadcast."""
         clock_ms = self._state.clock_ms
         copy = self._copies.classify(frame, clock_ms)
         if copy is Copy.DUPLICATE:
@@ -244,12 +244,12 @@ class ChannelView:
         self._health.judge(clock_ms, self.totals.gaps_open)
 
     def _broadcast(self, frame: SeenFrame, clock_ms: int) -> None:
-        """A frame that is no copy."""
+        """Follow a frame that is not a copy."""
         self._count(frame)
-        if self._only_counts(frame):
+        if self._acknowledgements.is_too_old(frame, clock_ms):
             return
         by = self._participants.index(frame.sender)
-        is_first_copy = self._arrives(frame)
+        is_first_copy = self._follow_own_id(frame)
         if is_first_copy:
             self._first_copy_by(frame, by, clock_ms)
         self._read_history(frame, by)
@@ -266,7 +266,7 @@ class ChannelView:
         self._evict()
 
     def _first_copy_by(self, frame: SeenFrame, by: int, clock_ms: int) -> None:
-        """A participant says something of its own for the first time."""
+        """Record a participant's first copy."""
         is_newest = self._filters.first_copy_by(frame, by)
         if is_newest and frame.filter is not None:
             rate = frame.filter.false_positive_rate()
@@ -288,6 +288,7 @@ class ChannelView:
             self._acknowledgements.first_copy_by(frame, by)
 
     def _note_time(self, frame: SeenFrame) -> None:
+        """Record the event time of a frame."""
         self._health.record(self._state.clock_ms)
         totals = self.totals
         if totals.first_event_ms is None or totals.last_event_ms is None:
@@ -296,6 +297,7 @@ class ChannelView:
         totals.last_event_ms = max(totals.last_event_ms, frame.time_ms)
 
     def _count(self, frame: SeenFrame) -> None:
+        """Count a broadcast, its bytes and its Lamport timestamp in the warm-up."""
         counted = _COUNTED[frame.kind, frame.dialect]
         self.totals.frames[counted] = self.totals.frames.get(counted, 0) + 1
         self._capacity.frame(frame)
@@ -306,17 +308,17 @@ class ChannelView:
             highest = self._state.highest_lamports
             highest[frame.dialect] = max(highest.get(frame.dialect, 0), frame.lamport)
 
-    def _arrives(self, frame: SeenFrame) -> bool:
-        """Follow the frame's own id; returns whether this is its first copy."""
+    def _follow_own_id(self, frame: SeenFrame) -> bool:
+        """Follow the frame's own id; returns whether the frame is its first copy."""
         if frame.kind is not FrameKind.CONTENT:
-            # Sync ids may repeat: each broadcast is a first copy (section 2).
+            # Sync ids may repeat: each broadcast is a first copy (docs/figures.md, 2).
             return True
         key, clock_ms = frame.named.fingerprint, self._state.clock_ms
         known = self._acknowledgements.get(key)
         if known is None:
             self._first_copy(frame)
             return True
-        known.kept_ms = clock_ms
+        known.latest_ms = clock_ms
         sender = self._participants.index(frame.sender)
         if (known.sender, known.lamport) != (sender, frame.lamport):
             self.totals.message_id_collisions += 1
@@ -325,29 +327,15 @@ class ChannelView:
             self.totals.rebroadcasts_repair += 1
         else:
             self.totals.rebroadcasts_retry += 1
-        self._responds(frame)
+        self._check_response(frame)
         return False
 
-    def _only_counts(self, frame: SeenFrame) -> bool:
-        """Whether the frame or its message is older than the horizon: a frame, no more.
-
-        Nobody can know any more what a record so late was to those before it.
-        """
-        horizon_ms = self._settings.horizon_ms
-        if frame.time_ms < self._state.clock_ms - horizon_ms:
-            return True
-        message = self._acknowledgements.get(frame.named.fingerprint)
-        return (
-            frame.kind is FrameKind.CONTENT
-            and message is not None
-            and not self._acknowledgements.is_recent(message, self._state.clock_ms)
-        )
-
     def _first_copy(self, frame: SeenFrame) -> None:
+        """Begin to follow a message; it fills the gap that waits for it."""
         key, clock_ms = frame.named.fingerprint, self._state.clock_ms
         message = self._acknowledgements.first_copy(frame, clock_ms)
         gap = self._gaps.arrived(frame, clock_ms)
-        self._responds(frame)
+        self._check_response(frame)
         if gap is not None:
             message.was_named_before = True
             message.hint = gap.hint
@@ -356,8 +344,8 @@ class ChannelView:
             for by, time_ms in gap.mentions:
                 self._acknowledgements.mentioned(message, by, time_ms, clock_ms)
 
-    def _responds(self, frame: SeenFrame) -> None:
-        """A content message is broadcast: a response if somebody asks for it."""
+    def _check_response(self, frame: SeenFrame) -> None:
+        """Count a broadcast of a content message as a response if it was requested."""
         key, clock_ms = frame.named.fingerprint, self._state.clock_ms
         if not self._repairs.responded(key, frame.time_ms, clock_ms):
             return
@@ -372,12 +360,12 @@ class ChannelView:
             )
 
     def _time_request(self, frame: SeenFrame, named: Named, by: int) -> None:
-        """A participant asks for an id for the first time."""
+        """Check the time of a participant's first request for an id."""
         message = self._acknowledgements.get(named.fingerprint)
         if message is None:
             known_ms = self._gaps.named_by_other_ms(named.fingerprint, by)
         elif message.was_named_before or message.sender == by:
-            # Nobody can tell any more when the requester could first know of it.
+            # It is unknown when the requester could first know of the message.
             known_ms = None
         else:
             known_ms = message.t0_ms
@@ -387,35 +375,34 @@ class ChannelView:
             )
 
     def _read_history(self, frame: SeenFrame, by: int) -> None:
+        """Follow each id that the frame's causal history names."""
         clock_ms = self._state.clock_ms
-        warm_up = self._health.in_warm_up(clock_ms)
+        naming = before_start = GapEvent.NAMED_BEFORE_START
+        if self._health.in_warm_up(clock_ms):
+            naming = GapEvent.NAMED_IN_WARM_UP
         highest = self._state.highest_lamports
-        after_start = False
         for named in frame.history:
             key = named.fingerprint
             message = self._acknowledgements.get(key)
             if message is not None:
-                message.kept_ms = clock_ms
-                if message.lamport > highest.get(message.dialect, 0):
-                    after_start = True
+                message.latest_ms = clock_ms
+                if naming is before_start and (
+                    message.lamport > highest.get(message.dialect, 0)
+                ):
+                    naming = GapEvent.NAMED_AFTER_START
                 if self._acknowledgements.is_recent(message, clock_ms):
                     message.hint = message.hint or named.hint
                     self._acknowledgements.mentioned(
                         message, by, frame.time_ms, clock_ms
                     )
             elif key != frame.named.fingerprint:
-                gap = self._gaps.named(named, by, frame.time_ms, clock_ms)
-                if gap.state is GapState.NOTED and not warm_up:
-                    if after_start:
-                        self._gaps.opens(named, gap, frame, clock_ms)
-                    else:
-                        gap.state = GapState.BEFORE_START
+                self._gaps.named(named, naming, frame, by, clock_ms)
 
     def _forget(self, clock_ms: int) -> None:
-        """Forget what the horizon leaves behind.
+        """Forget entries older than the horizon.
 
-        Always done before a frame is taken and by the clock alone, so that what
-        is remembered does not depend on the cut into batches.
+        Happens before each frame and by the clock alone, so that memory does not
+        depend on how the frames are cut into batches.
         """
         state, horizon_ms = self._state, self._settings.horizon_ms
         if clock_ms - horizon_ms > self._oldest_ms:
@@ -429,7 +416,7 @@ class ChannelView:
     def _evict(self) -> None:
         """Forget the oldest messages and gaps beyond the limit.
 
-        Right after the frame that pushed them out, which no cut parts from it.
+        Happens right after the frame that exceeded the limit, in the same batch.
         """
         state, limit = self._state, self._settings.remembered
         while len(self._messages) > limit:
@@ -440,20 +427,21 @@ class ChannelView:
             self.totals.remembered_evicted += 1
 
     def _sweep(self, sweep_ms: int) -> None:
-        """Forget messages and gaps that nobody has shown or named for the horizon."""
+        """Forget messages and gaps that were neither seen nor named for the horizon."""
         state = self._state
         state.swept_ms = sweep_ms
         edge_ms = sweep_ms - self._settings.horizon_ms
-        for key in [k for k, m in self._messages.items() if m.kept_ms < edge_ms]:
+        for key in [k for k, m in self._messages.items() if m.latest_ms < edge_ms]:
             self._acknowledgements.forget(key)
-        for key in [k for k, gap in state.gaps.items() if gap.kept_ms < edge_ms]:
+        for key in [k for k, gap in state.gaps.items() if gap.last_named_ms < edge_ms]:
             self._gaps.forget(key)
-        # Whoever has been silent for longer is not active for any recent message.
+        # A participant silent for longer is active for no message in the horizon.
         silent_ms = edge_ms - self._settings.horizon_ms
         self._filters.forget_before(silent_ms)
         self._deliveries.forget_silent_since(silent_ms)
 
     def _summarise(self) -> None:
+        """Set the totals that are gauges, as of the clock."""
         totals, clock_ms = self.totals, self._state.clock_ms
         totals.clock_ms = clock_ms
         totals.observers = self._copies.observers()

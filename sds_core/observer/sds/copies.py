@@ -1,4 +1,4 @@
-"""Duplicates and replicas: which frames are further copies (observer model, 2)."""
+"""Recognises duplicates and replicas: further copies (docs/figures.md, 2)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import msgspec
 from sds_core.observer.columns import pack_ints, pack_steps, unpack_ints, unpack_steps
 from sds_core.observer.memory import Memory, Remembered
 from sds_core.observer.record import NO_HASH, NO_SEQ
-from sds_core.observer.sds.digest import SeenFrame
+from sds_core.observer.sds.seen_frames import SeenFrame
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
 
 
 class Copy(enum.Enum):
-    """What a frame is to the frames before it."""
+    """How a frame relates to earlier frames."""
 
     BROADCAST = enum.auto()
     REPLICA = enum.auto()
@@ -28,9 +28,9 @@ class Broadcast(msgspec.Struct):
     """The latest broadcast of one byte string.
 
     Attributes:
-        time_ms: Record time of its first copy.
-        clock_ms: The channel's clock then.
-        has_hash: Whether any copy of it carried a Waku hash.
+        time_ms: Record time of its first copy, Unix ms.
+        clock_ms: The channel's clock at the first copy, Unix ms.
+        has_hash: Whether any copy carried a Waku hash.
     """
 
     time_ms: int
@@ -39,13 +39,13 @@ class Broadcast(msgspec.Struct):
 
 
 class PackedBroadcasts(msgspec.Struct, array_like=True):
-    """Broadcasts in order of age, as columns (see `pack_ints`), each of shape (n,).
+    """Broadcasts in order of age, as packed columns of shape (n,).
 
     Attributes:
-        contents: Fingerprints of the byte strings.
-        times: Unix ms, see `pack_steps`.
-        delays: From that time to the clock, ms.
-        with_hash: 1 where any copy carried a Waku hash.
+        contents: Fingerprints of the byte strings, packed by `pack_ints`.
+        times: Record times, Unix ms, packed by `pack_steps`.
+        delays: Time from there to the clock, ms, packed by `pack_ints`.
+        with_hash: 1 if any copy carried a Waku hash, packed by `pack_ints`.
     """
 
     contents: bytes = b""
@@ -55,7 +55,7 @@ class PackedBroadcasts(msgspec.Struct, array_like=True):
 
     @classmethod
     def of(cls, broadcasts: Mapping[int, Broadcast]) -> PackedBroadcasts:
-        """Pack broadcasts by content."""
+        """Pack broadcasts, given by content fingerprint."""
         every = broadcasts.values()
         return cls(
             pack_ints(list(broadcasts), signed=True),
@@ -65,7 +65,7 @@ class PackedBroadcasts(msgspec.Struct, array_like=True):
         )
 
     def unpacked(self) -> dict[int, Broadcast]:
-        """The broadcasts by content."""
+        """The broadcasts by content fingerprint."""
         columns = zip(
             unpack_ints(self.contents, signed=True),
             unpack_steps(self.times),
@@ -80,7 +80,14 @@ class PackedBroadcasts(msgspec.Struct, array_like=True):
 
 
 class CopiesState(msgspec.Struct, array_like=True):
-    """Packed form of `Copies`."""
+    """Packed form of `Copies`.
+
+    Attributes:
+        numbers: Sequence numbers seen, by tap.
+        hashes: Fingerprints of Waku hashes seen.
+        broadcasts: Broadcasts by content.
+        observers: Channel's clock at the latest frame of each tap, Unix ms.
+    """
 
     numbers: dict[str, Remembered] = {}
     hashes: Remembered = msgspec.field(default_factory=Remembered)
@@ -89,7 +96,7 @@ class CopiesState(msgspec.Struct, array_like=True):
 
 
 class Copies:
-    """Tells broadcasts from their copies within the horizon."""
+    """Distinguishes broadcasts from their copies within the horizon."""
 
     def __init__(
         self,
@@ -105,11 +112,10 @@ class Copies:
         }
         self._hashes = Memory(settings.remembered, state.hashes)
         self._broadcasts = state.broadcasts.unpacked()
-        # When each tap last showed the channel: the channel's clock then.
         self._observers = state.observers
 
     def classify(self, frame: SeenFrame, clock_ms: int) -> Copy:
-        """Say what the frame is, and remember it."""
+        """Classify the frame, and remember it."""
         if frame.observer:
             self._observers[frame.observer] = clock_ms
         if self._is_duplicate(frame, clock_ms):
@@ -122,7 +128,7 @@ class Copies:
         return Copy.BROADCAST
 
     def forget_before(self, clock_ms: int) -> None:
-        """Forget what lies before the horizon."""
+        """Forget entries from before this clock, Unix ms."""
         for observer in list(self._numbers):
             numbers = self._numbers[observer]
             numbers.forget_before(clock_ms)
@@ -139,7 +145,7 @@ class Copies:
 
     @property
     def oldest_ms(self) -> int | None:
-        """The clock at the oldest of what is remembered; None if nothing is."""
+        """Clock of the oldest entry, Unix ms; None if there is no entry."""
         oldest = [numbers.oldest_ms for numbers in self._numbers.values()]
         oldest += self._observers.values()
         oldest.append(self._hashes.oldest_ms)
@@ -147,11 +153,11 @@ class Copies:
         return min((ms for ms in oldest if ms is not None), default=None)
 
     def observers(self) -> list[str]:
-        """The taps that showed the channel within the horizon."""
+        """Ids of the taps that saw the channel within the horizon, sorted."""
         return sorted(self._observers)
 
     def state(self) -> CopiesState:
-        """Packed form for the blob."""
+        """The packed form."""
         return CopiesState(
             {observer: numbers.packed() for observer, numbers in self._numbers.items()},
             self._hashes.packed(),
@@ -160,6 +166,7 @@ class Copies:
         )
 
     def _is_duplicate(self, frame: SeenFrame, clock_ms: int) -> bool:
+        """Whether the tap has sent this sequence number before; remembers it."""
         if frame.seq == NO_SEQ or not frame.observer:
             return False
         numbers = self._numbers.get(frame.observer)
@@ -171,6 +178,7 @@ class Copies:
         return False
 
     def _is_replica(self, frame: SeenFrame) -> bool:
+        """Whether the frame is a further copy of a broadcast that was seen."""
         if frame.waku_hash != NO_HASH and frame.waku_hash in self._hashes:
             return True
         earlier = self._broadcasts.get(frame.content)
@@ -189,7 +197,7 @@ class Copies:
 
     def _remember_broadcast(self, frame: SeenFrame, clock_ms: int) -> None:
         if frame.content in self._broadcasts:
-            # Taken out first, so that the dictionary stays in order of age.
+            # Removed first, so that the dictionary stays in order of age.
             del self._broadcasts[frame.content]
         self._broadcasts[frame.content] = Broadcast(
             frame.time_ms, clock_ms, frame.waku_hash != NO_HASH

@@ -1,9 +1,9 @@
-"""Delivery of each message to each participant (observer model, section 5).
+"""Delivery of each message to each participant (docs/figures.md, 5).
 
-A bloom filter has no false negatives: a frame that its sender made after it could have
-had a message, and whose filter lacks it, shows that the sender lacked it. A pair of
-message and participant is judged at the participant's own frames and by no timer, so
-nothing is kept for a pair until its participant speaks.
+A bloom filter has no false negatives. If a participant sends a frame after it could
+have received a message, and the frame's filter does not hold the message, then the
+participant lacks it. Each pair of message and participant is judged only when the
+participant sends a frame, so a pair needs no state before that.
 """
 
 from __future__ import annotations
@@ -14,36 +14,38 @@ import msgspec
 
 from sds_core.observer.columns import pack_set, unpack_set
 from sds_core.observer.incidents import Incident, IncidentKind, Incidents
-from sds_core.observer.sds.digest import Filter, SeenFrame
 from sds_core.observer.sds.filters import Filters
+from sds_core.observer.sds.frame_filter import Filter
 from sds_core.observer.sds.health import Health
 from sds_core.observer.sds.messages import Message
 from sds_core.observer.sds.participants import UNKNOWN, Participants
+from sds_core.observer.sds.seen_frames import SeenFrame
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import FrameKind
 
 _WATCHED = 4
-"""Ids by which a roll-over shows that leaves more bits set than there were: the first
-three that were in, which go first when a filter drops its oldest, and the newest, which
-goes when a participant comes back with an old state."""
+"""Number of ids by which a roll-over is detected even if the fill increases.
+
+The first three ids that were held, which a filter drops first, and the newest, which is
+missing after a participant restarts with an old state."""
 
 
 class Receiver(msgspec.Struct):
-    """What one participant's frames have shown of what it received.
+    """What one participant has received, as far as its frames show.
 
-    Messages are named by their order.
+    Messages are given by their order.
 
     Attributes:
-        looked_to: Messages from this one on were not there at its latest first copy.
-        waiting: Earlier ones that it has neither shown to have nor lost for good.
-        missing: Of those, the ones that it was shown to lack, and since when (event
-            time).
-        lost: Of those, the ones that count as lost to it.
-        watched: Some that were in its newest filter, see `_WATCHED`.
+        checked_to: Messages from this one on were sent after its latest first copy.
+        waiting: Earlier messages that it is not known to have.
+        missing: The waiting messages that it lacked, with the event time of the first
+            frame that showed this.
+        lost: The waiting messages that count as lost to it.
+        watched: Messages that its newest filter held, at most `_WATCHED`.
     """
 
-    looked_to: int = 0
+    checked_to: int = 0
     waiting: set[int] = set()
     missing: dict[int, int] = {}
     lost: set[int] = set()
@@ -54,12 +56,12 @@ class PackedReceiver(msgspec.Struct, array_like=True):
     """Packed form of a `Receiver`.
 
     Attributes:
-        looked_to, missing, lost, watched: As there.
-        first: Least order of the messages it waits for.
-        waiting: Which it waits for, as a bitmap from `first` on.
+        checked_to, missing, lost, watched: As in `Receiver`.
+        first: Least order of the waiting messages.
+        waiting: Bitmap of the waiting messages, from `first` on.
     """
 
-    looked_to: int
+    checked_to: int
     first: int
     waiting: bytes
     missing: dict[int, int]
@@ -68,9 +70,9 @@ class PackedReceiver(msgspec.Struct, array_like=True):
 
     @classmethod
     def of(cls, receiver: Receiver) -> PackedReceiver:
-        """Pack a receiver."""
+        """The packed form of a receiver."""
         return cls(
-            receiver.looked_to,
+            receiver.checked_to,
             *pack_set(receiver.waiting),
             receiver.missing,
             sorted(receiver.lost),
@@ -81,7 +83,7 @@ class PackedReceiver(msgspec.Struct, array_like=True):
         """The receiver."""
         waiting = unpack_set(self.first, self.waiting)
         return Receiver(
-            self.looked_to, waiting, self.missing, set(self.lost), self.watched
+            self.checked_to, waiting, self.missing, set(self.lost), self.watched
         )
 
 
@@ -89,10 +91,10 @@ class DeliveriesState(msgspec.Struct, array_like=True):
     """Packed form of `Deliveries`.
 
     Attributes:
-        receivers: By participant index.
-        undelivered: Of each message, by its order, that was ever lost to somebody:
-            when somebody was first shown to lack it (event time), and the clock when
-            it was first found lost.
+        receivers: Receivers by participant index.
+        undelivered: For each message that was ever lost to a participant, by order:
+            the event time of the first frame that showed that a participant lacked
+            it, and the clock when it was first found lost.
     """
 
     receivers: dict[int, PackedReceiver] = {}
@@ -100,7 +102,7 @@ class DeliveriesState(msgspec.Struct, array_like=True):
 
 
 class Deliveries:
-    """Follows who received what."""
+    """Follows which participant received which message."""
 
     def __init__(
         self,
@@ -127,7 +129,7 @@ class Deliveries:
         self._undelivered = state.undelivered
 
     def first_copy(self, message: Message) -> None:
-        """A message was seen for the first time."""
+        """Begin to follow a message whose first copy was seen."""
         self._messages[message.order] = message
 
     def first_copy_by(
@@ -138,18 +140,19 @@ class Deliveries:
         is_newest: bool,
         was_named_before: bool,
     ) -> None:
-        """A participant's first copy shows what it has and what it lacks.
+        """Judge what a participant has and lacks, by its first copy.
 
-        To be called before the participant counts as having spoken with this frame:
-        it must have been active before a message to be waited for.
+        Call this before `Participants.spoke` for the same frame: only a participant
+        that was active before a message is expected to receive it.
 
         Args:
             frame: The first copy.
-            by: The participant.
+            by: Participant index or `UNKNOWN`.
             clock_ms: The channel's clock.
-            is_newest: Whether its filter is the participant's newest.
-            was_named_before: Whether it was named before any tap saw it, and so was
-                composed long before: what it lacks may have come since.
+            is_newest: Whether the frame's filter is the participant's newest.
+            was_named_before: Whether the frame was named before any tap saw it. It was
+                then composed long before, and the participant may have received since
+                what it lacks: no delivery becomes lost by it.
         """
         self._forget_old(clock_ms)
         if by == UNKNOWN:
@@ -158,18 +161,18 @@ class Deliveries:
         if receiver is None:
             self._receivers[by] = Receiver(self._totals.messages)
             return
-        self._look_at_new(receiver, by)
+        self._await_new(receiver, by)
         if is_newest:
-            self._watch_for_roll_over(receiver, by, frame)
+            self._detect_roll_over(receiver, by, frame)
         for one in frame.history:
             message = self._by_key.get(one.fingerprint)
-            # Named messages are remembered for longer than they are looked for.
+            # Messages that are still named are remembered for longer than a horizon.
             if (
                 message is not None
                 and message.order in receiver.waiting
                 and message.order in self._messages
             ):
-                self._shown(receiver, by, message, frame.time_ms, clock_ms)
+                self._delivered(receiver, by, message, frame.time_ms, clock_ms)
         if frame.filter is not None:
             self._read_filter(
                 receiver, by, frame, frame.filter, clock_ms, is_newest, was_named_before
@@ -185,40 +188,44 @@ class Deliveries:
         is_newest: bool,
         was_named_before: bool,
     ) -> None:
+        """Judge each waiting message by a filter; see `first_copy_by`."""
         for order in sorted(receiver.waiting):
             message = self._messages.get(order)
             if message is None:
                 _end(receiver, order)
             elif message.dialect is not frame.dialect:
-                # Their filters are noise to each other.
+                # A filter of one dialect cannot be searched for ids of the other.
                 continue
             elif filter_.contains(message.message_id):
                 if is_newest:
                     receiver.watched[_WATCHED - 1 :] = [order]
-                self._shown(receiver, by, message, frame.time_ms, clock_ms)
+                self._delivered(receiver, by, message, frame.time_ms, clock_ms)
             elif self._could_have(frame, by, message):
                 receiver.missing.setdefault(order, frame.time_ms)
                 if not was_named_before:
                     self._overdue(receiver, by, message, frame.time_ms, clock_ms)
 
     def lacking(self, message: Message) -> dict[str, int]:
-        """Who was shown to lack a message and not to have it since, and since when."""
+        """Participants known to lack a message, and not known to have it since.
+
+        Returns the event time of the first frame that showed this, by participant id.
+        """
         return {
             self._participants.name(by): receiver.missing[message.order]
             for by, receiver in self._receivers.items()
             if message.order in receiver.missing
         }
 
-    def ids_of_use(self) -> set[int]:
-        """Orders of the messages whose ids may still be looked for in a filter.
+    def orders_of_use(self) -> set[int]:
+        """Orders of the messages whose ids may still be searched for in a filter.
 
-        A message that everybody has shown who was active is not among them.
+        Leaves out a message that all active participants are known to have.
         """
         of_use: set[int] = set()
         new_from = self._totals.messages
         for by, receiver in self._receivers.items():
             of_use.update(receiver.waiting, receiver.watched)
-            # The first that it may be new to; whatever follows is kept with it.
+            # The first message that is new to it, and all later ones.
             first = next(self._new_to(by, receiver), None)
             if first is not None:
                 new_from = min(new_from, first.order)
@@ -226,45 +233,47 @@ class Deliveries:
         return of_use
 
     def forget(self, message: Message) -> None:
-        """A message is no longer remembered."""
+        """Forget a message."""
         self._messages.pop(message.order, None)
         self._undelivered.pop(message.order, None)
 
     def forget_silent_since(self, clock_ms: int) -> None:
-        """Forget whom and what nothing is expected of any more.
+        """Forget receivers that are silent, and waiting messages that are forgotten.
 
         Args:
-            clock_ms: Before which the latest word of a participant lies so far back
-                that it is not active for any message that is still looked for.
+            clock_ms: Event time, Unix ms. A participant whose latest first copy is
+                before it is active for no message within the horizon.
         """
         for by, receiver in list(self._receivers.items()):
             if not self._participants.has_spoken_since(by, clock_ms):
                 del self._receivers[by]
             else:
-                gone = [one for one in receiver.waiting if one not in self._messages]
-                for order in gone:
+                forgotten = [
+                    one for one in receiver.waiting if one not in self._messages
+                ]
+                for order in forgotten:
                     _end(receiver, order)
 
     def state(self) -> DeliveriesState:
-        """Packed form for the blob."""
+        """The packed form."""
         return DeliveriesState(
             {by: PackedReceiver.of(one) for by, one in self._receivers.items()},
             self._undelivered,
         )
 
-    def _look_at_new(self, receiver: Receiver, by: int) -> None:
-        """Wait for what others have sent since the participant's latest first copy."""
+    def _await_new(self, receiver: Receiver, by: int) -> None:
+        """Await the messages sent since the participant's latest first copy."""
         receiver.waiting.update(one.order for one in self._new_to(by, receiver))
-        receiver.looked_to = self._totals.messages
+        receiver.checked_to = self._totals.messages
 
     def _new_to(self, by: int, receiver: Receiver) -> Iterator[Message]:
-        """What others have sent since a participant's latest first copy, being active.
+        """Messages of others since a participant's latest first copy.
 
-        Without activity nothing is expected of it (observer model, section 5).
+        Only those for which it is active: it is not expected to receive others.
         """
         after_ms, until_ms = self._participants.active_span(by)
         oldest = next(iter(self._messages), self._totals.messages)
-        for order in range(max(receiver.looked_to, oldest), self._totals.messages):
+        for order in range(max(receiver.checked_to, oldest), self._totals.messages):
             message = self._messages.get(order)
             if (
                 message is not None
@@ -274,10 +283,8 @@ class Deliveries:
             ):
                 yield message
 
-    def _watch_for_roll_over(
-        self, receiver: Receiver, by: int, frame: SeenFrame
-    ) -> None:
-        """Whether ids that were in the participant's filter still are."""
+    def _detect_roll_over(self, receiver: Receiver, by: int, frame: SeenFrame) -> None:
+        """Record a roll-over if ids that the participant's filter held are gone."""
         known = [self._messages.get(order) for order in receiver.watched]
         watched = [message for message in known if message is not None]
         receiver.watched = [message.order for message in watched]
@@ -290,7 +297,7 @@ class Deliveries:
             self._filters.rolled(by, frame)
 
     def _could_have(self, frame: SeenFrame, by: int, message: Message) -> bool:
-        """Whether a filter without the message shows that its owner lacked it."""
+        """Whether a filter without the message proves that its owner lacked it."""
         rolled_ms = self._filters.rolled_ms(by)
         return (
             frame.kind is not FrameKind.EPHEMERAL
@@ -299,10 +306,13 @@ class Deliveries:
             and (rolled_ms is None or message.t0_ms >= rolled_ms)
         )
 
-    def _shown(
+    def _delivered(
         self, receiver: Receiver, by: int, message: Message, time_ms: int, clock_ms: int
     ) -> None:
-        """The participant has the message: the pair ends, unless it was lost."""
+        """Count a delivery: the participant has the message.
+
+        If the delivery counted as lost, the loss is retracted.
+        """
         totals, order = self._totals, message.order
         was_lost = order in receiver.lost
         missing_ms = receiver.missing.get(order)
@@ -310,7 +320,7 @@ class Deliveries:
         if was_lost:
             totals.deliveries_retracted += 1
             self._health.delivered(order, by)
-            self._tell(message, clock_ms)
+            self._record_incident(message, clock_ms)
         elif missing_ms is None:
             totals.deliveries_first_pass += 1
         else:
@@ -321,7 +331,7 @@ class Deliveries:
     def _overdue(
         self, receiver: Receiver, by: int, message: Message, time_ms: int, clock_ms: int
     ) -> None:
-        """The participant lacked the message: a loss if that is after its deadline."""
+        """Count a lost delivery if the participant lacked it after its deadline."""
         order = message.order
         deadline_ms = message.t0_ms + self._settings.delivery_deadline_ms
         if time_ms > deadline_ms and order not in receiver.lost:
@@ -331,17 +341,17 @@ class Deliveries:
             since_ms, found_ms = self._undelivered.get(order, (time_ms, clock_ms))
             since_ms = min(since_ms, receiver.missing[order])
             self._undelivered[order] = since_ms, found_ms
-            self._tell(message, clock_ms)
+            self._record_incident(message, clock_ms)
 
-    def _tell(self, message: Message, clock_ms: int) -> None:
-        """Tell the incident of a message that is lost to somebody, or was."""
+    def _record_incident(self, message: Message, clock_ms: int) -> None:
+        """Record the incident of a message that is, or was, lost to participants."""
         since_ms, found_ms = self._undelivered[message.order]
         lacking = {
             self._participants.name(by): receiver.missing[message.order]
             for by, receiver in self._receivers.items()
             if message.order in receiver.lost
         }
-        self._incidents.tell(
+        self._incidents.record(
             Incident(
                 IncidentKind.UNDELIVERED,
                 message.message_id,
@@ -356,7 +366,7 @@ class Deliveries:
         )
 
     def _forget_old(self, clock_ms: int) -> None:
-        """Forget messages that are no longer looked for; they lie in order of age."""
+        """Forget messages older than the horizon; they are in order of age."""
         horizon_ms = self._settings.horizon_ms
         while self._messages:
             order, message = next(iter(self._messages.items()))
@@ -367,6 +377,7 @@ class Deliveries:
 
 
 def _end(receiver: Receiver, order: int) -> None:
+    """Stop following the delivery of a message to a receiver."""
     receiver.waiting.discard(order)
     receiver.missing.pop(order, None)
     receiver.lost.discard(order)

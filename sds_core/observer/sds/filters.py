@@ -1,6 +1,6 @@
-"""The bloom filter of each participant over time: growth and roll-over.
+"""Growth and roll-over of each participant's bloom filter (docs/figures.md, 5 and 9).
 
-Observer model, sections 5 and 9. The filters themselves are not kept, only their fill.
+Only the fill of each filter is stored, not its bits.
 """
 
 from __future__ import annotations
@@ -9,24 +9,26 @@ from collections.abc import Mapping
 
 import msgspec
 
-from sds_core.observer.sds.digest import Filter, SeenFrame
+from sds_core.observer.sds.frame_filter import Filter
+from sds_core.observer.sds.seen_frames import SeenFrame
 from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import Dialect, FrameKind, estimated_ids
 
 
 class FilterTrace(msgspec.Struct, array_like=True):
-    """One participant's filter, by the frame with its greatest lamport timestamp.
+    """One participant's newest filter: of the greatest Lamport timestamp.
 
     Attributes:
-        dialect, m_bits, k: Of the filter; the other dialect begins a new trace.
-        lamport: Of the frame.
-        time_ms: Event time of the frame.
-        bits_set: How many bits were 1.
-        rolled_ms: Event time of the frame that showed the latest roll-over; None if
-            none did.
-        grown_from: Event time and ids of an earlier frame, from which growth is
-            reckoned, one to two horizons back once there is so much.
-        grown_next: Of the frame that follows it in this, a horizon later.
+        dialect, m_bits, k: Of the filter; a change of dialect begins a new trace.
+        lamport: Lamport timestamp of the frame.
+        time_ms: Event time of the frame, Unix ms.
+        bits_set: Number of bits that are 1.
+        rolled_ms: Event time of the frame with the latest roll-over; None if there
+            was none.
+        grown_from: Event time and estimated number of ids of an earlier frame, from
+            which growth is computed: one to two horizons back, or the first frame.
+        grown_next: The same of a later frame, which replaces `grown_from` after a
+            horizon.
     """
 
     dialect: Dialect
@@ -41,7 +43,7 @@ class FilterTrace(msgspec.Struct, array_like=True):
 
 
 class Filters:
-    """Follows the filters that first copies carry."""
+    """Follows the filters in first copies."""
 
     def __init__(
         self, settings: ObserverSettings, traces: dict[int, FilterTrace]
@@ -55,27 +57,27 @@ class Filters:
         return self._traces
 
     def rolled_ms(self, by: int) -> int | None:
-        """When the participant's filter last rolled over, as far as frames show."""
+        """Event time of the participant's latest roll-over; None if there was none."""
         trace = self._traces.get(by)
         return None if trace is None else trace.rolled_ms
 
     def has_rolled(self, by: int, frame: SeenFrame) -> bool:
-        """Whether the participant's newest frame, this one, showed a roll-over."""
+        """Whether this frame, the participant's newest, shows a roll-over."""
         return self._traces[by].rolled_ms == frame.time_ms
 
     def rolled(self, by: int, frame: SeenFrame) -> None:
-        """The participant's newest frame, this one, shows a roll-over."""
+        """Record a roll-over of the filter in this frame, the participant's newest."""
         trace = self._traces[by]
         trace.rolled_ms = frame.time_ms
         trace.grown_from = trace.grown_next = None
         self._grow(trace)
 
     def first_copy_by(self, frame: SeenFrame, by: int) -> bool:
-        """Look at the filter of a participant's first copy.
+        """Record the filter of a participant's first copy.
 
         Returns:
-            Whether it is the participant's newest: a first copy that is seen late
-            carries an old filter.
+            Whether the filter is the participant's newest: a first copy that is seen
+            late has an old filter.
         """
         filter_ = frame.filter
         if filter_ is None or frame.kind is FrameKind.EPHEMERAL:
@@ -104,11 +106,12 @@ class Filters:
         return True
 
     def forget_before(self, clock_ms: int) -> None:
-        """Forget filters of participants that have been silent since."""
+        """Forget filters from before this event time, Unix ms."""
         for by in [by for by, t in self._traces.items() if t.time_ms < clock_ms]:
             del self._traces[by]
 
     def _grow(self, trace: FilterTrace) -> None:
+        """Move the frames from which growth is computed."""
         now = trace.time_ms, estimated_ids(trace.bits_set, trace.m_bits, trace.k)
         if trace.grown_from is None or trace.grown_next is None:
             trace.grown_from = trace.grown_next = now
@@ -117,6 +120,6 @@ class Filters:
 
 
 def _has_rolled(trace: FilterTrace, filter_: Filter) -> bool:
-    """Whether the fill fell, or a filter of another size was made of what was kept."""
+    """Whether the fill decreased or the size changed: the filter was built anew."""
     is_other = (filter_.m_bits, filter_.k) != (trace.m_bits, trace.k)
     return is_other or filter_.bits_set < trace.bits_set

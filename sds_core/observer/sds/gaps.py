@@ -1,70 +1,51 @@
-"""Missing dependencies: ids that are named but not seen (observer model, 6)."""
+"""Missing dependencies: ids that are named but not seen (docs/figures.md, 6)."""
 
 from __future__ import annotations
-
-import enum
 
 import msgspec
 
 from sds_core.observer.deadlines import Deadlines, Due
 from sds_core.observer.incidents import Incident, IncidentKind, Incidents
-from sds_core.observer.sds.digest import Filter, Named, SeenFrame
+from sds_core.observer.sds.frame_filter import Filter
+from sds_core.observer.sds.gap_states import WAITING, GapEvent, GapState, transition
 from sds_core.observer.sds.participants import UNKNOWN, Participants
 from sds_core.observer.sds.repairs import Repairs
+from sds_core.observer.sds.seen_frames import Named, SeenFrame
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import Dialect
 
-
-class GapState(enum.IntEnum):
-    """Where an id that is named but not seen stands.
-
-    NOTED -> BEFORE_START, or NOTED -> SETTLING -> OPEN -> LOST or TAP_GAP;
-    the id's first copy ends it in any state.
-    """
-
-    NOTED = 0
-    BEFORE_START = 1
-    SETTLING = 2
-    OPEN = 3
-    LOST = 4
-    TAP_GAP = 5
-
-
-WAITING = frozenset({GapState.SETTLING, GapState.OPEN})
-
-
 _LACKING = 100
-"""Participants who are remembered to lack one id: strangers may make up any number."""
+"""Participants recorded as lacking one id, at most: a stranger may invent names."""
 
 
 class Gap(msgspec.Struct, array_like=True):
-    """One id that is named but not seen.
+    """One id that is named but not seen. Stored in the state, by position.
 
     Attributes:
-        named_ms: Event time of the naming from which its time runs.
+        named_ms: Event time of the naming from which its duration runs.
         since_ms: The channel's clock then; deadlines run from it.
-        kept_ms: The channel's clock when it was last named.
-        sender: Its sender as named, participant index or `UNKNOWN`.
-        state: Where it stands.
-        mentions: The first naming of each of the first two distinct
-            participants: index and event time.
-        shown_by: Participants other than the named sender who had it.
-        message_id: The id, for as long as it waits or is lost.
-        naming: Dialect and lamport timestamp of the frame from which its time runs:
-            frames after it could have had the id.
-        lacking: Participants shown to lack it and not to have it since, and when that
-            was first shown (event time); at most `_LACKING`.
-        hint: A retrieval hint for it; empty if none was given.
+        last_named_ms: The channel's clock when it was last named.
+        sender: Its sender as named: participant index or `UNKNOWN`.
+        state: Its state.
+        mentions: The first naming by each of the first two distinct participants:
+            index and event time.
+        witnesses: Participants other than the named sender that had it.
+        message_id: The id, while it waits or is lost; otherwise empty.
+        naming: Dialect and Lamport timestamp of the frame from which its duration
+            runs: frames after it could have had the id.
+        lacking: Participants known to lack it, and not known to have it since, with
+            the event time of the first frame that showed this; at most `_LACKING`.
+        hint: A retrieval hint for it; empty if there is none.
     """
 
     named_ms: int
     since_ms: int
-    kept_ms: int
+    last_named_ms: int
     sender: int
     state: GapState = GapState.NOTED
     mentions: list[tuple[int, int]] = []
-    shown_by: list[int] = []
+    witnesses: list[int] = []
     message_id: str = ""
     naming: tuple[Dialect, int] | None = None
     lacking: dict[int, int] = {}
@@ -72,7 +53,10 @@ class Gap(msgspec.Struct, array_like=True):
 
 
 class Gaps:
-    """Follows each id that is named but not seen."""
+    """Follows each id that is named but not seen.
+
+    States and what is counted follow `gap_states.TRANSITIONS`.
+    """
 
     def __init__(
         self,
@@ -91,60 +75,70 @@ class Gaps:
         self._repairs = repairs
         self._incidents = incidents
         self._gaps = gaps
+        # Waiting gaps for which evidence is still needed.
         self._searched: dict[int, Gap] = {}
         for key, gap in gaps.items():
             if gap.state in WAITING:
                 self._await(key, gap)
 
-    def named(self, named: Named, by: int, time_ms: int, clock_ms: int) -> Gap:
-        """A participant's causal history names an id that was not seen."""
+    def named(
+        self, named: Named, event: GapEvent, frame: SeenFrame, by: int, clock_ms: int
+    ) -> None:
+        """Record that a causal history names an id that was not seen.
+
+        Args:
+            named: The id.
+            event: Which of `gap_states.NAMINGS` this is.
+            frame: The frame with the history.
+            by: Its sender: participant index or `UNKNOWN`.
+            clock_ms: The channel's clock.
+        """
         key = named.fingerprint
         gap = self._gaps.get(key)
         if gap is None:
             sender = self._participants.index(named.sender)
-            gap = self._gaps[key] = Gap(time_ms, clock_ms, clock_ms, sender)
+            gap = self._gaps[key] = Gap(frame.time_ms, clock_ms, clock_ms, sender)
         elif gap.sender == UNKNOWN and named.sender:
             gap.sender = self._participants.index(named.sender)
-            # What its own sender shows proves nothing about the network.
-            gap.shown_by = [p for p in gap.shown_by if p != gap.sender]
-        gap.kept_ms = clock_ms
+            # That its own sender has it proves nothing about the network.
+            gap.witnesses = [p for p in gap.witnesses if p != gap.sender]
+        gap.last_named_ms = clock_ms
         gap.hint = gap.hint or named.hint
         if by != UNKNOWN:
             if len(gap.mentions) < 2 and by not in (p for p, _ in gap.mentions):
-                gap.mentions.append((by, time_ms))
-            self._shown(key, gap, by)
-        return gap
+                gap.mentions.append((by, frame.time_ms))
+            self._add_witness(key, gap, by)
+        if gap.state is GapState.NOTED and self._move(gap, event) is GapState.SETTLING:
+            gap.named_ms = frame.time_ms
+            gap.since_ms = clock_ms
+            gap.naming = frame.dialect, frame.lamport
+            gap.message_id = named.message_id
+            self._await(key, gap)
 
     def named_by_other_ms(self, key: int, by: int) -> int | None:
-        """When another participant first named an unseen id; None if unknown."""
+        """Event time at which another participant first named an unseen id.
+
+        Returns None if no other participant is known to have named it.
+        """
         gap = self._gaps.get(key)
         mentions = [] if gap is None else gap.mentions
         return min((ms for who, ms in mentions if who != by), default=None)
 
-    def opens(self, named: Named, gap: Gap, frame: SeenFrame, clock_ms: int) -> None:
-        """The id lies after the monitor's first sight: a gap, once it settles."""
-        gap.state = GapState.SETTLING
-        gap.named_ms = frame.time_ms
-        gap.since_ms = clock_ms
-        gap.naming = frame.dialect, frame.lamport
-        gap.message_id = named.message_id
-        self._await(named.fingerprint, gap)
-
     def search_filter(
         self, frame: SeenFrame, filter_: Filter, by: int, is_first_copy: bool
     ) -> None:
-        """Look for waiting gaps in a participant's filter.
+        """Search a participant's filter for waiting gaps.
 
-        What is sent again carries an old filter, which shows what its owner had and
-        not what it lacks.
+        A rebroadcast carries an old filter: it proves what its owner had, but not
+        what it lacks.
         """
         if by == UNKNOWN:
             return
         for key, gap in list(self._searched.items()):
-            if by == gap.sender or by in gap.shown_by:
+            if by == gap.sender or by in gap.witnesses:
                 continue
             if filter_.contains(gap.message_id):
-                self._shown(key, gap, by)
+                self._add_witness(key, gap, by)
             elif (
                 is_first_copy
                 and len(gap.lacking) < _LACKING
@@ -152,93 +146,101 @@ class Gaps:
             ):
                 gap.lacking.setdefault(by, frame.time_ms)
 
-    def settled(self, key: int, deadline_ms: int) -> None:
-        """A gap has stood for the settle time."""
+    def settle_time_passed(self, key: int, deadline_ms: int) -> None:
+        """Open a gap if this is its settle time; does nothing if it is void."""
         gap = self._gaps.get(key)
-        if (
-            gap is not None
-            and gap.state is GapState.SETTLING
-            and gap.since_ms + self._settings.settle_ms == deadline_ms
-        ):
-            gap.state = GapState.OPEN
-            self._totals.gaps_opened += 1
-            self._totals.gaps_open += 1
+        if gap is not None and gap.since_ms + self._settings.settle_ms == deadline_ms:
+            self._move(gap, GapEvent.SETTLE_TIME_PASSED)
 
-    def overdue(self, key: int, deadline_ms: int) -> bool:
-        """A gap's deadline has passed; returns whether the message is lost."""
+    def deadline_passed(self, key: int, deadline_ms: int) -> bool:
+        """Decide the outcome of a gap at its deadline; does nothing if it is void.
+
+        Returns:
+            Whether the message is now lost.
+        """
         gap = self._gaps.get(key)
-        if (
-            gap is None
-            or gap.state is not GapState.OPEN
-            or gap.since_ms + self._settings.gap_deadline_ms != deadline_ms
-        ):
+        if gap is None or self._deadline_of(gap) != deadline_ms:
             return False
-        self._totals.gaps_open -= 1
+        was = gap.state
+        if self._is_witnessed(gap):
+            state = self._move(gap, GapEvent.DEADLINE_PASSED_WITH_EVIDENCE)
+        else:
+            state = self._move(gap, GapEvent.DEADLINE_PASSED)
+        if state is was:
+            return False
         self._searched.pop(key, None)
-        if self._is_shown(gap):
-            gap.state = GapState.TAP_GAP
+        if state is GapState.TAP_GAP:
             gap.message_id = ""
             gap.lacking = {}
-            self._totals.gaps_tap_gap += 1
             return False
-        gap.state = GapState.LOST
-        self._totals.gaps_lost += 1
-        self._tell(gap)
+        self._record_incident(gap)
         return True
 
     def arrived(self, frame: SeenFrame, clock_ms: int) -> Gap | None:
-        """The id's first copy has come; returns what was known of it."""
+        """Stop following an id whose first copy has arrived.
+
+        Returns:
+            The gap as it was; None if the id was not followed.
+        """
         key = frame.named.fingerprint
         gap = self._gaps.pop(key, None)
         if gap is None:
             return None
         self._searched.pop(key, None)
+        event = self._arrival(key, gap, clock_ms)
+        self._move(gap, event)
         if gap.state is GapState.OPEN:
-            self._filled(key, gap, frame.time_ms, clock_ms)
-        elif (
-            gap.state is GapState.LOST
-            and clock_ms <= gap.since_ms + self._settings.horizon_ms
-        ):
-            self._totals.gaps_retracted += 1
-            self._tell(gap, ended_ms=clock_ms, waku_hash=frame.waku_hash_bytes)
+            self._totals.gap_duration.observe(max(0, frame.time_ms - gap.named_ms))
+        elif gap.state is GapState.LOST and event is not GapEvent.ARRIVED_AFTER_HORIZON:
+            self._record_incident(
+                gap, ended_ms=clock_ms, waku_hash=frame.waku_hash_bytes
+            )
         return gap
 
     def forget(self, key: int) -> None:
-        """Forget an id that nobody has named for the horizon.
-
-        An open gap pushed out by the limit ends as a tap gap: nothing shows that
-        it was lost.
-        """
+        """Stop following an id: nobody names it any more, or the limit is reached."""
         gap = self._gaps.pop(key)
         self._searched.pop(key, None)
-        if gap.state is GapState.OPEN:
-            self._totals.gaps_open -= 1
-            self._totals.gaps_tap_gap += 1
+        self._move(gap, GapEvent.FORGOTTEN)
 
-    def _filled(self, key: int, gap: Gap, time_ms: int, clock_ms: int) -> None:
-        totals = self._totals
-        totals.gaps_open -= 1
-        totals.gap_duration.observe(max(0, time_ms - gap.named_ms))
+    def _move(self, gap: Gap, event: GapEvent) -> GapState | None:
+        """Apply an event: set the next state and count what it counts.
+
+        Returns the next state; None if the id is no longer followed: the gap then
+        has the state in which it ended.
+        """
+        next_, counts = transition(gap.state, event)
+        for name, change in counts.items():
+            setattr(self._totals, name, getattr(self._totals, name) + change)
+        if next_ is not None:
+            gap.state = next_
+        return next_
+
+    def _arrival(self, key: int, gap: Gap, clock_ms: int) -> GapEvent:
+        """The event of a first copy that arrives now."""
+        horizon_ms = gap.since_ms + self._settings.horizon_ms
+        if clock_ms > max(horizon_ms, self._deadline_of(gap)):
+            return GapEvent.ARRIVED_AFTER_HORIZON
         if not self._repairs.was_requested(key):
-            totals.gaps_late += 1
-        elif self._repairs.is_live(key, clock_ms):
-            totals.gaps_repaired += 1
-        else:
-            totals.gaps_recovered_late += 1
+            return GapEvent.ARRIVED
+        if self._repairs.is_live(key, clock_ms):
+            return GapEvent.ARRIVED_AFTER_REQUEST
+        return GapEvent.ARRIVED_AFTER_REPAIR_WINDOW
 
-    def _shown(self, key: int, gap: Gap, by: int) -> None:
-        if by == gap.sender or by in gap.shown_by or self._is_shown(gap):
+    def _add_witness(self, key: int, gap: Gap, by: int) -> None:
+        """Record that a participant has the message, unless that is no evidence."""
+        if by == gap.sender or by in gap.witnesses or self._is_witnessed(gap):
             return
-        gap.shown_by.append(by)
+        gap.witnesses.append(by)
         gap.lacking.pop(by, None)
-        if self._is_shown(gap):
+        if self._is_witnessed(gap):
             self._searched.pop(key, None)
 
     def _could_have(self, frame: SeenFrame, gap: Gap) -> bool:
-        """Whether a filter without the id shows that its owner lacked it.
+        """Whether a filter without the id proves that its owner lacked it.
 
-        Of an unseen message neither time nor lamport timestamp is known, but those of
-        the frame that named it are later.
+        Time and Lamport timestamp of an unseen message are unknown, but they are
+        before those of the frame that named it.
         """
         return (
             gap.naming is not None
@@ -247,19 +249,19 @@ class Gaps:
             and frame.time_ms > gap.named_ms + self._settings.delivery_grace_ms
         )
 
-    def _tell(
+    def _record_incident(
         self, gap: Gap, ended_ms: int | None = None, waku_hash: bytes = b""
     ) -> None:
-        """Tell the incident of a lost message."""
+        """Record the incident of a lost message, with its end if it has arrived."""
         name = self._participants.name
         lacking = {} if ended_ms else {name(by): ms for by, ms in gap.lacking.items()}
-        self._incidents.tell(
+        self._incidents.record(
             Incident(
                 IncidentKind.LOST,
                 gap.message_id,
                 name(gap.sender),
                 since_ms=gap.named_ms,
-                found_ms=gap.since_ms + self._settings.gap_deadline_ms,
+                found_ms=self._deadline_of(gap),
                 ended_ms=ended_ms,
                 lacking=lacking,
                 named_by=[name(by) for by, _ in gap.mentions],
@@ -268,15 +270,18 @@ class Gaps:
             )
         )
 
-    def _is_shown(self, gap: Gap) -> bool:
+    def _is_witnessed(self, gap: Gap) -> bool:
         """Whether the network had it: one witness, two if its sender is unknown."""
-        return len(gap.shown_by) >= (2 if gap.sender == UNKNOWN else 1)
+        return len(gap.witnesses) >= (2 if gap.sender == UNKNOWN else 1)
+
+    def _deadline_of(self, gap: Gap) -> int:
+        return gap.since_ms + self._settings.gap_deadline_ms
 
     def _await(self, key: int, gap: Gap) -> None:
+        """Queue the deadlines of a waiting gap, and search filters for it."""
         if gap.state is GapState.SETTLING:
             settle_ms = gap.since_ms + self._settings.settle_ms
             self._deadlines.add(settle_ms, Due.GAP_SETTLED, key)
-        overdue_ms = gap.since_ms + self._settings.gap_deadline_ms
-        self._deadlines.add(overdue_ms, Due.GAP_OVERDUE, key)
-        if not self._is_shown(gap):
+        self._deadlines.add(self._deadline_of(gap), Due.GAP_OVERDUE, key)
+        if not self._is_witnessed(gap):
             self._searched[key] = gap

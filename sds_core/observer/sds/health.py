@@ -1,4 +1,4 @@
-"""The verdict on a channel over a sliding window (observer model, section 8)."""
+"""Verdict on a channel over a sliding window (docs/figures.md, 8)."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ _NEVER = 1 << 62
 
 
 class HealthState(msgspec.Struct, array_like=True):
-    """What happened lately, and the verdict of it. Times are clocks, Unix ms.
+    """What happened in the window, and the verdict. Times are clocks in Unix ms.
 
     Attributes:
-        first_ms: At its first record.
-        last_content_ms: At its latest content frame.
-        last_expired_ms: When a repair episode last expired.
-        losses: When each loss that is not retracted was found, by fingerprint.
-        ended: Messages whose deadline fell in a second, and how many of them were
-            unacknowledged, by the second's end, in order.
-        undelivered: When each delivery that is not retracted was found lost, by
-            order of the message and participant index.
-        last_recovered_ms: When a delivery last recovered.
-        saturated: Event time of the newest filter of each participant whose rate is
-            over the limit, by participant index.
-        verdict, reason: As of the latest change.
-        since_ms: When the verdict began.
+        first_ms: Clock at the channel's first record; None before it.
+        last_content_ms: Clock at the latest content frame; None if there is none in
+            the window.
+        last_expired_ms: When the latest repair episode expired; None as above.
+        losses: When each lost message was found, by fingerprint; without those that
+            were retracted.
+        ended: Number of messages whose deadline fell in a second, and how many of them
+            were unacknowledged, by the end of the second, ascending.
+        undelivered: When each lost delivery was found, by order of the message and
+            participant index; without those that were retracted.
+        last_recovered_ms: When the latest delivery recovered; None as above.
+        saturated: Event time of the newest filter, by participant index, of each
+            participant whose filter has a false-positive rate over the limit.
+        verdict, reason: The current verdict and its reason.
+        since_ms: When the verdict began; None before the first.
     """
 
     first_ms: int | None = None
@@ -46,75 +48,75 @@ class HealthState(msgspec.Struct, array_like=True):
 
 
 class Health:
-    """Judges a channel by what happened in the window before its clock."""
+    """Judges a channel by the events in the window before its clock."""
 
     def __init__(self, settings: ObserverSettings, state: HealthState) -> None:
         self._settings = settings
         self._state = state
         self._messages = sum(count for count, _ in state.ended.values())
         self._missed = sum(missed for _, missed in state.ended.values())
-        # Nothing leaves the window before; a bound, since what is in it may move on.
+        # A lower bound: no event leaves the window before it.
         self._edge_ms = self._next_edge_ms()
 
     def record(self, clock_ms: int) -> None:
-        """A frame of the channel was read."""
+        """Record a frame of the channel."""
         if self._state.first_ms is None:
             self._state.first_ms = clock_ms
             self._edge_ms = min(self._edge_ms, self._warm_up_end_ms())
 
     def in_warm_up(self, clock_ms: int) -> bool:
-        """Whether the channel's first seconds last, in which no gap opens."""
+        """Whether the channel is in its warm-up, in which no gap opens."""
         first_ms = self._state.first_ms
         return first_ms is None or clock_ms <= first_ms + self._settings.warm_up_ms
 
     def content(self, clock_ms: int) -> None:
-        """A content frame was seen."""
+        """Record a content frame."""
         self._state.last_content_ms = clock_ms
         self._leaves_after(clock_ms)
 
     def deadline_passed(self, deadline_ms: int, unacknowledged: bool) -> None:
-        """The deadline of one message has passed."""
+        """Record that the deadline of a message has passed."""
         end_ms = -(-deadline_ms // _BUCKET_MS) * _BUCKET_MS
         messages, missed = self._state.ended.get(end_ms, (0, 0))
         self._state.ended[end_ms] = (messages + 1, missed + unacknowledged)
         self._messages += 1
         self._missed += unacknowledged
-        # Also the leaving of a message in time changes the share of the others.
+        # An acknowledged message that leaves the window changes the ratio too.
         self._leaves_after(next(iter(self._state.ended)))
 
     def lost(self, key: int, time_ms: int) -> None:
-        """A dependency was found lost."""
+        """Record a lost dependency."""
         self._state.losses[key] = time_ms
         self._leaves_after(time_ms)
 
     def retracted(self, key: int) -> None:
-        """A dependency that was found lost has come."""
+        """Remove the loss of a dependency that has arrived."""
         self._state.losses.pop(key, None)
 
     def undelivered(self, order: int, by: int, time_ms: int) -> None:
-        """A message was found lost to a participant."""
+        """Record a message that is lost to a participant."""
         self._state.undelivered.setdefault(order, {})[by] = time_ms
         self._leaves_after(time_ms)
 
     def delivered(self, order: int, by: int) -> None:
-        """A participant has shown a message that was found lost to it."""
+        """Remove the loss of a message that a participant now has."""
         lost_to = self._state.undelivered.get(order, {})
         lost_to.pop(by, None)
         if not lost_to:
             self._state.undelivered.pop(order, None)
 
     def recovered(self, time_ms: int) -> None:
-        """A delivery recovered."""
+        """Record a delivery that recovered."""
         self._state.last_recovered_ms = time_ms
         self._leaves_after(time_ms)
 
     def expired(self, time_ms: int) -> None:
-        """A repair episode expired."""
+        """Record a repair episode that expired."""
         self._state.last_expired_ms = later(self._state.last_expired_ms, time_ms)
         self._leaves_after(time_ms)
 
     def filter(self, by: int, time_ms: int, rate: float) -> None:
-        """A participant's newest filter has this false-positive rate."""
+        """Record the false-positive rate of a participant's newest filter, a ratio."""
         if rate > self._settings.saturated_rate:
             self._state.saturated[by] = time_ms
             self._leaves_after(time_ms)
@@ -122,7 +124,7 @@ class Health:
             self._state.saturated.pop(by, None)
 
     def judge(self, clock_ms: int, gaps_open: int) -> None:
-        """Bring the verdict up to the clock, at which something has happened."""
+        """Update the verdict to the clock. Call this after every event."""
         has_left = clock_ms > self._edge_ms
         if has_left:
             self._forget(clock_ms)
@@ -135,15 +137,15 @@ class Health:
 
     @property
     def edge_ms(self) -> int:
-        """The verdict does not change by itself before the clock has passed this.
+        """Until the clock passes this, the verdict does not change without an event.
 
-        A bound; `next_change_ms` is exact, and dearer.
+        Unix ms. A lower bound; `next_change_ms` is exact but slower.
         """
         return self._edge_ms
 
     @property
     def next_change_ms(self) -> int | None:
-        """When the verdict may next change by itself, as a deadline; None if never."""
+        """Deadline after which the verdict may change by itself; None if never."""
         edge_ms = self._next_edge_ms()
         return None if edge_ms == _NEVER else edge_ms
 
@@ -169,17 +171,17 @@ class Health:
         return Verdict.OK, "ok"
 
     def _warm_up_end_ms(self) -> int:
-        """The last moment of the warm-up."""
+        """Last moment of the warm-up, Unix ms; `_NEVER` before the first record."""
         first_ms = self._state.first_ms
         return _NEVER if first_ms is None else first_ms + self._settings.warm_up_ms - 1
 
     def _leaves_after(self, time_ms: int) -> None:
-        """What happened at a time leaves the window when the clock passes its edge."""
+        """Note that an event at this time leaves the window later."""
         edge_ms = time_ms + self._settings.verdict_window_ms
         self._edge_ms = min(self._edge_ms, edge_ms)
 
     def _next_edge_ms(self) -> int:
-        """What leaves the window next, as a deadline; `_NEVER` if nothing does."""
+        """Deadline at which the next event leaves the window; `_NEVER` if none does."""
         state = self._state
         latest = (
             state.last_content_ms,
@@ -199,7 +201,7 @@ class Health:
         return min(edge_ms, _NEVER)
 
     def _forget(self, clock_ms: int) -> None:
-        """Forget what lies before the window; it begins just after its edge."""
+        """Forget events before the window."""
         state = self._state
         edge_ms = clock_ms - self._settings.verdict_window_ms
         for key in [key for key, time in state.losses.items() if time < edge_ms]:

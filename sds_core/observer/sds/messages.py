@@ -1,4 +1,4 @@
-"""Content messages from their first copy on, and how they lie in the state."""
+"""Content messages, and their packed form in the state."""
 
 from __future__ import annotations
 
@@ -15,32 +15,33 @@ class Message(msgspec.Struct):
 
     Attributes:
         key: Fingerprint of its id.
-        order: How many messages the channel had before it.
-        t0_ms: Event time of the first copy.
-        seen_ms: The channel's clock then; deadlines run from it.
-        kept_ms: The channel's clock when it was last seen or named.
-        sender: Participant index, or `UNKNOWN`.
-        lamport: Lamport timestamp, in its dialect's unit.
-        dialect: Of the first copy.
-        witnesses_needed: Distinct participants that a probable acknowledgement takes.
-        definite, probable: Whether it has that acknowledgement.
+        order: Number of messages that the channel had before it.
+        t0_ms: Event time of the first copy, Unix ms.
+        seen_ms: The channel's clock at the first copy; deadlines run from it.
+        latest_ms: The channel's clock when it was last seen or named.
+        sender: Participant index or `UNKNOWN`.
+        lamport: Lamport timestamp, in the unit of its dialect.
+        dialect: Dialect of the first copy.
+        witnesses_needed: Number of witnesses for a probable acknowledgement.
+        definite, probable: Whether it has this kind of acknowledgement.
         overdue: Whether its deadline has passed.
-        in_time: Whether either acknowledgement came by the deadline.
+        in_time: Whether it was acknowledged, definitely or probably, by its deadline.
         opportunity: Whether another participant could have acknowledged it.
-        witnesses: Participants whose filter held it, until it is definite.
-        witness_rate: Product of those filters' false-positive rates.
-        message_id: The id; after a restart empty, if nothing can need it any more.
-        waku_hash: Waku message hash of the first copy; empty if unknown, and with the
-            id.
+        witnesses: Participants whose filter held it, as long as it is not definite.
+        witness_rate: Product of the false-positive rates of those filters.
+        message_id: The id. Empty after a restart if no later frame can need it.
+        waku_hash: Waku message hash of the first copy, 32 bytes; empty if unknown or
+            if the id is.
         was_named_before: Whether it was named before any tap saw it.
-        hint: Retrieval hint from a causal history; empty without one, and with the id.
+        hint: Retrieval hint from a causal history; empty if there is none or if the id
+            is empty.
     """
 
     key: int
     order: int
     t0_ms: int
     seen_ms: int
-    kept_ms: int
+    latest_ms: int
     sender: int
     lamport: int
     dialect: Dialect
@@ -59,7 +60,7 @@ class Message(msgspec.Struct):
 
     @property
     def is_unacknowledged(self) -> bool:
-        """Whether its deadline passed without acknowledgement, and with opportunity."""
+        """Whether it was not acknowledged in time, although others could have."""
         return self.overdue and self.opportunity and not self.in_time
 
 
@@ -77,26 +78,25 @@ class Message(msgspec.Struct):
 
 
 class PackedMessages(msgspec.Struct, array_like=True):
-    """Messages in order of their first copies, as columns (see `pack_ints`).
+    """Messages in order of their first copies, as columns packed by `pack_ints`.
 
     Attributes:
-        keys, orders, t0s, delays, kept, senders, lamports, needed: Of each message,
-            shape (n,); `orders` and `t0s` are steps (see `pack_steps`), `delays` from
-            t0 to the clock at the first copy, `needed` the witnesses needed.
-        flags: Of each message: its booleans, its dialect, whether its id is kept as the
-            bytes that it is in hex, and whether its hint is its hash (as js-waku's is),
-            shape (n,).
-        ids, hashes, hints: Of each message, empty where nothing can need them any
-            more, shape (n,).
-        witnesses: Participants whose filter held a message, and their joint rate, of
-            the few that have them, by order.
+        keys, orders, t0s, delays, latest, senders, lamports, needed: Fields of each
+            message, shape (n,). `orders` and `t0s` are packed by `pack_steps`;
+            `delays` is `seen_ms - t0_ms`; `needed` is `witnesses_needed`.
+        flags: Bits of each message, shape (n,): its booleans, its dialect, whether its
+            id is hex stored as bytes, and whether its hint equals its hash (as in
+            js-waku).
+        ids, hashes, hints: Of each message, shape (n,); empty if no later frame can
+            need them.
+        witnesses: `witnesses` and `witness_rate` by order, of messages that have any.
     """
 
     keys: bytes = b""
     orders: bytes = b""
     t0s: bytes = b""
     delays: bytes = b""
-    kept: bytes = b""
+    latest: bytes = b""
     senders: bytes = b""
     lamports: bytes = b""
     needed: bytes = b""
@@ -114,7 +114,7 @@ class PackedMessages(msgspec.Struct, array_like=True):
 
         Args:
             messages: By key.
-            with_ids: Orders of those of which id and hash are kept.
+            with_ids: Orders of the messages whose ids, hashes and hints are stored.
         """
         every = [m if m.order in with_ids else _bare(m) for m in messages.values()]
         ids = [_packed_id(m) for m in every]
@@ -123,13 +123,13 @@ class PackedMessages(msgspec.Struct, array_like=True):
             orders=pack_steps([m.order for m in every]),
             t0s=pack_steps([m.t0_ms for m in every]),
             delays=pack_ints([m.seen_ms - m.t0_ms for m in every]),
-            kept=pack_ints([m.kept_ms for m in every], signed=True),
+            latest=pack_ints([m.latest_ms for m in every], signed=True),
             senders=pack_ints([m.sender for m in every], signed=True),
             lamports=pack_ints([m.lamport for m in every]),
             needed=pack_ints([m.witnesses_needed for m in every]),
             flags=pack_ints(
                 [
-                    # Hex takes twice the bytes that it stands for.
+                    # An id in hex is twice as long as its bytes.
                     _flags(m, is_hex=0 < 2 * len(packed) == len(m.message_id))
                     for m, packed in zip(every, ids, strict=True)
                 ]
@@ -152,7 +152,7 @@ class PackedMessages(msgspec.Struct, array_like=True):
             unpack_steps(self.orders),
             unpack_steps(self.t0s),
             unpack_ints(self.delays),
-            unpack_ints(self.kept, signed=True),
+            unpack_ints(self.latest, signed=True),
             unpack_ints(self.senders, signed=True),
             unpack_ints(self.lamports),
             unpack_ints(self.needed),
@@ -163,7 +163,7 @@ class PackedMessages(msgspec.Struct, array_like=True):
             strict=True,
         )
         for (
-            key, order, t0_ms, delay_ms, kept_ms, sender, lamport, needed, flags, id_,
+            key, order, t0_ms, delay_ms, latest_ms, sender, lamport, needed, flags, id_,
             waku_hash, hint,
         ) in columns:  # fmt: skip
             witnesses, rate = self.witnesses.get(order, ([], 1.0))
@@ -172,7 +172,7 @@ class PackedMessages(msgspec.Struct, array_like=True):
                 order,
                 t0_ms,
                 t0_ms + delay_ms,
-                kept_ms,
+                latest_ms,
                 sender,
                 lamport,
                 Dialect.NIM if flags & _NIM else Dialect.SPEC,
@@ -192,12 +192,12 @@ class PackedMessages(msgspec.Struct, array_like=True):
 
 
 def _bare(message: Message) -> Message:
-    """The message without what only a person or a filter asks for."""
+    """The message without id, hash and hint."""
     return msgspec.structs.replace(message, message_id="", waku_hash=b"", hint=b"")
 
 
 def _packed_id(message: Message) -> bytes:
-    """The id as the bytes that it is in lower-case hex, if it is, else as UTF-8."""
+    """The bytes of an id in lower-case hex; otherwise the id in UTF-8."""
     message_id = message.message_id
     try:
         raw = bytes.fromhex(message_id)

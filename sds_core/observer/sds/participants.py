@@ -1,4 +1,4 @@
-"""Who speaks in a channel."""
+"""Participants of a channel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from sds_core.observer.settings import ObserverSettings
 
 UNKNOWN = -1
-"""Index of a sender that a frame does not name."""
+"""Index of a sender without a name."""
 
 
 class Participant(msgspec.Struct, array_like=True):
@@ -17,8 +17,9 @@ class Participant(msgspec.Struct, array_like=True):
 
     Attributes:
         name: Participant id.
-        first_ms: Event time of its first first copy; None if it is only named.
-        last_ms: Event time of its latest first copy.
+        first_ms: Event time of its first frame that is a first copy, Unix ms; None if
+            it was only named.
+        last_ms: Event time of its latest first copy, Unix ms.
     """
 
     name: str
@@ -36,10 +37,10 @@ class Participants:
         self._index = {participant.name: i for i, participant in enumerate(state)}
 
     def index(self, name: str) -> int:
-        """Index of a participant id, new or known.
+        """Index of a participant id; adds it if it is new.
 
-        `UNKNOWN` for the empty one, and for a new one in a channel that has named
-        more than can be remembered.
+        Returns `UNKNOWN` if the id is empty, or if it is new and the channel has
+        `ObserverSettings.remembered` participants already.
         """
         if not name:
             return UNKNOWN
@@ -60,11 +61,14 @@ class Participants:
         return [participant.name for participant in self._all]
 
     def active_span(self, index: int) -> tuple[int, int]:
-        """For messages of which times a participant that has spoken is active.
+        """Range of t0 of messages for which a participant counts as active.
+
+        It is active for a message if it has spoken before its t0, and its latest
+        first copy is at most a horizon older.
 
         Returns:
-            After and up to when: it spoke before a message's t0, and within the
-            horizon of it. Event times, Unix ms.
+            Event times, Unix ms: exclusive start and inclusive end; (0, 0) if it has
+            not spoken.
         """
         participant = self._all[index]
         if participant.first_ms is None:
@@ -72,9 +76,9 @@ class Participants:
         return participant.first_ms, participant.last_ms + self._horizon_ms
 
     def active_others(self, sender: int, time_ms: int, enough: int) -> int:
-        """How many but the sender spoke before a time and within the horizon of it.
+        """Number of participants active at an event time, without the sender.
 
-        No more than `enough` are counted.
+        Counts at most `enough`.
         """
         active = (
             index
@@ -87,15 +91,18 @@ class Participants:
         return sum(1 for _ in islice(active, enough))
 
     def has_spoken_since(self, index: int, time_ms: int) -> bool:
-        """Whether its latest first copy is not older than a time."""
+        """Whether its latest first copy is not before this event time."""
         return self._all[index].last_ms >= time_ms
 
     def lately(self, time_ms: int) -> int:
-        """How many have spoken since a time, it included."""
+        """Number of participants that have spoken at or after this event time."""
         return sum(p.first_ms is not None and p.last_ms >= time_ms for p in self._all)
 
     def next_silence_ms(self, time_ms: int) -> int | None:
-        """The earliest latest word of those who have spoken since a time."""
+        """Least `last_ms` of the participants that have spoken since this event time.
+
+        None if there are none.
+        """
         return min(
             (
                 p.last_ms
@@ -106,7 +113,7 @@ class Participants:
         )
 
     def spoke(self, index: int, time_ms: int) -> bool:
-        """Note a first copy; returns whether it is the participant's first."""
+        """Record a first copy; returns whether it is the participant's first one."""
         if index == UNKNOWN:
             return False
         participant = self._all[index]

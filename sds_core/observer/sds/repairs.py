@@ -1,4 +1,4 @@
-"""Repair requests, their episodes and responses (observer model, section 7)."""
+"""Repair requests, their episodes and responses (docs/figures.md, 7)."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import Dialect
 
 _REMEMBERED = 32
-"""More participants or requests about one id say nothing new about their times."""
+"""Participants and requests remembered for one id, at most: enough to check times."""
 
 
 class Request(msgspec.Struct, array_like=True):
-    """What was asked for one message id.
+    """Repair requests for one message id. Stored in the state, by position.
 
     Attributes:
-        first_ms: Event time of the newest episode's first request.
-        latest_ms: The channel's clock at the latest request.
-        window_ms: How long after it a response may come.
-        is_open: Whether the newest episode waits for its answer.
-        asked_by: Participants who ever asked for it, the first `_REMEMBERED` of them.
-        asked_ms: Event times of its latest requests, at most `_REMEMBERED`.
+        first_ms: Event time of the first request of the newest episode, Unix ms.
+        latest_ms: The channel's clock at the latest request, Unix ms.
+        window_ms: Time after the latest request in which a response answers it.
+        is_open: Whether the newest episode has no answer and has not expired.
+        requesters: The first `_REMEMBERED` participants that requested it.
+        requests_ms: Event times of its latest requests, at most `_REMEMBERED`.
     """
 
     first_ms: int
     latest_ms: int
     window_ms: int
     is_open: bool = True
-    asked_by: list[int] = []
-    asked_ms: list[int] = []
+    requesters: list[int] = []
+    requests_ms: list[int] = []
 
 
 class Repairs:
@@ -53,7 +53,7 @@ class Repairs:
                 self._await_answer(key, request)
 
     def was_requested(self, key: int) -> bool:
-        """Whether the id was ever asked for, within the horizon."""
+        """Whether the id was requested within the horizon."""
         return key in self._requests
 
     def is_live(self, key: int, clock_ms: int) -> bool:
@@ -70,22 +70,22 @@ class Repairs:
         time_ms: int,
         clock_ms: int,
     ) -> bool:
-        """A participant's frame asks for an id.
+        """Record that a participant's frame requests an id.
 
         Args:
             key: Fingerprint of the id.
-            by: The participant, or `UNKNOWN`.
+            by: Participant index or `UNKNOWN`.
             held: Whether the frame's own filter holds the id.
-            dialect: Of the frame.
+            dialect: Dialect of the frame.
             time_ms: Event time of the frame.
             clock_ms: The channel's clock.
 
         Returns:
-            Whether it is known to be the first time that the participant asks.
+            Whether this is known to be the participant's first request for the id.
         """
         self._totals.repair_requests += 1
         self._totals.repair_requests_for_received += held
-        # Taken out first, so that the dictionary stays in order of the latest.
+        # Removed first, so that the dictionary stays in order of the latest request.
         request = self._requests.pop(key, None)
         window_ms = self._settings.repair_window_ms(dialect)
         if request is None:
@@ -94,23 +94,23 @@ class Repairs:
             request.first_ms, request.is_open = time_ms, True
         request.latest_ms = clock_ms
         request.window_ms = window_ms
-        request.asked_ms = [*request.asked_ms, time_ms][-_REMEMBERED:]
-        is_first = by != UNKNOWN and by not in request.asked_by
-        if is_first and len(request.asked_by) < _REMEMBERED:
-            request.asked_by.append(by)
+        request.requests_ms = [*request.requests_ms, time_ms][-_REMEMBERED:]
+        is_first = by != UNKNOWN and by not in request.requesters
+        if is_first and len(request.requesters) < _REMEMBERED:
+            request.requesters.append(by)
         self._requests[key] = request
         self._await_answer(key, request)
         if len(self._requests) > self._settings.remembered:
             self._forget_oldest()
-        return is_first and by in request.asked_by
+        return is_first and by in request.requesters
 
     def requests_ms(self, key: int) -> list[int]:
-        """Event times of the latest requests for an id."""
+        """Event times of the latest requests for an id, at most `_REMEMBERED`."""
         request = self._requests.get(key)
-        return [] if request is None else request.asked_ms
+        return [] if request is None else request.requests_ms
 
     def responded(self, key: int, time_ms: int, clock_ms: int) -> bool:
-        """The id was broadcast; returns whether that is a response to a request."""
+        """Record a broadcast of the id; returns whether it responds to a request."""
         request = self._requests.get(key)
         if request is None or not _within_window(request, clock_ms):
             return False
@@ -123,9 +123,9 @@ class Repairs:
         return True
 
     def window_passed(self, key: int, deadline_ms: int) -> bool:
-        """The window of a request has passed; returns whether its episode expired.
+        """Expire an episode at the end of its window; returns whether it expired.
 
-        It has not if it was answered, or if the id was asked for again.
+        It does not expire if it was answered or if the id was requested again.
         """
         request = self._requests.get(key)
         if request is None or not request.is_open or _end_of(request) != deadline_ms:
@@ -135,11 +135,11 @@ class Repairs:
 
     @property
     def oldest_ms(self) -> int | None:
-        """The clock at the oldest latest request; None if there is none."""
+        """Least `Request.latest_ms`; None if there is no request."""
         return next((one.latest_ms for one in self._requests.values()), None)
 
     def forget_before(self, clock_ms: int) -> None:
-        """Forget requests whose latest lies before the horizon."""
+        """Forget ids whose latest request is before this clock, Unix ms."""
         while self._requests:
             key = next(iter(self._requests))
             if self._requests[key].latest_ms >= clock_ms:

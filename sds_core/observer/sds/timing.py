@@ -1,10 +1,10 @@
-"""Whether requests and responses keep to their times (observer model, section 7).
+"""Checks the times of repair requests and responses (docs/figures.md, 7).
 
-SDS-R derives from hashes when a participant may ask (T_req after it notices that a
-message is missing) and when a holder may answer (T_resp after it reads the request).
-Only the hash of js-waku and the guide is known, so only the dialect SPEC is looked at.
-What the observer cannot know makes it lenient: a participant may notice later than the
-tap, and who answered is not said.
+SDS-R computes from hashes when a participant may request a message (T_req after it
+notices that the message is missing) and when a holder may respond (T_resp after it
+reads the request). Only the hash of js-waku and the guide is known, so only the dialect
+SPEC is checked. The check is lenient where the observer lacks knowledge: a participant
+may notice a gap later than the tap, and a response does not name its sender.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HASH = RepairHash.SHA256
 
 
 class RepairTiming:
-    """Checks the first request of each participant, and each response."""
+    """Checks the first request of each participant for an id, and each response."""
 
     def __init__(self, settings: ObserverSettings, totals: ChannelTotals) -> None:
         self._settings = settings
@@ -32,13 +32,13 @@ class RepairTiming:
     def requested(
         self, requester: str, message_id: str, known_ms: int, time_ms: int
     ) -> None:
-        """A participant asks for a message for the first time.
+        """Check a participant's first request for a message.
 
         Args:
-            requester: Participant id.
-            message_id: What it asks for.
-            known_ms: Event time of the first frame of another participant that shows
-                that the message exists: the requester cannot have noticed earlier.
+            requester: Participant id of the requester.
+            message_id: Id of the message.
+            known_ms: Event time of another participant's first frame that shows that
+                the message exists: the requester cannot have noticed it earlier.
             time_ms: Event time of the request.
         """
         settings = self._settings
@@ -57,13 +57,14 @@ class RepairTiming:
         participants: Iterable[str],
         time_ms: int,
     ) -> None:
-        """A message is broadcast in response to requests.
+        """Check a response to repair requests.
 
         Args:
-            sender: Of the message, whose own time to answer is at once.
-            message_id: The message.
+            sender: Participant id of the message's sender, who may respond at once.
+            message_id: Id of the message.
             requests_ms: Event times of the requests that it may answer.
-            participants: Everybody who may have answered; the sender need not be in.
+            participants: Participant ids that may have responded; need not include
+                the sender.
             time_ms: Event time of the response.
         """
         settings = self._settings

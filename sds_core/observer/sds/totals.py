@@ -1,34 +1,36 @@
-"""Absolute figures of one channel.
+"""Totals of one SDS channel.
 
-Totals live in the query's state, first in each blob, so they are exactly as
-durable as its checkpoint, and leave the job whole: a sink that sets them twice
-has the same numbers. What each figure means is section by section in
-``docs/figures.md``.
+Totals live in the query's state, first in each blob, so they are exactly as durable as
+its checkpoint. They leave the job whole: a sink that sets them twice has the same
+numbers. What each figure means is in ``docs/figures.md``; where it is shown is in
+``figures.py`` beside this file.
 
-Fields are only ever added, at the end and with a default: an older blob then
-decodes into a newer struct.
+Fields are only ever added, at the end and with a default: an older blob then decodes
+into a newer struct.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import Annotated
 
 import msgspec
 
 from sds_core.observer.histogram import Histogram
+from sds_core.observer.summing import greatest, least
 from sds_core.observer.verdict import Verdict
 from sds_core.wire import estimated_ids, false_positive_rate
 
 
 class BloomGauge(msgspec.Struct, array_like=True, frozen=True):
-    """One bloom filter by its fill (observer model, section 9).
+    """One bloom filter by its fill (``docs/figures.md``, 9).
 
     Attributes:
-        bits_set: How many bits are 1.
+        bits_set: Number of bits that are 1.
         m_bits: Size in bits.
         k: Number of hash functions.
-        one_percent_ms: When its false-positive rate passes 1 % if it goes on
-            growing as it did, or passed it; None if it does not grow.
+        one_percent_ms: When its false-positive rate passes 1 % if it grows on at the
+            same pace, or passed it, Unix ms; None if it does not grow.
     """
 
     bits_set: int
@@ -43,21 +45,27 @@ class BloomGauge(msgspec.Struct, array_like=True, frozen=True):
 
     @property
     def ids(self) -> float:
-        """How many ids it holds by its fill; infinite when every bit is set."""
+        """Number of ids in it, estimated from its fill; infinite if all bits are 1."""
         return estimated_ids(self.bits_set, self.m_bits, self.k)
+
+
+def fullest(gauges: Sequence[BloomGauge]) -> BloomGauge:
+    """The gauge with the greatest false-positive rate, the first of several."""
+    return max(gauges, key=lambda gauge: gauge.false_positive_ratio)
 
 
 class ChannelTotals(msgspec.Struct, array_like=True):
     """Everything that leaves the job for one channel.
 
-    Counters since the checkpoint's first batch, then the state now. Times are
-    event times in Unix milliseconds; None where there is none. `observers` are the
-    taps that showed the channel within the horizon.
+    Counters run from the checkpoint's first batch; gauges are as of `clock_ms`. Times
+    are event times in Unix milliseconds, or None. `observers` are the taps that showed
+    the channel within the horizon. How each field is added up over channels follows
+    from its type or its annotation, see `sds_core.observer.summing`.
     """
 
-    first_event_ms: int | None = None
-    last_event_ms: int | None = None
-    clock_ms: int = 0
+    first_event_ms: Annotated[int | None, least] = None
+    last_event_ms: Annotated[int | None, greatest] = None
+    clock_ms: Annotated[int, greatest] = 0
 
     # Frames and copies (section 2); `frames` is keyed "<kind>.<dialect>".
     frames: dict[str, int] = {}
@@ -74,7 +82,7 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     unacknowledged: int = 0
     unwitnessed: int = 0
     in_flight: int = 0
-    oldest_in_flight_ms: int | None = None
+    oldest_in_flight_ms: Annotated[int | None, least] = None
     definite_latency: Histogram = msgspec.field(default_factory=Histogram)
     probable_latency: Histogram = msgspec.field(default_factory=Histogram)
 
@@ -119,10 +127,10 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     bytes_other: int = 0
     repair_bytes_response: int = 0
     participants_lately: int = 0
-    epoch_messages_max: int = 0
-    bloom_worst: BloomGauge | None = None
+    epoch_messages_max: Annotated[int, greatest] = 0
+    bloom_worst: Annotated[BloomGauge | None, fullest] = None
 
-    # Repair timing (section 7): what could be checked, and what did not fit.
+    # Repair timing (section 7): what could be checked, and what did not conform.
     requests_timed: int = 0
     requests_early: int = 0
     responses_timed: int = 0
@@ -131,50 +139,60 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     verdict_since_ms: int | None = None
 
     @property
+    def frames_all(self) -> int:
+        """Frames of all kinds and dialects."""
+        return sum(self.frames.values())
+
+    @property
+    def frames_content(self) -> int:
+        """Content frames of both dialects."""
+        return self._frames_of("content")
+
+    @property
+    def frames_sync(self) -> int:
+        """Sync frames of both dialects."""
+        return self._frames_of("sync")
+
+    @property
+    def frames_ephemeral(self) -> int:
+        """Ephemeral frames of both dialects."""
+        return self._frames_of("ephemeral")
+
+    @property
     def repair_responses(self) -> int:
         """Responses, answering and redundant."""
         return self.repair_answered + self.repair_redundant
 
-    def frames_of(self, kind: str) -> int:
-        """Frames of one kind over both dialects."""
+    @property
+    def requests_on_time(self) -> int:
+        """Timed requests that were not early."""
+        return self.requests_timed - self.requests_early
+
+    @property
+    def responses_explained(self) -> int:
+        """Timed responses that were not unexplained."""
+        return self.responses_timed - self.responses_unexplained
+
+    @property
+    def bloom_false_positive_ratio(self) -> float | None:
+        """False-positive rate of the fullest filter; None without a filter."""
+        return (
+            None
+            if self.bloom_worst is None
+            else (self.bloom_worst.false_positive_ratio)
+        )
+
+    @property
+    def bloom_ids(self) -> float | None:
+        """Estimated ids in the fullest filter; None without a filter."""
+        return None if self.bloom_worst is None else self.bloom_worst.ids
+
+    @property
+    def bloom_one_percent_ms(self) -> int | None:
+        """`BloomGauge.one_percent_ms` of the fullest filter; None without a filter."""
+        return None if self.bloom_worst is None else self.bloom_worst.one_percent_ms
+
+    def _frames_of(self, kind: str) -> int:
         return sum(
             count for key, count in self.frames.items() if key.partition(".")[0] == kind
         )
-
-
-_MAXIMA = ("clock_ms", "epoch_messages_max")
-_FIELDS = msgspec.structs.fields(ChannelTotals)
-_COUNTERS = tuple(f.name for f in _FIELDS if f.type is int and f.name not in _MAXIMA)
-_HISTOGRAMS = tuple(f.name for f in _FIELDS if f.type is Histogram)
-
-
-def sum_totals(channels: Iterable[ChannelTotals]) -> ChannelTotals:
-    """Totals over channels: sums, participants too, and merged histograms.
-
-    The verdict of the sum is left at its default: there is no verdict over
-    channels.
-    """
-    total = ChannelTotals()
-    firsts, lasts, oldest = [], [], []
-    blooms: list[BloomGauge] = []
-    for channel in channels:
-        for name in _COUNTERS:
-            setattr(total, name, getattr(total, name) + getattr(channel, name))
-        for name in _MAXIMA:
-            setattr(total, name, max(getattr(total, name), getattr(channel, name)))
-        for name in _HISTOGRAMS:
-            getattr(total, name).add(getattr(channel, name))
-        for key, count in channel.frames.items():
-            total.frames[key] = total.frames.get(key, 0) + count
-        firsts.append(channel.first_event_ms)
-        lasts.append(channel.last_event_ms)
-        oldest.append(channel.oldest_in_flight_ms)
-        if channel.bloom_worst is not None:
-            blooms.append(channel.bloom_worst)
-    total.first_event_ms = min((t for t in firsts if t is not None), default=None)
-    total.last_event_ms = max((t for t in lasts if t is not None), default=None)
-    total.bloom_worst = max(
-        blooms, key=lambda one: one.false_positive_ratio, default=None
-    )
-    total.oldest_in_flight_ms = min((t for t in oldest if t is not None), default=None)
-    return total

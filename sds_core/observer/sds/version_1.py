@@ -1,4 +1,4 @@
-"""States of channels as releases before 0.3.0 wrote them, read as those of today."""
+"""Reads channel states written by releases before 0.3.0."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class _Copies(msgspec.Struct, array_like=True):
 class _Message(msgspec.Struct, array_like=True):
     t0_ms: int
     seen_ms: int
-    kept_ms: int
+    latest_ms: int
     sender: int
     lamport: int
     dialect: Dialect
@@ -89,16 +89,17 @@ class _ChannelState(msgspec.Struct, array_like=True):
 def channel_state(data: bytes | memoryview, totals: ChannelTotals) -> ChannelState:
     """The state of a channel from a blob of version 1.
 
-    It knows nothing of deliveries and filters: those of messages seen before the
-    upgrade count nowhere. Nor does it know when the verdict began, or which messages
-    were named before they were seen: requests for them are not timed.
+    The blob has no deliveries and no filters, so deliveries of messages seen before
+    the upgrade are not counted. It does not have the time at which the verdict began:
+    that is the blob's clock. It does not say which messages were named before they
+    were seen, so requests for its messages are not timed.
 
     Args:
         data: The state's part of the blob.
-        totals: Of the same blob.
+        totals: Totals of the same blob.
     """
     old = msgspec.msgpack.decode(data, type=_ChannelState)
-    known = {
+    messages = {
         key: Message(
             key, order, **msgspec.structs.asdict(message), was_named_before=True
         )
@@ -115,7 +116,7 @@ def channel_state(data: bytes | memoryview, totals: ChannelTotals) -> ChannelSta
         old.highest_lamports,
         old.participants,
         old.copies.upgraded(),
-        PackedMessages.of(known, with_ids={m.order for m in known.values()}),
+        PackedMessages.of(messages, with_ids={m.order for m in messages.values()}),
         old.gaps,
         old.requests,
         old.health,

@@ -1,10 +1,10 @@
-"""What really happened in a simulation, and what a correct monitor says of it.
+"""What really happened in a simulation, and the report that a correct monitor gives.
 
-The figures are those of the report, counted from what is known: which transmission
-each record shows, and what each participant had received when it composed a frame. No
-filter is read. What a frame names and asks for is taken from the frame as decoded, so
-that a fault of `sds_core.wire` would not show here. Whole lists are gone over for each
-question; indices only keep that from taking for ever. Nothing here knows the observer.
+The figures have the names of the report. They are counted from the simulation's own
+knowledge: which transmission each record shows, and what each participant had received
+when it composed a frame. No bloom filter is read. History and requests come from the
+decoded frame, so an error in `sds_core.wire` would not show here. The code prefers
+plain scans over whole lists to clever state. It imports nothing of the observer.
 """
 
 from sds_core.simulation.truth.truth import Truth

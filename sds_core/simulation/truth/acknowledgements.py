@@ -1,4 +1,4 @@
-"""Who acknowledged what, and when (observer model, 4)."""
+"""Which messages were acknowledged, by whom and when (docs/figures.md, 4)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from itertools import islice
 from typing import Any
 
-from sds_core.simulation.truth.tap_view import HORIZON_MS, Copy, Seen, TapView
+from sds_core.simulation.truth.tap_view import HORIZON_MS, Copy, SeenFrame, TapView
 from sds_core.wire import FrameKind
 
 DEADLINE_MS = 120_000
@@ -16,7 +16,7 @@ PROBABLE_PARTICIPANTS = 2
 
 
 class Fate(enum.StrEnum):
-    """What became of a message, in the words of the report."""
+    """Final state of a message, by its name in the report."""
 
     IN_TIME = "acknowledged_in_time"
     UNACKNOWLEDGED = "unacknowledged"
@@ -54,7 +54,7 @@ def acknowledgements_in(view: TapView, end_ms: int) -> dict[str, Any]:
     }
 
 
-def definite_for(message: Seen, view: TapView) -> Seen | None:
+def definite_for(message: SeenFrame, view: TapView) -> SeenFrame | None:
     """Return the first frame of another participant that names the message."""
     for frame in view.namings.get(message.composition.message_id, ()):
         if frame.clock_ms > message.clock_ms + HORIZON_MS:
@@ -64,7 +64,9 @@ def definite_for(message: Seen, view: TapView) -> Seen | None:
     return None
 
 
-def probable_for(message: Seen, view: TapView, definite: Seen | None) -> Seen | None:
+def probable_for(
+    message: SeenFrame, view: TapView, definite: SeenFrame | None
+) -> SeenFrame | None:
     """Return the frame whose filter suffices, if one does before a definite one."""
     needed = _participants_needed(message, view)
     end = len(view.frames) if definite is None else definite.index
@@ -89,8 +91,10 @@ def probable_for(message: Seen, view: TapView, definite: Seen | None) -> Seen | 
     return None
 
 
-def fate_of(message: Seen, view: TapView, evidence: Seen | None, end_ms: int) -> Fate:
-    """Return what became of a message, given its first evidence."""
+def fate_of(
+    message: SeenFrame, view: TapView, evidence: SeenFrame | None, end_ms: int
+) -> Fate:
+    """Return the final state of a message, given its first evidence."""
     deadline_ms = message.clock_ms + DEADLINE_MS
     if evidence is not None and evidence.clock_ms <= deadline_ms:
         return Fate.IN_TIME
@@ -103,7 +107,7 @@ def fate_of(message: Seen, view: TapView, evidence: Seen | None, end_ms: int) ->
     return Fate.UNWITNESSED
 
 
-def _is_opportunity(frame: Seen, message: Seen) -> bool:
+def _is_opportunity(frame: SeenFrame, message: SeenFrame) -> bool:
     """Return whether somebody else spoke who could have known the message."""
     return (
         frame.copy is Copy.FIRST
@@ -116,11 +120,11 @@ def _is_opportunity(frame: Seen, message: Seen) -> bool:
     )
 
 
-def _participants_needed(message: Seen, view: TapView) -> int:
+def _participants_needed(message: SeenFrame, view: TapView) -> int:
     """Return how many filters it takes: fewer where fewer others are active."""
     others = islice(view.active_others(message), PROBABLE_PARTICIPANTS)
     return max(1, sum(1 for _ in others))
 
 
-def _latency_ms(message: Seen, evidence: Seen) -> int:
+def _latency_ms(message: SeenFrame, evidence: SeenFrame) -> int:
     return max(0, evidence.at_ms - message.at_ms)

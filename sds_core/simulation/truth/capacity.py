@@ -1,4 +1,4 @@
-"""The bytes of frames, and what they are spent on (observer model, 9)."""
+"""Bytes of frames by part (docs/figures.md, 9)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def sizes_of(dialect: Dialect, value: bytes) -> Sizes:
             as can be.
 
     Raises:
-        google.protobuf.message.DecodeError: it is no frame of this dialect.
+        google.protobuf.message.DecodeError: The value is not a frame of this dialect.
     """
     message = _MESSAGES[dialect].FromString(value)
 

@@ -1,7 +1,7 @@
-"""What participants knew when they composed their frames.
+"""What participants had received when they composed their frames.
 
-A bloom filter holds what its owner had received when the frame was composed, and a
-frame that is sent again carries the filter of its first sending.
+A bloom filter holds the ids that its owner had received when the frame was composed. A
+rebroadcast frame carries the filter of its first sending.
 """
 
 from __future__ import annotations

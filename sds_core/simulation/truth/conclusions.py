@@ -1,7 +1,7 @@
-"""What the frames that taps showed tell of each message.
+"""What can be concluded about each message from the frames that taps recorded.
 
-Beside the stories (messages.py) this tells how right the model itself is: what can be
-concluded from frames, held against what happened.
+Compared with the stories (messages.py), which hold what really happened, this shows how
+accurate the observer model itself is.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Conclusions:
             message_id = delivery.message.composition.message_id
             self._deliveries_of[message_id].append(delivery)
 
-    def told_of(self, message_id: str) -> dict[str, Any]:
+    def document_of(self, message_id: str) -> dict[str, Any]:
         """Return those about one message, for the document; record times in Unix ms."""
         gap = self._gap_of.get(message_id)
         return {

@@ -1,7 +1,7 @@
-"""Which participants have which messages, as their frames show it (observer model, 5).
+"""Deliveries as the participants' frames show them (docs/figures.md, 5).
 
-Two questions are kept apart: what the frames show, and so a correct monitor concludes,
-is here; who really received what is in the stories (messages.py).
+This file holds what a correct monitor concludes from frames. Who really received which
+message is in the stories (messages.py).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from sds_core.simulation.truth.tap_view import HORIZON_MS, Seen, TapView
+from sds_core.simulation.truth.tap_view import HORIZON_MS, SeenFrame, TapView
 from sds_core.wire import Dialect, FrameKind
 
 GRACE_MS = 5_000
@@ -23,7 +23,7 @@ _index = attrgetter("index")
 
 
 class Outcome(enum.StrEnum):
-    """What became of a delivery, in the words of the report.
+    """Final state of a delivery, by its name in the report.
 
     A delivery that was lost and then retracted counts there as both; one that is open
     counts nowhere.
@@ -47,10 +47,10 @@ class Delivery(NamedTuple):
         outcome: what follows from the participant's frames.
     """
 
-    message: Seen
+    message: SeenFrame
     participant: str
-    lacking: Seen | None
-    having: Seen | None
+    lacking: SeenFrame | None
+    having: SeenFrame | None
     outcome: Outcome
 
 
@@ -90,13 +90,13 @@ def deliveries_in(deliveries: Iterable[Delivery]) -> dict[str, Any]:
 
 
 def _delivery(
-    message: Seen, participant: str, view: TapView, rollovers_ms: Sequence[int]
+    message: SeenFrame, participant: str, view: TapView, rollovers_ms: Sequence[int]
 ) -> Delivery:
     """Go through the participant's first copies after the message, in topic order."""
     message_id = message.composition.message_id
     naming = set(view.namings.get(message_id, ()))
     frames = view.first_copies[participant]
-    lacking: Seen | None = None
+    lacking: SeenFrame | None = None
     is_lost = False
     for place in range(bisect_right(frames, message.index, key=_index), len(frames)):
         frame = frames[place]
@@ -123,7 +123,7 @@ def _delivery(
     return Delivery(message, participant, lacking, None, outcome)
 
 
-def _was_named_before(frame: Seen, view: TapView) -> bool:
+def _was_named_before(frame: SeenFrame, view: TapView) -> bool:
     """Return whether a message was sent long before the taps saw it."""
     if frame.composition.kind is not FrameKind.CONTENT:
         return False
@@ -131,7 +131,7 @@ def _was_named_before(frame: Seen, view: TapView) -> bool:
     return any(naming.index < frame.index for naming in namings)
 
 
-def _could_know(frame: Seen, message: Seen) -> bool:
+def _could_know(frame: SeenFrame, message: SeenFrame) -> bool:
     """Return whether a frame was composed late enough to show the message.
 
     Both are of one dialect. No ephemeral one is: without a lamport timestamp it is
@@ -143,7 +143,7 @@ def _could_know(frame: Seen, message: Seen) -> bool:
     )
 
 
-def _rollovers_ms(frames: Iterable[Seen]) -> Iterator[int]:
+def _rollovers_ms(frames: Iterable[SeenFrame]) -> Iterator[int]:
     """Give, for each frame of a participant, when its filter had last rolled over.
 
     As far as the frames up to that one show it; 0 if they show none. A frame that was
@@ -151,7 +151,7 @@ def _rollovers_ms(frames: Iterable[Seen]) -> Iterator[int]:
     shows nothing. All ids count that really were in: who reads the filters can miss a
     roll-over by which only ids went that no tap had shown, and no bit.
     """
-    newest: dict[Dialect, Seen] = {}
+    newest: dict[Dialect, SeenFrame] = {}
     rollover_ms = 0
     for frame in frames:
         composition = frame.composition

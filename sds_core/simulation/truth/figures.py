@@ -12,7 +12,7 @@ from sds_core.simulation.truth.conclusions import Conclusions
 from sds_core.simulation.truth.deliveries import deliveries_in
 from sds_core.simulation.truth.gaps import gaps_in
 from sds_core.simulation.truth.repair import repair_in
-from sds_core.simulation.truth.tap_view import Copy, Seen, TapView
+from sds_core.simulation.truth.tap_view import Copy, SeenFrame, TapView
 from sds_core.wire import FrameKind
 
 _CAUSES = (Cause.CONTENT, Cause.REPAIR, Cause.RETRY)
@@ -61,7 +61,7 @@ def totals_of(channels: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return totals
 
 
-def _real_causes(frames: Iterable[Seen]) -> dict[str, int]:
+def _real_causes(frames: Iterable[SeenFrame]) -> dict[str, int]:
     causes = [frame.cause for frame in frames]
     return {cause.value: causes.count(cause) for cause in _CAUSES}
 

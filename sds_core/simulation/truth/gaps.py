@@ -1,4 +1,4 @@
-"""Missing dependencies and what became of them (observer model, 6)."""
+"""Missing dependencies and their outcomes (docs/figures.md, 6)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from sds_core.simulation.truth.tap_view import HORIZON_MS, Seen, TapView
+from sds_core.simulation.truth.tap_view import HORIZON_MS, SeenFrame, TapView
 from sds_core.wire import Dialect
 
 WARM_UP_MS = 30_000
@@ -16,7 +16,7 @@ DEADLINE_MS = 300_000
 
 
 class Outcome(enum.StrEnum):
-    """What became of a gap, in the words of the report."""
+    """Outcome of a gap, by its name in the report."""
 
     LATE = "late"
     REPAIRED = "repaired"
@@ -36,8 +36,8 @@ class Gap(NamedTuple):
     """
 
     message_id: str
-    naming: Seen
-    arrival: Seen | None
+    naming: SeenFrame
+    arrival: SeenFrame | None
 
     @property
     def deadline_ms(self) -> int:
@@ -78,10 +78,9 @@ def gaps_in(gaps: Mapping[Gap, Outcome]) -> dict[str, Any]:
 
 
 def unseen_in(view: TapView) -> Iterator[Gap]:
-    """Give each id that is named after the warm-up and before any tap shows it.
+    """Yield each id that is named after the warm-up and before any tap shows it.
 
-    What lies before the monitor's first sight is left out, at its first naming and for
-    good.
+    Ids from before the monitor's start are left out for good at their first naming.
     """
     if view.began_ms is None:
         return

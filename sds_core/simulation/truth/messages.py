@@ -1,4 +1,4 @@
-"""What became of each message, which no tap can see."""
+"""The story of each message: who really received it, which no tap can see."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Sending:
     """One transmission of a message, and which taps showed it."""
 
     def __init__(self, transmission: Transmission) -> None:
-        """Keep what is told of it, not its bytes."""
+        """Store what the document needs, without the bytes."""
         self.at_ms = transmission.at_ms
         self.by = transmission.by
         self.cause = transmission.cause
         self.waku_hash = transmission.waku_hash
         self.seen_by: set[str] = set()
 
-    def told(self) -> dict[str, Any]:
-        """Return it for the document."""
+    def document(self) -> dict[str, Any]:
+        """Return the JSON-ready object for the document of truth."""
         return {
             "at_ms": self.at_ms,
             "by": self.by,
@@ -49,7 +49,7 @@ class Sending:
 
 
 class Story:
-    """What became of one message; times in Unix ms, by participant.
+    """Story of one message; times in Unix ms, by participant.
 
     Attributes:
         sender: who first sent it; empty as long as nobody has.
@@ -71,8 +71,8 @@ class Story:
         self.requested: list[tuple[int, str]] = []
         self.repaired: list[tuple[int, str]] = []
 
-    def told(self) -> dict[str, Any]:
-        """Return it for the document."""
+    def document(self) -> dict[str, Any]:
+        """Return the JSON-ready object for the document of truth."""
         acknowledged = None
         if self.acknowledged is not None:
             at_ms, by, evidence = self.acknowledged
@@ -80,7 +80,7 @@ class Story:
         return {
             "sender": self.sender,
             "sent_ms": self.sendings[0].at_ms if self.sendings else None,
-            "transmissions": [sending.told() for sending in self.sendings],
+            "transmissions": [sending.document() for sending in self.sendings],
             "received": self.received,
             # By place in `transmissions`.
             "received_in": {
@@ -114,7 +114,7 @@ class Messages:
         self._present: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
 
     def moved(self, presence: Presence) -> None:
-        """A participant joins or leaves."""
+        """Record that a participant joins or leaves."""
         who = {presence.participant}
         present = self._present[presence.channel_id]
         self._present[presence.channel_id] = (
@@ -171,7 +171,7 @@ class Messages:
             case RepairAnswered(message_id=message_id):
                 stories[message_id].repaired.append((at_ms, who))
 
-    def told(self) -> Iterator[tuple[str, dict[str, Any]]]:
+    def document(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Give each channel's messages by id, for the document."""
         for channel_id, stories in self._stories.items():
-            yield channel_id, {key: story.told() for key, story in stories.items()}
+            yield channel_id, {key: story.document() for key, story in stories.items()}

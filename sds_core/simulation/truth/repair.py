@@ -1,4 +1,4 @@
-"""Repair requests, their episodes and responses (observer model, 7)."""
+"""Repair requests, their episodes and responses (docs/figures.md, 7)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
-from sds_core.simulation.truth.tap_view import Seen, TapView, window_end_ms
+from sds_core.simulation.truth.tap_view import SeenFrame, TapView, window_end_ms
 
 
 @dataclass(slots=True)
 class Episodes:
-    """What became of the requests for the ids of a channel.
+    """Outcomes of the repair requests of a channel.
 
     Attributes:
         response_times_ms: of those that were answered.
@@ -21,7 +21,7 @@ class Episodes:
 
     response_times_ms: list[int] = field(default_factory=list)
     expired: int = 0
-    responses: list[Seen] = field(default_factory=list)
+    responses: list[SeenFrame] = field(default_factory=list)
 
 
 def episodes_of(view: TapView, end_ms: int) -> Episodes:
@@ -65,8 +65,8 @@ def _follow(message_id: str, view: TapView, end_ms: int, episodes: Episodes) -> 
     """Go through the requests and copies of one id in topic order."""
     copies = set(view.copies.get(message_id, ()))
     requests = set(view.requests[message_id])
-    first: Seen | None = None
-    latest: Seen | None = None
+    first: SeenFrame | None = None
+    latest: SeenFrame | None = None
     for frame in sorted(copies | requests, key=attrgetter("index")):
         if (
             first is not None
@@ -88,5 +88,5 @@ def _follow(message_id: str, view: TapView, end_ms: int, episodes: Episodes) -> 
         episodes.expired += 1
 
 
-def _is_over(latest: Seen, clock_ms: int) -> bool:
+def _is_over(latest: SeenFrame, clock_ms: int) -> bool:
     return clock_ms > window_end_ms(latest)

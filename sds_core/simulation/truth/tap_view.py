@@ -1,6 +1,6 @@
-"""What the taps showed of one channel, in the order of the topic (observer model, 2).
+"""The records of taps for one channel, in the order of the topic (docs/figures.md, 2).
 
-Which copy of what a record is, is known from the transmission that it shows.
+The transmission behind each record says which copy of which message it is.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from sds_core.simulation.truth.composition import Composition
 from sds_core.wire import Dialect, FrameKind
 
 HORIZON_MS = 3_600_000
-"""Nothing about a message is looked for later than this after its first copy."""
+"""Evidence about a message is ignored later than this after its first copy, ms."""
 
 REPAIR_WINDOWS_MS = {Dialect.SPEC: 135_000, Dialect.NIM: 315_000}
 """How long after a request a copy counts as its response: T_max, sweep, transport."""
 
 
 class Copy(enum.Enum):
-    """What a frame that is no replica is to those before it."""
+    """Relation of a frame, which is not a replica, to the frames before it."""
 
     FIRST = enum.auto()
     REBROADCAST = enum.auto()
     COLLISION = enum.auto()
 
 
-class Shown(NamedTuple):
+class TopicRecord(NamedTuple):
     """One record of the topic.
 
     Attributes:
@@ -53,7 +53,7 @@ class Shown(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class SeenFrame:
     """A frame that is no replica.
 
     Attributes:
@@ -94,18 +94,18 @@ class TapView:
         requests: frames that request an id, by id.
     """
 
-    def __init__(self, records: Iterable[Shown]) -> None:
+    def __init__(self, records: Iterable[TopicRecord]) -> None:
         """Go through the records in the order in which they were written."""
         self.began_ms: int | None = None
         self.kinds: Counter[FrameKind] = Counter()
         self.sizes: list[Sizes] = []
         self.replicas = 0
-        self.frames: list[Seen] = []
-        self.messages: dict[str, Seen] = {}
-        self.first_copies: defaultdict[str, list[Seen]] = defaultdict(list)
-        self.copies: defaultdict[str, list[Seen]] = defaultdict(list)
-        self.namings: defaultdict[str, list[Seen]] = defaultdict(list)
-        self.requests: defaultdict[str, list[Seen]] = defaultdict(list)
+        self.frames: list[SeenFrame] = []
+        self.messages: dict[str, SeenFrame] = {}
+        self.first_copies: defaultdict[str, list[SeenFrame]] = defaultdict(list)
+        self.copies: defaultdict[str, list[SeenFrame]] = defaultdict(list)
+        self.namings: defaultdict[str, list[SeenFrame]] = defaultdict(list)
+        self.requests: defaultdict[str, list[SeenFrame]] = defaultdict(list)
         numbers: set[int] = set()
         for record in records:
             if self.began_ms is None:
@@ -116,12 +116,12 @@ class TapView:
                 numbers.add(record.number)
                 self._take(record)
 
-    def between(self, first_ms: int, last_ms: int) -> Sequence[Seen]:
+    def between(self, first_ms: int, last_ms: int) -> Sequence[SeenFrame]:
         """Return the frames of a span of the clock, both ends included."""
         begin = bisect_left(self.frames, first_ms, key=_clock_ms)
         return self.frames[begin : bisect_right(self.frames, last_ms, key=_clock_ms)]
 
-    def active_others(self, message: Seen) -> Iterator[str]:
+    def active_others(self, message: SeenFrame) -> Iterator[str]:
         """Give who else had spoken lately when a message was first seen.
 
         That is, a first copy of theirs had been seen whose record time is before the
@@ -138,18 +138,18 @@ class TapView:
             if any(begin_ms <= frame.at_ms < message.at_ms for frame in late):
                 yield participant
 
-    def latest_request(self, message_id: str, before: Seen) -> Seen | None:
+    def latest_request(self, message_id: str, before: SeenFrame) -> SeenFrame | None:
         """Return the latest frame before another that requests an id."""
         asking = self.requests.get(message_id, [])
         place = bisect_left(asking, before.index, key=_index)
         return asking[place - 1] if place else None
 
-    def is_requested(self, frame: Seen) -> bool:
+    def is_requested(self, frame: SeenFrame) -> bool:
         """Return whether the latest request for the frame's id is live at it."""
         latest = self.latest_request(frame.composition.message_id, frame)
         return latest is not None and frame.clock_ms <= window_end_ms(latest)
 
-    def _take(self, record: Shown) -> None:
+    def _take(self, record: TopicRecord) -> None:
         composition = record.composition
         self.kinds[composition.kind] += 1
         self.sizes.append(composition.sizes)
@@ -160,7 +160,7 @@ class TapView:
                 if record.clock_ms > first.clock_ms + HORIZON_MS:
                     return
                 copy = _further_copy(first.composition, composition)
-        frame = Seen(
+        frame = SeenFrame(
             len(self.frames),
             record.at_ms,
             record.clock_ms,
@@ -182,7 +182,7 @@ class TapView:
             self.requests[message_id].append(frame)
 
 
-def window_end_ms(request: Seen) -> int:
+def window_end_ms(request: SeenFrame) -> int:
     """Return the last moment at which a copy answers a request."""
     return request.clock_ms + REPAIR_WINDOWS_MS[request.composition.dialect]
 

@@ -20,7 +20,7 @@ from sds_core.simulation.truth.composition import Composition, Compositions
 from sds_core.simulation.truth.conclusions import Conclusions
 from sds_core.simulation.truth.figures import figures_of, totals_of
 from sds_core.simulation.truth.messages import Messages
-from sds_core.simulation.truth.tap_view import Shown, TapView
+from sds_core.simulation.truth.tap_view import TapView, TopicRecord
 
 SCHEMA = 1
 
@@ -44,7 +44,7 @@ class Truth:
         self._compositions = Compositions()
         self._messages = Messages()
         self._composed: dict[int, Composition] = {}
-        self._shown: defaultdict[str, list[Shown]] = defaultdict(list)
+        self._shown: defaultdict[str, list[TopicRecord]] = defaultdict(list)
         self._beat_ms = 0
         self._first_ms: int | None = None
         self._last_ms: int | None = None
@@ -98,10 +98,10 @@ class Truth:
                 "messages": {
                     channel_id: {
                         message_id: story
-                        | concluded.get(channel_id, nothing).told_of(message_id)
+                        | concluded.get(channel_id, nothing).document_of(message_id)
                         for message_id, story in stories.items()
                     }
-                    for channel_id, stories in self._messages.told()
+                    for channel_id, stories in self._messages.document()
                 },
             }
         )
@@ -113,7 +113,7 @@ class Truth:
         shown = self._shown[transmission.channel_id]
         before_ms = shown[-1].clock_ms if shown else 0
         shown.append(
-            Shown(
+            TopicRecord(
                 sighting.at_ms,
                 max(before_ms, self._beat_ms, sighting.at_ms),
                 transmission.number,

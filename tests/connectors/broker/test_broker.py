@@ -139,15 +139,15 @@ def has_ended(process: psutil.Process) -> bool:
         return True
 
 
-def test_serves_a_record_it_was_given(broker: EmbeddedBroker) -> None:
+def test_broker_returns_the_record_that_was_produced(broker: EmbeddedBroker) -> None:
     """A record that was produced is consumed unchanged."""
     create_topic(broker.bootstrap, "served")
     produce(broker.bootstrap, "served", b"frame")
     assert read_values(broker.bootstrap, "served") == [b"frame"]
 
 
-def test_takes_a_record_far_above_the_usual_limit(broker: EmbeddedBroker) -> None:
-    """A record of 4 MiB passes, which Kafka would refuse unless told otherwise."""
+def test_record_far_above_the_default_limit_is_accepted(broker: EmbeddedBroker) -> None:
+    """A record has 4 MiB; Kafka's default would refuse it."""
     create_topic(broker.bootstrap, "large")
     value = bytes(4 * 1024 * 1024)
     produce(broker.bootstrap, "large", value)
@@ -192,7 +192,7 @@ def test_data_survive_a_restart(tmp_path: Path) -> None:
 
 
 def test_stop_leaves_nothing_behind() -> None:
-    """The process and the temporary directory go with the broker."""
+    """The process and the temporary directory are gone."""
     broker = EmbeddedBroker()
     broker.start()
     process, data_dir = psutil.Process(broker.pid), broker.data_dir
@@ -249,7 +249,7 @@ def test_second_broker_on_the_same_directory_is_refused(
 
 
 def test_broken_data_directory_shows_the_log(tmp_path: Path) -> None:
-    """If Kafka ends while starting, its own words are in the error."""
+    """If Kafka ends during its start, the error has the end of its log."""
     data = tmp_path / "data"
     data.mkdir()
     (data / "meta.properties").write_text("version=1\ncluster.id=other\nnode.id=7\n")
@@ -285,7 +285,7 @@ def test_only_the_broker_of_the_killed_program_is_ended(
 
 
 def test_process_that_only_resembles_a_broker_is_left_alone() -> None:
-    """The marks of a dead parent alone do not make a process a broker."""
+    """A process with the marks but another main class is no broker."""
     code = "import time; print(flush=True); time.sleep(60)"
     mark = "-Dsds_monitor.parent=999999999@1.0"
     with subprocess.Popen(
@@ -311,8 +311,8 @@ def test_wrong_checksum_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_absent_jar_is_fetched_once_by_two_at_once(tmp_path: Path) -> None:
-    """Two starts at once make the cache whole again and leave nothing else in it."""
+def test_missing_jar_is_fetched_once_by_two_simultaneous_starts(tmp_path: Path) -> None:
+    """The cache is complete then and has no other files."""
     jars = copy_of_jars(tmp_path)
     (jars / "kafka-clients-4.2.1.jar").unlink()
     found: list[Path] = []
@@ -336,7 +336,7 @@ def test_absent_jar_is_fetched_once_by_two_at_once(tmp_path: Path) -> None:
 def test_failed_fetch_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a network and without a cache there is one line with a remedy."""
+    """Without network and cache the error is one line with a remedy."""
     proxy = "-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=9"
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", proxy)
     with pytest.raises(BrokerJarsUnavailable) as failed:

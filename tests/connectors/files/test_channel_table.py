@@ -1,4 +1,4 @@
-"""Channel tables in TOML: what they say, and what is wrong with them."""
+"""Channel tables in TOML: reading them, and errors."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "channels.toml"
 
 
-def test_everything_that_an_entry_says_is_read(file: Path) -> None:
-    """Times at their offset, in Unix ms."""
+def test_every_key_of_an_entry_is_read(file: Path) -> None:
+    """Times are converted by their offset to Unix ms."""
     file.write_text(
         """
         [[channel]]
@@ -55,8 +55,8 @@ def test_everything_that_an_entry_says_is_read(file: Path) -> None:
     assert read_channel_table(file).of("support-7").name == "Support rooms"
 
 
-def test_empty_file_says_nothing_of_any_channel(file: Path) -> None:
-    """It is a table without entries."""
+def test_empty_file_gives_a_table_without_entries(file: Path) -> None:
+    """A file without entries is valid."""
     file.write_text("# nothing yet\n")
     assert read_channel_table(file).of("lobby") == DEFAULT_SETTINGS
 
@@ -72,12 +72,12 @@ WRITE_TIME = "without quotes, such as 2026-12-01T08:00:00Z"
         ("[[channel]", "is not TOML: "),
         ("a = " + "[" * 100_000, "is not TOML: "),
         ("a = " + "9" * 5_000, "is not TOML: "),
-        ("mute = 1", "has 'mute' at its top: allowed is [[channel]] alone"),
-        ('[channel]\nmatch = "a"', "is to be a list of tables: write [[channel]]"),
+        ("mute = 1", "has 'mute' at its top: only [[channel]] is allowed"),
+        ('[channel]\nmatch = "a"', "must be a list of tables: write [[channel]]"),
         ('[[channel]]\nname = "x"', "entry 1 lacks the key 'match'"),
         ("[[channel]]\nmatch = 3", "entry 1 (3) match is 3: allowed is a text"),
         ('[[channel]]\nmatch = ""', "entry 1 ('') has an empty match: write a"),
-        (ENTRY * 2, "entry 2 ('a') has the match of entry 1: put both into one"),
+        (ENTRY * 2, "entry 2 ('a') has the same match as entry 1: merge the two"),
         (ENTRY + "nme = 1", "entry 1 ('a') has no key 'nme': allowed is a table with"),
         (ENTRY + "label = 'yes'", "entry 1 ('a') label is 'yes': allowed is true or"),
         (ENTRY + "name = ' '", "entry 1 ('a') has the name ' ': write one line"),
@@ -98,10 +98,10 @@ WRITE_TIME = "without quotes, such as 2026-12-01T08:00:00Z"
         (ENTRY + "objectives = 0.9", "objectives is 0.9: allowed is a table with"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(
+def test_bad_table_is_refused_in_one_line(
     file: Path, text: str | None, said: str
 ) -> None:
-    """The file, the entry, the key, its value, and what may stand there."""
+    """The error has file, entry, key, value, and what is allowed."""
     if text is not None:
         file.write_text(text)
     with pytest.raises(BadChannelTable) as caught:

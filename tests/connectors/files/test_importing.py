@@ -1,4 +1,4 @@
-"""A file's way into a real topic."""
+"""Importing a file of records into a real topic."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 
 from connectors.files.importing import Survey, import_file, survey_file
 from connectors.files.record_file import UnreadableFile, write_records
-from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.producer import partition_of
-from connectors.kafka.settings import TopicMissing
+from connectors.kafka.settings import Client, TopicMissing
 from sds_core.observer.record import RawRecord
 from tests.support.kafka import NOBODY, KafkaTopic, TopicMaker
 
@@ -50,18 +50,18 @@ def held(topic: KafkaTopic) -> list[RawRecord]:
     return sorted(record for records in found for record in records)
 
 
-def test_a_survey_tells_what_a_file_holds(file: Path, tmp_path: Path) -> None:
-    """Nothing is known of a file without records."""
+def test_survey_summarises_a_file(file: Path, tmp_path: Path) -> None:
+    """A file without records gives zeros."""
     assert survey_file(file) == Survey(5, 6, 1_000, 61_000)
     empty = tmp_path / "empty.jsonl"
     empty.write_text("\n")
     assert survey_file(empty) == Survey()
 
 
-def test_a_record_of_a_later_hour_is_refused_before_anything_is_written(
+def test_record_too_far_in_the_future_is_refused_first(
     tmp_path: Path,
 ) -> None:
-    """Kafka would refuse it when the others are there; nobody is asked before."""
+    """Otherwise Kafka would refuse it after other records were written."""
     path = tmp_path / "ahead.jsonl"
     ahead_ms = time.time_ns() // 1_000_000 + 7_200_000
     write_records([*RECORDS, RECORDS[0]._replace(timestamp_ms=ahead_ms)], path)
@@ -70,10 +70,10 @@ def test_a_record_of_a_later_hour_is_refused_before_anything_is_written(
 
 
 @pytest.mark.kafka
-def test_a_record_that_is_written_at_its_own_time_may_be_of_a_later_hour(
+def test_record_written_at_its_own_time_may_be_later(
     tmp_path: Path, kafka_topic: TopicMaker
 ) -> None:
-    """At the speed of life the clock comes along; one that is moved is of now."""
+    """With speed 1, or with moved times, no record is ahead of the clock."""
     now_ms = time.time_ns() // 1_000_000
     path = tmp_path / "ahead.jsonl"
     later = RECORDS[0]._replace(timestamp_ms=now_ms + 7_200_000)
@@ -85,8 +85,8 @@ def test_a_record_that_is_written_at_its_own_time_may_be_of_a_later_hour(
     assert import_file(path, settings, now_ms=now_ms, restamp=True) == 2
 
 
-def test_a_partition_that_no_topic_is_made_for_is_refused(tmp_path: Path) -> None:
-    """With what to do, before a broker is asked."""
+def test_partition_above_the_maximum_is_refused(tmp_path: Path) -> None:
+    """The error says what to do and needs no broker."""
     path = tmp_path / "far.jsonl"
     write_records([RECORDS[0]._replace(partition=12_000)], path)
     with pytest.raises(UnreadableFile, match=r"partition 12000.*--partitions"):
@@ -94,10 +94,10 @@ def test_a_partition_that_no_topic_is_made_for_is_refused(tmp_path: Path) -> Non
 
 
 @pytest.mark.kafka
-def test_a_partition_out_of_reach_is_none_where_their_number_is_given(
+def test_partition_above_the_maximum_is_allowed_with_a_given_number(
     tmp_path: Path, kafka_topic: TopicMaker
 ) -> None:
-    """The key decides then."""
+    """The key then decides the partition."""
     path = tmp_path / "far.jsonl"
     write_records([RECORDS[0]._replace(partition=12_000)], path)
     topic = kafka_topic(partitions=2)
@@ -106,8 +106,8 @@ def test_a_partition_out_of_reach_is_none_where_their_number_is_given(
 
 
 @pytest.mark.kafka
-def test_records_keep_all_they_have(file: Path, kafka_topic: TopicMaker) -> None:
-    """Also their partition where there are as many; what is absent becomes empty."""
+def test_imported_records_are_unchanged(file: Path, kafka_topic: TopicMaker) -> None:
+    """They keep their partition if the topic has it; absent values become empty."""
     topic = kafka_topic(partitions=6)
     assert import_file(file, topic.settings, now_ms=NOW_MS) == len(RECORDS)
     found = [
@@ -130,7 +130,7 @@ def test_records_keep_all_they_have(file: Path, kafka_topic: TopicMaker) -> None
 def test_with_fewer_partitions_a_channel_stays_together(
     file: Path, kafka_topic: TopicMaker
 ) -> None:
-    """The key decides as for any producer; no record is left out."""
+    """The key decides as for any producer, and no record is left out."""
     topic = kafka_topic(partitions=2)
     assert import_file(file, topic.settings, now_ms=NOW_MS) == len(RECORDS)
     found = held(topic)
@@ -144,10 +144,10 @@ def test_with_fewer_partitions_a_channel_stays_together(
 @pytest.mark.parametrize(
     ("speed", "now_ms", "first_ms"), [(0.0, 500_000, 440_000), (30.0, 500_000, 442_000)]
 )
-def test_restamped_records_end_when_their_writing_does(
+def test_last_restamped_record_has_the_time_of_its_writing(
     file: Path, kafka_topic: TopicMaker, speed: float, now_ms: int, first_ms: int
 ) -> None:
-    """All are moved by the same, and none into the future."""
+    """All times are moved by the same amount, none into the future."""
     topic = kafka_topic(partitions=6)
     import_file(file, topic.settings, speed=speed, now_ms=now_ms, restamp=True)
     times = sorted(r.timestamp_ms for r in held(topic))
@@ -158,7 +158,7 @@ def test_restamped_records_end_when_their_writing_does(
 def test_a_bad_line_is_found_before_anything_is_written(
     file: Path, tmp_path: Path, kafka_topic: TopicMaker
 ) -> None:
-    """Not even the topic is made."""
+    """Not even the topic is created."""
     path = tmp_path / "bad.jsonl"
     write_records(RECORDS, path)
     path.write_bytes(path.read_bytes() + b"nonsense\n")

@@ -1,4 +1,4 @@
-"""Records in files: every one survives exactly, and a bad line is named."""
+"""Files of records: every record survives exactly, and a bad line is named."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ RECORD = RawRecord(
 
 @given(records)
 def test_any_record_survives_a_line_exactly(record: RawRecord) -> None:
-    """Absent, not UTF-8, repeated, of any time; and it is one line."""
+    """Absent, non-UTF-8 and repeated values too; a record takes one line."""
     line = format_line(record)
     assert line.count(b"\n") == 1
     assert parse_line(line) == [record]
 
 
-def test_a_line_can_be_read_by_a_person() -> None:
-    """Text is text; other bytes are in hexadecimal digits."""
+def test_text_in_a_line_is_readable() -> None:
+    """Text is written as text, other bytes as hexadecimal digits."""
     assert format_line(RECORD) == (
         b'{"partition":2,"offset":7,"timestamp_ms":1786276990123,"key":"town",'
         b'"value_hex":"0a01","headers":[["seq","1"],["meta",{"hex":"ff00"}],'
@@ -59,8 +59,8 @@ def test_a_line_can_be_read_by_a_person() -> None:
 
 
 @pytest.mark.parametrize("name", ["frames.jsonl", "frames.jsonl.xz", "frames.jsonl.gz"])
-def test_a_file_is_packed_by_its_suffix(tmp_path: Path, name: str) -> None:
-    """What is read is what was written; nothing else is left behind."""
+def test_suffix_decides_the_compression(tmp_path: Path, name: str) -> None:
+    """Reading gives the written records, and no other file remains."""
     path = tmp_path / name
     many = [RECORD._replace(offset=offset) for offset in range(100)]
     assert write_records(many, path) == 100
@@ -70,8 +70,8 @@ def test_a_file_is_packed_by_its_suffix(tmp_path: Path, name: str) -> None:
     assert packed == (name != "frames.jsonl")
 
 
-def test_a_file_that_was_not_finished_does_not_appear(tmp_path: Path) -> None:
-    """And the one before it stays."""
+def test_unfinished_file_does_not_appear(tmp_path: Path) -> None:
+    """The previous file stays unchanged."""
     path = tmp_path / "frames.jsonl"
     write_records([RECORD], path)
 
@@ -108,10 +108,10 @@ def test_a_file_that_was_not_finished_does_not_appear(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_bad_line_is_named_with_what_is_wrong(
+def test_bad_line_is_named_with_the_reason(
     tmp_path: Path, line: bytes, said: str
 ) -> None:
-    """File, number of the line, and why; the records before it were given."""
+    """The error has file, line and reason; records before the line are returned."""
     path = tmp_path / "frames.jsonl"
     path.write_bytes(format_line(RECORD) + b"\n" + line + b"\n")
     found = read_records(path)
@@ -121,8 +121,8 @@ def test_a_bad_line_is_named_with_what_is_wrong(
     assert str(caught.value).startswith(f"{path}, line 3: ")
 
 
-def test_a_packed_file_that_breaks_off_is_named(tmp_path: Path) -> None:
-    """Its end is missing, or it never was one."""
+def test_incomplete_compressed_file_is_named(tmp_path: Path) -> None:
+    """The file lacks its end or is not compressed at all."""
     path = tmp_path / "frames.jsonl.xz"
     path.write_bytes(lzma.compress(format_line(RECORD) * 1_000)[:-20])
     with pytest.raises(UnreadableFile, match=r"frames\.jsonl\.xz"):
@@ -133,7 +133,7 @@ def test_a_packed_file_that_breaks_off_is_named(tmp_path: Path) -> None:
         list(read_records(path))
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    """As any other that cannot be read."""
+def test_missing_file_is_named(tmp_path: Path) -> None:
+    """The error is that of any unreadable file."""
     with pytest.raises(UnreadableFile, match="No such file"):
         list(read_records(tmp_path / "none.jsonl"))

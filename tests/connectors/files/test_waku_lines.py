@@ -1,4 +1,4 @@
-"""Waku messages of the REST API become records as a tap would have written them."""
+"""Waku messages of the REST API become the records that a tap would write."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def parsed(document: Any) -> list[RawRecord]:
 
 
 def test_a_message_of_relay_becomes_a_record() -> None:
-    """Key and time come from inside; the headers are those of the contract."""
+    """Key and time come from the message; headers follow docs/records.md."""
     (record,) = parsed(MESSAGE)
     assert (record.key, record.value) == (b"town", FRAME)
     assert record.timestamp_ms == 1_786_276_990_123
@@ -50,14 +50,14 @@ def test_a_message_of_relay_becomes_a_record() -> None:
     read_headers(record.headers)
 
 
-def test_a_payload_that_is_no_frame_has_no_key() -> None:
-    """The monitor will say what is wrong with it."""
+def test_record_of_an_undecodable_payload_has_no_key() -> None:
+    """The monitor will make a dead letter of it."""
     (record,) = parsed(MESSAGE | {"payload": b64encode(b"\xff").decode()})
     assert (record.key, record.value) == (None, b"\xff")
 
 
 def test_hash_and_topic_beside_a_message_of_relay_are_used() -> None:
-    """Whoever saved it may know them; the hash is computed where it can be."""
+    """If the topic is known, the hash is computed instead."""
     (record,) = parsed(MESSAGE | {"messageHash": HASH})
     assert dict(record.headers)["waku-hash"] == HASH.encode()
     (record,) = parsed(MESSAGE | {"messageHash": HASH, "pubsubTopic": TOPIC})
@@ -67,7 +67,7 @@ def test_hash_and_topic_beside_a_message_of_relay_are_used() -> None:
     read_headers(record.headers)
 
 
-def test_entries_lists_and_answers_are_taken_apart() -> None:
+def test_entries_pages_and_answers_become_single_records() -> None:
     """An entry of the store, a page of relay, a whole answer of the store."""
     entry = {"messageHash": HASH, "message": MESSAGE}
     (record,) = parsed(entry)
@@ -78,8 +78,8 @@ def test_entries_lists_and_answers_are_taken_apart() -> None:
     assert len(parsed(answer)) == 2
 
 
-def test_the_hash_is_computed_where_the_pubsub_topic_is_known() -> None:
-    """The vector of logos-delivery, whatever the node says."""
+def test_hash_is_computed_if_the_pubsub_topic_is_known() -> None:
+    """It equals the vector of logos-delivery, whatever hash the node gives."""
     message = {
         "payload": b64encode(bytes.fromhex("010203045445535405060708")).decode(),
         "contentTopic": "/waku/2/default-content/proto",
@@ -111,7 +111,7 @@ def test_the_hash_is_computed_where_the_pubsub_topic_is_known() -> None:
         ({"statusCode": 503, "statusDesc": "busy", "messages": []}, "503 'busy'"),
     ],
 )
-def test_a_message_that_cannot_be_used_says_why(document: Any, said: str) -> None:
-    """A time is needed: it is the only one there is."""
+def test_unusable_message_is_refused_with_the_reason(document: Any, said: str) -> None:
+    """For example, a message without the sender's time."""
     with pytest.raises(BadLine, match=said):
         parsed(document)

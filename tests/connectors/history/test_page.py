@@ -1,4 +1,4 @@
-"""What docs/history.md says is so."""
+"""docs/history.md agrees with the code."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def examples() -> list[str]:
 
 
 def test_tables_of_fields_are_up_to_date() -> None:
-    """Who changes the schemas runs ``python -m docs.make_history``."""
+    """After a change of the schemas run ``python -m docs.make_history``."""
     assert make_history.PAGE.read_text(encoding="utf-8") == make_history.page()
 
 
-def test_sql_of_the_page_answers(
+def test_sql_examples_give_the_promised_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each example runs as it stands and gives what it promises."""
+    """Each example runs unchanged."""
     monkeypatch.chdir(tmp_path)
     history = ParquetHistory(Path("history"))
     tellings = [

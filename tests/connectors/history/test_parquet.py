@@ -1,4 +1,4 @@
-"""Writing the history: whole files, few of them, and nothing lost by a crash."""
+"""Writing the history: complete files, few of them, and no loss by a crash."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def find(directory: Path) -> list[ChannelIncident]:
     return find_incidents(directory, IncidentQuery())
 
 
-def test_rows_lie_by_the_day_of_their_event_time(
+def test_rows_are_stored_by_the_day_of_their_event_time(
     directory: Path, history: ParquetHistory
 ) -> None:
-    """Of finding, and of the minute; in UTC, and before 1970 too."""
+    """It is the day in UTC of the finding or minute, before 1970 too."""
     moments = (MONDAY_MS, TUESDAY_MS - 1, TUESDAY_MS, -1)
     rows = incident_rows(*(lost(str(n), at) for n, at in enumerate(moments)))
     history.write(INCIDENTS, rows)
@@ -56,10 +56,10 @@ def test_rows_lie_by_the_day_of_their_event_time(
     ]
 
 
-def test_file_is_compressed_checked_and_says_what_its_fields_are(
+def test_file_is_compressed_and_describes_its_fields(
     directory: Path, history: ParquetHistory
 ) -> None:
-    """It can be read without this program."""
+    """It has checksums and can be read without this program."""
     history.write(INCIDENTS, incident_rows(lost("m")))
     (path,) = directory.rglob("*.parquet")
     with pq.ParquetFile(path) as file:
@@ -75,10 +75,8 @@ def test_no_rows_make_no_file(directory: Path, history: ParquetHistory) -> None:
     assert files(directory) == []
 
 
-def test_row_that_is_none_writes_nothing(
-    directory: Path, history: ParquetHistory
-) -> None:
-    """Not even the rows of other days."""
+def test_invalid_row_writes_nothing(directory: Path, history: ParquetHistory) -> None:
+    """Rows of other days are not written either."""
     rows = incident_rows(lost("m"), lost("n", TUESDAY_MS))
     rows[1]["told"] = "soon"
     with pytest.raises(ValueError, match="soon"):
@@ -86,10 +84,10 @@ def test_row_that_is_none_writes_nothing(
     assert files(directory) == []
 
 
-def test_files_of_a_day_are_put_together_beyond_the_limit(
+def test_day_with_too_many_files_is_compacted(
     directory: Path, history: ParquetHistory
 ) -> None:
-    """Of each key the row told last stays; other days are left alone."""
+    """The latest row of each key stays, and other days are unchanged."""
     standing, ended = lost("m"), lost("m", ended_ms=MONDAY_MS + 5)
     for n, one in enumerate([standing, lost("n"), ended], start=1):
         history.write(INCIDENTS, incident_rows(one, first=n))
@@ -113,10 +111,10 @@ def newest_ms(directory: Path) -> int:
     return max(p.stat().st_mtime_ns for p in directory.rglob("*.parquet")) // 1_000_000
 
 
-def test_few_files_are_put_together_when_nothing_was_added_for_an_hour(
+def test_day_without_a_new_file_for_an_hour_is_compacted(
     directory: Path, history: ParquetHistory
 ) -> None:
-    """A day that is over becomes one file."""
+    """A complete day becomes one file."""
     for n in (1, 2):
         history.write(INCIDENTS, incident_rows(lost(str(n)), first=n))
     hour_later_ms = newest_ms(directory) + 3_600_000
@@ -127,10 +125,10 @@ def test_few_files_are_put_together_when_nothing_was_added_for_an_hour(
     assert len(find(directory)) == 2
 
 
-def test_order_of_writing_does_not_decide_what_counts(
+def test_latest_row_does_not_depend_on_the_order_of_writing(
     directory: Path, history: ParquetHistory
 ) -> None:
-    """Rows that come again after a crash may be older than what is there."""
+    """Rows repeated after a crash may be older than existing ones."""
     standing, ended = incident_rows(lost("m"), lost("m", ended_ms=MONDAY_MS + 5))
     for row in (ended, standing, standing):
         history.write(INCIDENTS, [row])
@@ -139,10 +137,10 @@ def test_order_of_writing_does_not_decide_what_counts(
     assert [one.incident.ended_ms for one in find(directory)] == [MONDAY_MS + 5]
 
 
-def test_rows_of_an_older_release_lack_what_was_added_later(
+def test_fields_missing_in_older_rows_are_null(
     directory: Path, history: ParquetHistory
 ) -> None:
-    """They are read and put together with today's; what they lack is null."""
+    """Older files are read and compacted together with new ones."""
     history.write(CHANNEL_MINUTES, [minute(MONDAY_MS, messages=1)])
     (path,) = directory.rglob("*.parquet")
     with pq.ParquetFile(path) as file:
@@ -156,8 +154,8 @@ def test_rows_of_an_older_release_lack_what_was_added_later(
         history.compact(newest_ms(directory) + 3_600_001)
 
 
-def test_days_expire_whole(directory: Path, history: ParquetHistory) -> None:
-    """All before a day, of both tables; the day itself stays."""
+def test_whole_days_expire(directory: Path, history: ParquetHistory) -> None:
+    """All days before the given one, in both tables."""
     for at in (MONDAY_MS - DAY_MS, MONDAY_MS, TUESDAY_MS):
         history.write(INCIDENTS, incident_rows(lost(str(at), at)))
         history.write(CHANNEL_MINUTES, [minute(at)])
@@ -170,10 +168,8 @@ def test_days_expire_whole(directory: Path, history: ParquetHistory) -> None:
     assert len(files(directory)) == 2
 
 
-def test_what_is_not_the_history_is_left_alone(
-    directory: Path, history: ParquetHistory
-) -> None:
-    """Neither read nor removed."""
+def test_other_files_are_left_alone(directory: Path, history: ParquetHistory) -> None:
+    """They are neither read nor removed."""
     history.write(INCIDENTS, incident_rows(lost("m")))
     day = directory / "incidents" / "day=2026-08-10"
     strangers = [
@@ -190,10 +186,10 @@ def test_what_is_not_the_history_is_left_alone(
     assert all(path.exists() for path in strangers)
 
 
-def test_damaged_file_keeps_its_day_and_no_other_from_being_put_together(
+def test_damaged_file_prevents_only_the_compaction_of_its_day(
     directory: Path, history: ParquetHistory
 ) -> None:
-    """It is named, and nothing of its day is removed."""
+    """The file is named, and nothing of its day is removed."""
     for at in (MONDAY_MS, TUESDAY_MS):
         for n in range(3):
             history.write(INCIDENTS, incident_rows(lost(str(n), at)))
@@ -248,10 +244,10 @@ def crashes(directory: Path, tmp_path: Path) -> Crashes:
     return Crashes(directory, tmp_path / "crashes")
 
 
-def test_crash_while_files_are_put_together_changes_no_answer(
+def test_crash_during_compaction_changes_no_result(
     directory: Path, history: ParquetHistory, crashes: Crashes
 ) -> None:
-    """Whenever it comes; the next time all is tidy."""
+    """After any step of it; the next compaction completes the work."""
     tellings = [lost("m"), lost("n"), lost("m", ended_ms=MONDAY_MS + 5), lost("o")]
     for n, one in enumerate(tellings, start=1):
         history.write(INCIDENTS, incident_rows(one, first=n))
@@ -273,10 +269,10 @@ def test_crash_while_files_are_put_together_changes_no_answer(
         assert len(files(left)) == 2
 
 
-def test_crash_while_rows_are_written_leaves_whole_files(
+def test_crash_during_a_write_leaves_complete_files(
     directory: Path, history: ParquetHistory, crashes: Crashes
 ) -> None:
-    """Some or none of the days; written again, all are there."""
+    """Some days may have their rows; a second write completes them."""
     history.write(INCIDENTS, incident_rows(lost("m")))
     rows = incident_rows(lost("n"), lost("o", TUESDAY_MS), first=2)
     crashes.during(lambda: history.write(INCIDENTS, rows))
@@ -292,10 +288,10 @@ def test_crash_while_rows_are_written_leaves_whole_files(
     assert counts == [1, 2, 2]
 
 
-def test_crash_while_days_expire_brings_nothing_old_back(
+def test_crash_during_expiry_restores_no_old_rows(
     directory: Path, history: ParquetHistory, crashes: Crashes
 ) -> None:
-    """A day is there whole or not at all."""
+    """A day is complete or gone."""
     history.write(INCIDENTS, incident_rows(lost("m")))
     ended = incident_rows(lost("m", ended_ms=MONDAY_MS + 5), first=2)
     history.write(INCIDENTS, ended)

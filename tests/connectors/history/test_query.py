@@ -1,4 +1,4 @@
-"""Questions to the history, while it stands still and while it is written."""
+"""Queries of the history, at rest and while it is written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sds_core.observer.incidents import (
     IncidentKind,
     IncidentQuery,
 )
-from streaming.outbox import open_findings
+from streaming.findings import Findings
 from tests.support.history.rows import (
     DAY_MS,
     MONDAY_MS,
@@ -85,11 +85,11 @@ queries = st.builds(
 def test_history_finds_what_the_store_beside_the_checkpoint_finds(
     told: list[ChannelIncident], cuts: list[tuple[int, bool]], query: IncidentQuery
 ) -> None:
-    """However it was written and put together; rows may come twice."""
+    """For any order of writes and compactions, also with repeated rows."""
     with TemporaryDirectory() as place:
-        store, _ = open_findings(Path(place) / "incidents.sqlite", 1)
+        findings = Findings(Path(place) / "incidents.sqlite", 1)
         for one in told:
-            store.put({one.channel: [one.incident]})
+            findings.record_incidents({one.channel: [one.incident]})
         directory = Path(place) / "history"
         history = ParquetHistory(directory, file_limit=1)
         (directory / "lock").touch()
@@ -99,13 +99,13 @@ def test_history_finds_what_the_store_beside_the_checkpoint_finds(
             history.write(INCIDENTS, rows[max(0, begin - 1) : end])
             if compactions.get(end):
                 history.compact(0)
-        assert find_incidents(directory, query) == store.find(query)
+        assert find_incidents(directory, query) == findings.find_incidents(query)
 
 
 def test_minutes_of_a_channel_come_in_order(
     directory: Path, history: ParquetHistory
 ) -> None:
-    """From one moment on and up to another, each as it was told last."""
+    """Within the range, each in its latest version."""
     history.write(
         CHANNEL_MINUTES,
         [
@@ -129,10 +129,10 @@ def test_minutes_of_a_channel_come_in_order(
     assert channel_minutes(directory, "nowhere", 0, 10**18) == []
 
 
-def test_only_the_fields_that_are_wanted_are_read(
+def test_only_requested_fields_are_read(
     directory: Path, history: ParquetHistory
 ) -> None:
-    """And those that tell rows apart and say which one counts."""
+    """Key and sequence number are read as well."""
     history.write(
         CHANNEL_MINUTES,
         [minute(MONDAY_MS, told=1, messages=1), minute(MONDAY_MS, told=2, messages=2)],
@@ -151,17 +151,17 @@ def test_only_the_fields_that_are_wanted_are_read(
     ]
 
 
-def test_history_without_rows_holds_nothing(
+def test_history_without_rows_is_empty(
     directory: Path, history: ParquetHistory
 ) -> None:
-    """The monitor has just begun, and holds its lock."""
+    """A monitor that has just started holds only its lock."""
     (directory / "lock").touch()
     assert find_incidents(directory, EVERYTHING) == []
     assert channel_minutes(directory, "town", 0, 1) == []
 
 
-def test_no_history_is_told_from_an_empty_one(tmp_path: Path) -> None:
-    """A mistyped name shows."""
+def test_missing_history_is_an_error(tmp_path: Path) -> None:
+    """A mistyped directory is detected."""
     path = tmp_path / "nowhere"
     with pytest.raises(NoHistory, match=r"there is no history in .*nowhere"):
         find_incidents(path, EVERYTHING)
@@ -169,10 +169,10 @@ def test_no_history_is_told_from_an_empty_one(tmp_path: Path) -> None:
         channel_minutes(path, "town", 0, 1)
 
 
-def test_directory_around_a_history_is_none(
+def test_parent_of_a_history_is_no_history(
     directory: Path, history: ParquetHistory
 ) -> None:
-    """A checkpoint has its history inside; the one that may be meant is named."""
+    """For a checkpoint, the error names the history inside it."""
     history.write(CHANNEL_MINUTES, [minute(MONDAY_MS)])
     checkpoint = directory.with_name("checkpoint")
     checkpoint.mkdir()
@@ -191,7 +191,7 @@ def test_directory_around_a_history_is_none(
 def test_damaged_file_is_named(
     directory: Path, history: ParquetHistory, damage: str
 ) -> None:
-    """In one line; nothing is left out silently."""
+    """The error is one line; no rows are left out silently."""
     for at in (MONDAY_MS, TUESDAY_MS):
         history.write(INCIDENTS, incident_rows(lost("m", at)))
     path = directory / "incidents/day=2026-08-10/0000000000.parquet"
@@ -218,10 +218,10 @@ def spoil(path: Path, damage: str) -> None:
             path.symlink_to("nowhere")
 
 
-def test_days_before_the_one_asked_for_are_not_read_if_nothing_stands(
+def test_older_days_without_open_incidents_are_not_read(
     directory: Path, history: ParquetHistory
 ) -> None:
-    """Damage in such a day does not even show."""
+    """Damage in such a day is not even noticed."""
     ended = lost("old", ended_ms=MONDAY_MS + 5)
     history.write(INCIDENTS, incident_rows(ended))
     history.write(INCIDENTS, incident_rows(lost("new", TUESDAY_MS), first=2))
@@ -236,10 +236,10 @@ def test_days_before_the_one_asked_for_are_not_read_if_nothing_stands(
         channel_minutes(directory, "town", TUESDAY_MS - 1, 10**18)
 
 
-def test_reader_beside_the_writer_misses_nothing(
+def test_reader_misses_no_row_while_files_change(
     directory: Path, history: ParquetHistory
 ) -> None:
-    """Files come, are put together and go while it reads."""
+    """Files are added, compacted and removed during the read."""
     rows = incident_rows(*(lost(str(n)) for n in range(3)))
     history.write(INCIDENTS, rows)
     end = threading.Event()
@@ -260,7 +260,7 @@ def test_reader_beside_the_writer_misses_nothing(
         writer.join()
 
 
-def test_listing_counts_once_it_stands_still() -> None:
-    """One that was taken while files were put together may hold none of them."""
+def test_listing_is_repeated_until_it_does_not_change() -> None:
+    """A listing taken during a compaction may lack files."""
     listings = iter(["old", "", "new", "new", "newer"])
     assert settled(lambda: next(listings)) == "new"

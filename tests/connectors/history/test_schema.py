@@ -32,7 +32,7 @@ from sds_core.observer.incidents import (
     IncidentKind,
     incident_object,
 )
-from sds_core.observer.report import channel_report
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import ChannelTotals
 from tests.support.history.rows import MONDAY_MS, lost, numbered_totals
 from tests.support.properties import CAREFUL
@@ -68,8 +68,8 @@ def through_parquet(table: HistoryTable, rows: list[Row]) -> list[Row]:
 
 @given(st.lists(incidents, max_size=3), st.integers(0, 2**63 - 1))
 @CAREFUL
-def test_incident_comes_back_as_it_was(found: list[ChannelIncident], told: int) -> None:
-    """From Parquet, and from the JSON that Kafka holds."""
+def test_incident_round_trips(found: list[ChannelIncident], told: int) -> None:
+    """Through Parquet and through the JSON in Kafka."""
     rows = [incident_row(ToldIncident(told, one)) for one in found]
     assert through_parquet(INCIDENTS, rows) == rows
     assert msgspec.json.decode(msgspec.json.encode(rows)) == rows
@@ -78,7 +78,7 @@ def test_incident_comes_back_as_it_was(found: list[ChannelIncident], told: int) 
 
 
 def test_incident_has_the_fields_of_the_report() -> None:
-    """In its order, and the counter."""
+    """In the report's order, followed by the sequence number."""
     assert INCIDENTS.schema.names == [*incident_object(lost("m")), "told"]
 
 
@@ -92,10 +92,10 @@ def figures_of(part: dict[str, Any], *path: str) -> Iterator[tuple[str, int | st
 
 
 def test_minute_has_every_figure_of_the_report_under_its_name() -> None:
-    """Names of objects in objects are joined by an underscore, and none twice."""
+    """Names of nested objects are joined by underscores and are unique."""
     totals = numbered_totals()
     row = minute_row(ToldMinute(7, "town", MONDAY_MS, totals))
-    figures = list(figures_of(channel_report(totals)))
+    figures = list(figures_of(CHANNEL_FIGURES.report(totals)))
     assert len(figures) == len(dict(figures))
     others = {
         name: value
@@ -112,8 +112,8 @@ def test_minute_has_every_figure_of_the_report_under_its_name() -> None:
     assert row["gaps_tap_gap"] == totals.gaps_tap_gap
 
 
-def test_every_histogram_of_the_totals_is_there_with_its_buckets() -> None:
-    """They add up to the count."""
+def test_every_histogram_has_its_buckets() -> None:
+    """The buckets add up to the count."""
     totals = numbered_totals()
     row = minute_row(ToldMinute(7, "town", MONDAY_MS, totals))
     names = [name.removesuffix("_buckets") for name in row if name.endswith("_buckets")]
@@ -127,16 +127,16 @@ def test_every_histogram_of_the_totals_is_there_with_its_buckets() -> None:
     assert found == {one.sum_ms: one.counts for one in histograms}
 
 
-def test_minute_comes_back_as_it_was() -> None:
-    """From Parquet."""
+def test_minute_round_trips() -> None:
+    """Through Parquet."""
     row = minute_row(ToldMinute(7, "to\x00wn", MONDAY_MS, numbered_totals()))
     assert through_parquet(CHANNEL_MINUTES, [row]) == [row]
     assert list(row) == CHANNEL_MINUTES.schema.names
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
-def test_every_field_says_what_it_is(table: HistoryTable) -> None:
-    """In a sentence of its own; fields of the key are never null."""
+def test_every_field_has_a_description(table: HistoryTable) -> None:
+    """Descriptions are unique, and key fields are never null."""
     texts = [description(field) for field in table.schema]
     assert all(text.endswith(".") for text in texts)
     assert len(set(texts)) == len(texts)

@@ -13,9 +13,10 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from connectors.broker.broker import EmbeddedBroker
 from connectors.history.schema import channel_incident
 from connectors.history.topics import HistoryTopics
-from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.settings import (
     MAX_MESSAGE_BYTES,
+    Client,
     KafkaSettings,
     KafkaUnreachable,
 )
@@ -60,7 +61,7 @@ def read(settings: KafkaSettings, topic: str, count: int) -> list[RawRecord]:
 def test_rows_are_records_under_their_keys(
     settings: KafkaSettings, open_topics: Open
 ) -> None:
-    """In order, with the time of writing; the second topic as well as the first."""
+    """In order, with the time of writing, in both topics."""
     topics = open_topics("rows")
     found = [lost("m", hint=b"\xff"), lost("é\x00"), lost("m", ended_ms=MONDAY_MS + 5)]
     rows = incident_rows(*found)
@@ -80,10 +81,10 @@ def test_rows_are_records_under_their_keys(
     assert records[0].key == f'["town",{MONDAY_MS}]'.encode()
 
 
-def test_topics_are_made_for_the_last_row_of_each_key(
+def test_topics_are_created_with_compaction(
     settings: KafkaSettings, open_topics: Open
 ) -> None:
-    """Compacted, and kept as long as was asked for."""
+    """They also have the requested retention time."""
     open_topics("made").write([], [])
     for name in ("made.incidents", "made.minutes"):
         resource = ConfigResource(ConfigResourceType.TOPIC, name)
@@ -98,10 +99,10 @@ def test_topics_are_made_for_the_last_row_of_each_key(
         }
 
 
-def test_row_that_the_broker_refuses_is_no_success(
+def test_refused_row_raises_an_error(
     settings: KafkaSettings, open_topics: Open
 ) -> None:
-    """The rows are to be written again, and then they are."""
+    """The rows can then be written again."""
     ensure_topic(
         settings, "small.incidents", configuration={"max.message.bytes": "900"}
     )

@@ -1,4 +1,4 @@
-"""What a broker says, as those who asked are told."""
+"""How errors of a broker are reported to the caller."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ YEAR_3000_MS = 32_503_680_000_000
         ),
     ],
 )
-def test_a_record_that_kafka_does_not_take_is_told_from_a_broker_that_is_away(
+def test_refused_record_is_distinguished_from_unreachable_broker(
     kafka_topic: TopicMaker,
     configuration: dict[str, str],
     record: TopicRecord,
     said: str,
 ) -> None:
-    """Why, and the setting of the topic that says so; the broker runs."""
+    """The error gives the reason and the topic's setting behind it."""
     there = kafka_topic().settings
     settings = replace(there, topic=f"{there.topic}.strict")
     ensure_topic(settings, settings.topic, 1, configuration)
@@ -70,10 +70,10 @@ def test_a_record_that_kafka_does_not_take_is_told_from_a_broker_that_is_away(
 
 
 @pytest.mark.kafka
-def test_a_record_that_came_with_a_bad_one_is_refused_too(
+def test_batch_with_a_bad_record_is_refused(
     kafka_topic: TopicMaker,
 ) -> None:
-    """Kafka takes batches whole; the library says so without a class of its own."""
+    """Kafka refuses whole batches, and its client has no error class for it."""
     settings = kafka_topic().settings
     options = kafka_python_options(settings)
     with closing(KafkaProducer(**options, linger_ms=TIMEOUT_S * 1000)) as producer:
@@ -98,17 +98,15 @@ def test_a_record_that_came_with_a_bad_one_is_refused_too(
     ("error", "said"),
     [(RecordListTooLargeError(), "segment.bytes"), (CorruptRecordError(), "corrupt")],
 )
-def test_refusals_that_are_rare_are_told_as_such_too(
-    error: KafkaError, said: str
-) -> None:
-    """With what to look at."""
+def test_rare_refusals_are_reported_as_refusals(error: KafkaError, said: str) -> None:
+    """The message says what to check."""
     found = failure(NOBODY, error)
     assert isinstance(found, RecordRefused)
     assert said in str(found)
 
 
-def test_a_broker_that_does_not_answer_refuses_no_record() -> None:
-    """The record may be taken later."""
+def test_unreachable_broker_is_not_a_refusal() -> None:
+    """The record may be accepted later."""
     found = failure(NOBODY, KafkaTimeoutError())
     assert not isinstance(found, RecordRefused)
     assert "check --bootstrap" in str(found)

@@ -13,8 +13,13 @@ import pytest
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from connectors.broker.broker import EmbeddedBroker
-from connectors.kafka.consumer import Client, OffsetRange, fetch
-from connectors.kafka.settings import KafkaUnreachable, RecordsLost, TopicMissing
+from connectors.kafka.consumer import OffsetRange, fetch
+from connectors.kafka.settings import (
+    Client,
+    KafkaUnreachable,
+    RecordsLost,
+    TopicMissing,
+)
 from sds_core.observer.record import RawRecord
 from tests.support.kafka import (
     BUSY_S,
@@ -53,7 +58,7 @@ def offsets(records: Sequence[RawRecord]) -> list[tuple[int, int]]:
 def test_ranges_of_several_partitions_are_read_in_order(
     kafka_topic: TopicMaker, client: Client
 ) -> None:
-    """All records of each range and no others, however many lie around them."""
+    """All records of each range and none around it."""
     topic = kafka_topic(3)
     for partition in range(3):
         topic.write_times(range(1, 2_001), partition)
@@ -70,7 +75,7 @@ def test_ranges_of_several_partitions_are_read_in_order(
 def test_ranges_of_one_partition_are_read_one_after_the_other(
     kafka_topic: TopicMaker, client: Client
 ) -> None:
-    """Also the same again, and backwards, as when a batch is replayed."""
+    """A range may be read again or lie before the last, as in a replayed batch."""
     topic = kafka_topic()
     topic.write_times(range(100))
     for start, end in [(0, 10), (10, 20), (10, 20), (99, 100), (5, 50), (0, 100)]:
@@ -96,10 +101,10 @@ def test_range_is_read_without_waiting(kafka_topic: TopicMaker) -> None:
 
 
 @BOTH_CLIENTS
-def test_read_given_up_halfway_does_not_disturb_the_next(
+def test_abandoned_read_does_not_disturb_the_next(
     kafka_topic: TopicMaker, client: Client
 ) -> None:
-    """As when a task is cancelled in a worker that lives on."""
+    """A task may be cancelled in a worker that lives on."""
     topic = kafka_topic(2)
     topic.write_times(range(5_000))
     topic.write_times(range(10), 1)
@@ -111,10 +116,8 @@ def test_read_given_up_halfway_does_not_disturb_the_next(
 
 
 @BOTH_CLIENTS
-def test_slow_reader_is_not_taken_for_a_silent_broker(
-    kafka_topic: TopicMaker, client: Client
-) -> None:
-    """Only the time in which Kafka says nothing counts."""
+def test_slow_reader_does_not_time_out(kafka_topic: TopicMaker, client: Client) -> None:
+    """Only time in which Kafka does not answer counts."""
     topic = kafka_topic(timeout_s=3.0)
     topic.write_times(range(2_500))
     rows = 0
@@ -126,8 +129,8 @@ def test_slow_reader_is_not_taken_for_a_silent_broker(
 
 
 @BOTH_CLIENTS
-def test_empty_ranges_are_not_asked_for(client: Client) -> None:
-    """No broker is needed."""
+def test_empty_ranges_need_no_broker(client: Client) -> None:
+    """Nothing is requested."""
     assert list(fetch(client, NOBODY, [])) == []
     assert list(fetch(client, NOBODY, [OffsetRange(0, 5, 5)])) == []
 
@@ -136,7 +139,7 @@ def test_empty_ranges_are_not_asked_for(client: Client) -> None:
 def test_empty_range_beside_another_is_left_out(
     kafka_topic: TopicMaker, client: Client
 ) -> None:
-    """Its partition may well be empty."""
+    """Its partition may be empty."""
     topic = kafka_topic(2)
     topic.write_times(range(3))
     records = read(client, topic, (0, 1, 3), (1, 0, 0))
@@ -144,7 +147,7 @@ def test_empty_range_beside_another_is_left_out(
 
 
 def test_clients_give_the_same_rows(kafka_topic: TopicMaker) -> None:
-    """Of whatever a record may hold."""
+    """For any content of a record."""
     topic = kafka_topic()
     topic.write(b"value", key=b"key", time_ms=1_750_000_000_123)
     topic.write(None, key=b"tombstone")
@@ -184,7 +187,7 @@ def test_clients_give_the_same_rows(kafka_topic: TopicMaker) -> None:
 
 @BOTH_CLIENTS
 def test_large_records_are_read(kafka_topic: TopicMaker, client: Client) -> None:
-    """Far beyond what the clients ask for at once, in time."""
+    """They are far larger than a client's default fetch size."""
     topic = kafka_topic(2)
     sizes = [5 * MIB, 100, 20 * MIB, 100]
     for partition in range(2):
@@ -197,10 +200,10 @@ def test_large_records_are_read(kafka_topic: TopicMaker, client: Client) -> None
 
 
 @BOTH_CLIENTS
-def test_range_may_end_where_no_record_is(
+def test_range_may_end_at_an_offset_without_a_record(
     kafka_topic: TopicMaker, client: Client
 ) -> None:
-    """In the ends of transactions, and in records that were taken back."""
+    """At the end of a transaction or in aborted records."""
     topic = kafka_topic()
     topic.write_transaction([1, 2])  # 0, 1, its end at 2
     topic.write_transaction([3, 4, 5], commit=False)  # 3 to 5, its end at 6
@@ -226,7 +229,7 @@ def test_range_may_end_where_no_record_is(
 def test_records_of_an_open_transaction_are_not_read(
     kafka_topic: TopicMaker, client: Client
 ) -> None:
-    """The stable ones before them are, at once."""
+    """Stable records before it are read at once."""
     topic = kafka_topic()
     topic.write_times(range(5))
     with topic.transaction([5, 6]):
@@ -234,8 +237,8 @@ def test_records_of_an_open_transaction_are_not_read(
         assert len(read(client, topic, (0, 0, 5))) == 5
 
 
-def test_compacted_offsets_are_passed(kafka_topic: TopicMaker) -> None:
-    """A record may be gone anywhere in the range, at its end too."""
+def test_compacted_offsets_are_skipped(kafka_topic: TopicMaker) -> None:
+    """Records may be missing anywhere in the range, also at its end."""
     configuration = {
         "cleanup.policy": "compact",
         "segment.ms": "1",
@@ -267,7 +270,7 @@ def test_compacted_offsets_are_passed(kafka_topic: TopicMaker) -> None:
 def test_records_gone_by_retention_are_an_error(
     kafka_topic: TopicMaker, client: Client
 ) -> None:
-    """It names the partition and what is gone, and comes soon."""
+    """The error names partition and offsets, and is raised soon."""
     topic = kafka_topic(3)
     for partition in range(3):
         topic.write_times(range(20), partition)
@@ -287,7 +290,7 @@ def test_records_gone_by_retention_are_an_error(
 def test_offsets_beyond_the_end_are_an_error(
     kafka_topic: TopicMaker, client: Client
 ) -> None:
-    """The topic was made anew."""
+    """The topic was deleted and created again."""
     topic = kafka_topic()
     topic.write_times(range(3))
     with pytest.raises(RecordsLost) as caught:
@@ -298,7 +301,7 @@ def test_offsets_beyond_the_end_are_an_error(
 @refused_sockets_stay_open
 @BOTH_CLIENTS
 def test_unreachable_broker_is_an_error_in_time(client: Client) -> None:
-    """It says where it was looked for."""
+    """The error has the broker's address."""
     started = time.monotonic()
     with pytest.raises(KafkaUnreachable, match=r"127\.0\.0\.1:1"):
         list(fetch(client, NOBODY, [OffsetRange(0, 0, 1)]))
@@ -309,7 +312,7 @@ def test_unreachable_broker_is_an_error_in_time(client: Client) -> None:
 def test_missing_topic_is_an_error_in_time(
     kafka_topic: TopicMaker, client: Client
 ) -> None:
-    """The plan finds it missing first; a task does at least not hang."""
+    """A task must not hang if the topic is deleted after the plan."""
     settings = replace(kafka_topic().settings, topic="no-such-topic", timeout_s=1.0)
     started = time.monotonic()
     with pytest.raises((KafkaUnreachable, TopicMissing)):
@@ -320,7 +323,7 @@ def test_missing_topic_is_an_error_in_time(
 @refused_sockets_stay_open
 @BOTH_CLIENTS
 def test_restart_of_the_broker_is_survived(tmp_path: Path, client: Client) -> None:
-    """In the middle of a range, no record comes twice; but it must come back."""
+    """No record is read twice; a broker that stays away is an error."""
     with EmbeddedBroker(tmp_path) as broker:
         topic = make_topic(broker)
         for number in range(30):

@@ -1,4 +1,4 @@
-"""Undecodable records are copied whole, on real Kafka."""
+"""Undecodable records are copied completely, on real Kafka."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.dead_letter import DeadLetterWriter
-from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.settings import Client, KafkaSettings
 from sds_core.observer.dead_letter_view import DeadLetter
 from sds_core.observer.record import RawRecord
 from sds_core.wire import Reason
@@ -46,7 +46,7 @@ def dead_letters(topic: KafkaTopic, count: int) -> list[RawRecord]:
 def test_key_value_headers_and_time_are_kept(
     topic: KafkaTopic, writer: DeadLetterWriter
 ) -> None:
-    """Reason and source come on top."""
+    """Headers for reason and source are added."""
     topic.write(b"good", time_ms=1)
     topic.write(b"bad", time_ms=2_000, key=b"town", headers=[("observer", b"tap")])
     writer.write([DeadLetter(0, 1, Reason.PROTOBUF_ERROR)])
@@ -59,10 +59,10 @@ def test_key_value_headers_and_time_are_kept(
     ]
 
 
-def test_a_value_too_large_leaves_only_its_size(
+def test_too_large_value_is_replaced_by_its_size(
     topic: KafkaTopic, writer: DeadLetterWriter
 ) -> None:
-    """The dead-letter topic is no place for it."""
+    """The dead-letter topic could not hold it."""
     topic.write(b"x" * 5_000_000)
     writer.write([DeadLetter(0, 0, Reason.TOO_LARGE)])
     (letter,) = dead_letters(topic, 1)
@@ -73,7 +73,7 @@ def test_a_value_too_large_leaves_only_its_size(
 def test_records_without_key_value_or_header_value_are_copied_too(
     topic: KafkaTopic, writer: DeadLetterWriter
 ) -> None:
-    """What the client cannot send becomes empty instead of stopping the job."""
+    """Absent values, which the client cannot send, become empty."""
     topic.write(None)
     topic.write(b"bad", headers=[("meta", None)])
     letters = [DeadLetter(0, offset, Reason.EMPTY_VALUE) for offset in (0, 1)]
@@ -86,7 +86,7 @@ def test_records_without_key_value_or_header_value_are_copied_too(
 def test_letters_far_apart_in_several_partitions_are_all_found(
     topic: KafkaTopic, writer: DeadLetterWriter
 ) -> None:
-    """Only the wanted records are copied."""
+    """Only the dead letters' records are copied."""
     for partition in (0, 1):
         topic.write_times(range(300), partition)
     wanted = [(0, 0), (0, 1), (0, 299), (1, 150)]
@@ -96,10 +96,10 @@ def test_letters_far_apart_in_several_partitions_are_all_found(
     assert sources == {f"{name}:{p}:{offset}".encode() for p, offset in wanted}
 
 
-def test_a_record_that_is_gone_meanwhile_is_left_out(
+def test_deleted_record_is_left_out(
     topic: KafkaTopic, writer: DeadLetterWriter
 ) -> None:
-    """It stays counted; the others are copied."""
+    """It stays counted, and the others are copied."""
     topic.write_times([1, 2])
     topic.write_times([3], partition=1)
     topic.delete_before(2)

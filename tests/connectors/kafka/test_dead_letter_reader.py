@@ -1,14 +1,13 @@
-"""Dead letters are read back as the records that they were, on real Kafka."""
+"""Dead letters are read as the original records, on real Kafka."""
 
 from __future__ import annotations
 
 import pytest
 
-from connectors.kafka.consumer import Client
 from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.dead_letter_reader import DeadLetterReader, read_letter
 from connectors.kafka.record_source import RecordSource, parse_source, read_source
-from connectors.kafka.settings import TopicMissing
+from connectors.kafka.settings import Client, TopicMissing
 from sds_core.observer.dead_letter_view import DeadLetter
 from sds_core.observer.record import RawRecord
 from sds_core.wire import Reason
@@ -30,8 +29,8 @@ def dead_letters(topic: KafkaTopic, *letters: DeadLetter, times: int = 1) -> str
 
 
 @kafka
-def test_a_letter_is_the_record_that_it_was(kafka_topic: TopicMaker) -> None:
-    """Place, key, value, time and headers; reason and source are told apart."""
+def test_dead_letter_has_the_original_record(kafka_topic: TopicMaker) -> None:
+    """Place, key, value, time and headers, besides reason and source."""
     topic = kafka_topic(2)
     headers = [("observer", b"tap"), ("meta", b"\xff")]
     topic.write(b"bad", partition=1, key=b"town", time_ms=2_000, headers=headers)
@@ -44,10 +43,10 @@ def test_a_letter_is_the_record_that_it_was(kafka_topic: TopicMaker) -> None:
 
 
 @kafka
-def test_what_a_crash_left_twice_comes_once_and_strangers_are_counted(
+def test_repeated_letters_are_read_once_and_other_records_counted(
     kafka_topic: TopicMaker,
 ) -> None:
-    """Iterating again begins again."""
+    """A second iteration starts again."""
     topic = kafka_topic()
     topic.write(b"1")
     topic.write(b"x" * 5_000_000)
@@ -68,8 +67,8 @@ def test_what_a_crash_left_twice_comes_once_and_strangers_are_counted(
 
 
 @kafka
-def test_without_a_dead_letter_there_is_no_topic(kafka_topic: TopicMaker) -> None:
-    """Whoever asks must know, and which flag to look at."""
+def test_missing_topic_is_an_error(kafka_topic: TopicMaker) -> None:
+    """The caller can then name the flag to check."""
     with pytest.raises(TopicMissing, match=r"nothing\.dead .*--dead-letter-topic"):
         list(DeadLetterReader(kafka_topic().settings, "nothing.dead"))
 
@@ -86,7 +85,7 @@ def test_without_a_dead_letter_there_is_no_topic(kafka_topic: TopicMaker) -> Non
 def test_a_record_without_reason_or_source_is_no_dead_letter(
     headers: tuple[tuple[str, bytes], ...],
 ) -> None:
-    """Nor is one whose source is none."""
+    """Nor is a record with an invalid source."""
     assert read_letter(RawRecord(0, 0, 0, None, b"", headers)) is None
 
 
@@ -101,17 +100,15 @@ def test_a_record_without_reason_or_source_is_no_dead_letter(
         ("a:1:" + "9" * 30, None),
     ],
 )
-def test_a_source_is_topic_partition_and_offset(
-    text: str, source: RecordSource | None
-) -> None:
-    """It is written as it is read."""
+def test_source_round_trips(text: str, source: RecordSource | None) -> None:
+    """It is topic, partition and offset."""
     assert parse_source(text) == source
     assert source is None or str(source) == text
 
 
 @kafka
-def test_a_record_that_is_not_there_is_none(kafka_topic: TopicMaker) -> None:
-    """Gone by retention, not yet written, in no partition, or no record at all."""
+def test_missing_record_gives_none(kafka_topic: TopicMaker) -> None:
+    """Deleted, not yet written, in no partition, or no record at all."""
     topic = kafka_topic()
     name = topic.settings.topic
     topic.write_times([1, 2])

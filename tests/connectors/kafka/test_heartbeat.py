@@ -6,17 +6,18 @@ import time
 
 import pytest
 
-from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.heartbeat import OBSERVER, heartbeats
 from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.settings import Client
 from sds_core.observer.record import NO_SEQ, read_headers
 from tests.support.kafka import TopicMaker
 
 pytestmark = pytest.mark.kafka
 
 
-def test_every_partition_gets_one_now_and_then(kafka_topic: TopicMaker) -> None:
-    """They carry no number, are of now, and end with the block."""
+def test_every_partition_gets_heartbeats(kafka_topic: TopicMaker) -> None:
+    """They have no number and the current time, and end with the block."""
     topic = kafka_topic(partitions=2)
     offsets = TopicOffsets(topic.settings)
     begun_ms = time.time_ns() // 1_000_000

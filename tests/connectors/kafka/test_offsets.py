@@ -43,8 +43,10 @@ def offsets_of() -> Iterator[Callable[[KafkaTopic], TopicOffsets]]:
 Look = Callable[[KafkaTopic], TopicOffsets]
 
 
-def test_partitions_are_those_of_now(kafka_topic: TopicMaker, offsets_of: Look) -> None:
-    """Added ones are seen at once, and can be looked into."""
+def test_added_partitions_are_listed_at_once(
+    kafka_topic: TopicMaker, offsets_of: Look
+) -> None:
+    """Their offsets can be queried too."""
     topic = kafka_topic(2)
     offsets = offsets_of(topic)
     assert offsets.partitions() == [0, 1]
@@ -53,8 +55,10 @@ def test_partitions_are_those_of_now(kafka_topic: TopicMaker, offsets_of: Look) 
     assert offsets.latest(range(12)) == dict.fromkeys(range(12), 0)
 
 
-def test_offsets_of_empty_partitions(kafka_topic: TopicMaker, offsets_of: Look) -> None:
-    """They have a beginning and an end, and nothing at any time."""
+def test_empty_partition_has_no_offset_by_time(
+    kafka_topic: TopicMaker, offsets_of: Look
+) -> None:
+    """It has a beginning and an end."""
     offsets = offsets_of(kafka_topic(2))
     assert offsets.earliest([0, 1]) == {0: 0, 1: 0}
     assert offsets.latest([0, 1]) == {0: 0, 1: 0}
@@ -65,14 +69,14 @@ def test_offsets_of_empty_partitions(kafka_topic: TopicMaker, offsets_of: Look) 
 def test_no_partitions_have_no_offsets(
     kafka_topic: TopicMaker, offsets_of: Look
 ) -> None:
-    """To ask for none is allowed."""
+    """An empty query is allowed."""
     offsets = offsets_of(kafka_topic())
     assert offsets.latest([]) == {}
     assert offsets.first_at_or_after([], 0) == {}
 
 
 def test_records_are_found_by_time(kafka_topic: TopicMaker, offsets_of: Look) -> None:
-    """The first by offset with at least a time, and the one with the greatest."""
+    """The first by offset with at least a time, and the one with the maximum."""
     topic = kafka_topic(3)
     topic.write_times([1_000, 3_000, 2_000, 3_000, 2_500])
     topic.write_times([500], partition=1)
@@ -92,7 +96,7 @@ def test_records_are_found_by_time(kafka_topic: TopicMaker, offsets_of: Look) ->
 def test_retention_moves_the_earliest_offset(
     kafka_topic: TopicMaker, offsets_of: Look
 ) -> None:
-    """What is gone is not found by time, unless it is the newest."""
+    """A deleted record is not found by time, unless it was the newest."""
     topic = kafka_topic(2)
     topic.write_times([1_000, 2_000, 3_000])
     topic.write_times([1_000], partition=1)
@@ -111,7 +115,7 @@ def test_retention_moves_the_earliest_offset(
 def test_open_transaction_ends_the_partition(
     kafka_topic: TopicMaker, offsets_of: Look
 ) -> None:
-    """Records in it are not there yet, nor is anything behind it."""
+    """Its records and those after it are not visible yet."""
     topic = kafka_topic()
     topic.write_times([1_000])
     offsets = offsets_of(topic)
@@ -128,7 +132,7 @@ def test_open_transaction_ends_the_partition(
 def test_end_of_transaction_has_the_time_of_its_commit(
     kafka_topic: TopicMaker, offsets_of: Look
 ) -> None:
-    """Admission must not take it for a record."""
+    """Admission must not take it for a record's time."""
     topic = kafka_topic()
     started_ms = time.time_ns() // 1_000_000
     topic.write_transaction([1_000])
@@ -140,7 +144,7 @@ def test_end_of_transaction_has_the_time_of_its_commit(
 def test_missing_topic_is_an_error_soon(
     kafka_topic: TopicMaker, offsets_of: Look
 ) -> None:
-    """However long an unreachable broker would be waited for."""
+    """It does not take as long as the timeout for unreachable brokers."""
     settings = kafka_topic().settings
     missing = offsets_of(KafkaTopic(replace(settings, topic="no-such-topic")))
     impossible = offsets_of(KafkaTopic(replace(settings, topic="?")))
@@ -157,7 +161,7 @@ def test_missing_topic_is_an_error_soon(
 
 
 def test_commit_is_seen_by_lag_tools(kafka_topic: TopicMaker, offsets_of: Look) -> None:
-    """Nobody has to join the group."""
+    """No consumer has to join the group."""
     topic = kafka_topic(2)
     topic.write_times([1_000, 2_000])
     offsets = offsets_of(topic)
@@ -175,7 +179,7 @@ def test_commit_is_seen_by_lag_tools(kafka_topic: TopicMaker, offsets_of: Look) 
 def test_closed_connection_is_opened_again(
     kafka_topic: TopicMaker, offsets_of: Look
 ) -> None:
-    """As often as one likes."""
+    """Any number of times."""
     offsets = offsets_of(kafka_topic())
     for _ in range(2):
         assert offsets.partitions() == [0]
@@ -185,7 +189,7 @@ def test_closed_connection_is_opened_again(
 
 @refused_sockets_stay_open
 def test_restart_of_the_broker_is_survived(tmp_path: Path) -> None:
-    """A call waits for it, up to the settings' time."""
+    """A call waits for the broker, up to the timeout in the settings."""
     with EmbeddedBroker(tmp_path) as broker:
         topic = make_topic(broker)
         topic.write_times([1_000])
@@ -206,7 +210,7 @@ def test_restart_of_the_broker_is_survived(tmp_path: Path) -> None:
 
 @refused_sockets_stay_open
 def test_unreachable_broker_is_an_error_in_time() -> None:
-    """It says where it was looked for."""
+    """The error has the broker's address."""
     started = time.monotonic()
     with pytest.raises(KafkaUnreachable, match=r"127\.0\.0\.1:1 .*--bootstrap"):
         TopicOffsets(NOBODY).partitions()

@@ -21,6 +21,6 @@ from sds_core.observer.record import RawRecord
 def test_partition_is_kept_or_follows_from_the_key(
     partition: int, key: bytes | None, partitions: int, expected: int
 ) -> None:
-    """As any producer of Kafka chooses; what has no key stays spread."""
+    """As Kafka's producers choose; records without key stay spread."""
     record = RawRecord(partition, 0, 0, key, b"", ())
     assert kept_partition(record, partitions) == expected

@@ -1,4 +1,4 @@
-"""TLS, users and certificates, on real Kafka that asks for them."""
+"""TLS, users and certificates, on real Kafka that requires them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ from kafka.admin import (
 
 from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.clients import kafka_python_options, ssl_context
-from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.handshake import check_admission
 from connectors.kafka.heartbeat import heartbeats
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.producer import TopicRecord, write
 from connectors.kafka.settings import (
+    Client,
     KafkaRefused,
     KafkaSettings,
     Mechanism,
@@ -112,7 +113,7 @@ def secured(request: pytest.FixtureRequest) -> KafkaSettings:
     return replace(settings, topic=f"frames.{request.param}")
 
 
-def test_every_way_to_kafka_is_secured(secured: KafkaSettings) -> None:
+def test_every_use_of_kafka_is_secured(secured: KafkaSettings) -> None:
     """Topics, writing, offsets, commits, both readers, dead letters, heartbeats."""
     assert ensure_frames_topic(secured, 2) == 2
     records = [TopicRecord(0, 1_000 + n, b"ch", b"frame", ()) for n in range(3)]
@@ -192,13 +193,13 @@ REFUSED: dict[str, tuple[Refused, str, str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_refusal_is_told_at_once_with_a_remedy(
+def test_refusal_is_reported_at_once_with_a_remedy(
     case: str,
     with_users: SecuredBroker,
     with_certificates: SecuredBroker,
     stranger: Authority,
 ) -> None:
-    """One line, without any secret, long before the settings' time."""
+    """One line without secrets, long before the timeout."""
     make, cause, remedy = REFUSED[case]
     settings = make(with_users, with_certificates, stranger)
     begun_s = time.monotonic()
@@ -217,8 +218,8 @@ def test_refusal_is_told_at_once_with_a_remedy(
         assert TELLTALE not in shown
 
 
-def test_user_without_a_right_is_told_at_once(with_users: SecuredBroker) -> None:
-    """Nobody waits for a right: neither to look, nor to read, nor to write."""
+def test_missing_permission_is_reported_at_once(with_users: SecuredBroker) -> None:
+    """No retry, neither for metadata, nor to read, nor to write."""
     hidden = replace(with_users.settings, topic="hidden")
     shown = replace(with_users.settings, topic="shown")
     record = TopicRecord(0, 1_000, b"ch", b"frame", ())
@@ -263,19 +264,19 @@ def read_one(client: Client, settings: KafkaSettings) -> list[list[RawRecord]]:
 
 
 @pytest.mark.parametrize("protocol", [Protocol.SSL, Protocol.SASL_SSL])
-def test_broker_without_tls_is_told_from_one_that_goes_down(
+def test_broker_without_tls_is_distinguished_from_a_stopped_one(
     protocol: Protocol, with_users: SecuredBroker, kafka_broker: EmbeddedBroker
 ) -> None:
-    """It only closes the connection: so it is asked once more, in plain."""
+    """It only closes the connection, so it is tried again without TLS."""
     settings = with_users.but(protocol=protocol)
     with pytest.raises(KafkaRefused, match="speaks no TLS"):
         check_admission(replace(settings, bootstrap=kafka_broker.bootstrap))
 
 
-def test_one_broker_that_lets_us_in_is_enough(
+def test_one_accepting_broker_is_enough(
     with_users: SecuredBroker, with_certificates: SecuredBroker
 ) -> None:
-    """A refusal counts only where none does, an address without anybody not at all."""
+    """A refusal counts only if no broker accepts; dead addresses are ignored."""
     settings = with_users.settings
     other = with_certificates.settings.bootstrap
     both = replace(settings, bootstrap=f"127.0.0.1:1,{other},{settings.bootstrap}")
@@ -287,10 +288,10 @@ def test_one_broker_that_lets_us_in_is_enough(
 
 
 @pytest.mark.parametrize("client", Client)
-def test_password_that_is_wrong_by_now_ends_a_read_soon(
+def test_changed_password_ends_a_read_soon(
     with_users: SecuredBroker, client: Client, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A reader that is refused does not try on, and its library says nothing."""
+    """A refused reader does not retry, and its client prints nothing."""
     settings = with_users.but(password=WRONG)
     begun_s = time.monotonic()
     with pytest.raises(KafkaRefused, match="does not let 'alice' in"):
@@ -300,7 +301,7 @@ def test_password_that_is_wrong_by_now_ends_a_read_soon(
 
 
 def test_refused_command_is_one_line_and_code_3(with_users: SecuredBroker) -> None:
-    """As an operator meets it; the password comes from the environment."""
+    """Run as an operator does, with the password in the environment."""
     security = with_users.settings.security
     done = subprocess.run(
         [
@@ -320,17 +321,17 @@ def test_refused_command_is_one_line_and_code_3(with_users: SecuredBroker) -> No
     assert TELLTALE not in done.stdout + done.stderr
 
 
-def test_key_without_its_password_is_refused_without_asking(
+def test_key_without_its_password_is_refused_without_a_prompt(
     with_certificates: SecuredBroker,
 ) -> None:
-    """OpenSSL would wait for whoever sits at the terminal."""
+    """OpenSSL would ask on the terminal and wait."""
     settings = with_certificates.but(key_password=None)
     with pytest.raises(SecurityUnusable, match="SDS_MONITOR_KAFKA_KEY_PASSWORD"):
         ssl_context(settings.security)
 
 
 def test_broker_keeps_its_secrets(with_users: SecuredBroker) -> None:
-    """What holds them is its user's alone, and neither `ps` nor its log shows them."""
+    """Its files are private to the user, and `ps` and log have no secret."""
     holding = [p for p in with_users.data_dir.iterdir() if shows_secret(p)]
     assert [path.name for path in holding] == ["server.properties"]
     for name in ("server.properties", "keystore.pem"):
@@ -343,7 +344,7 @@ def test_broker_keeps_its_secrets(with_users: SecuredBroker) -> None:
 def test_monitor_on_secured_kafka_finds_the_truth_and_shows_no_secret(
     with_users: SecuredBroker, tmp_path: Path
 ) -> None:
-    """Not in output, report and checkpoint, nor in files and `ps` while it runs."""
+    """Checks output, report, checkpoint, files, and `ps` during the run."""
     security = with_users.settings.security
     config = tmp_path / "monitor.toml"
     config.touch(0o600)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from connectors.kafka.consumer import Client
 from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.settings import Client
 from connectors.kafka.timeline import read_in_order_of_time
 from tests.support.kafka import KafkaTopic, TopicMaker
 
@@ -53,7 +53,7 @@ def read(
 def test_every_record_comes_once_in_order_of_its_partitions_clock(
     kafka_topic: TopicMaker, times: Sequence[Sequence[int]], slice_records: int
 ) -> None:
-    """However few records are held at once."""
+    """Whatever the number of records in memory."""
     ahead = str(2 * FAR_AHEAD_MS)
     topic = kafka_topic(len(times), {"message.timestamp.after.max.ms": ahead})
     for partition, column in enumerate(times):
@@ -69,8 +69,8 @@ def test_every_record_comes_once_in_order_of_its_partitions_clock(
     assert clocks_ms == sorted(clocks_ms)
 
 
-def test_reading_begins_where_it_is_told_to(kafka_topic: TopicMaker) -> None:
-    """What lies before is not read, whatever its time."""
+def test_reading_begins_at_the_given_offsets(kafka_topic: TopicMaker) -> None:
+    """Records before them are not read, whatever their time."""
     topic = kafka_topic(2)
     topic.write_times([9, 1, 2], 0)
     topic.write_times([3], 1)
@@ -78,7 +78,7 @@ def test_reading_begins_where_it_is_told_to(kafka_topic: TopicMaker) -> None:
 
 
 def test_transactions_leave_no_gap(kafka_topic: TopicMaker) -> None:
-    """Their ends hold no record, and what was taken back is not read."""
+    """Their end markers are skipped, and aborted records are not read."""
     topic = kafka_topic()
     topic.write_transaction([1, 2])
     topic.write_transaction([3], commit=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from textwrap import dedent
 
@@ -14,27 +14,26 @@ from prometheus_client.openmetrics.exposition import (
     generate_latest as generate_openmetrics,
 )
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
 
-from connectors.prometheus import collector
 from connectors.prometheus.collector import SnapshotCollector
-from sds_core.catalogue import (
-    CHANNEL_METRICS,
-    SETTINGS_METRICS,
-    SNAPSHOT_METRICS,
-    TAP_METRICS,
-    Kind,
-)
+from sds_core.metrics import MetricKind
 from sds_core.observer.channel_table import (
     ChannelEntry,
     ChannelTable,
     Objectives,
 )
+from sds_core.observer.figures import Figure, Unit
+from sds_core.observer.figures import histogram as histogram_of
 from sds_core.observer.histogram import Histogram
-from sds_core.observer.sds.totals import ChannelTotals, sum_totals
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Snapshot
+from sds_core.observer.snapshot_metrics import SETTINGS_METRICS, SNAPSHOT_METRICS
+from sds_core.observer.tap_figures import TAP_FIGURES
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
-from sds_core.wire.errors import Reason
+from sds_core.reason import Reason
 
 HOSTILE_IDS = (
     '<b>"quoted"\\',
@@ -118,29 +117,33 @@ def counters_of(exported: Snapshot) -> dict[tuple[object, ...], float]:
     }
 
 
-def test_text_is_exactly_the_snapshot_in_every_kind(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A counter, a gauge, a histogram, a tap's figure and the build stand whole."""
-    shown = {
-        "sds_messages_total",
+class Chosen(Collector):
+    """Some of the families that a collector exports."""
+
+    def __init__(self, collector: Collector, names: set[str]) -> None:
+        self.collector = collector
+        self.names = names
+
+    def collect(self) -> Iterator[Family]:
+        """The families with these names."""
+        return (one for one in self.collector.collect() if one.name in self.names)
+
+
+def test_text_of_every_type_of_metric_is_exact() -> None:
+    """Counter, gauge, histogram, a tap's figure and the build."""
+    names = {
+        "sds_messages",
         "sds_ack_latency_seconds",
         "sds_oldest_unacknowledged_timestamp_seconds",
-        "sds_tap_missing_records_total",
+        "sds_tap_missing_records",
         "sds_monitor_build",
     }
-    for table in (
-        "CHANNEL_METRICS",
-        "SETTINGS_METRICS",
-        "TAP_METRICS",
-        "SNAPSHOT_METRICS",
-    ):
-        kept = tuple(m for m in getattr(collector, table) if m.name in shown)
-        monkeypatch.setattr(collector, table, kept)
     exported = snapshot(["chat"])
     exported.channels["chat"].definite_latency = histogram(250, 251, 600_001)
 
-    text = generate_latest(registry_of(lambda: exported)).decode()
+    registry = CollectorRegistry()
+    registry.register(Chosen(SnapshotCollector(lambda: exported), names))
+    text = generate_latest(registry).decode()
 
     bounds = [".25", ".5", "1", "2.5", "5", "10", "20", "30", "60", "120", "300", "600"]
     empty = "".join(
@@ -176,7 +179,7 @@ def test_text_is_exactly_the_snapshot_in_every_kind(
             # HELP sds_oldest_unacknowledged_timestamp_seconds Event time of the oldest message in flight.
             # TYPE sds_oldest_unacknowledged_timestamp_seconds gauge
             sds_oldest_unacknowledged_timestamp_seconds{channel="chat"} 1.786276990119e+09
-            # HELP sds_tap_missing_records_total Numbers of the tap's sequence that never came.
+            # HELP sds_tap_missing_records_total Sequence numbers of the tap that never arrived.
             # TYPE sds_tap_missing_records_total counter
             sds_tap_missing_records_total{observer="tap"} 3.0
             # HELP sds_monitor_build_info Version of the monitor.
@@ -186,23 +189,23 @@ def test_text_is_exactly_the_snapshot_in_every_kind(
     ).replace("EMPTY\n", empty)
 
 
-def test_metric_names_are_those_of_the_catalogue() -> None:
-    """Each name is scraped exactly as the catalogue has it, and nothing else is."""
+def test_metric_names_are_those_declared() -> None:
+    """Nothing else is exported."""
     text = generate_latest(registry_of(snapshot)).decode()
     typed = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
     assert typed == [
-        metric.name + ("_info" if metric.kind is Kind.INFO else "")
+        metric.name + ("_info" if metric.kind is MetricKind.INFO else "")
         for metric in (
-            *CHANNEL_METRICS,
+            *CHANNEL_FIGURES.metrics,
             *SETTINGS_METRICS,
-            *TAP_METRICS,
+            *TAP_FIGURES.metrics,
             *SNAPSHOT_METRICS,
         )
     ]
 
 
 def test_channels_have_the_names_and_objectives_of_the_table() -> None:
-    """One without a name is called by its id, and ``other`` has only defaults."""
+    """A channel without a name has its id; ``other`` has only defaults."""
     table = ChannelTable(
         [
             ChannelEntry("a", "Anteroom", Objectives(0.9), mute_until_ms=2_500),
@@ -226,15 +229,15 @@ def test_channels_have_the_names_and_objectives_of_the_table() -> None:
     assert (muted.labels, muted.value) == ({"channel": "a"}, 2.5)
 
 
-def test_every_label_set_is_there_from_the_start() -> None:
-    """A closed label set is exported as 0, dead-letter reasons included."""
+def test_every_label_set_exists_from_the_start() -> None:
+    """All values of a closed label are exported as 0, also reasons."""
     undecodable = families_of(snapshot())["sds_undecodable_frames"]
     found = {sample.labels["reason"]: sample.value for sample in undecodable.samples}
     assert found == {reason.value: 0 for reason in Reason} | {"too_large": 2}
 
 
 def test_gauge_without_a_value_is_absent() -> None:
-    """Nothing in flight and no batch yet leave no series behind."""
+    """For example with nothing in flight and before the first batch."""
     exported = Snapshot(primed=True, channels={"a": ChannelTotals()}, labels=("a",))
     families = families_of(exported)
     assert families["sds_oldest_unacknowledged_timestamp_seconds"].samples == []
@@ -242,8 +245,8 @@ def test_gauge_without_a_value_is_absent() -> None:
     assert families["sds_messages"].samples != []
 
 
-def test_unprimed_monitor_exports_only_figures_of_the_job_that_cannot_jump() -> None:
-    """Before the checkpoint is read there are no counters that would then leap."""
+def test_unprimed_monitor_exports_only_figures_of_the_job() -> None:
+    """Counters would jump once the checkpoint is read."""
     families = families_of(replace(snapshot(), primed=False))
     assert families
     assert all(name.startswith("sds_monitor_") for name in families)
@@ -252,21 +255,21 @@ def test_unprimed_monitor_exports_only_figures_of_the_job_that_cannot_jump() -> 
 
 
 def test_channels_without_a_label_are_exported_together() -> None:
-    """`other` holds the sums of all channels that have no label of their own."""
+    """`other` has the sums over all channels without a label of their own."""
     families = families_of(snapshot(["a", "b", "c"], labelled=1))
     messages = {s.labels["channel"]: s.value for s in families["sds_messages"].samples}
     assert messages == {"a": 4, "other": 5 + 6}
 
 
 def test_merged_channels_have_no_verdict() -> None:
-    """A verdict of several channels would mean nothing."""
+    """A verdict on several channels together would be meaningless."""
     families = families_of(snapshot(["a", "b", "c"], labelled=1))
     verdicts = families["sds_channel_verdict"].samples
     assert {sample.labels["channel"] for sample in verdicts} == {"a"}
 
 
 def test_there_is_no_other_while_all_channels_have_a_label() -> None:
-    """No series called `other` appears without a channel behind it."""
+    """Without merged channels there is no series `other`."""
     text = generate_latest(registry_of(snapshot)).decode()
     assert 'channel="other"' not in text
     assert 'observer="other"' not in text
@@ -282,7 +285,7 @@ def test_channel_called_other_is_merged_into_other() -> None:
 
 
 def test_label_without_figures_is_left_out() -> None:
-    """A label from the ledger whose channel is not in the state makes no series."""
+    """A label in the ledger makes no series if its channel has no state."""
     exported = replace(snapshot(["a"]), labels=("gone", "a"))
     samples = families_of(exported)["sds_messages"].samples
     assert [sample.labels["channel"] for sample in samples] == ["a"]
@@ -290,9 +293,9 @@ def test_label_without_figures_is_left_out() -> None:
 
 @pytest.mark.parametrize("labelled", [0, 1, 2, 3])
 def test_counters_add_up_over_channels_whatever_the_budget(labelled: int) -> None:
-    """No event is exported twice or not at all because of where its channel went."""
+    """Each event is exported exactly once."""
     exported = snapshot(labelled=labelled)
-    whole = {"all": sum_totals(exported.channels.values())}
+    whole = {"all": CHANNEL_FIGURES.sum(exported.channels.values())}
     expected = counters_of(replace(exported, channels=whole, labels=("all",)))
     found: dict[tuple[object, ...], float] = {}
     for (name, *labels), value in counters_of(exported).items():
@@ -305,7 +308,7 @@ def test_counters_add_up_over_channels_whatever_the_budget(labelled: int) -> Non
 
 
 def test_no_counter_falls_when_channels_come_and_grow() -> None:
-    """A channel that comes later changes nothing of those that have labels."""
+    """A new channel does not change channels that have labels."""
     before = counters_of(snapshot(["a", "b", "c"], labelled=2))
     grown = snapshot(["a", "b", "c", "d", "e"], labelled=2)
     after = counters_of(grown)
@@ -334,7 +337,7 @@ def test_taps_without_a_label_are_exported_together() -> None:
 
 
 def test_forgotten_tap_has_no_series() -> None:
-    """It keeps its label, and has a series again when it returns."""
+    """It keeps its label and has a series again when it returns."""
     exported = replace(snapshot(), tap_labels=("gone", "tap"))
     samples = families_of(exported)["sds_tap_last_seen_timestamp_seconds"].samples
     assert [sample.labels["observer"] for sample in samples] == ["tap"]
@@ -350,10 +353,10 @@ def test_forgotten_tap_has_no_series() -> None:
         ([], None, 1),
     ],
 )
-def test_monitor_ok_is_one_number(
+def test_monitor_ok_is_one_if_nothing_is_wrong(
     verdicts: list[Verdict], lag_s: float | None, ok: int
 ) -> None:
-    """Nothing failing, nothing blind, not behind."""
+    """No channel failing or blind, and the job not behind."""
     channels = {str(n): ChannelTotals(verdict=v) for n, v in enumerate(verdicts)}
     job = JobFigures(running=True, event_time_lag_seconds=lag_s)
     exported = replace(snapshot(), channels=channels, job=job)
@@ -363,7 +366,7 @@ def test_monitor_ok_is_one_number(
 
 
 def test_registering_reads_no_snapshot() -> None:
-    """The exporter can be set up before there is anything to export."""
+    """The exporter can be set up before there are figures."""
 
     def current() -> Snapshot:
         pytest.fail("asked for a snapshot")
@@ -372,7 +375,7 @@ def test_registering_reads_no_snapshot() -> None:
 
 
 def test_scrape_reads_one_snapshot() -> None:
-    """All samples of a scrape belong to one moment."""
+    """All samples of a scrape are of one moment."""
     asked = []
 
     def current() -> Snapshot:
@@ -383,16 +386,18 @@ def test_scrape_reads_one_snapshot() -> None:
     assert len(asked) == 1
 
 
-def test_metric_of_the_wrong_kind_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slip in the catalogue is named instead of being exported as nonsense."""
-    slip = replace(CHANNEL_METRICS[1], kind=Kind.HISTOGRAM)
-    monkeypatch.setattr(collector, "CHANNEL_METRICS", (slip,))
-    with pytest.raises(TypeError, match="sds_replicas_total: a histogram cannot hold"):
-        families_of(snapshot())
+def test_sample_of_the_wrong_type_is_refused() -> None:
+    """The error names the metric."""
+    slip = Figure(
+        "clock_ms", Unit.COUNT, "The clock.", series=(histogram_of("sds_slip").of(),)
+    )
+    wrong = SnapshotCollector(snapshot, CHANNEL_FIGURES.with_entries(slip))
+    with pytest.raises(TypeError, match="sds_slip: a histogram cannot hold"):
+        list(wrong.collect())
 
 
-def test_openmetrics_text_is_readable_and_says_the_same() -> None:
-    """A strict OpenMetrics parser reads every series, ids of any text included."""
+def test_openmetrics_text_has_the_same_series() -> None:
+    """A strict parser reads every series, with ids of any text."""
     registry = registry_of(lambda: snapshot(HOSTILE_IDS, labelled=5))
     text = generate_openmetrics(registry).decode()
     parsed = {family.name: family for family in text_string_to_metric_families(text)}
@@ -411,8 +416,8 @@ def test_openmetrics_text_is_readable_and_says_the_same() -> None:
         pytest.param(snapshot(HOSTILE_IDS, labelled=5), id="hostile-ids"),
     ],
 )
-def test_promtool_finds_nothing_to_say(exported: Snapshot) -> None:
-    """Prometheus' own linter takes the text without a remark."""
+def test_promtool_finds_no_problem(exported: Snapshot) -> None:
+    """Prometheus' own linter accepts the text."""
     text = generate_latest(registry_of(lambda: exported))
     run = subprocess.run(
         ["promtool", "check", "metrics"], input=text, capture_output=True, check=False

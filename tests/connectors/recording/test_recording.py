@@ -18,10 +18,10 @@ def recording() -> list[TopicRecord]:
     return load_recording()
 
 
-def test_the_recording_is_of_real_frames_for_more_than_ten_minutes(
+def test_recording_has_ten_minutes_of_decodable_frames(
     recording: list[TopicRecord],
 ) -> None:
-    """Every frame can be decoded; heartbeats are among the records."""
+    """Heartbeats are among the records."""
     assert recording[-1].timestamp_ms - recording[0].timestamp_ms > 600_000
     frames = [record for record in recording if record.value]
     assert len(frames) < len(recording)
@@ -33,17 +33,17 @@ def test_the_recording_is_of_real_frames_for_more_than_ten_minutes(
         assert record.key == frame.channel_id.encode()
 
 
-def test_the_truth_has_something_of_every_outcome() -> None:
-    """A figure that is always nothing would prove nothing."""
+def test_truth_has_every_outcome() -> None:
+    """A figure that is always 0 would prove nothing."""
     totals = load_truth()["totals"]
     for group in ("gaps", "repair", "rebroadcasts", "acknowledged", "frames"):
         assert all(totals[group].values()), group
 
 
-def test_restamping_moves_all_records_by_the_same(
+def test_restamping_moves_all_records_by_the_same_amount(
     recording: list[TopicRecord],
 ) -> None:
-    """The last lies where it was asked for."""
+    """The last record has the requested time."""
     moved = list(restamped(recording, 5_000_000))
     assert moved[-1].timestamp_ms == 5_000_000
     shifts = {
@@ -54,7 +54,7 @@ def test_restamping_moves_all_records_by_the_same(
 
 
 def test_the_opening_reaches_every_partition(recording: list[TopicRecord]) -> None:
-    """And is no longer than it must be."""
+    """The opening is no longer than necessary."""
     opening = recording[: opening_of(recording)]
     assert {r.partition for r in opening} == set(range(partitions_of(recording)))
     assert {r.partition for r in opening[:-1]} != {r.partition for r in opening}
@@ -76,8 +76,8 @@ def as_report(truth: dict[str, object]) -> dict[str, object]:
     return report
 
 
-def test_a_report_that_agrees_is_the_same_everywhere() -> None:
-    """Totals come first, then each channel."""
+def test_agreeing_report_has_no_difference() -> None:
+    """Totals are compared first, then each channel."""
     truth = load_truth()
     found = list(compare(truth, as_report(truth)))
     assert all(one.same for one in found)
@@ -86,7 +86,7 @@ def test_a_report_that_agrees_is_the_same_everywhere() -> None:
 
 
 @pytest.mark.parametrize("path", [("gaps", "lost"), ("messages",), ("repair",)])
-def test_one_figure_off_or_missing_is_a_difference(path: tuple[str, ...]) -> None:
+def test_wrong_or_missing_figure_is_a_difference(path: tuple[str, ...]) -> None:
     """The comparison names channel and figure."""
     truth = load_truth()
     report = as_report(truth)

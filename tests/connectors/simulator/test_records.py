@@ -1,4 +1,4 @@
-"""What the taps of a simulation write, and what the truth knows of it."""
+"""Records that the taps of a simulation write, and their truth."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ START_MS = 1_760_000_000_000
 
 @pytest.mark.parametrize("written", [0, 1, 40, 200])
 def test_record_that_was_not_written_is_not_in_the_truth(written: int) -> None:
-    """A writer takes one more before it sees that it is to end."""
+    """A writer requests one more record before it sees that it should stop."""
     truth = Truth("lossy", 1)
     records = simulated_records(load_scenario("lossy"), 1, START_MS, 1, truth)
     taken = list(islice(records, written))
@@ -30,8 +30,8 @@ def test_record_that_was_not_written_is_not_in_the_truth(written: int) -> None:
     assert document["window"]["last_event"] == last
 
 
-def test_records_are_as_the_contract_says() -> None:
-    """Headers that are read without complaint, keys, whole frames, heartbeats."""
+def test_records_follow_the_record_format() -> None:
+    """Headers, keys, complete frames and heartbeats as in docs/records.md."""
     truth = Truth("lossy", 1)
     records = simulated_records(load_scenario("lossy"), 1, START_MS, 3, truth)
     some = list(islice(records, 400))

@@ -1,4 +1,4 @@
-"""The scenarios that come along, and files of one's own."""
+"""Shipped scenarios, and the user's own files."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from connectors.simulator.scenario_files import (
     UnknownScenario,
     UnreadableScenario,
     load_scenario,
-    scenario_names,
 )
+from connectors.simulator.scenario_names import scenario_names
 from sds_core.message_channel.events import Cause
 from sds_core.simulation.log import Entry, Happening, Heartbeat, Sighting, Transmission
 from sds_core.simulation.simulator import simulate
@@ -67,8 +67,8 @@ def add_counts(counted: Counter[str], entries: Iterable[Entry]) -> Counter[str]:
     return counted
 
 
-def test_all_scenarios_come_along_under_their_own_names() -> None:
-    """A file's name is the scenario's, and each says what it shows."""
+def test_shipped_scenarios_have_the_names_of_their_files() -> None:
+    """Each has a description."""
     assert scenario_names() == NAMES
     for name in NAMES:
         scenario = load_scenario(name)
@@ -78,7 +78,7 @@ def test_all_scenarios_come_along_under_their_own_names() -> None:
 
 @pytest.mark.parametrize("name", OF_MODERATE_SIZE)
 def test_scenario_runs_to_its_end_at_a_moderate_size(name: str) -> None:
-    """Some hundreds to some thousands of frames, and a tap that writes them."""
+    """Each makes hundreds to thousands of frames, and a tap writes them."""
     _, counted = counts_by_phase(name)
     assert 200 < counted["Transmission"] < 6_000
     assert counted[Cause.CONTENT] > 100
@@ -92,13 +92,13 @@ def test_scenario_runs_to_its_end_at_a_moderate_size(name: str) -> None:
      "repair-storm", "tap-blind"],
 )  # fmt: skip
 def test_scenario_with_loss_has_repairs(name: str) -> None:
-    """Or it would not show what it is for."""
+    """A scenario with loss but without repairs would be useless."""
     counted, _ = counts_by_phase(name)
     assert counted["RepairRequested"] > 10
     assert counted["RepairAnswered"] == counted[Cause.REPAIR] > 10
 
 
-def test_clean_scenario_asks_for_nothing() -> None:
+def test_clean_scenario_has_no_repair_requests() -> None:
     """What is missing for the moment comes before anybody asks.
 
     Now and then nobody has spoken for 30 s, and a message is sent again.
@@ -110,21 +110,20 @@ def test_clean_scenario_asks_for_nothing() -> None:
     assert counted["Acknowledged"] == counted[Cause.CONTENT]
 
 
-def test_mixed_scenario_speaks_both_dialects() -> None:
+def test_mixed_scenario_has_many_frames_of_both_dialects() -> None:
     """Neither is a matter of a few frames."""
     counted = counts("mixed-dialects", 300)
     assert min(counted[Dialect.SPEC], counted[Dialect.NIM]) > 50
 
 
-@pytest.mark.slow
-def test_flood_makes_its_frames_a_second() -> None:
+def test_flood_makes_two_thousand_frames_a_second() -> None:
     """Virtual seconds: about 2,000 frames in each, in all of 200 channels."""
     counted = counts("flood", 3)
     assert 4_500 < counted["Transmission"] < 7_500
 
 
 def test_unknown_name_lists_the_known_ones() -> None:
-    """And says that a path would do."""
+    """The error also says that a path is possible."""
     with pytest.raises(UnknownScenario, match=r"'lousy'.*TOML.*lossy, lost-tail"):
         load_scenario("lousy")
 
@@ -139,10 +138,10 @@ def test_unknown_name_lists_the_known_ones() -> None:
         (b'name = "x"\ntaps = 3', "taps is 3: allowed is a list"),
     ],
 )
-def test_file_that_is_no_scenario_says_its_name_and_why(
+def test_bad_scenario_file_is_named_with_the_reason(
     tmp_path: Path, text: bytes | None, said: str
 ) -> None:
-    """One line, whatever is wrong."""
+    """Every error is one line."""
     file = tmp_path / "mine.toml"
     if text is not None:
         file.write_bytes(text)
@@ -153,8 +152,8 @@ def test_file_that_is_no_scenario_says_its_name_and_why(
     assert "\n" not in str(caught.value)
 
 
-def test_file_of_ones_own_is_read(tmp_path: Path) -> None:
-    """By its path."""
+def test_file_is_read_by_its_path(tmp_path: Path) -> None:
+    """A name that ends in `.toml` is a path."""
     file = tmp_path / "mine.toml"
     file.write_text(
         'name = "mine"\ndescription = "d"\nduration_s = 10\nparticipants = 2\n'

@@ -1,4 +1,4 @@
-"""Pages of a node, made of whatever a stranger may answer."""
+"""Parsing the answers of a node, whatever an untrusted node returns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MANY = 200_000
 
 @pytest.mark.parametrize("rubbish", [b"1", b"[[]]", b'"%s"' % (b"x" * 1_000)])
 def test_memory_does_not_grow_with_rubbish(rubbish: bytes) -> None:
-    """All is counted, and little is kept."""
+    """Every bad element is counted, and only a few are stored."""
     body = b"[%b]" % b",".join([rubbish] * (MAX_ELEMENTS // 10))
     tracemalloc.start()
     try:
@@ -32,8 +32,8 @@ def test_memory_does_not_grow_with_rubbish(rubbish: bytes) -> None:
     assert peak < 200_000
 
 
-def test_list_that_no_node_can_have_cached_is_read_up_to_a_bound() -> None:
-    """What comes first is given, and that there was more is told."""
+def test_too_long_list_is_read_up_to_a_limit() -> None:
+    """The first elements are returned, and that there were more."""
     body = b"[%b,%b]" % (_GOOD, b",".join([b"1"] * _MANY))
     page = read_page(body)
     assert len(page.messages) == 1
@@ -41,8 +41,8 @@ def test_list_that_no_node_can_have_cached_is_read_up_to_a_bound() -> None:
     assert page.broken_off == "the list has more than 100000 elements"
 
 
-def test_messages_of_a_store_are_bounded_in_the_same_way() -> None:
-    """Nothing of such an answer is used: it can be asked for again."""
+def test_too_long_store_answer_is_refused() -> None:
+    """It can be requested again."""
     messages = b",".join([b"{}"] * _MANY)
     answer = read_store_answer(b'{"statusCode":200,"messages":[%b]}' % messages)
     with pytest.raises(ValueError, match="more than 100000"):
@@ -50,16 +50,16 @@ def test_messages_of_a_store_are_bounded_in_the_same_way() -> None:
 
 
 @pytest.mark.parametrize("messages", ["null", "7", '"[]"', '{"0":[]}'])
-def test_messages_of_a_store_are_a_list(messages: str) -> None:
-    """Else the answer is none of a store."""
+def test_store_answer_without_a_list_is_refused(messages: str) -> None:
+    """It is no answer of a store."""
     body = '{"statusCode":200,"messages":%s}' % messages  # noqa: UP031 - braces
     with pytest.raises(ValueError, match="no list"):
         read_store_answer(body.encode()).page(None)
 
 
 @pytest.mark.parametrize("space", ["", " ", "\r\n\t"])
-def test_brackets_inside_strings_separate_nothing(space: str) -> None:
-    """Elements are split as JSON has it, whatever stands in them."""
+def test_brackets_inside_strings_do_not_end_an_element(space: str) -> None:
+    """Elements are split as JSON defines them."""
     topics = ['],[{"', "\\", '\\"', ",", "", "[[{{"]
     items = [{"payload": "", "contentTopic": topic} for topic in topics]
     body = space + json.dumps(items).replace(", ", f",{space}") + space
@@ -69,7 +69,7 @@ def test_brackets_inside_strings_separate_nothing(space: str) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"[", b"nope", b'"[1]"', b" ", b"[}"])
-def test_what_is_no_list_is_no_page(body: bytes) -> None:
-    """Nothing can be made of it."""
+def test_answer_without_a_list_is_no_page(body: bytes) -> None:
+    """It raises an error."""
     with pytest.raises(ValueError, match="list"):
         read_page(body)

@@ -14,17 +14,15 @@ import msgspec
 import pytest
 
 from connectors.waku_rest.answers import Page, StorePage, Undecodables
-from connectors.waku_rest.client import (
+from connectors.waku_rest.client import NodeClient
+from connectors.waku_rest.connection import BadSettings, NodeSettings, open_client
+from connectors.waku_rest.errors import (
     BadAnswer,
-    BadSettings,
-    NodeClient,
     NodeRefused,
-    NodeSettings,
     NodeUnreachable,
     NotSubscribed,
-    StoreQuery,
-    open_client,
 )
+from connectors.waku_rest.store_query import StoreQuery
 from sds_core.waku import RELIABLE_CHANNEL_META, WakuMessage
 from tests.support.tls import Authority
 from tests.support.waku_node import ConformanceNode, Endpoint, Fault
@@ -100,8 +98,8 @@ def offer(node: ConformanceNode, count: int) -> list[WakuMessage]:
 # Relay
 
 
-def test_relay_page_is_what_was_offered_and_is_gone_then(node: ConformanceNode) -> None:
-    """Every field arrives; the second read finds nothing."""
+def test_relay_page_has_all_messages_and_is_read_once(node: ConformanceNode) -> None:
+    """Every field is read; the second read returns nothing."""
     full = WakuMessage(b"\0\xff", TOPIC, -5, 1, RELIABLE_CHANNEL_META, True)
     bare = WakuMessage(b"", TOPIC)
     subscribe(node)
@@ -111,7 +109,7 @@ def test_relay_page_is_what_was_offered_and_is_gone_then(node: ConformanceNode) 
     assert take(node) == Page([], Undecodables())
 
 
-def test_node_that_restarted_says_that_it_is_not_subscribed() -> None:
+def test_restarted_node_answers_that_it_is_not_subscribed() -> None:
     """The error names the topic, and subscribing again helps."""
     with ConformanceNode() as node:
         subscribe(node)
@@ -123,8 +121,8 @@ def test_node_that_restarted_says_that_it_is_not_subscribed() -> None:
         assert take(node) == Page([], Undecodables())
 
 
-def test_pubsub_topic_that_is_none_is_refused(node: ConformanceNode) -> None:
-    """The node's own words are in the message."""
+def test_invalid_pubsub_topic_is_refused(node: ConformanceNode) -> None:
+    """The error has the node's message."""
     with pytest.raises(NodeRefused, match="Invalid pubsub topic") as caught:
         ask(node, lambda client: client.subscribe_relay(["/waku/2/default"]))
     assert caught.value.status == 400
@@ -146,10 +144,10 @@ def test_pubsub_topic_that_is_none_is_refused(node: ConformanceNode) -> None:
         (b'{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "recursion"),
     ],
 )
-def test_bad_message_in_a_page_does_not_take_the_others_with_it(
+def test_bad_message_does_not_lose_the_others_of_its_page(
     node: ConformanceNode, bad: bytes, reason: str
 ) -> None:
-    """The node has cleared its page: the good are given, and the bad as it is."""
+    """The node has cleared the page, so good ones are returned, bad ones raw."""
     subscribe(node)
     offered = offer(node, 4)
     node.inject(Endpoint.RELAY, Fault(extra=[bad]))
@@ -163,7 +161,7 @@ def test_bad_message_in_a_page_does_not_take_the_others_with_it(
 
 
 def test_absent_fields_and_null_are_the_same(node: ConformanceNode) -> None:
-    """A message has a payload and a content topic; all else may be missing."""
+    """Only payload and content topic are required."""
     nulls = ",".join(
         f'"{name}":null' for name in ("version", "timestamp", "meta", "ephemeral")
     )
@@ -180,8 +178,8 @@ def test_absent_fields_and_null_are_the_same(node: ConformanceNode) -> None:
     assert take(node) == Page([WakuMessage(b"\1", "t")] * 2, Undecodables())
 
 
-def test_page_that_breaks_off_gives_what_came(node: ConformanceNode) -> None:
-    """Half of it, and word that the rest is missing; it is gone at the node."""
+def test_incomplete_page_gives_the_messages_that_arrived(node: ConformanceNode) -> None:
+    """It says that some are missing; the node has cleared them."""
     subscribe(node)
     offered = offer(node, 5)
     node.inject(Endpoint.RELAY, Fault(cut=True))
@@ -192,8 +190,8 @@ def test_page_that_breaks_off_gives_what_came(node: ConformanceNode) -> None:
     assert take(node) == Page([], Undecodables())
 
 
-def test_page_that_breaks_off_at_once_may_be_lost(node: ConformanceNode) -> None:
-    """Nothing can be given; the error says that the node may have cleared a page."""
+def test_page_without_any_message_may_be_lost(node: ConformanceNode) -> None:
+    """The error says that the node may have cleared a page."""
     subscribe(node)
     offer(node, 1)
     node.inject(Endpoint.RELAY, Fault(cut=True))
@@ -205,10 +203,10 @@ def test_page_that_breaks_off_at_once_may_be_lost(node: ConformanceNode) -> None
 @pytest.mark.parametrize(
     ("body", "count"), [(b'[{"payload":"","contentTopic":"t"},{"pay', 1), (b"[", None)]
 )
-def test_damaged_json_gives_what_is_whole(
+def test_damaged_json_gives_the_complete_messages(
     node: ConformanceNode, body: bytes, count: int | None
 ) -> None:
-    """Also where the connection itself did not break."""
+    """Even if the connection did not break."""
     subscribe(node)
     node.inject(Endpoint.RELAY, Fault(body=body))
     if count is None:
@@ -223,10 +221,10 @@ def test_damaged_json_gives_what_is_whole(
 @pytest.mark.parametrize(
     "body", [b"", b"<html>", b'{"payload":[1,2]}', b"\xff", b"[]]"]
 )
-def test_answer_of_another_server_is_told_apart(
+def test_answer_of_another_server_is_an_error(
     node: ConformanceNode, body: bytes
 ) -> None:
-    """One line that names node and request, and says what to check."""
+    """One line names node and request, and says what to check."""
     subscribe(node)
     node.inject(Endpoint.RELAY, Fault(body=body))
     with pytest.raises(BadAnswer, match="check the URL") as caught:
@@ -241,7 +239,7 @@ def test_answer_of_another_server_is_told_apart(
 
 
 def test_filter_gives_the_messages_of_a_content_topic(node: ConformanceNode) -> None:
-    """Topics with spaces, percent signs and letters beyond ASCII come through."""
+    """Topics may have spaces, percent signs and non-ASCII letters."""
     ask(node, lambda client: client.subscribe_filter(SHARD, [TOPIC]))
     offered = offer(node, 2)
     node.offer(message(9, "/app/1/other/proto"), pubsub_topic=SHARD)
@@ -249,7 +247,7 @@ def test_filter_gives_the_messages_of_a_content_topic(node: ConformanceNode) -> 
     assert page == Page(offered, Undecodables())
 
 
-def test_filter_that_forgot_says_so(node: ConformanceNode) -> None:
+def test_filter_that_lost_its_subscription_is_recognised(node: ConformanceNode) -> None:
     """It answers 400 where relay answers 404."""
     with pytest.raises(NotSubscribed) as caught:
         ask(node, lambda client: client.filter_messages(TOPIC))
@@ -259,7 +257,7 @@ def test_filter_that_forgot_says_so(node: ConformanceNode) -> None:
 def test_filter_subscription_that_failed_with_status_200_is_refused(
     node: ConformanceNode,
 ) -> None:
-    """An error that the node has no status for is only in the words of its answer."""
+    """For some errors only the answer's text says that it failed."""
     answer = b'{"requestId":"1","statusDesc":"UNKNOWN"}'
     node.inject(Endpoint.SUBSCRIBE_FILTER, Fault(body=answer))
     with pytest.raises(NodeRefused, match="UNKNOWN"):
@@ -283,8 +281,8 @@ def test_store_pages_lead_to_the_end(node: ConformanceNode) -> None:
     assert {one.pubsub_topic for one in found} == {SHARD}
 
 
-def test_store_gives_bare_hashes(node: ConformanceNode) -> None:
-    """The topic is the one that was asked for."""
+def test_store_can_return_hashes_only(node: ConformanceNode) -> None:
+    """The pubsub topic is that of the query."""
     (only,) = offer(node, 1)
     query = StoreQuery(pubsub_topic=SHARD)
     page = ask(node, lambda client: client.store_hashes(query))
@@ -293,8 +291,8 @@ def test_store_gives_bare_hashes(node: ConformanceNode) -> None:
     assert (stored.pubsub_topic, stored.message) == (SHARD, None)
 
 
-def test_store_is_asked_for_what_the_query_says(node: ConformanceNode) -> None:
-    """Topics of any letters, times with both ends, hashes, the newest page first."""
+def test_store_query_has_all_parameters(node: ConformanceNode) -> None:
+    """Topics of any letters, both times, hashes, newest page first."""
     offered = offer(node, 4)
     other = message(9, "/app/1/other/proto")
     node.offer(other, pubsub_topic="/waku/2/rs/1/4")
@@ -312,8 +310,10 @@ def test_store_is_asked_for_what_the_query_says(node: ConformanceNode) -> None:
 
 
 @pytest.mark.parametrize("fault", [Fault(duplicated=True), Fault(reordered=True)])
-def test_store_answer_is_given_as_it_comes(node: ConformanceNode, fault: Fault) -> None:
-    """Order and copies are the mirror's business; nothing is lost."""
+def test_store_answer_is_returned_unchanged(
+    node: ConformanceNode, fault: Fault
+) -> None:
+    """Order and copies are left to the mirror."""
     offered = offer(node, 3)
     node.inject(Endpoint.STORE, fault)
     page = look(node)
@@ -323,8 +323,8 @@ def test_store_answer_is_given_as_it_comes(node: ConformanceNode, fault: Fault) 
     assert len(page.messages) == (6 if fault.duplicated else 3)
 
 
-def test_hashes_in_base64_are_understood(node: ConformanceNode) -> None:
-    """Older nodes write them so, cursor included."""
+def test_hashes_in_base64_are_read(node: ConformanceNode) -> None:
+    """Older nodes write them so, also in cursors."""
     offered = offer(node, 2)
     node.inject(Endpoint.STORE, Fault(base64_hashes=True))
     page = look(node, page_size=1)
@@ -332,8 +332,8 @@ def test_hashes_in_base64_are_understood(node: ConformanceNode) -> None:
     assert (page.messages[0].hash, page.bad) == (page.cursor, 0)
 
 
-def test_own_hash_is_believed_rather_than_the_store(node: ConformanceNode) -> None:
-    """The message is kept and counted as bad."""
+def test_computed_hash_replaces_a_wrong_one_of_the_store(node: ConformanceNode) -> None:
+    """The message is used, and counted as bad."""
     (only,) = offer(node, 1)
     node.inject(Endpoint.STORE, Fault(wrong_hash=True))
     page = look(node)
@@ -343,7 +343,7 @@ def test_own_hash_is_believed_rather_than_the_store(node: ConformanceNode) -> No
 def test_unreadable_message_of_a_store_does_not_hide_the_others(
     node: ConformanceNode,
 ) -> None:
-    """A hash that is none matters only where nothing else tells it."""
+    """An invalid hash matters only if the hash cannot be computed."""
     stored = b'{"messageHash":"0x12","pubsubTopic":"t","message":%s}'
     good = stored % b'{"payload":"AQ==","contentTopic":"c"}'
     bad = [stored % b'{"payload":1}', b'{"messageHash":"0x12"}', b"{}"]
@@ -360,7 +360,7 @@ def test_unreadable_message_of_a_store_does_not_hide_the_others(
 
 
 def test_status_inside_a_store_answer_is_an_error(node: ConformanceNode) -> None:
-    """HTTP says 200; the store says that it is too busy, and for how long."""
+    """HTTP says 200, but the body says that the store is busy, and how long."""
     fault = Fault(store_status=503, retry_after="7")
     node.inject(Endpoint.STORE, fault)
     with pytest.raises(NodeRefused, match="503") as caught:
@@ -369,10 +369,10 @@ def test_status_inside_a_store_answer_is_an_error(node: ConformanceNode) -> None
     assert caught.value.detail == "as injected"
 
 
-def test_store_answer_that_breaks_off_can_be_asked_for_again(
+def test_incomplete_store_answer_can_be_requested_again(
     node: ConformanceNode,
 ) -> None:
-    """The store forgets nothing."""
+    """A store does not delete what it returned."""
     offered = offer(node, 3)
     node.inject(Endpoint.STORE, Fault(cut=True))
     with pytest.raises(NodeUnreachable):
@@ -389,10 +389,10 @@ def test_store_answer_that_breaks_off_can_be_asked_for_again(
         b"[]",
     ],
 )
-def test_store_answer_that_leads_nowhere_is_bad(
+def test_cursor_that_does_not_advance_is_an_error(
     node: ConformanceNode, body: bytes
 ) -> None:
-    """A cursor must be a hash, and move, or a sweep would never end."""
+    """A cursor must be a new hash, or a sweep would never end."""
     node.inject(Endpoint.STORE, Fault(body=body))
     with pytest.raises(BadAnswer):
         look(node, bytes.fromhex("11" * 32))
@@ -408,10 +408,10 @@ def test_store_answer_that_leads_nowhere_is_bad(
         ({"content_topics": ["/a/1/b,c/d"]}, "'/a/1/b,c/d': it has a comma"),
     ],
 )
-def test_query_that_the_api_has_no_room_for_is_refused(
+def test_query_that_does_not_fit_the_api_is_refused(
     query: dict[str, object], text: str
 ) -> None:
-    """Before a node could answer a part of it as if it were all."""
+    """Otherwise a node could answer only part of it."""
     with pytest.raises(ValueError, match=text):
         StoreQuery(**query)
 
@@ -430,10 +430,10 @@ def test_query_that_the_api_has_no_room_for_is_refused(
         ("Mon, 01 Jan 2024 00:00:00 +99999999999999", None),
     ],
 )
-def test_refusal_says_when_to_come_back(
+def test_refusal_has_the_time_until_a_retry(
     node: ConformanceNode, retry_after: str | None, expected: float | None
 ) -> None:
-    """Seconds; what is no number of them says nothing."""
+    """In seconds; anything that is no number is ignored."""
     node.inject(Endpoint.RELAY, Fault(status=429, retry_after=retry_after))
     with pytest.raises(NodeRefused, match="ask less often") as caught:
         take(node)
@@ -441,10 +441,10 @@ def test_refusal_says_when_to_come_back(
 
 
 @pytest.mark.parametrize(("ahead_s", "least", "most"), [(60, 55, 61), (-60, 0, 0)])
-def test_date_to_come_back_is_read_by_the_clock_of_the_node(
+def test_retry_date_is_relative_to_the_nodes_clock(
     node: ConformanceNode, ahead_s: int, least: float, most: float
 ) -> None:
-    """An HTTP date, told against the `Date` of the same answer."""
+    """An HTTP date, compared with the `Date` of the same answer."""
     until = formatdate(time.time_ns() / 1e9 + ahead_s, usegmt=True)
     node.inject(Endpoint.STORE, Fault(status=503, retry_after=until))
     with pytest.raises(NodeRefused) as caught:
@@ -453,8 +453,8 @@ def test_date_to_come_back_is_read_by_the_clock_of_the_node(
     assert least <= caught.value.retry_after_s <= most
 
 
-def test_errors_end_when_their_cause_does(node: ConformanceNode) -> None:
-    """Refused reads clear nothing."""
+def test_request_succeeds_after_the_failure_ended(node: ConformanceNode) -> None:
+    """Refused reads clear no page."""
     subscribe(node)
     offered = offer(node, 1)
     node.inject(Endpoint.RELAY, Fault(status=500), calls=2)
@@ -465,7 +465,7 @@ def test_errors_end_when_their_cause_does(node: ConformanceNode) -> None:
 
 
 def test_node_that_is_down_is_unreachable() -> None:
-    """Nothing was sent, and so no page is lost."""
+    """No request was sent, so no page is lost."""
     with ConformanceNode() as node:
         pass
     with pytest.raises(NodeUnreachable, match="check the URL") as caught:
@@ -478,7 +478,7 @@ def test_node_that_is_down_is_unreachable() -> None:
 def test_node_that_does_not_answer_in_time_is_unreachable(
     node: ConformanceNode,
 ) -> None:
-    """It has cleared its page by then."""
+    """It may have cleared its page."""
     subscribe(node)
     offer(node, 1)
     node.inject(Endpoint.RELAY, Fault(delay_s=0.8))
@@ -489,7 +489,7 @@ def test_node_that_does_not_answer_in_time_is_unreachable(
 
 
 def test_server_that_speaks_no_http_is_unreachable() -> None:
-    """It hangs up on whoever asks."""
+    """It closes every connection."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
 
@@ -509,8 +509,8 @@ def test_server_that_speaks_no_http_is_unreachable() -> None:
 # Settings
 
 
-def test_authorization_is_sent_and_never_shown() -> None:
-    """Not in the settings' text, and not in an error."""
+def test_authorization_is_sent_and_never_printed() -> None:
+    """Neither in the settings' repr nor in an error."""
     with ConformanceNode(authorization=AUTHORIZATION) as node:
         with pytest.raises(NodeRefused, match="check the authorization") as caught:
             take(node, authorization=f"{AUTHORIZATION}?")
@@ -524,7 +524,7 @@ def test_authorization_is_sent_and_never_shown() -> None:
 
 
 def test_certificate_must_be_trusted(tmp_path: Path) -> None:
-    """A node with a certificate of its own is reached by its file only."""
+    """A self-signed certificate needs its file in the settings."""
     authority = Authority(tmp_path)
     with ConformanceNode(certificate=authority.issue("127.0.0.1")) as node:
         assert node.url.startswith("https://")
@@ -551,7 +551,7 @@ def test_certificate_must_be_trusted(tmp_path: Path) -> None:
 def test_settings_that_cannot_work_are_refused(
     settings: dict[str, object], text: str
 ) -> None:
-    """Before the first request, and without telling a secret."""
+    """Before the first request, without printing a secret."""
     with pytest.raises(BadSettings, match=text) as caught:
         open_client(NodeSettings(**settings))
     assert "s3cret" not in str(caught.value)
@@ -566,8 +566,8 @@ def test_message_keeps_its_hash_through_json(node: ConformanceNode) -> None:
     assert {one.hash_on(SHARD) for one in take(node).messages} == told
 
 
-def test_a_node_that_drips_is_not_waited_for_without_end() -> None:
-    """Each byte comes in time; six times that for all of them is the most."""
+def test_slow_answer_is_not_awaited_for_ever() -> None:
+    """Each byte comes in time, but the whole answer has six times the timeout."""
 
     async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n[")

@@ -1,4 +1,4 @@
-"""From messages to the spool, on a disk that is full as well."""
+"""From messages to the spool, also on a full disk."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def large(number: int) -> WakuMessage:
     return WakuMessage(message(number).payload + bytes(100_000), "/t", number)
 
 
-def test_a_full_disk_loses_no_page(
+def test_full_disk_loses_no_page(
     make_rig: RigMaker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is tried again until there is room; what to do is said."""
+    """The write is retried until there is space; the log says what to do."""
     rig = make_rig(topics={SHARD: ("/t",)})
 
     async def script(running: Running) -> None:
@@ -61,7 +61,7 @@ def test_a_full_disk_loses_no_page(
 def test_a_disk_that_stays_full_ends_the_mirror_with_an_error(
     make_rig: RigMaker,
 ) -> None:
-    """It could not be told apart from one that ended in order otherwise."""
+    """Otherwise it could not be distinguished from an orderly end."""
     rig = make_rig(topics={SHARD: ("/t",)})
 
     async def script(running: Running) -> None:
@@ -77,7 +77,7 @@ def test_a_disk_that_stays_full_ends_the_mirror_with_an_error(
 
 
 @pytest.mark.parametrize("timestamp_ns", [0, -1])
-def test_a_time_that_no_record_may_have_is_left_out(timestamp_ns: int) -> None:
+def test_invalid_waku_time_gives_no_header(timestamp_ns: int) -> None:
     """Such a header would make a dead letter of a good frame."""
     bad = WakuMessage(b"payload", "/t", timestamp_ns)
     names = [name for name, _ in incoming_of(SHARD, bad, None, "relay").headers]

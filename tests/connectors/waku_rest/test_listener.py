@@ -1,4 +1,4 @@
-"""Listening to nodes over real HTTP: what is spooled, and what shows as a hole."""
+"""Listening to nodes over real HTTP: what is spooled, and what is a hole."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from itertools import count
 import msgspec
 import pytest
 
-from connectors.waku_rest.client import NodeClient, NodeSettings, open_client
+from connectors.waku_rest.client import NodeClient
+from connectors.waku_rest.connection import NodeSettings, open_client
 from connectors.waku_rest.settings import Listen
 from connectors.waku_rest.spool import Spooled
 from sds_core.mirror.figures import Loss, Source
@@ -56,10 +57,10 @@ async def offer_unread(rig: Rig, node: ConformanceNode, *numbers: int) -> None:
     node.heal()
 
 
-def test_what_a_node_relays_is_spooled_as_the_contract_says(
+def test_relayed_message_is_spooled_in_the_record_format(
     node: ConformanceNode, make_rig: RigMaker
 ) -> None:
-    """Key, value, time and headers; ephemeral messages too; numbers from 1."""
+    """Key, value, time, headers; numbers start at 1, ephemerals included."""
     rig = make_rig(node)
     first = message(1)
     bare = WakuMessage(first.payload + b"\x00", "/t", 0, meta=RELIABLE_CHANNEL_META)
@@ -96,10 +97,10 @@ def test_what_a_node_relays_is_spooled_as_the_contract_says(
     assert rig.node(node).is_up
 
 
-def test_what_several_nodes_relay_is_taken_once(
+def test_message_of_several_nodes_is_spooled_once(
     node: ConformanceNode, make_rig: RigMaker
 ) -> None:
-    """By its hash; the further copies are counted."""
+    """Its hash identifies it; further copies are counted."""
     with ConformanceNode() as other:
         rig = make_rig(node, other)
 
@@ -119,7 +120,7 @@ def test_what_several_nodes_relay_is_taken_once(
 def test_a_page_with_bad_reordered_and_repeated_messages_is_used(
     node: ConformanceNode, make_rig: RigMaker
 ) -> None:
-    """What cannot be read is counted and takes nothing else with it."""
+    """Unreadable messages are counted, and the others are spooled."""
     rig = make_rig(node)
     fault = Fault(extra=[b'{"payload": 1}', b"7"], duplicated=True, reordered=True)
 
@@ -156,7 +157,7 @@ def restart(rig: Rig, node: ConformanceNode) -> Script:
 def test_a_restart_of_the_node_skips_one_number(
     node: ConformanceNode, make_rig: RigMaker
 ) -> None:
-    """Its cache is gone, and it has to be asked to listen again."""
+    """Its cache is lost, and the mirror has to subscribe again."""
     rig = make_rig(node)
     rig.listen(restart(rig, node))
     assert rig.seqs == [1, 3]
@@ -164,10 +165,10 @@ def test_a_restart_of_the_node_skips_one_number(
     assert calls(node, Endpoint.SUBSCRIBE_RELAY) == 2
 
 
-def test_a_restart_skips_none_if_another_node_listened(
+def test_restart_skips_no_number_if_another_node_listened(
     node: ConformanceNode, make_rig: RigMaker
 ) -> None:
-    """It was there all the time."""
+    """The other node was available all the time."""
     with ConformanceNode() as other:
         rig = make_rig(node, other)
 
@@ -180,10 +181,10 @@ def test_a_restart_skips_none_if_another_node_listened(
     assert rig.losses == {}
 
 
-def test_a_node_that_was_away_skips_one_number_however_it_comes_back(
+def test_unreachable_node_skips_one_number_however_it_returns(
     node: ConformanceNode, make_rig: RigMaker
 ) -> None:
-    """One set up with its shards subscribes to them itself: nothing else tells."""
+    """A node with configured shards subscribes itself after a restart."""
     rig = make_rig(node)
 
     async def subscribe_itself() -> None:
@@ -209,7 +210,7 @@ def test_a_node_that_was_away_skips_one_number_however_it_comes_back(
 def test_a_full_page_skips_one_number(
     node: ConformanceNode, make_rig: RigMaker
 ) -> None:
-    """Each time; the cache overflows silently, and nothing tells by how much."""
+    """Each full page does: the cache drops messages without a notice."""
     rig, numbers = make_rig(node, cache_messages=CACHE), count()
 
     async def fill(messages: int) -> None:
@@ -237,7 +238,7 @@ def test_a_full_page_skips_one_number(
 
 
 def test_pages_of_all_topics_fill_one_cache(make_rig: RigMaker) -> None:
-    """None of them is full by itself."""
+    """No single page is full."""
     other_shard = "/waku/2/rs/1/1"
     with ConformanceNode(relay_capacity=CACHE) as node:
         topics = {SHARD: (), other_shard: ()}
@@ -255,10 +256,10 @@ def test_pages_of_all_topics_fill_one_cache(make_rig: RigMaker) -> None:
 
 
 @pytest.mark.parametrize("goes_on", [False, True])
-def test_a_first_page_that_is_full_is_a_loss_to_a_mirror_that_goes_on(
+def test_full_first_page_is_a_loss_for_a_restarted_mirror(
     goes_on: bool, node: ConformanceNode, make_rig: RigMaker
 ) -> None:
-    """It overflowed while no mirror ran; a new one has lost nothing."""
+    """The cache overflowed before the start; a new mirror lost nothing."""
     rig = make_rig(node, cache_messages=CACHE)
 
     async def hear_one(running: Running) -> None:
@@ -291,7 +292,7 @@ def test_a_first_page_that_is_full_is_a_loss_to_a_mirror_that_goes_on(
 def test_a_page_that_does_not_arrive_skips_one_number(
     fault: Fault, found: int, node: ConformanceNode, make_rig: RigMaker
 ) -> None:
-    """Once, however often it is tried; what did arrive is kept."""
+    """Once for all retries; the part that arrived is spooled."""
     rig = make_rig(node, timeout_s=0.3, store=False)
 
     async def script(running: Running) -> None:
@@ -317,7 +318,7 @@ def test_a_page_that_does_not_arrive_skips_one_number(
 def test_a_node_that_keeps_failing_is_one_loss(
     node: ConformanceNode, make_rig: RigMaker
 ) -> None:
-    """Until it answers again: the hole is the same."""
+    """Until it answers again it is the same hole."""
     rig = make_rig(node)
 
     async def script(running: Running) -> None:
@@ -335,7 +336,7 @@ def test_a_node_that_keeps_failing_is_one_loss(
 
 
 def test_a_refusal_loses_nothing(node: ConformanceNode, make_rig: RigMaker) -> None:
-    """The cache is as it was, and read when the node says that it may be asked."""
+    """The cache is unchanged and read when the node allows it."""
     rig = make_rig(node)
 
     async def script(running: Running) -> None:
@@ -357,7 +358,7 @@ def test_a_refusal_loses_nothing(node: ConformanceNode, make_rig: RigMaker) -> N
 def test_an_answer_that_a_proxy_lost_is_a_loss(
     status: int, node: ConformanceNode, make_rig: RigMaker
 ) -> None:
-    """The node behind it may have cleared the page."""
+    """The node behind the proxy may have cleared the page."""
     rig = make_rig(node)
 
     async def script(running: Running) -> None:
@@ -371,10 +372,10 @@ def test_an_answer_that_a_proxy_lost_is_a_loss(
     assert rig.figures.last_seq == 1
 
 
-def test_a_node_that_never_answered_is_told_once(
+def test_node_that_never_answered_is_reported_once(
     node: ConformanceNode, make_rig: RigMaker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whoever mistyped its address learns of it, and loses nothing."""
+    """Its address may be mistyped; nothing is lost."""
     rig = make_rig(node)
     node.stop()
 
@@ -387,10 +388,8 @@ def test_a_node_that_never_answered_is_told_once(
     assert rig.losses == {}
 
 
-def test_a_full_spool_stops_the_reading_until_there_is_room(
-    node: ConformanceNode, make_rig: RigMaker
-) -> None:
-    """What the node's cache loses meanwhile shows as a hole."""
+def test_full_spool_pauses_reading(node: ConformanceNode, make_rig: RigMaker) -> None:
+    """Messages that the node's cache drops meanwhile are a hole."""
     rig = make_rig(node, limit_bytes=1, cache_messages=CACHE)
 
     async def script(running: Running) -> None:
@@ -414,10 +413,10 @@ def test_a_full_spool_stops_the_reading_until_there_is_room(
     assert rig.losses == {Loss.FULL_PAGE: 1}
 
 
-def test_a_page_that_is_being_read_at_the_end_is_stored(
+def test_page_read_during_the_stop_is_spooled(
     node: ConformanceNode, make_rig: RigMaker
 ) -> None:
-    """The node has forgotten it already."""
+    """The node has cleared it already."""
     rig = make_rig(node)
 
     async def script(running: Running) -> None:
@@ -430,10 +429,10 @@ def test_a_page_that_is_being_read_at_the_end_is_stored(
     assert sorted(rig.hashes) == sorted(one.hash for one in node.offers)
 
 
-def test_a_relay_subscription_is_not_renewed_and_a_filters_is(
+def test_filter_subscription_is_renewed_and_relay_is_not(
     make_rig: RigMaker,
 ) -> None:
-    """Filter nodes forget; and renewing with the relay would hide a restart."""
+    """Filter nodes forget; renewing with relay would hide a restart."""
     clock = Clock()
     with ConformanceNode(now_ns=clock.now_ns) as node:
         for listen, asked in (
@@ -461,7 +460,7 @@ def test_a_relay_subscription_is_not_renewed_and_a_filters_is(
 def test_filters_are_read_topic_by_topic(
     node: ConformanceNode, make_rig: RigMaker
 ) -> None:
-    """With `source` = `filter`; a restart is seen there too."""
+    """With `source` = `filter`; a restart is detected too."""
     other = "/app/1/village/proto"
     rig = make_rig(node, topics={SHARD: (TOPIC, other)}, listen=Listen.FILTER)
 
@@ -490,7 +489,7 @@ def test_filters_are_read_topic_by_topic(
 def test_other_content_topics_of_a_shard_are_left_out(
     node: ConformanceNode, make_rig: RigMaker
 ) -> None:
-    """What is on those asked for is taken whatever it is."""
+    """On the requested content topics every message is taken."""
     rig = make_rig(node, topics={SHARD: (TOPIC,)})
     strange = msgspec.structs.replace(message(2), payload=b"no frame")
 

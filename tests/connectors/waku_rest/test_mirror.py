@@ -18,9 +18,8 @@ import httpx
 import pytest
 
 from connectors.broker.broker import EmbeddedBroker
-from connectors.kafka.settings import KafkaSettings
-from connectors.kafka.topics import InvalidTopic
-from connectors.waku_rest.client import NodeSettings
+from connectors.kafka.settings import InvalidTopic, KafkaSettings
+from connectors.waku_rest.connection import NodeSettings
 from connectors.waku_rest.mirror import Mirror
 from connectors.waku_rest.pacing import Ending
 from connectors.waku_rest.settings import Listen, MirrorSettings
@@ -118,7 +117,7 @@ def relaying(node: ConformanceNode, *numbers: int) -> Script:
 def test_numbers_go_on_over_clean_restarts(
     tmp_path: Path, node: ConformanceNode, kafka_topic: TopicMaker
 ) -> None:
-    """No hole, nothing twice, and nothing left over."""
+    """No hole, no duplicate, and nothing left in the spool."""
     kafka = kafka_topic(2).settings
     mirror(tmp_path, kafka, relaying(node, 1, 2, 3), node)
     figures = mirror(tmp_path, kafka, relaying(node, 4, 5), node)
@@ -140,10 +139,10 @@ def test_numbers_go_on_over_clean_restarts(
         assert (one.spooled, one.spooled_bytes, one.oldest_spooled_ms) == (0, 0, None)
 
 
-def test_a_new_mirror_writes_the_past_that_is_asked_for(
+def test_new_mirror_writes_the_requested_past(
     tmp_path: Path, node: ConformanceNode, kafka_topic: TopicMaker
 ) -> None:
-    """Whatever else it begins with."""
+    """Messages of the last 1,000 s are fetched from the store, older ones not."""
     kafka = kafka_topic(2).settings
     for age_s in (60, 600, 3_000):
         node.store_late(message(age_s, wall_ms() - age_s * 1_000), pubsub_topic=SHARD)
@@ -157,10 +156,10 @@ def test_a_new_mirror_writes_the_past_that_is_asked_for(
     assert len(found) == 2
 
 
-def test_a_store_that_was_read_when_killed_leaves_no_number_out(
+def test_kill_during_a_store_query_skips_no_number(
     tmp_path: Path, node: ConformanceNode, kafka_topic: TopicMaker
 ) -> None:
-    """It can be read again, unlike a page of the relay."""
+    """A store can be read again, unlike a page of relay."""
     kafka = kafka_topic(1).settings
 
     def sent(number: int) -> Script:
@@ -181,13 +180,13 @@ def test_a_store_that_was_read_when_killed_leaves_no_number_out(
     assert sum(figures.losses.values()) == 0
 
 
-def test_heartbeats_come_in_order_and_only_while_a_node_is_heard(
+def test_heartbeats_are_in_order_and_stop_without_a_node(
     tmp_path: Path,
     node: ConformanceNode,
     kafka_topic: TopicMaker,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """In every partition, with the last number that was given before."""
+    """In every partition, with the last number given before."""
     interval_s = 0.2
     monkeypatch.setattr("connectors.waku_rest.mirror.INTERVAL_S", interval_s)
     kafka = kafka_topic(2).settings
@@ -219,10 +218,10 @@ def test_heartbeats_come_in_order_and_only_while_a_node_is_heard(
             last = number
 
 
-def test_a_topic_that_kafka_does_not_take_ends_the_mirror(
+def test_invalid_topic_ends_the_mirror(
     tmp_path: Path, node: ConformanceNode, kafka_topic: TopicMaker
 ) -> None:
-    """With that error, and not with a group of them."""
+    """With that error, not with an exception group."""
     kafka = replace(kafka_topic(1).settings, topic="not a topic")
 
     async def script(figures: MirrorFigures) -> None:
@@ -235,10 +234,10 @@ def test_a_topic_that_kafka_does_not_take_ends_the_mirror(
 
 
 @refused_sockets_stay_open
-def test_what_comes_while_kafka_is_away_waits_in_order(
+def test_messages_wait_in_order_while_kafka_is_unreachable(
     tmp_path: Path, node: ConformanceNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the times at which it was heard."""
+    """They keep the times at which they were received."""
     # Otherwise it might take long until Kafka is tried again.
     monkeypatch.setattr("connectors.waku_rest.pacing.persist.__defaults__", (0.2,))
     with socket.socket() as probe:
@@ -301,10 +300,10 @@ def metrics(log: Path) -> str:
     return httpx.get(found[1]).text if found else ""
 
 
-def test_a_killed_mirror_leaves_one_number_out(
+def test_killed_mirror_skips_one_number(
     tmp_path: Path, node: ConformanceNode, kafka_topic: TopicMaker
 ) -> None:
-    """Nobody knows whether it had just read a page."""
+    """It may just have read a page."""
     kafka = kafka_topic(2).settings
     where = ["--rest", node.url, "--pubsub-topic", SHARD]
     with started(tmp_path / "state", kafka, *where) as (process, log):
@@ -318,10 +317,10 @@ def test_a_killed_mirror_leaves_one_number_out(
     assert len({header(one, "observer") for one in records(kafka)}) == 1
 
 
-def test_a_signal_ends_it_while_a_node_hangs_and_kafka_is_away(
+def test_signal_ends_the_mirror_while_node_and_kafka_hang(
     tmp_path: Path, node: ConformanceNode, kafka_topic: TopicMaker
 ) -> None:
-    """In order: what waits is written at the next start, what hung shows as a hole."""
+    """The spool is written at the next start; the pending page is a hole."""
     where = ["--rest", node.url, "--pubsub-topic", SHARD, "--observer", "tap"]
     patience = ["--rest-timeout", "1", "--kafka-timeout", "1", "--no-store"]
     state = tmp_path / "state"
@@ -349,7 +348,7 @@ def test_a_signal_ends_it_while_a_node_hangs_and_kafka_is_away(
     assert sum(figures.losses.values()) == 0
 
 
-def test_secrets_are_used_and_shown_nowhere(
+def test_secrets_are_used_and_never_printed(
     tmp_path: Path, kafka_topic: TopicMaker
 ) -> None:
     """Over TLS; content topics find their shard; a node that refuses is named."""

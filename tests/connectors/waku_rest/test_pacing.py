@@ -1,4 +1,4 @@
-"""Waiting after failures, and no longer than the mirror runs."""
+"""Waiting after failures, but not after the mirror's end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from connectors.waku_rest.client import NodeRefused
+from connectors.waku_rest.errors import NodeRefused
 from connectors.waku_rest.pacing import Ending, persist
 
 SHORT_S = 0.01
@@ -26,8 +26,8 @@ def failing(times: int, error: Exception) -> Callable[[], Awaitable[str]]:
     return attempt
 
 
-def test_it_is_tried_until_it_succeeds() -> None:
-    """Each failure is told."""
+def test_action_is_retried_until_it_succeeds() -> None:
+    """Each failure is reported."""
     told: list[BaseException] = []
     error = ConnectionError("away")
     work = persist(
@@ -37,8 +37,8 @@ def test_it_is_tried_until_it_succeeds() -> None:
     assert told == [error] * 5
 
 
-def test_other_errors_are_not_tried_again() -> None:
-    """They are none of a node's or a disk's."""
+def test_unexpected_errors_are_not_retried() -> None:
+    """They are neither of the node nor of the disk."""
     told: list[BaseException] = []
     work = persist(failing(1, KeyError("bug")), OSError, Ending(), told.append)
     with pytest.raises(KeyError):
@@ -46,8 +46,8 @@ def test_other_errors_are_not_tried_again() -> None:
     assert told == []
 
 
-def test_a_node_is_left_alone_for_as_long_as_it_asks() -> None:
-    """Longer than we would wait of ourselves."""
+def test_wait_is_as_long_as_the_node_requests() -> None:
+    """Even if that is longer than the default wait."""
     error = NodeRefused("http://node", "GET /", 429, "", retry_after_s=0.3)
     begun_s = time.monotonic()
     asyncio.run(
@@ -58,8 +58,8 @@ def test_a_node_is_left_alone_for_as_long_as_it_asks() -> None:
     assert time.monotonic() - begun_s >= 0.6
 
 
-def test_the_end_breaks_off_the_waiting() -> None:
-    """It is tried once more, and then the error is raised."""
+def test_end_of_the_mirror_interrupts_the_wait() -> None:
+    """One more try follows, then the error is raised."""
     told: list[BaseException] = []
 
     async def work() -> None:
@@ -78,7 +78,7 @@ def test_the_end_breaks_off_the_waiting() -> None:
 
 
 def test_waiting_ends_with_the_mirror() -> None:
-    """At once if it has ended already."""
+    """At once if the mirror has ended already."""
 
     async def work() -> None:
         ending = Ending()

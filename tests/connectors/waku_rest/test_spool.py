@@ -1,4 +1,4 @@
-"""What a mirror keeps on disk, whenever it is killed."""
+"""What a mirror stores on disk, also if it is killed at any moment."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def seqs(spool: Spool) -> list[int]:
 
 
 def test_numbers_have_no_holes_over_clean_starts(tmp_path: Path) -> None:
-    """Nor does a mirror that was closed in order pass for one that was killed."""
+    """A mirror that was closed in order does not count as killed."""
     for start in range(3):
         with open_spool(tmp_path, None, "tap") as spool:
             assert not spool.begin()
@@ -57,8 +57,8 @@ def test_numbers_have_no_holes_over_clean_starts(tmp_path: Path) -> None:
         assert spool.observer == "tap"
 
 
-def test_nothing_is_taken_twice(tmp_path: Path) -> None:
-    """Neither within a page, nor later, nor after a start."""
+def test_no_message_is_stored_twice(tmp_path: Path) -> None:
+    """Neither within a page, nor later, nor after a restart."""
     with opened(tmp_path) as spool:
         assert spool.accept([incoming(1), incoming(2), incoming(1)], 5) == 2
         spool.written(spool.pending(10))
@@ -69,8 +69,8 @@ def test_nothing_is_taken_twice(tmp_path: Path) -> None:
         assert spool.known(map(_hash, range(2_000))) == {_hash(n) for n in (1, 2, 3)}
 
 
-def test_what_is_unwanted_is_known_and_has_no_number(tmp_path: Path) -> None:
-    """So that a store need not be asked for it again."""
+def test_unwanted_message_is_remembered_without_a_number(tmp_path: Path) -> None:
+    """So it need not be fetched from a store again."""
     with opened(tmp_path) as spool:
         assert spool.accept([], 5, [_hash(1)]) == 0
         assert spool.accept([incoming(2)], 5, [_hash(1), _hash(3)]) == 1
@@ -91,8 +91,8 @@ def state_of(spool: Spool) -> tuple[object, ...]:
     )
 
 
-def test_a_kill_after_any_step_loses_nothing_of_it(tmp_path: Path) -> None:
-    """The directory as it then lies on disk holds it; numbers go on, but for one."""
+def test_kill_after_any_step_loses_nothing(tmp_path: Path) -> None:
+    """The files have that step's result; only one number is skipped."""
     steps: list[Callable[[Spool], object]] = [
         lambda spool: spool.accept([incoming(1), incoming(2)], 1_000),
         lambda spool: spool.beat(1_001),
@@ -130,8 +130,8 @@ def start_and_fail(directory: Path, *, reads: bool) -> bool | None:
     return was_killed
 
 
-def test_a_kill_is_seen_until_it_was_dealt_with(tmp_path: Path) -> None:
-    """Also if the next mirror fails before it reads anything, or is killed too."""
+def test_kill_is_remembered_until_it_was_handled(tmp_path: Path) -> None:
+    """Even if the next mirror fails early or is killed too."""
     assert start_and_fail(tmp_path, reads=True) is False
     start_and_fail(tmp_path, reads=False)
     assert start_and_fail(tmp_path, reads=True)
@@ -142,14 +142,14 @@ def test_a_kill_is_seen_until_it_was_dealt_with(tmp_path: Path) -> None:
 
 
 def test_a_mirror_that_never_read_was_not_killed(tmp_path: Path) -> None:
-    """It may have failed for a port that was in use."""
+    """It may have failed because a port was in use."""
     start_and_fail(tmp_path, reads=False)
     with open_spool(tmp_path, None, "tap") as spool:
         assert not spool.begin()
 
 
 def test_heartbeats_keep_their_place_and_have_the_last_number(tmp_path: Path) -> None:
-    """They must not overtake the frames that they tell of."""
+    """They must not overtake the frames that they count."""
     with opened(tmp_path) as spool:
         spool.beat(1)
         spool.accept([incoming(1), incoming(2)], 2)
@@ -168,8 +168,8 @@ def test_heartbeats_keep_their_place_and_have_the_last_number(tmp_path: Path) ->
     ]
 
 
-def test_what_waits_is_counted(tmp_path: Path) -> None:
-    """As it is added up anew after a start, and nothing once all is written."""
+def test_waiting_records_are_counted(tmp_path: Path) -> None:
+    """A restart counts the same, and the count is 0 once all are written."""
     with opened(tmp_path) as spool:
         assert (spool.size_bytes, spool.count) == (0, 0)
         spool.accept([incoming(1, size=1_000), incoming(2)], 7)
@@ -186,8 +186,8 @@ def test_what_waits_is_counted(tmp_path: Path) -> None:
         assert spool.pending(10) == []
 
 
-def test_forgetting_is_noted_once_something_was_forgotten(tmp_path: Path) -> None:
-    """From then on nothing of before may be taken for new."""
+def test_forgetting_is_recorded(tmp_path: Path) -> None:
+    """From then on, older messages must not be taken for new ones."""
     with opened(tmp_path) as spool:
         spool.forget_before(500)
         assert spool.forgotten_ms == 0
@@ -200,8 +200,8 @@ def test_forgetting_is_noted_once_something_was_forgotten(tmp_path: Path) -> Non
         assert spool.forgotten_ms == 1_001
 
 
-def test_a_disk_that_is_full_changes_nothing(tmp_path: Path) -> None:
-    """The same page is taken when there is room again, with the next numbers."""
+def test_full_disk_changes_nothing(tmp_path: Path) -> None:
+    """Once there is space the same page gets the next numbers."""
     with opened(tmp_path) as spool:
         spool.accept([incoming(1)], 1)
         database = spool._database  # noqa: SLF001 - to limit the disk
@@ -218,7 +218,7 @@ def test_a_disk_that_is_full_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_two_mirrors_on_one_state_are_refused(tmp_path: Path) -> None:
-    """The second one says what to do, and may have it when the first has ended."""
+    """The error says what to do; the state is free when the first ends."""
     with opened(tmp_path), pytest.raises(StateInUse, match="use another --state"):
         Spool(tmp_path, None, "tap")
     with opened(tmp_path):
@@ -226,7 +226,7 @@ def test_two_mirrors_on_one_state_are_refused(tmp_path: Path) -> None:
 
 
 def test_another_observer_is_refused(tmp_path: Path) -> None:
-    """Numbers of two taps would be mixed; the lock is given back."""
+    """Numbers of two taps would be mixed; the lock is released."""
     with open_spool(tmp_path, "mine", "new") as spool:
         assert spool.observer == "mine"
     with pytest.raises(OtherObserver, match="belongs to observer mine, not yours"):
@@ -235,8 +235,8 @@ def test_another_observer_is_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_a_state_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
-    """A file in the place of the directory, or another file in that of the database."""
+def test_unusable_state_is_refused(tmp_path: Path) -> None:
+    """For example, a file in place of the directory or of the database."""
     (tmp_path / "file").touch()
     with pytest.raises(StateUnusable, match=r"file cannot be used \(File exists\)"):
         Spool(tmp_path / "file", None, "tap")

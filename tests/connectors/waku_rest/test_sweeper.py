@@ -1,4 +1,4 @@
-"""Reading stores over real HTTP: what was not heard is found, and nothing else."""
+"""Reading stores over real HTTP: missed messages are found, nothing else."""
 
 from __future__ import annotations
 
@@ -89,10 +89,10 @@ def reading(
     return script
 
 
-def test_what_was_not_heard_is_found_in_the_order_of_sending(
+def test_missed_messages_are_found_in_the_order_of_sending(
     rig: Rig, node: ConformanceNode, clock: Clock
 ) -> None:
-    """Once, though it is listed again and again; not before others may hear it."""
+    """Once each, and not before other nodes could have relayed them."""
     start_ms = clock.now_ms
 
     async def script(running: Running) -> None:
@@ -112,10 +112,10 @@ def test_what_was_not_heard_is_found_in_the_order_of_sending(
     assert rig.node(node).swept_ms == clock.now_ms - 5 * SECOND
 
 
-def test_what_was_heard_is_not_fetched(
+def test_received_messages_are_not_fetched(
     rig: Rig, node: ConformanceNode, clock: Clock
 ) -> None:
-    """Nor is what is on the shard and is none of ours."""
+    """Nor are unwanted messages of the shard."""
     sent_ms = clock.now_ms + SECOND
     heard = [message(number, sent_ms) for number in range(5)]
     stranger = msgspec.structs.replace(message(9, sent_ms), payload=b"no frame")
@@ -142,10 +142,10 @@ def test_what_was_heard_is_not_fetched(
     ("age_ms", "seen_after_ms"),
     [(15 * SECOND, 10 * SECOND), (4 * MINUTE, 150 * SECOND), (55 * MINUTE, HOUR // 2)],
 )
-def test_what_comes_late_to_a_store_is_found(
+def test_messages_that_reach_a_store_late_are_found(
     age_ms: int, seen_after_ms: int, node: ConformanceNode, clock: Clock, rig: Rig
 ) -> None:
-    """The later the rarer it is looked for: stores learn from one another."""
+    """The older a range, the less often it is swept."""
 
     async def script(running: Running) -> None:
         for step_ms in (0, HOUR, HOUR // 2):
@@ -157,10 +157,10 @@ def test_what_comes_late_to_a_store_is_found(
     assert [one.at_ms for one in rig.frames] == [clock.now_ms]
 
 
-def test_nothing_of_before_a_new_mirror_is_read(
+def test_new_mirror_reads_no_past(
     rig: Rig, node: ConformanceNode, clock: Clock
 ) -> None:
-    """Unless it is asked for."""
+    """Unless the past is requested."""
     _, later = store(
         node, message(1, clock.now_ms - SECOND), message(2, clock.now_ms + SECOND)
     )
@@ -168,10 +168,10 @@ def test_nothing_of_before_a_new_mirror_is_read(
     assert rig.hashes == [later]
 
 
-def test_a_new_mirror_reads_the_past_that_is_asked_for(
+def test_new_mirror_reads_the_requested_past(
     make_rig: RigMaker, node: ConformanceNode, clock: Clock
 ) -> None:
-    """In slices; started again on the same state it does not begin anew."""
+    """In slices; a restart does not begin again."""
     hashes = store(
         node,
         *(message(n, clock.now_ms - n * HOUR - MINUTE) for n in (3, 2, 1)),
@@ -184,10 +184,10 @@ def test_a_new_mirror_reads_the_past_that_is_asked_for(
     assert again.accepted == 0
 
 
-def test_what_passed_while_no_mirror_ran_is_found(
+def test_messages_sent_while_no_mirror_ran_are_found(
     make_rig: RigMaker, node: ConformanceNode, clock: Clock
 ) -> None:
-    """However long that was, and nothing of before is taken again."""
+    """However long that was, and without older messages."""
     rig = make_rig(node, now_ms=clock)
 
     async def hear(running: Running) -> None:
@@ -205,10 +205,10 @@ def test_what_passed_while_no_mirror_ran_is_found(
     assert again.seqs == list(range(1, 14))
 
 
-def test_what_is_forgotten_is_not_read_again(
+def test_forgotten_messages_are_not_read_again(
     make_rig: RigMaker, node: ConformanceNode, clock: Clock
 ) -> None:
-    """A node that is new to a mirror, or has returned to it, brings no old message."""
+    """Neither from a node that is new nor from one that returns."""
     rig = make_rig(node, now_ms=clock)
     old = [message(number, clock.now_ms + SECOND) for number in range(3)]
 
@@ -231,10 +231,10 @@ def test_what_is_forgotten_is_not_read_again(
     assert returned.accepted == 0
 
 
-def test_a_store_that_asks_for_patience_goes_on_where_it_was(
+def test_busy_store_is_continued_at_the_same_page(
     make_rig: RigMaker, node: ConformanceNode, clock: Clock
 ) -> None:
-    """After any page: to begin anew each time might never come to an end."""
+    """Starting again each time might never end."""
     hashes = store(node, *(message(n, clock.now_ms - MINUTE + n) for n in range(250)))
     rig = make_rig(node, now_ms=clock, backfill_s=600.0)
     for fault in (
@@ -252,10 +252,10 @@ def test_a_store_that_asks_for_patience_goes_on_where_it_was(
     assert set(given_by_store(node).values()) == {1}
 
 
-def test_a_store_that_lost_its_place_is_read_anew(
+def test_query_restarts_if_the_store_lost_the_cursor(
     make_rig: RigMaker, node: ConformanceNode, clock: Clock
 ) -> None:
-    """It may have dropped the message after which it was to go on."""
+    """It may have deleted the cursor's message."""
     hashes = store(node, *(message(n, clock.now_ms - MINUTE + n) for n in range(250)))
     rig = make_rig(node, now_ms=clock, backfill_s=600.0)
     node.inject(Endpoint.STORE, NO_FAULT, 3)
@@ -267,10 +267,10 @@ def test_a_store_that_lost_its_place_is_read_anew(
     assert len(good) == 4 + 5
 
 
-def test_cursors_that_go_in_a_ring_are_not_followed_for_ever(
+def test_repeating_cursors_end_the_query(
     make_rig: RigMaker, node: ConformanceNode, clock: Clock
 ) -> None:
-    """The query begins anew, as after every other failure."""
+    """The query starts again, as after any failure."""
     hashes = store(node, message(1, clock.now_ms - MINUTE))
     rig = make_rig(node, now_ms=clock, backfill_s=600.0)
     for cursor in ("11", "22", "11"):
@@ -281,10 +281,10 @@ def test_cursors_that_go_in_a_ring_are_not_followed_for_ever(
     assert rig.node(node).failures[Source.STORE] == 1
 
 
-def test_a_clock_that_is_set_back_stops_nothing(
+def test_clock_set_back_stops_nothing(
     rig: Rig, node: ConformanceNode, clock: Clock
 ) -> None:
-    """The store is read up to the new time at once, and on from there."""
+    """The store is read up to the new time, and on from there."""
 
     async def script(running: Running) -> None:
         await read(rig, node, clock)
@@ -298,10 +298,10 @@ def test_a_clock_that_is_set_back_stops_nothing(
     assert rig.seqs == [1, 2, 3]
 
 
-def test_a_store_that_is_none_does_not_make_the_node_down(
+def test_node_without_a_store_is_not_down(
     rig: Rig, node: ConformanceNode, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Those who listen tell that; it is said once, with what to do."""
+    """The listener decides that; the log says once what to do."""
     node.spoil(Endpoint.STORE, Fault(status=404))
     rig.node(node).is_up = True
 
@@ -318,10 +318,10 @@ def test_a_store_that_is_none_does_not_make_the_node_down(
     assert "switch on this protocol" in said
 
 
-def test_the_end_does_not_wait_for_a_long_reading(
+def test_stop_does_not_wait_for_a_long_query(
     make_rig: RigMaker, node: ConformanceNode, clock: Clock
 ) -> None:
-    """What was not read to its end is not noted as read."""
+    """An unfinished range is not recorded as read."""
     store(node, *(message(n, clock.now_ms - MINUTE + n) for n in range(250)))
     rig = make_rig(node, now_ms=clock, backfill_s=500.0)
 
@@ -338,10 +338,10 @@ def test_the_end_does_not_wait_for_a_long_reading(
     assert len(again.frames) == 250
 
 
-def test_without_listening_the_store_is_all_that_is_heard(
+def test_mirror_can_read_from_stores_only(
     make_rig: RigMaker, node: ConformanceNode, clock: Clock
 ) -> None:
-    """Up to now, and the tap lives as long as it answers."""
+    """The tap counts as alive as long as the store answers."""
     rig = make_rig(node, now_ms=clock, listen=Listen.NONE)
 
     async def script(running: Running) -> None:
@@ -349,22 +349,22 @@ def test_without_listening_the_store_is_all_that_is_heard(
         offer(node, message(1, clock.now_ms + SECOND))
         clock.now_ms += 2 * SECOND
         await until(lambda: rig.accepted == 1)
-        await until(lambda: running.coverage.is_listening(clock.now_ms))
+        await until(lambda: running.coverage.has_answer_since(clock.now_ms))
         assert rig.node(node).is_up
         node.spoil(Endpoint.STORE, Fault(status=500))
         await until(lambda: not rig.node(node).is_up)
         clock.now_ms += 1
-        assert not running.coverage.is_listening(clock.now_ms)
+        assert not running.coverage.has_answer_since(clock.now_ms)
         node.heal()
-        await until(lambda: running.coverage.is_listening(clock.now_ms))
+        await until(lambda: running.coverage.has_answer_since(clock.now_ms))
 
     rig.sweep(script)
 
 
-def test_many_content_topics_are_asked_for_in_parts(
+def test_many_content_topics_need_several_queries(
     make_rig: RigMaker, node: ConformanceNode, clock: Clock
 ) -> None:
-    """A store takes ten at once."""
+    """A store accepts ten per query."""
     topics = tuple(f"/app/1/room {number}/proto" for number in range(25))
     rig = make_rig(node, now_ms=clock, topics={SHARD: topics}, backfill_s=60.0)
     sent_ms = clock.now_ms - 30 * SECOND
@@ -374,10 +374,10 @@ def test_many_content_topics_are_asked_for_in_parts(
     assert len(rig.frames) == len(topics)
 
 
-def test_a_full_spool_stops_the_reading(
+def test_full_spool_pauses_the_sweep(
     make_rig: RigMaker, node: ConformanceNode, clock: Clock
 ) -> None:
-    """At the next page; it goes on when there is room."""
+    """At the next page, until there is space."""
     store(node, *(message(n, clock.now_ms - MINUTE + n) for n in range(150)))
     rig = make_rig(node, now_ms=clock, backfill_s=500.0, limit_bytes=1)
 

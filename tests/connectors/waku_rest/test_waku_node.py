@@ -1,4 +1,4 @@
-"""What the tests of the mirror rest on: the conformance node and its log."""
+"""The conformance node and its log, on which tests of the mirror rely."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def look(node: ConformanceNode, **parameters: Any) -> dict[str, Any]:
 def test_overflow_evicts_the_oldest_by_its_senders_time(
     node: ConformanceNode, clock: Clock
 ) -> None:
-    """Of all topics, whenever it came; the store may still have it."""
+    """Over all topics, whenever a message arrived; the store may have it."""
     subscribe(node, SHARD, OTHER_SHARD)
     oldest = message(clock, 9)
     for one, topic in (
@@ -98,7 +98,7 @@ def test_overflow_evicts_the_oldest_by_its_senders_time(
 def test_message_that_only_the_cache_had_is_lost_by_overflow(
     node: ConformanceNode, clock: Clock
 ) -> None:
-    """An ephemeral one, and one of a bad clock."""
+    """For example an ephemeral message, or one with a wrong clock."""
     subscribe(node, SHARD)
     for one in (
         message(clock, 10, ephemeral=True),
@@ -113,7 +113,7 @@ def test_message_that_only_the_cache_had_is_lost_by_overflow(
 def test_identical_messages_are_one_and_a_page_is_read_once(
     node: ConformanceNode, clock: Clock
 ) -> None:
-    """Once it was read, the same message comes anew."""
+    """After the read, the same message is cached again."""
     subscribe(node, SHARD)
     one = message(clock, ephemeral=True)
     for _ in range(2):
@@ -125,10 +125,10 @@ def test_identical_messages_are_one_and_a_page_is_read_once(
     assert take(node) == [one.timestamp_ns]
 
 
-def test_store_refuses_bad_clocks_and_ephemerals_but_not_what_sync_brings(
+def test_store_refuses_bad_clocks_and_ephemerals_except_by_sync(
     node: ConformanceNode, clock: Clock
 ) -> None:
-    """Twenty seconds either way; what comes by sync appears in the past."""
+    """The limit is 20 s either way; sync adds messages of the past."""
     ages_s = (21, 20, 0, -20, -21)
     for age_s in ages_s:
         node.offer(message(clock, age_s), pubsub_topic=SHARD)
@@ -146,7 +146,7 @@ def test_store_refuses_bad_clocks_and_ephemerals_but_not_what_sync_brings(
 def test_store_pages_by_cursor_in_both_directions(
     node: ConformanceNode, clock: Clock
 ) -> None:
-    """Twenty a page unless asked, a hundred at most, hashes unless asked."""
+    """By default 20 hashes a page, at most 100."""
     hashes = [
         f"0x{node.store_late(message(clock, age_s), pubsub_topic=SHARD).hex()}"
         for age_s in reversed(range(130))
@@ -167,7 +167,7 @@ def test_store_pages_by_cursor_in_both_directions(
 
 
 def test_restart_forgets_all_but_the_store(node: ConformanceNode, clock: Clock) -> None:
-    """Caches, subscriptions and what comes meanwhile; the address stays."""
+    """Caches, subscriptions and messages meanwhile; the address stays."""
     subscribe(node, SHARD)
     url = node.url
     kept, gone = message(clock, 1), message(clock, 2, ephemeral=True)
@@ -188,10 +188,10 @@ def test_restart_forgets_all_but_the_store(node: ConformanceNode, clock: Clock) 
     assert node.stored.keys() == {kept.hash_on(SHARD)}
 
 
-def test_topic_that_nobody_subscribed_to_is_only_in_the_store(
+def test_message_of_an_unsubscribed_topic_is_only_in_the_store(
     node: ConformanceNode, clock: Clock
 ) -> None:
-    """What the store refuses is lost then."""
+    """It is lost if the store refuses it."""
     for one in (message(clock, 1), message(clock, 2, ephemeral=True)):
         node.offer(one, pubsub_topic=SHARD)
     assert [one.cause for one in node.dropped] == [Cause.UNSUBSCRIBED] * 2
@@ -200,10 +200,10 @@ def test_topic_that_nobody_subscribed_to_is_only_in_the_store(
     assert take(node) == []
 
 
-def test_page_that_did_not_arrive_is_dropped_and_not_handed_out(
+def test_page_that_did_not_arrive_counts_as_dropped(
     node: ConformanceNode, clock: Clock
 ) -> None:
-    """One that was cut in part, one that nobody waited for as a whole."""
+    """In part if it was cut, completely if nobody waited for it."""
     subscribe(node, SHARD)
     url = f"{node.url}/relay/v1/messages/{quote(SHARD, safe='')}"
     patience = httpx.Timeout(10, read=2)
@@ -223,8 +223,8 @@ def test_page_that_did_not_arrive_is_dropped_and_not_handed_out(
     assert {one.cause for one in node.dropped} == {Cause.ANSWER}
 
 
-def test_filter_keeps_fifty_of_its_topics(clock: Clock) -> None:
-    """However much the relay cache keeps."""
+def test_filter_caches_fifty_messages(clock: Clock) -> None:
+    """Of its content topics, whatever the capacity of the relay cache."""
     with ConformanceNode(relay_capacity=100, now_ns=clock) as node:
         subscribe(node, SHARD)
         asked = {"requestId": "1", "contentFilters": [TOPIC], "pubsubTopic": SHARD}
@@ -241,10 +241,10 @@ def test_filter_keeps_fifty_of_its_topics(clock: Clock) -> None:
     assert drops == {Endpoint.FILTER: 10, Endpoint.RELAY: 20}
 
 
-def test_every_message_is_handed_out_or_dropped_or_still_there(
+def test_every_message_is_handed_out_dropped_or_cached(
     node: ConformanceNode, clock: Clock
 ) -> None:
-    """Exactly once, however many threads offer while a page is read."""
+    """Exactly one of them, even with many threads."""
     subscribe(node, SHARD)
     done = threading.Event()
 

@@ -1,4 +1,4 @@
-"""From the spool to real Kafka: in order, as the contract says."""
+"""From the spool to real Kafka: in order and in the record format."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def heartbeat(seq: int, at_ms: int) -> Spooled:
     return Spooled(0, at_ms, seq, None, b"", ())
 
 
-def test_records_are_as_the_contract_says(kafka_topic: TopicMaker) -> None:
-    """A channel keeps to its partition and order; heartbeats stand in all of them."""
+def test_records_follow_the_record_format(kafka_topic: TopicMaker) -> None:
+    """Channels keep partition and order; heartbeats go to every partition."""
     kafka = kafka_topic(3).settings
     channels = [b"town", b"village", None, b"hamlet", b"\xff"]
     frames = [frame(n, channels[n % len(channels)]) for n in range(1, 41)]
@@ -89,8 +89,8 @@ def test_records_are_as_the_contract_says(kafka_topic: TopicMaker) -> None:
         assert some[-1] == beats[1]
 
 
-def test_a_topic_that_is_missing_is_made(kafka_topic: TopicMaker) -> None:
-    """With as many partitions as asked for; one that is there stays as it is."""
+def test_missing_topic_is_created(kafka_topic: TopicMaker) -> None:
+    """With the requested partitions; an existing topic is not changed."""
     there = kafka_topic(1).settings
     missing = replace(there, topic=f"{there.topic}.new")
     for kafka, partitions in ((missing, 5), (there, 1)):
@@ -100,8 +100,8 @@ def test_a_topic_that_is_missing_is_made(kafka_topic: TopicMaker) -> None:
 
 
 @refused_sockets_stay_open
-def test_kafka_that_is_away_is_told_and_found_again(kafka_topic: TopicMaker) -> None:
-    """The same writer goes on once it is there."""
+def test_unreachable_kafka_is_reported_and_found_again(kafka_topic: TopicMaker) -> None:
+    """The same writer continues."""
     kafka = kafka_topic(1).settings
     with writing(NOBODY) as writer:
         with pytest.raises(KafkaUnreachable, match="cannot be reached"):
@@ -112,8 +112,8 @@ def test_kafka_that_is_away_is_told_and_found_again(kafka_topic: TopicMaker) -> 
 
 
 @refused_sockets_stay_open
-def test_a_broker_that_ends_while_records_wait_is_lived_through(tmp_path: Path) -> None:
-    """What was not acknowledged is given up, and written again by the same writer."""
+def test_writer_survives_the_end_of_the_broker(tmp_path: Path) -> None:
+    """Unacknowledged records are written again by the same writer."""
     with EmbeddedBroker(tmp_path, port=free_port()) as broker:
         kafka = KafkaSettings(broker.bootstrap, timeout_s=2.0)
         large = [
@@ -137,8 +137,8 @@ def test_a_broker_that_ends_while_records_wait_is_lived_through(tmp_path: Path) 
     assert sorted(set(seqs(found))) == list(range(1, 200))
 
 
-def test_what_kafka_never_takes_holds_up_nothing(kafka_topic: TopicMaker) -> None:
-    """It is given back with the reason; its neighbours are written."""
+def test_refused_record_does_not_block_others(kafka_topic: TopicMaker) -> None:
+    """It is returned with the reason."""
     kafka = kafka_topic(2, {"max.message.bytes": "1000000"}).settings
     now_ms = time.time_ns() // 1_000_000
     waiting = [

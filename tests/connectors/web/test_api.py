@@ -22,7 +22,7 @@ from sds_core.observer.incidents import (
     IncidentQuery,
     incident_object,
 )
-from sds_core.observer.report import channel_report
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
@@ -35,7 +35,7 @@ MakeTotals = Callable[..., ChannelTotals]
 def test_fleet_object_has_every_channel_and_the_job(
     client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
-    """The list tells verdict, reason, figures and the state of the job."""
+    """The list has verdict, reason and figures, and the state of the job."""
     fine, failing = totals(messages=3), totals(Verdict.FAILING, gaps_lost=1)
     stage.snapshot = snapshot({"fine": fine, "lossy": failing}, records=9)
     answer = client.get("/api/v1/channels")
@@ -66,16 +66,17 @@ def test_fleet_object_has_every_channel_and_the_job(
         "undecodable": {},
         "channel_count": 2,
         "channels": [
-            {"id": "lossy", "name": None, "muted": False} | channel_report(failing),
-            {"id": "fine", "name": None, "muted": False} | channel_report(fine),
+            {"id": "lossy", "name": None, "muted": False}
+            | CHANNEL_FIGURES.report(failing),
+            {"id": "fine", "name": None, "muted": False} | CHANNEL_FIGURES.report(fine),
         ],
     }
 
 
-def test_fleet_object_is_whole_before_anything_is_known(
+def test_fleet_object_has_its_form_before_there_are_figures(
     client: httpx.Client, stage: Any
 ) -> None:
-    """A monitor that only starts answers in the same form."""
+    """A monitor that is starting answers in the same form."""
     stage.snapshot = Snapshot()
     fleet = client.get("/api/v1/channels").json()
     assert (fleet["level"], fleet["clock"], fleet["channels"]) == ("starting", None, [])
@@ -84,7 +85,7 @@ def test_fleet_object_is_whole_before_anything_is_known(
 def test_limit_keeps_the_most_troubled(
     client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
-    """A reader of few rows gets those that matter, and how many there are."""
+    """A short list has the worst channels, and how many there are in all."""
     channels = {"a": totals(), "b": totals(Verdict.BLIND), "c": totals()}
     stage.snapshot = snapshot(channels)
     fleet = client.get("/api/v1/channels", params={"limit": 1}).json()
@@ -93,22 +94,20 @@ def test_limit_keeps_the_most_troubled(
 
 
 @pytest.mark.parametrize("limit", ["-1", "many", "", "1.5", "²", "9" * 5_000])
-def test_senseless_limit_is_refused_in_one_line(
-    client: httpx.Client, limit: str
-) -> None:
-    """Wrong use is answered by what would be right."""
+def test_invalid_limit_is_refused_in_one_line(client: httpx.Client, limit: str) -> None:
+    """The answer says what would be valid."""
     answer = client.get("/api/v1/channels", params={"limit": limit})
     assert answer.status_code == 400
-    given = words.shown(limit)
+    given = words.short(limit)
     assert answer.json() == {
         "error": f"limit must be a whole number, 0 or more, not {given}"
     }
 
 
-def test_channel_has_the_name_that_it_was_given(
+def test_channel_has_its_name_of_the_table(
     client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
-    """In the list, by itself and beside its incidents; and whether it is muted."""
+    """In the list, by itself and with its incidents; also whether it is muted."""
     table = ChannelTable([ChannelEntry("a", name="Town hall", mute_until_ms=1)])
     stage.snapshot = snapshot({"a": totals()}).with_table(table, 0)
     stage.incidents = incidents(1)
@@ -149,14 +148,14 @@ def test_channel_is_found_by_any_id(
     answer = client.get(f"/api/v1/channels/{quote(channel, safe='')}")
     assert answer.status_code == 200
     said = {"id": channel, "name": None, "muted": False}
-    assert answer.json() == said | channel_report(wanted)
+    assert answer.json() == said | CHANNEL_FIGURES.report(wanted)
 
 
 @pytest.mark.parametrize("channel", ["nobody", "two\nlines", "<b>", ""])
-def test_unknown_channel_is_said_in_one_line(
+def test_unknown_channel_is_a_404_in_one_line(
     client: httpx.Client, channel: str
 ) -> None:
-    """An id that no channel has is a 404 that a program can read."""
+    """The answer is JSON that a program can read."""
     answer = client.get(f"/api/v1/channels/{quote(channel, safe='')}")
     assert answer.status_code == 404
     assert answer.headers["content-type"] == "application/json"
@@ -172,10 +171,8 @@ def incidents(count: int) -> list[ChannelIncident]:
     ]
 
 
-def test_incidents_are_those_that_are_asked_for(
-    client: httpx.Client, stage: Any
-) -> None:
-    """Every parameter reaches the store, which answers in the words of the report."""
+def test_parameters_select_incidents(client: httpx.Client, stage: Any) -> None:
+    """Every parameter reaches the store; the answer has the report's fields."""
     stage.incidents = incidents(2)
     answer = client.get(
         "/api/v1/incidents",
@@ -201,10 +198,10 @@ def test_incidents_are_those_that_are_asked_for(
 
 
 @pytest.mark.parametrize("standing", [{}, {"standing": "false"}])
-def test_incidents_are_all_but_too_many_unless_asked(
+def test_incidents_are_limited_by_default(
     client: httpx.Client, stage: Any, standing: dict[str, str]
 ) -> None:
-    """The answer says that there are more than it shows."""
+    """The answer says that there are more."""
     stage.incidents = incidents(SHOWN_INCIDENTS + 2)
     answer = client.get("/api/v1/incidents", params=standing).json()
     assert stage.asked == [IncidentQuery(limit=SHOWN_INCIDENTS + 1)]
@@ -225,27 +222,27 @@ def test_incidents_are_all_but_too_many_unless_asked(
         ("standing", "yes", "standing must be one of true, false"),
     ],
 )
-def test_senseless_question_for_incidents_is_refused_in_one_line(
+def test_invalid_query_for_incidents_is_refused_in_one_line(
     client: httpx.Client, stage: Any, name: str, value: str, said: str
 ) -> None:
-    """Nothing is searched for."""
+    """Nothing is searched."""
     answer = client.get("/api/v1/incidents", params={name: value})
     assert answer.status_code == 400
-    assert answer.json() == {"error": f"{said}, not {words.shown(value)}"}
+    assert answer.json() == {"error": f"{said}, not {words.short(value)}"}
     assert stage.asked == []
 
 
 @pytest.mark.parametrize(
     "path", ["/api/v1/incidents", "/api/v1/minutes?channel=a&hours=1"]
 )
-def test_history_that_cannot_be_read_is_said(
+def test_unreadable_history_is_an_error(
     client: httpx.Client,
     stage: Any,
     snapshot: MakeSnapshot,
     totals: MakeTotals,
     path: str,
 ) -> None:
-    """Nothing was found, would be a lie."""
+    """An empty answer would be wrong."""
     stage.snapshot = snapshot({"a": totals()})
     stage.has_history = False
     answer = client.get(path)
@@ -262,10 +259,10 @@ def test_history_that_cannot_be_read_is_said(
         "/api/v1/channels/a",
     ],
 )
-def test_nothing_is_told_of_figures_that_are_not_read(
+def test_api_is_not_ready_before_figures_are_read(
     client: httpx.Client, stage: Any, path: str
 ) -> None:
-    """A monitor that starts knows of no channel, tap or incident that there is none."""
+    """A starting monitor must not answer that there are no incidents."""
     stage.snapshot = Snapshot()
     answer = client.get(path)
     assert answer.status_code == 503
@@ -273,20 +270,20 @@ def test_nothing_is_told_of_figures_that_are_not_read(
     assert stage.asked == []
 
 
-def test_minutes_need_a_record_to_look_back_from(
+def test_minutes_are_refused_before_any_record(
     client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
-    """They are not those before 1970."""
+    """Without a clock they would be minutes before 1970."""
     stage.snapshot = replace(snapshot({"a": totals()}), clock_ms=0)
     answer = client.get("/api/v1/minutes?channel=a")
     assert answer.status_code == 503
     assert answer.json() == {"error": "no record has been read yet"}
 
 
-def test_taps_tell_what_is_known_of_them(
+def test_tap_object_has_all_figures_of_the_tap(
     client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
-    """When each was seen, what it missed, and how many channels it shows."""
+    """When it was seen, what it missed, and its number of channels."""
     channels = {"a": totals(observers=["t1", "t2"]), "b": totals(observers=["t1"])}
     taps = {"t2": TapTotals(8, 3, 7, [(1, 2), (5, 7)]), "t1": TapTotals(9)}
     stage.snapshot = replace(snapshot(channels), taps=taps)
@@ -312,14 +309,14 @@ def test_taps_tell_what_is_known_of_them(
     ]
 
 
-def test_minutes_tell_what_happened_in_each_interval(
+def test_minutes_have_the_figures_of_each_interval(
     client: httpx.Client,
     stage: Any,
     snapshot: MakeSnapshot,
     totals: MakeTotals,
     histogram: Callable[..., Histogram],
 ) -> None:
-    """The figures behind the charts, at the interval that fits the hours."""
+    """They are the charts' figures, at the interval that fits the hours."""
     minute_ms = 60_000
     now_ms = snapshot().clock_ms // minute_ms * minute_ms
     stage.snapshot = snapshot({"a b": totals(first_event_ms=now_ms - 2 * minute_ms)})
@@ -362,9 +359,9 @@ def test_minutes_tell_what_happened_in_each_interval(
         ({}, 404, "no channel has this id"),
     ],
 )
-def test_senseless_question_for_minutes_is_refused_in_one_line(
+def test_invalid_query_for_minutes_is_refused_in_one_line(
     client: httpx.Client, parameters: dict[str, str], status: int, said: str
 ) -> None:
-    """By what would be right."""
+    """The answer says what would be valid."""
     answer = client.get("/api/v1/minutes", params=parameters)
     assert (answer.status_code, answer.json()["error"]) == (status, said)

@@ -26,10 +26,10 @@ MakeSnapshot = Callable[..., Snapshot]
         ),
     ],
 )
-def test_scrape_has_the_format_that_was_asked_for(
+def test_scrape_has_the_accepted_format(
     client: httpx.Client, accept: str, content_type: str, end: str
 ) -> None:
-    """Prometheus text and OpenMetrics are told apart by the Accept header."""
+    """The Accept header decides between Prometheus text and OpenMetrics."""
     answer = client.get("/metrics", headers={"Accept": accept})
     assert answer.status_code == 200
     assert answer.headers["content-type"] == content_type
@@ -40,13 +40,13 @@ def test_scrape_has_the_format_that_was_asked_for(
 def test_process_is_healthy_whatever_the_query_does(
     client: httpx.Client, stage: Any
 ) -> None:
-    """Restarting the process would not mend a query that waits for its broker."""
+    """A restart would not help a query that waits for its broker."""
     stage.snapshot = Snapshot()
     assert client.get("/healthz").status_code == 200
 
 
-def test_ready_while_the_query_runs_on_whole_figures(client: httpx.Client) -> None:
-    """Primed and running is ready."""
+def test_ready_while_primed_and_running(client: httpx.Client) -> None:
+    """The probe answers 200."""
     answer = client.get("/readyz")
     assert (answer.status_code, answer.text) == (200, "ready\n")
 

@@ -1,4 +1,4 @@
-"""Texts and lists of strangers, however long, make no page that is."""
+"""Untrusted texts and lists of any length make no oversized page."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def long(stage: Any, snapshot: MakeSnapshot, totals: MakeTotals) -> list[str]:
 @pytest.mark.parametrize("path", ["/", "/incidents", "/taps"])
 @pytest.mark.usefixtures("long")
 def test_long_texts_make_no_long_page(client: httpx.Client, path: str) -> None:
-    """Nor an address that no server takes."""
+    """Nor a URL too long for a server."""
     answer = client.get(path)
     assert answer.status_code == 200
     assert len(answer.content) < PAGE_BYTES
@@ -89,10 +89,10 @@ def test_channel_with_a_long_id_has_its_page(
     assert asked == set(long)
 
 
-def test_list_of_participants_ends(
+def test_list_of_participants_is_limited(
     client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
-    """Those that lack a message longest stand there; all are in the JSON."""
+    """The page has those that lack a message longest; the JSON has all."""
     stage.snapshot = snapshot({"c": totals()})
     names = [f"p{n:05}" for n in range(20_000)]
     lacking = {name: 1_786_276_000_000 + n for n, name in enumerate(names)}

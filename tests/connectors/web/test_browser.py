@@ -161,10 +161,10 @@ def busy(
     ],
 )
 @pytest.mark.usefixtures("busy")
-def test_every_view_is_accessible_offline_and_without_complaint(
+def test_every_view_is_accessible_and_loads_offline(
     page: Page, complaints: list[str], scheme: Any, rules: dict[str, Any], ground: str
 ) -> None:
-    """No serious violation that axe finds, no console error, no foreign request."""
+    """No serious violation found by axe, no console error, no foreign request."""
     axe = Axe()
     page.emulate_media(color_scheme=scheme)
     found = []
@@ -206,7 +206,7 @@ def test_fleet_follows_the_snapshot(
     snapshot: MakeSnapshot,
     totals: MakeTotals,
 ) -> None:
-    """Rows come, change, move and go while the page is open, as if loaded anew."""
+    """Rows appear, change, move and vanish in the open page."""
     stage.snapshot = snapshot({"a": totals(), HOSTILE: totals(Verdict.QUIET)})
     page.goto("/")
     names = page.locator("tbody th a")
@@ -234,7 +234,7 @@ def test_fleet_follows_the_snapshot(
 def test_order_and_filter_are_kept_while_figures_change(
     page: Page, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
-    """By keyboard alone, without loading the page anew, and in its address."""
+    """By keyboard, without loading the page again, and in its URL."""
     stage.snapshot = snapshot({"a": totals(messages=1), "b": totals(messages=2)})
     page.goto("/")
     page.evaluate("window.same = true")
@@ -263,7 +263,7 @@ def test_order_and_filter_are_kept_while_figures_change(
 def test_one_click_leads_from_the_fleet_to_the_lost_message(
     page: Page, complaints: list[str], busy: Any
 ) -> None:
-    """Its id can be copied whole, and what is not asked for each time stays."""
+    """Its id can be copied completely."""
     page.goto("/")
     page.get_by_role("link", name="Town").click()
     incident = page.locator("article").first
@@ -284,10 +284,10 @@ def test_one_click_leads_from_the_fleet_to_the_lost_message(
     assert complaints == []
 
 
-def test_silent_monitor_is_said_and_its_return_noticed(
+def test_unreachable_monitor_is_reported_until_it_returns(
     browser: Browser, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
-    """The page keeps what it knows while the monitor is away and while it starts."""
+    """Meanwhile the page keeps its last figures."""
     stage.snapshot = snapshot({"a": totals(messages=7)})
     server = WebServer(stage.app, port=0)
     server.start()
@@ -320,10 +320,10 @@ def test_silent_monitor_is_said_and_its_return_noticed(
         server.stop()
 
 
-def test_error_of_the_monitor_is_told_from_its_silence(
+def test_error_of_the_monitor_is_distinguished_from_no_answer(
     page: Page, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
-    """The page keeps what it knows; after an upgrade it is loaded anew."""
+    """The page keeps its figures, and reloads after an upgrade."""
     stage.snapshot = snapshot({"a": totals()})
     page.goto("/")
     page.evaluate("window.same = true")
@@ -340,10 +340,10 @@ def test_error_of_the_monitor_is_told_from_its_silence(
     assert not page.evaluate("window.same")
 
 
-def test_incidents_are_chosen_without_loading_the_page_anew(
+def test_incidents_are_filtered_without_loading_the_page_again(
     page: Page, complaints: list[str], busy: Any
 ) -> None:
-    """A choice in the form is asked for at once."""
+    """A choice in the form takes effect at once."""
     page.goto("/incidents")
     page.evaluate("window.same = true")
     busy.incidents = [lost("/waku/1", message_id="m")]
@@ -355,7 +355,7 @@ def test_incidents_are_chosen_without_loading_the_page_anew(
 
 
 def test_pages_need_no_script(browser: Browser, served: str, busy: Any) -> None:
-    """Sorting, filters and figures are there, and the page asks to be loaded again."""
+    """Sorting, filters and figures work, and the page suggests a reload."""
     context = browser.new_context(java_script_enabled=False, base_url=served)
     tab = context.new_page()
     tab.goto("/")

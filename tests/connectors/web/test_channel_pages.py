@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from connectors.history.schema import ToldMinute, minute_row
-from connectors.web.pages.fleet import SHOWN_CHANNELS
+from connectors.web.pages.fleet import SHOWN_VIEWS
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable, Objectives
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import IncidentKind
@@ -23,10 +23,10 @@ MakeSnapshot = Callable[..., Snapshot]
 MakeTotals = Callable[..., ChannelTotals]
 
 
-def test_fleet_shows_what_matters_of_each_channel(
+def test_fleet_has_the_state_of_each_channel(
     client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
-    """Verdict, reason and figures, and the way to the channel."""
+    """Verdict, reason and figures, and a link to the channel."""
     failing = totals(Verdict.FAILING, verdict_reason="lost", gaps_lost=4_321)
     stage.snapshot = snapshot({"a/b c": failing}, records_behind=98_765)
     text = text_of(client, "/")
@@ -35,13 +35,13 @@ def test_fleet_shows_what_matters_of_each_channel(
     assert 'href="channel?id=a%2Fb%20c"' in client.get("/").text
 
 
-def test_page_shows_only_the_most_troubled_of_many(
+def test_fleet_page_is_limited_to_the_worst_channels(
     client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
-    """Two thousand channels give a page of two hundred rows that says so."""
+    """Of 2,000 channels the page has 200 rows, and says so."""
     channels = {f"c{n:04}": totals() for n in range(1_999)}
     stage.snapshot = snapshot(channels | {"z": totals(Verdict.BLIND)})
-    assert len(keys(client, "/")) == SHOWN_CHANNELS
+    assert len(keys(client, "/")) == SHOWN_VIEWS
     assert keys(client, "/")[0] == "z"
     assert "1,800 more channels not shown here" in text_of(client, "/")
     assert keys(client, "/?find=C1998") == ["c1998"]
@@ -60,7 +60,7 @@ def test_page_shows_only_the_most_troubled_of_many(
         ("-in_time", "acbd", "descending"),
     ],
 )
-def test_channels_are_sorted_by_what_is_asked_for(
+def test_channels_are_sorted_by_the_chosen_column(
     client: httpx.Client,
     stage: Any,
     snapshot: MakeSnapshot,
@@ -69,7 +69,7 @@ def test_channels_are_sorted_by_what_is_asked_for(
     order: str,
     aria: str,
 ) -> None:
-    """Worst first, by name, or the other way; what cannot be measured comes last."""
+    """By default the worst first; figures without a value come last."""
     channels = {
         "a": totals(Verdict.DEGRADED, messages=2, acknowledged_in_time=1),
         "b": totals(Verdict.FAILING, messages=3, unacknowledged=1),
@@ -90,7 +90,7 @@ def test_channels_are_sorted_by_what_is_asked_for(
 def test_filter_finds_part_of_a_name_or_an_id(
     client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
-    """Whatever the case; and says when there is none."""
+    """In any case; the page says if no channel matches."""
     table = ChannelTable([ChannelEntry("x1", name="Town hall")])
     stage.snapshot = snapshot({"x1": totals(), "hallway": totals(), "y": totals()})
     stage.snapshot = stage.snapshot.with_table(table, 0)
@@ -99,10 +99,10 @@ def test_filter_finds_part_of_a_name_or_an_id(
     assert "No channel has this in its name or id." in text_of(client, "/?find=q")
 
 
-def test_channel_page_says_how_the_channel_is_and_what_it_is_to_reach(
+def test_channel_page_has_verdict_objectives_and_figures(
     client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
-    """Verdict with its reason and since when, objectives, and all figures."""
+    """The verdict has its reason and since when it holds."""
     figures = totals(
         Verdict.DEGRADED,
         verdict_reason="recovering",
@@ -124,10 +124,10 @@ def test_channel_page_says_how_the_channel_is_and_what_it_is_to_reach(
         assert part in text
 
 
-def test_lost_message_and_who_lacks_it_is_read_on_the_channels_page(
+def test_channel_page_has_lost_messages_and_who_lacks_them(
     client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
-    """One click from the first page; its hash and hint stand there whole."""
+    """One click from the first page, with complete hash and hint."""
     stage.snapshot = snapshot({"c": totals(Verdict.FAILING)})
     undelivered = IncidentKind.UNDELIVERED
     stage.incidents = [lost(kind=undelivered, message_id=f"m{n}") for n in range(9)]
@@ -151,14 +151,14 @@ def test_lost_message_and_who_lacks_it_is_read_on_the_channels_page(
     assert stage.asked[0].channel == "c"
 
 
-def test_charts_show_the_last_hours_as_pictures_and_as_tables(
+def test_charts_have_the_last_hours_as_pictures_and_tables(
     client: httpx.Client,
     stage: Any,
     snapshot: MakeSnapshot,
     totals: MakeTotals,
     histogram: Callable[..., Histogram],
 ) -> None:
-    """The intervals of the hours that are asked for, from the history."""
+    """Intervals follow the chosen hours and come from the history."""
     minute_ms = snapshot().clock_ms // 60_000 * 60_000
     stage.snapshot = snapshot({"c": totals(first_event_ms=minute_ms)})
     figures = totals(messages=4_711, definite_latency=histogram(4_000))
@@ -174,7 +174,7 @@ def test_charts_show_the_last_hours_as_pictures_and_as_tables(
     assert light.count("data-kept") == 2
 
 
-def test_charts_without_a_clock_are_said_to_be_missing(
+def test_page_says_that_charts_without_a_clock_are_missing(
     client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
     """They are not those before 1970."""

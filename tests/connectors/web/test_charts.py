@@ -1,4 +1,4 @@
-"""What charts show, and that their pictures need neither style nor script."""
+"""Content of charts; their pictures need neither style nor script."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from xml.etree import ElementTree
 
 import pytest
 
-from connectors.web.charts import Chart, Scale, channel_charts
+from connectors.web.charts import Chart, charts_of
 from connectors.web.drawing import draw
-from connectors.web.trends import COUNTS, NOTHING, Growth, Trend
+from connectors.web.trends import Growth, Trend
 from sds_core.observer.channel_table import ChannelSettings
+from sds_core.observer.figures import Scale
 from sds_core.observer.histogram import BUCKETS_MS
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
 
+NOTHING = Growth.zero(CHANNEL_FIGURES)
 NOON_MS = 1_786_276_800_000
 MINUTE_MS = 60_000
 
@@ -21,14 +24,14 @@ def growth(latency_bucket: int | None = None, **counts: int) -> Growth:
     buckets = [0] * (len(BUCKETS_MS) + 1)
     if latency_bucket is not None:
         buckets[latency_bucket] = 1
-    return Growth(dict.fromkeys(COUNTS, 0) | counts, buckets)
+    return Growth({**NOTHING.counts, **counts}, {"definite_latency": buckets})
 
 
 def charts(*found: Growth | None, step_ms: int = MINUTE_MS) -> dict[str, Chart]:
     """The charts of a trend from noon on."""
     settings = ChannelSettings(delivery_objective=0.999)
-    trend = Trend(NOON_MS, step_ms, found)
-    return {chart.key: chart for chart in channel_charts(trend, settings)}
+    trend = Trend(NOON_MS, step_ms, found, NOTHING)
+    return {chart.key: chart for chart in charts_of(CHANNEL_FIGURES, trend, settings)}
 
 
 def test_table_has_the_figures_of_the_picture_newest_first() -> None:
@@ -46,8 +49,8 @@ def test_table_has_the_figures_of_the_picture_newest_first() -> None:
     assert gaps.series[lost].values == [2, None, 0]
 
 
-def test_objectives_are_drawn_beside_what_was_reached() -> None:
-    """Each with its own line, and all in all in words."""
+def test_objectives_are_drawn_beside_the_reached_shares() -> None:
+    """Each has a line of its own, and a summary in words."""
     reached = growth(
         acknowledged_in_time=3, unacknowledged=1, deliveries_first_pass=9,
         deliveries_lost=1,
@@ -64,7 +67,7 @@ def test_objectives_are_drawn_beside_what_was_reached() -> None:
 
 @pytest.mark.parametrize("hours", [1, 3, 6, 24])
 def test_axis_of_time_has_a_few_round_labels(hours: int) -> None:
-    """As many as can be read, for every number of hours."""
+    """For every number of hours they can be read."""
     step_ms = {1: 1, 3: 3, 6: 5, 24: 15}[hours] * MINUTE_MS
     count = hours * 60 * MINUTE_MS // step_ms
     ticks = charts(*[NOTHING] * count, step_ms=step_ms)["latency"].ticks
@@ -81,10 +84,10 @@ def test_axis_of_time_has_a_few_round_labels(hours: int) -> None:
     ],
 )
 @pytest.mark.parametrize("scale", Scale)
-def test_picture_is_one_that_the_strictest_page_takes(
+def test_picture_needs_no_style_or_script(
     found: list[Growth | None], scale: Scale
 ) -> None:
-    """Shapes and text with classes; no style, script, link, comment or foreign id."""
+    """Only shapes and text with classes, no link, comment or foreign id."""
     drawn = [draw(c) for c in charts(*found).values() if c.scale is scale]
     assert drawn
     for svg in drawn:
@@ -98,8 +101,8 @@ def test_picture_is_one_that_the_strictest_page_takes(
         assert root.get("aria-label")
 
 
-def test_picture_tells_its_values_to_the_pointer() -> None:
-    """Each dot and each bar has its time, name and value; empty bars are not there."""
+def test_picture_has_its_values_as_tooltips() -> None:
+    """Each dot and bar has time, name and value; empty bars are left out."""
     found = charts(growth(4, gaps_lost=2), growth())
     assert "12:00  p95: ≤ 5 s" in draw(found["latency"])
     bars = draw(found["gaps"])

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from connectors.web.figures import GROUPS, acknowledged_in_time, chosen, delivered
+from connectors.web.figures import column_groups, page_groups
 from sds_core.observer.histogram import Histogram
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
 
 MakeTotals = Callable[..., ChannelTotals]
+GROUPS = page_groups(CHANNEL_FIGURES)
 FIGURES = {figure.key: figure for _, figures in GROUPS for figure in figures}
 
 
-def test_figures_of_a_channel_read_as_a_person_would_say_them(
+def test_figures_of_a_channel_have_readable_forms(
     totals: MakeTotals, histogram: Callable[..., Histogram]
 ) -> None:
-    """Counts, shares, percentiles, sizes and rates, each in its own form."""
+    """Counts, shares, percentiles, sizes and rates each have their form."""
     channel = totals(
         messages=1_284,
         acknowledged_in_time=1_281,
@@ -46,17 +48,17 @@ ALL_FORMS = {
     "repair_responses": "40",
     "redundant": "27.5 %",
     "repair_p50": "\N{EN DASH}",
-    "frames": "1,234",
+    "frames_all": "1,234",
     "bytes_bloom": "12.3 kB",
-    "false_positives": "50 %",
+    "bloom_false_positive_ratio": "50 %",
     "unacknowledged": "3",
 }
 
 
-def test_channel_of_which_nothing_is_known_has_no_figure_made_up(
+def test_share_of_nothing_is_a_dash(
     totals: MakeTotals,
 ) -> None:
-    """A share of nothing is a dash, and cannot be ordered by."""
+    """It cannot be used for sorting."""
     nothing = totals()
     assert {f.text(nothing) for f in FIGURES.values()} == {"0", "0 B", "\N{EN DASH}"}
     for figure in FIGURES.values():
@@ -64,10 +66,10 @@ def test_channel_of_which_nothing_is_known_has_no_figure_made_up(
         assert (figure.value(nothing) is None) == unknown, figure.key
 
 
-def test_share_that_an_objective_is_held_against_follows_its_definition(
+def test_share_with_an_objective_follows_its_definition(
     totals: MakeTotals,
 ) -> None:
-    """Unwitnessed messages are no fault, and a loss that was retracted is none."""
+    """Unwitnessed messages and retracted losses do not lower it."""
     channel = totals(
         acknowledged_in_time=19,
         unacknowledged=1,
@@ -77,21 +79,27 @@ def test_share_that_an_objective_is_held_against_follows_its_definition(
         deliveries_lost=2,
         deliveries_retracted=1,
     )
-    assert acknowledged_in_time(channel) == (19, 20)
-    assert delivered(channel) == (99, 100)
+    shares = {share.key: share.of_totals(channel) for share in CHANNEL_FIGURES.shares}
+    assert shares["in_time"] == (19, 20)
+    assert shares["delivered"] == (99, 100)
 
 
-def test_every_figure_stands_once_and_says_what_it_means() -> None:
-    """Keys are in addresses; headings and meanings are read."""
+def test_every_figure_is_unique_and_explained() -> None:
+    """Keys are part of URLs; headings and meanings are displayed."""
     keys = [figure.key for _, figures in GROUPS for figure in figures]
     assert len(keys) == len(set(keys))
     assert all(figure.heading and figure.meaning for figure in FIGURES.values())
 
 
-def test_chosen_figures_keep_their_headlines() -> None:
-    """In the order of all, without headlines that have none of them."""
-    found = chosen("gaps_lost", "messages")
+def test_columns_of_all_channels_keep_their_headings() -> None:
+    """In their own order, without groups that have no column."""
+    found = column_groups(CHANNEL_FIGURES)
     assert [(title, [f.key for f in figures]) for title, figures in found] == [
-        ("Acknowledgement", ["messages"]),
-        ("Missing dependencies", ["gaps_lost"]),
+        (
+            "Acknowledgement",
+            ["messages", "ack_p50", "ack_p95", "in_time", "unacknowledged"],
+        ),
+        ("Deliveries", ["delivered"]),
+        ("Missing dependencies", ["gaps_open", "gaps_lost"]),
+        ("Repair", ["answered", "redundant"]),
     ]

@@ -1,4 +1,4 @@
-"""What may be in files is asked for a few requests at a time."""
+"""Queries that may read files run a few at a time."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from sds_core.observer.snapshot import Snapshot
 QUERY = IncidentQuery()
 
 
-def test_third_question_at_a_time_waits_and_is_then_refused(tmp_path: Path) -> None:
-    """Many open pages do not take all memory; who is refused may ask again."""
+def test_third_simultaneous_query_waits_and_is_then_refused(tmp_path: Path) -> None:
+    """So many open pages do not use all memory; a refused one may retry."""
     under_way = threading.Semaphore(0)
     end = threading.Event()
 

@@ -21,10 +21,10 @@ MakeSnapshot = Callable[..., Snapshot]
 MakeTotals = Callable[..., ChannelTotals]
 
 
-def test_incidents_are_those_that_are_asked_for(
+def test_form_selects_incidents(
     client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
-    """By kind, state and channel; an empty field of the form asks for nothing."""
+    """By kind, state and channel; an empty field selects all."""
     table = ChannelTable([ChannelEntry("c", name="Town")])
     stage.snapshot = snapshot({"c": totals()}).with_table(table, 0)
     stage.incidents = [lost(message_id=f"m{n}", ended_ms=1) for n in range(201)]
@@ -41,10 +41,10 @@ def test_incidents_are_those_that_are_asked_for(
     assert 'href="channel?id=c"' in html
 
 
-def test_taps_are_told_apart_by_what_they_miss(
+def test_taps_are_sorted_by_what_they_miss(
     client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
-    """Those in trouble first, each with its reason, its holes newest first."""
+    """Bad taps come first with their reason, and the newest holes first."""
     now_ms = snapshot().clock_ms
     holes = [(now_ms - 5_000 * n, now_ms - 5_000 * n + 2_000) for n in range(12, 0, -1)]
     taps = {
@@ -69,7 +69,7 @@ def test_taps_are_told_apart_by_what_they_miss(
     assert "No tap has shown a record within the last hour." in text_of(client, "/taps")
 
 
-def test_monitor_tells_its_own_state(
+def test_monitor_page_has_the_state_of_the_job(
     client: httpx.Client,
     stage: Any,
     snapshot: MakeSnapshot,
@@ -112,7 +112,7 @@ def test_monitor_tells_its_own_state(
         ({"event_time_lag_seconds": None}, True, "waits for its first batch"),
     ],
 )
-def test_query_that_does_not_run_is_said_plainly(
+def test_stopped_query_is_reported(
     client: httpx.Client,
     stage: Any,
     snapshot: MakeSnapshot,
@@ -120,15 +120,13 @@ def test_query_that_does_not_run_is_said_plainly(
     primed: bool,
     said: str,
 ) -> None:
-    """On the monitor's page, with what figures there are."""
+    """On the monitor's page, with the figures that exist."""
     stage.snapshot = replace(snapshot(**job), primed=primed)
     assert said in text_of(client, "/monitor")
 
 
-def test_runbook_is_markdown_without_markup_of_its_own(
-    client: httpx.Client, stage: Any
-) -> None:
-    """Headings, tables and code; links lead to other runbooks, or nowhere."""
+def test_runbook_contains_no_html(client: httpx.Client, stage: Any) -> None:
+    """Headings, tables and code; links lead to runbooks or are removed."""
     (stage.runbooks / "SdsLoss.md").write_text(
         "# SdsLoss\n\n| a | b |\n|---|---|\n| 1 | `x` |\n\n<b>raw</b>\n\n"
         "[next](SdsBlind.md#do) [far](../../docs/x.md) [web](https://example.org/)\n"

@@ -1,4 +1,4 @@
-"""What all views have in common: verdict, headers, and no markup of strangers."""
+"""Common to all views: verdict, headers, and no untrusted markup."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def hostile(stage: Any, snapshot: MakeSnapshot, totals: MakeTotals) -> list[str]
     ],
 )
 @pytest.mark.usefixtures("hostile")
-def test_text_of_strangers_is_never_markup(client: httpx.Client, path: str) -> None:
+def test_untrusted_text_is_never_markup(client: httpx.Client, path: str) -> None:
     """In element, attribute, sentence, title and link, on every page."""
     answer = client.get(path)
     tags = Tags(answer.text).found
@@ -79,14 +79,14 @@ def test_text_of_strangers_is_never_markup(client: httpx.Client, path: str) -> N
 
 
 @pytest.mark.parametrize("path", [*VIEWS, "/runbooks/SdsLoss", "/channel?id=nobody"])
-def test_page_may_load_nothing_from_elsewhere(
+def test_page_loads_nothing_from_other_hosts(
     client: httpx.Client,
     stage: Any,
     snapshot: MakeSnapshot,
     totals: MakeTotals,
     path: str,
 ) -> None:
-    """All that a page refers to is its own and is there; no style stands in it."""
+    """Every reference is local and exists; no inline style."""
     (stage.runbooks / "SdsLoss.md").write_text("# SdsLoss\n")
     stage.snapshot = snapshot({"c": totals(first_event_ms=1)})
     answer = client.get(path)
@@ -112,7 +112,7 @@ def test_every_view_begins_with_the_verdict_on_everything(
     totals: MakeTotals,
     path: str,
 ) -> None:
-    """And says how old its figures are, and leads to the other views."""
+    """It says how old its figures are and links to the other views."""
     stage.snapshot = snapshot({"c": totals(Verdict.FAILING)})
     text = text_of(client, path)
     assert "1 of 1 channel failing: c" in text
@@ -121,10 +121,10 @@ def test_every_view_begins_with_the_verdict_on_everything(
 
 
 @pytest.mark.parametrize("path", VIEWS)
-def test_monitor_that_starts_says_so_on_every_page(
+def test_starting_monitor_says_so_on_every_page(
     client: httpx.Client, stage: Any, path: str
 ) -> None:
-    """Of figures that are not read it does not say that there are none."""
+    """It does not report missing figures as zero."""
     stage.snapshot = Snapshot()
     text = text_of(client, path)
     assert "Starting: reading the checkpoint" in text
@@ -139,7 +139,7 @@ def test_monitor_that_starts_says_so_on_every_page(
 def test_named_channel_keeps_its_id_and_a_muted_one_is_marked_in_words(
     client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
-    """A colour alone says nothing."""
+    """A colour alone would not be accessible."""
     table = ChannelTable(
         [ChannelEntry("/waku/1", name="Town", mute_until_ms=1_786_276_990_000)]
     )
@@ -160,10 +160,10 @@ def test_named_channel_keeps_its_id_and_a_muted_one_is_marked_in_words(
         ("/incidents?kind=gone", "Kind must be one of lost, undelivered"),
     ],
 )
-def test_senseless_question_is_answered_by_a_page_that_says_what_would_be_right(
+def test_invalid_query_gives_a_page_with_what_would_be_valid(
     client: httpx.Client, path: str, said: str
 ) -> None:
-    """With the way back."""
+    """The page has a link back."""
     answer = client.get(path)
     assert answer.status_code == 400
     assert said in Tags(answer.text).text
@@ -171,14 +171,14 @@ def test_senseless_question_is_answered_by_a_page_that_says_what_would_be_right(
 
 
 @pytest.mark.parametrize("path", ["/channel?id=c", "/incidents"])
-def test_missing_history_is_said_where_it_is_missed(
+def test_missing_history_is_reported_where_it_is_needed(
     client: httpx.Client,
     stage: Any,
     snapshot: MakeSnapshot,
     totals: MakeTotals,
     path: str,
 ) -> None:
-    """Everything else on the page is there."""
+    """All else on the page is there."""
     stage.snapshot = snapshot({"c": totals(Verdict.FAILING)})
     stage.has_history = False
     text = text_of(client, path)
@@ -197,10 +197,10 @@ def test_missing_history_is_said_where_it_is_missed(
         ("/channel?key=1", 404, "No channel has this key."),
     ],
 )
-def test_page_that_is_not_there_says_so(
+def test_unknown_page_is_a_404(
     client: httpx.Client, stage: Any, path: str, status: int, said: str
 ) -> None:
-    """With a way back, and without reading what lies beside the runbooks."""
+    """With a link back; files beside the runbooks cannot be read."""
     (stage.runbooks.parent / "secret.md").write_text("secret")
     answer = client.get(path)
     assert answer.status_code == status

@@ -1,4 +1,4 @@
-"""Requests that get no answer, and those that take long."""
+"""Requests that are refused or fail, and slow ones."""
 
 from __future__ import annotations
 
@@ -22,27 +22,25 @@ from tests.support.web.reading import Tags
     ("method", "path", "status"),
     [("GET", "/api/v1/nothing", 404), ("POST", "/api/v1/channels", 405)],
 )
-def test_wrong_address_of_the_api_is_said_in_json(
+def test_unknown_path_of_the_api_is_an_error_in_json(
     client: httpx.Client, method: str, path: str, status: int
 ) -> None:
-    """A program reads no page."""
+    """A program does not read pages."""
     answer = client.request(method, path)
     assert answer.status_code == status
     assert "address" in answer.json()["error"]
 
 
-def test_wrong_method_is_said_in_a_page(client: httpx.Client) -> None:
-    """With the way back, and with the header that says what would be right."""
+def test_wrong_method_is_an_error_page(client: httpx.Client) -> None:
+    """With a link back and the header of allowed methods."""
     answer = client.post("/taps")
     assert answer.status_code == 405
     assert "GET" in answer.headers["allow"]
     assert "All channels" in Tags(answer.text).text
 
 
-def test_error_that_nobody_foresaw_is_told_to_people_and_programs(
-    client: httpx.Client, stage: Any
-) -> None:
-    """In a page that shows nothing of what may be wrong, and in JSON."""
+def test_unexpected_error_is_a_page_or_json(client: httpx.Client, stage: Any) -> None:
+    """Neither has internal details."""
     stage.snapshot = None
     for path in ("/", "/runbooks/SdsLoss"):
         answer = client.get(path)
@@ -97,10 +95,10 @@ def slow(server: WebServer, switch: Any, tmp_path: Path) -> Iterator[SlowSnapsho
         "/api/v1/taps",
     ],
 )
-def test_view_that_takes_long_does_not_hold_up_the_probe(
+def test_slow_view_does_not_delay_the_probe(
     slow: SlowSnapshot, server: WebServer, path: str
 ) -> None:
-    """A busy monitor is not restarted for that."""
+    """A busy monitor must not be restarted."""
     request = threading.Thread(target=httpx.get, args=[f"{server.url}{path}"])
     request.start()
     try:

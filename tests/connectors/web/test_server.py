@@ -16,7 +16,7 @@ from connectors.web.server import PortInUse, WebServer
 
 
 def test_server_answers_as_soon_as_it_has_started(stage: Any) -> None:
-    """No request needs to be tried twice."""
+    """The first request succeeds."""
     server = WebServer(stage.app, port=0)
     server.start()
     try:
@@ -49,7 +49,7 @@ def test_stopped_server_can_start_again(stage: Any) -> None:
 
 
 def test_port_in_use_is_named(stage: Any) -> None:
-    """A port that another program has is an error with the port and the way out."""
+    """The error has the port and says what to do."""
     with WebServer(stage.app, port=0) as first:
         port = int(first.url.rpartition(":")[2])
         with pytest.raises(PortInUse) as caught:
@@ -67,8 +67,8 @@ def test_running_server_is_not_started_twice(stage: Any) -> None:
         server.start()
 
 
-def test_server_that_does_not_run_has_no_address(stage: Any) -> None:
-    """A free port is known only once it is taken."""
+def test_stopped_server_has_no_address(stage: Any) -> None:
+    """A free port is known only once the server listens."""
     with pytest.raises(RuntimeError, match="not running"):
         _ = WebServer(stage.app, port=0).url
 
@@ -94,10 +94,10 @@ def test_address_can_be_reached_from_this_machine(
         pytest.skip("no IPv6 here")
 
 
-def test_stop_cuts_a_request_short_without_a_traceback(
+def test_stop_aborts_a_request_without_a_traceback(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """It is what stopping means, and no error of the application."""
+    """This is expected and no error of the application."""
     begun = threading.Event()
 
     async def endless(scope: Scope, receive: Receive, send: Send) -> None:

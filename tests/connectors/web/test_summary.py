@@ -17,7 +17,7 @@ MakeSnapshot = Callable[..., Snapshot]
 MakeTotals = Callable[..., ChannelTotals]
 
 
-def test_nothing_amiss_is_said_in_three_words(
+def test_healthy_fleet_is_summarised_in_three_words(
     snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
     """Quiet and new channels are no trouble."""
@@ -44,23 +44,23 @@ def test_nothing_amiss_is_said_in_three_words(
         ({"event_time_lag_seconds": 1_239.9}, Level.TROUBLE, "Behind by over 1,230 s"),
     ],
 )
-def test_state_of_the_job_is_said_first(
+def test_state_of_the_job_comes_first(
     snapshot: MakeSnapshot, job: dict[str, object], level: Level, sentence: str
 ) -> None:
-    """Figures of a job that does not run well are told as such."""
+    """Figures of a job with problems are marked as such."""
     summary = summarise(snapshot(**job))
     assert (summary.level, summary.sentence) == (level, sentence)
 
 
-def test_checkpoint_that_is_not_read_yet_is_a_start(snapshot: MakeSnapshot) -> None:
-    """An empty fleet before priming is not a fine fleet."""
+def test_unread_checkpoint_counts_as_starting(snapshot: MakeSnapshot) -> None:
+    """An empty list before priming is not a healthy fleet."""
     summary = summarise(replace(snapshot(), primed=False))
     assert summary.level is Level.STARTING
     assert summary.sentence == "Starting: reading the checkpoint"
 
 
-def test_empty_topic_is_said(snapshot: MakeSnapshot) -> None:
-    """A batch that never comes is not waited for in silence."""
+def test_empty_topic_is_reported(snapshot: MakeSnapshot) -> None:
+    """Without it, waiting for a first batch would look like a failure."""
     summary = summarise(replace(snapshot(event_time_lag_seconds=None), clock_ms=0))
     assert summary.level is Level.STARTING
     assert summary.sentence == "No record has been read yet"
@@ -69,7 +69,7 @@ def test_empty_topic_is_said(snapshot: MakeSnapshot) -> None:
 def test_all_troubles_are_named_in_one_sentence(
     snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
-    """Failing, blind and behind stand side by side, names up to three."""
+    """Failing, blind and behind together, with up to three names each."""
     channels = {f"f{n}": totals(Verdict.FAILING) for n in range(5)}
     channels |= {"b": totals(Verdict.BLIND), "o": totals(), "d": totals("degraded")}
     summary = summarise(snapshot(channels, event_time_lag_seconds=75))
@@ -83,16 +83,16 @@ def test_all_troubles_are_named_in_one_sentence(
 def test_degraded_channel_is_a_warning(
     snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
-    """What may still heal is told apart from what is broken."""
+    """What may still recover is distinguished from failures."""
     summary = summarise(snapshot({"chat": totals(Verdict.DEGRADED)}))
     assert summary.level is Level.WARNING
     assert summary.sentence == "Nothing is failing; 1 of 1 channel degraded: chat"
 
 
-def test_channel_is_called_by_its_name_and_a_muted_one_by_none(
+def test_summary_uses_names_and_only_counts_muted_channels(
     snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
-    """Nobody is told of the troubles of a muted channel, only that there is one."""
+    """A muted channel is not named."""
     table = ChannelTable(
         [ChannelEntry("/waku/1", name="Town"), ChannelEntry("m", mute_until_ms=2)]
     )
@@ -111,7 +111,7 @@ def test_channel_is_called_by_its_name_and_a_muted_one_by_none(
 @pytest.mark.parametrize("lag", [0, 61])
 @pytest.mark.parametrize("running", [True, False])
 @pytest.mark.parametrize("muted", [True, False])
-def test_sentence_agrees_with_the_one_number(
+def test_summary_agrees_with_sds_monitor_ok(
     snapshot: MakeSnapshot,
     totals: MakeTotals,
     verdict: Verdict,
@@ -119,7 +119,7 @@ def test_sentence_agrees_with_the_one_number(
     running: bool,
     muted: bool,
 ) -> None:
-    """The page is never calmer than `sds_monitor_ok`, nor more alarmed."""
+    """The page is neither calmer nor more alarmed than that metric."""
     shown = snapshot(
         {"chat": totals(verdict)}, event_time_lag_seconds=lag, running=running
     )

@@ -1,4 +1,4 @@
-"""What happened in each interval, from absolute figures of some minutes."""
+"""Figures of intervals, from absolute figures of some minutes."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from hypothesis import strategies as st
 
 from connectors.history.schema import Row, ToldMinute, minute_row
 from connectors.web.trends import (
-    COUNTS,
     HOURS,
-    NOTHING,
     Growth,
     Trend,
     recent_trend,
     trend,
 )
+from sds_core.observer.figures import Unit
 from sds_core.observer.histogram import Histogram
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import ChannelTotals
 
+COUNTS = [f.field for f in CHANNEL_FIGURES.grown if f.unit is Unit.COUNT]
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
 END_MS = 30_000 * 24 * HOUR_MS
@@ -55,7 +56,12 @@ class Rows:
 def recent(rows: Sequence[Row], first_event_ms: int = 0, hours: int = 1) -> Trend:
     """The trend up to `END_MS`."""
     return recent_trend(
-        Rows(rows), "a", first_event_ms=first_event_ms, clock_ms=CLOCK_MS, hours=hours
+        CHANNEL_FIGURES,
+        Rows(rows),
+        "a",
+        first_event_ms=first_event_ms,
+        clock_ms=CLOCK_MS,
+        hours=hours,
     )
 
 
@@ -71,10 +77,10 @@ def messages(found: Trend) -> list[int | None]:
     ),
     step=st.sampled_from([1, 3, 5, 15]),
 )
-def test_intervals_add_up_to_what_the_figures_grew_by(
+def test_intervals_add_up_to_the_total_growth(
     growth: dict[int, tuple[str, int, int]], step: int
 ) -> None:
-    """However long intervals are and whichever minutes have no row."""
+    """For any length of intervals and any missing minutes."""
     counts, latency = dict.fromkeys(COUNTS, 100), Histogram()
     rows: list[Row] = []
     for minute, (name, more, latency_ms) in sorted(growth.items()):
@@ -82,15 +88,23 @@ def test_intervals_add_up_to_what_the_figures_grew_by(
         latency.observe(latency_ms)
         buckets = {"ack_latency_ms_definite_buckets": list(latency.counts)}
         rows.append(row(minute * MINUTE_MS) | counts | buckets)
-    before = Growth(dict.fromkeys(COUNTS, 100), NOTHING.latency_counts)
-    found = trend(rows, before, begin_ms=0, end_ms=HOUR_MS, step_ms=step * MINUTE_MS)
+    zero = Growth.zero(CHANNEL_FIGURES)
+    before = Growth(dict.fromkeys(COUNTS, 100), zero.buckets)
+    found = trend(
+        CHANNEL_FIGURES,
+        rows,
+        before,
+        begin_ms=0,
+        end_ms=HOUR_MS,
+        step_ms=step * MINUTE_MS,
+    )
     assert len(found.growth) == 60 // step
     assert found.total.counts == {name: counts[name] - 100 for name in COUNTS}
-    assert found.total.latency.counts == latency.counts
+    assert found.total.buckets == {"definite_latency": latency.counts}
 
 
-def test_growth_counts_where_its_minute_lies() -> None:
-    """Minutes without a row change nothing, and the next row tells the difference."""
+def test_growth_counts_in_the_interval_of_its_minute() -> None:
+    """Minutes without a row had no change."""
     rows = [
         row(END_MS - HOUR_MS - MINUTE_MS, messages=10),
         row(END_MS - HOUR_MS, messages=12),
@@ -102,7 +116,7 @@ def test_growth_counts_where_its_minute_lies() -> None:
 
 
 def test_new_checkpoint_counts_from_zero() -> None:
-    """Figures that fell are growth as they are: nothing is taken away."""
+    """After figures fell, their new values are the growth."""
     rows = [
         row(END_MS - HOUR_MS - MINUTE_MS, messages=10),
         row(END_MS - 2 * MINUTE_MS, messages=3, gaps_lost=1),
@@ -113,19 +127,21 @@ def test_new_checkpoint_counts_from_zero() -> None:
     assert found.total.counts["gaps_lost"] == 1
 
 
-def test_figures_of_a_channel_that_began_lately_are_all_growth() -> None:
-    """Nothing was before the first event."""
+def test_figures_of_a_new_channel_are_all_growth() -> None:
+    """There was nothing before its first event."""
     rows = [row(END_MS - 2 * MINUTE_MS, messages=3)]
     found = recent(rows, first_event_ms=END_MS - 90_000)
     assert messages(found) == [*[0] * 58, 3, 0]
 
 
-def test_quiet_channel_is_looked_for_a_day_before() -> None:
-    """What it had when it fell quiet is what its next minute is compared with."""
+def test_last_row_of_a_quiet_channel_is_read_a_day_back() -> None:
+    """The next minute is compared with it."""
     history = Rows(
         [row(END_MS - 9 * HOUR_MS, messages=10), row(END_MS - MINUTE_MS, messages=11)]
     )
-    found = recent_trend(history, "a", first_event_ms=0, clock_ms=CLOCK_MS, hours=1)
+    found = recent_trend(
+        CHANNEL_FIGURES, history, "a", first_event_ms=0, clock_ms=CLOCK_MS, hours=1
+    )
     assert messages(found) == [*[0] * 59, 1]
     begin_ms = END_MS - HOUR_MS
     assert history.asked == [
@@ -135,10 +151,10 @@ def test_quiet_channel_is_looked_for_a_day_before() -> None:
 
 
 @pytest.mark.parametrize("first_event_ms", [0, END_MS - MINUTE_MS])
-def test_growth_that_nothing_can_be_compared_with_is_unknown(
+def test_growth_without_an_earlier_row_is_unknown(
     first_event_ms: int,
 ) -> None:
-    """A history that began later, or of another checkpoint, makes no peak."""
+    """A later history or another checkpoint must not make a peak."""
     rows = [
         row(END_MS - 3 * MINUTE_MS, messages=1_000),
         row(END_MS - 2 * MINUTE_MS, messages=1_002),
@@ -148,8 +164,8 @@ def test_growth_that_nothing_can_be_compared_with_is_unknown(
     assert found.total.counts["messages"] == 2
 
 
-def test_field_that_a_row_is_too_old_for_is_zero() -> None:
-    """Older files have nulls where a figure was not there yet."""
+def test_field_missing_in_an_old_row_is_zero() -> None:
+    """Older files have null for newer figures."""
     old = row(END_MS - MINUTE_MS, messages=1) | {
         "deliveries_lost": None,
         "ack_latency_ms_definite_buckets": None,
@@ -160,9 +176,14 @@ def test_field_that_a_row_is_too_old_for_is_zero() -> None:
 
 @pytest.mark.parametrize(("hours", "step_ms"), HOURS.items())
 def test_last_interval_is_that_of_the_clock(hours: int, step_ms: int) -> None:
-    """Intervals begin at round times; the last one of so many hours is now."""
+    """Intervals begin at round times, and the last contains the clock."""
     found = recent_trend(
-        Rows([]), "a", first_event_ms=0, clock_ms=END_MS + 1, hours=hours
+        CHANNEL_FIGURES,
+        Rows([]),
+        "a",
+        first_event_ms=0,
+        clock_ms=END_MS + 1,
+        hours=hours,
     )
     assert len(found.growth) == hours * HOUR_MS // step_ms
     assert found.begins_ms[-1] == END_MS

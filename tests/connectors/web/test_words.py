@@ -24,12 +24,12 @@ MakeHistogram = Callable[..., Histogram]
     ],
 )
 def test_duration_is_in_the_unit_that_reads_best(milliseconds: int, text: str) -> None:
-    """Whole minutes are minutes, everything else is seconds."""
+    """Whole minutes are minutes, all other durations are seconds."""
     assert words.duration(milliseconds) == text
 
 
 def test_percentile_is_the_upper_bound_of_its_bucket(histogram: MakeHistogram) -> None:
-    """What a histogram cannot know is not made up."""
+    """A histogram does not know more."""
     assert words.percentile(histogram(1_001), 50) == "≤ 2.5 s"
     assert words.percentile(histogram(600_001), 50) == "> 10 min"
     assert words.percentile(histogram(), 50) == "\N{EN DASH}"
@@ -39,13 +39,15 @@ def test_percentile_is_the_upper_bound_of_its_bucket(histogram: MakeHistogram) -
     ("part", "whole", "text"),
     [(0, 0, "\N{EN DASH}"), (0, 3, "0 %"), (3, 3, "100 %"), (9_999, 10_000, "99 %")],
 )
-def test_only_all_of_it_is_a_hundred_percent(part: int, whole: int, text: str) -> None:
-    """Rounding never hides a remainder."""
+def test_incomplete_share_is_never_a_hundred_percent(
+    part: int, whole: int, text: str
+) -> None:
+    """Shares are rounded down."""
     assert words.share(part, whole) == text
 
 
-def test_share_is_as_exact_as_asked_for() -> None:
-    """With decimals it is rounded down too."""
+def test_share_has_the_requested_decimals() -> None:
+    """It is rounded down too."""
     assert words.share(99_999, 100_000, decimals=2) == "99.99 %"
     assert words.share(2, 3, decimals=1) == "66.6 %"
     assert words.share(3, 3, decimals=2) == "100 %"
@@ -53,7 +55,7 @@ def test_share_is_as_exact_as_asked_for() -> None:
 
 @pytest.mark.parametrize(("ratio", "text"), [(0.95, "95 %"), (0.9995, "99.95 %")])
 def test_objective_reads_as_it_was_written(ratio: float, text: str) -> None:
-    """No digit is made up."""
+    """No digit is added."""
     assert words.percent(ratio) == text
 
 
@@ -67,10 +69,10 @@ def test_objective_reads_as_it_was_written(ratio: float, text: str) -> None:
         (172_800_000, "2 d"),
     ],
 )
-def test_age_is_in_the_largest_unit_that_says_enough(
+def test_age_has_the_largest_unit_with_a_value_of_two(
     milliseconds: int, text: str
 ) -> None:
-    """Two of a unit, or more."""
+    """Or the smallest unit."""
     assert words.age(milliseconds) == text
 
 
@@ -85,7 +87,7 @@ def test_size_is_in_the_unit_that_reads_best(count_bytes: int, text: str) -> Non
 
 def test_long_channel_id_keeps_both_ends() -> None:
     """Ids that share their beginning can still be told apart."""
-    name = words.shown("/topic/" + "x" * 1_000_000 + "/room-12")
+    name = words.short("/topic/" + "x" * 1_000_000 + "/room-12")
     assert name.startswith("/topic/x")
     assert name.endswith("x/room-12")
     assert len(name) == 40
@@ -101,18 +103,18 @@ def test_long_channel_id_keeps_both_ends() -> None:
     ],
 )
 def test_channel_id_cannot_leave_its_line(channel: str, text: str) -> None:
-    """Line ends, controls and direction marks are shown as what they are."""
-    assert words.shown(channel) == text
+    """Line ends, control and direction characters are escaped."""
+    assert words.short(channel) == text
     assert words.whole(channel) == text
 
 
 def test_whole_text_is_not_shortened() -> None:
-    """A message id is of use only whole."""
+    """A message id is useful only if it is complete."""
     assert words.whole("ab" * 1_000) == "ab" * 1_000
 
 
-def test_unknown_reason_is_shown_as_it_is() -> None:
-    """A verdict with a reason that the page does not know still has a reason."""
+def test_unknown_reason_is_displayed_unchanged() -> None:
+    """The page may not know every reason."""
     assert words.reason("solar_flare") == "solar flare"
 
 
@@ -123,13 +125,13 @@ def test_absent_time_is_a_dash() -> None:
 
 
 @pytest.mark.parametrize("unix_ms", [10**15, 10**18, -(10**15)])
-def test_time_that_no_date_can_show_is_its_number(unix_ms: int) -> None:
-    """Clocks of strangers may say anything."""
+def test_time_outside_the_calendar_is_a_number(unix_ms: int) -> None:
+    """Clocks of senders may have any value."""
     assert words.utc(unix_ms) == words.time_of_day(unix_ms) == f"{unix_ms} ms"
 
 
-def test_very_long_text_is_bounded() -> None:
-    """What a page shows of it is its beginning and its end."""
+def test_very_long_text_is_shortened() -> None:
+    """The page has its beginning and its end."""
     text = words.bounded("a" + "x" * 1_000_000 + "z")
     assert len(text) == words.LONGEST
     assert (text[0], text[-1]) == ("a", "z")

@@ -66,8 +66,8 @@ def test_message_in_a_causal_history_is_acknowledged() -> None:
     assert alice.possibly_acknowledged == ()
 
 
-def test_acknowledgement_is_said_once() -> None:
-    """Further histories and filters that hold the message say nothing new."""
+def test_message_is_acknowledged_once() -> None:
+    """Further histories and filters with the message give no event."""
     alice = sender_of("a")
     receive(alice, FRAMES.sync("bob", history=["a"]))
     events = receive(alice, FRAMES.sync("carol", history=["a"], holds=["a"]))
@@ -76,7 +76,7 @@ def test_acknowledgement_is_said_once() -> None:
 
 @pytest.mark.rule("sds-ack-2", "sds-state-5", "sds-event-2c")
 def test_message_in_a_filter_is_possibly_acknowledged() -> None:
-    """It stays in the outgoing buffer; those that no filter holds are untouched."""
+    """It stays in the outgoing buffer; messages in no filter are unchanged."""
     alice = sender_of("a", "b", "c")
     events = receive(alice, FRAMES.sync("bob", holds=["c", "a"]))
     assert about_acknowledgement(events) == typed(
@@ -88,7 +88,7 @@ def test_message_in_a_filter_is_possibly_acknowledged() -> None:
 
 @pytest.mark.rule("sds-ack-3", "sds-default-4")
 def test_filters_of_two_participants_acknowledge() -> None:
-    """The second is the last word, and takes the message out of the buffer."""
+    """The second one removes the message from the buffer."""
     alice = sender_of("a")
     receive(alice, FRAMES.sync("bob", holds=["a"]))
     events = receive(alice, FRAMES.sync("carol", holds=["a"]))
@@ -101,8 +101,8 @@ def test_filters_of_two_participants_acknowledge() -> None:
     assert alice.unacknowledged == alice.possibly_acknowledged == ()
 
 
-def test_participant_whose_filter_was_seen_already_says_nothing_new() -> None:
-    """However often its filter comes."""
+def test_second_filter_of_a_participant_changes_nothing() -> None:
+    """Any number of its filters counts as one."""
     alice = sender_of("a")
     receive(alice, FRAMES.sync("bob", holds=["a"]))
     for _ in range(3):
@@ -113,7 +113,7 @@ def test_participant_whose_filter_was_seen_already_says_nothing_new() -> None:
 
 @pytest.mark.parametrize(("threshold", "needed"), [(1, 1), (2, 2), (3, 3)])
 def test_threshold_counts_participants(threshold: int, needed: int) -> None:
-    """The last that is needed acknowledges, and none before."""
+    """The last required participant acknowledges, and none before."""
     alice = sender_of("a", profile=replace(SPEC, possible_acks_threshold=threshold))
     for number in range(1, needed):
         receive(alice, FRAMES.sync(f"peer-{number}", holds=["a"]))
@@ -125,7 +125,7 @@ def test_threshold_counts_participants(threshold: int, needed: int) -> None:
 
 
 def test_without_a_threshold_only_histories_acknowledge() -> None:
-    """A possible one is told once, as no name is kept to count by."""
+    """A possible acknowledgement is reported once; names are not stored."""
     alice = sender_of("a", profile=replace(SPEC, possible_acks_threshold=None))
     events = [
         event
@@ -142,7 +142,7 @@ def test_without_a_threshold_only_histories_acknowledge() -> None:
 
 @pytest.mark.rule("sds-sync-11")
 def test_content_and_sync_acknowledge_alike() -> None:
-    """A filter counts whatever it comes with, and so does a history."""
+    """Filter and history count in both kinds of frame."""
     for frame in (
         FRAMES.content("reply", "bob", history=["a"], holds=["b"]),
         FRAMES.sync("bob", history=["a"], holds=["b"]),
@@ -155,8 +155,8 @@ def test_content_and_sync_acknowledge_alike() -> None:
         ]
 
 
-def test_history_outweighs_the_filter_of_one_frame() -> None:
-    """What both hold is acknowledged once, by the history."""
+def test_history_comes_before_the_filter_of_one_frame() -> None:
+    """A message in both is acknowledged once, by the history."""
     alice = sender_of("a")
     events = receive(alice, FRAMES.sync("bob", history=["a"], holds=["a"]))
     assert about_acknowledgement(events) == typed(
@@ -165,7 +165,7 @@ def test_history_outweighs_the_filter_of_one_frame() -> None:
 
 
 def test_own_frames_acknowledge_nothing() -> None:
-    """Their history and filter name what we sent, which tells nothing."""
+    """Their history and filter name what we sent ourselves."""
     alice = sender_of("a")
     echo = alice.sync(START_MS)
     hand_over(echo, alice)
@@ -175,7 +175,7 @@ def test_own_frames_acknowledge_nothing() -> None:
 
 @pytest.mark.rule("sds-ack-3")
 def test_filter_that_is_too_full_does_not_count() -> None:
-    """It possibly acknowledges, which is told once, but never sufficiently."""
+    """It acknowledges possibly, reported once, but never definitely."""
     alice = sender_of("a")
     ones = b"\xff" * DEFAULT_PARAMETERS.length_bytes
     events = [
@@ -196,8 +196,8 @@ def test_filter_that_is_too_full_does_not_count() -> None:
     assert alice.possibly_acknowledged == ("a",)
 
 
-def test_participants_are_those_whose_filters_count() -> None:
-    """One that is too full adds none, and says nothing new after one that counts."""
+def test_only_participants_with_usable_filters_count() -> None:
+    """A too full filter adds no participant."""
     alice = sender_of("a", profile=replace(SPEC, possible_acks_threshold=3))
     ones = b"\xff" * DEFAULT_PARAMETERS.length_bytes
     events = receive(
@@ -215,8 +215,8 @@ def test_participants_are_those_whose_filters_count() -> None:
     assert of_type(events, Acknowledged) == []
 
 
-def test_filter_that_is_too_full_is_told_once_for_all_messages_it_holds() -> None:
-    """The frame's fault, not that of each message."""
+def test_too_full_filter_is_reported_once_per_frame() -> None:
+    """Not once for each message in it."""
     alice = sender_of("a", "b", "c")
     ones = b"\xff" * DEFAULT_PARAMETERS.length_bytes
     events = receive(alice, FRAMES.sync("eve", filter_=ones))
@@ -225,7 +225,7 @@ def test_filter_that_is_too_full_is_told_once_for_all_messages_it_holds() -> Non
 
 
 def test_participant_with_a_full_filter_counts_once_it_has_a_usable_one() -> None:
-    """And its usable one counts although its full one was told before."""
+    """Its earlier full filter does not matter."""
     alice = sender_of("a")
     ones = b"\xff" * DEFAULT_PARAMETERS.length_bytes
     receive(alice, FRAMES.sync("bob", holds=["a"]))
@@ -243,7 +243,7 @@ def test_participant_with_a_full_filter_counts_once_it_has_a_usable_one() -> Non
 def test_filter_counts_up_to_the_limit_of_its_false_positive_rate(
     extra: int, counts: bool
 ) -> None:
-    """Just at the limit it counts, with one bit more it does not."""
+    """At the limit it counts, and with one more bit it does not."""
     limit_bits = M_BITS // 2
     profile = replace(
         SPEC,
@@ -258,7 +258,7 @@ def test_filter_counts_up_to_the_limit_of_its_false_positive_rate(
 
 
 def test_filter_of_default_size_counts_to_twice_its_capacity() -> None:
-    """About where js-waku, which never rolls over, begins to acknowledge falsely."""
+    """There js-waku, which never rolls over, begins to acknowledge falsely."""
     for ids, counts in ((20_000, True), (25_000, False)):
         alice = sender_of("a", profile=replace(SPEC, possible_acks_threshold=1))
         # As many bits as so many ids set on average.
@@ -281,7 +281,7 @@ def test_filter_of_the_wrong_size_leaves_the_rest_of_the_frame() -> None:
 
 
 def test_frame_without_a_filter_is_no_fault() -> None:
-    """Nor is a filter that nobody needs."""
+    """Nor is an unusable filter while no message waits for one."""
     alice = sender_of("a")
     assert about_acknowledgement(receive(alice, FRAMES.sync("bob"))) == []
     idle = participant("idle")
@@ -290,7 +290,7 @@ def test_frame_without_a_filter_is_no_fault() -> None:
 
 
 def test_filters_of_another_size_are_read_by_their_header() -> None:
-    """As those of nim-sds are, which grow when they roll over."""
+    """As in nim-sds, where filters grow at a roll-over."""
     frames = FrameFactory(CHANNEL, Dialect.NIM)
     profile = replace(Profile.nim_sds(), possible_acks_threshold=9)
     alice = sender_of("a", "b", profile=profile)
@@ -304,7 +304,7 @@ def test_filters_of_another_size_are_read_by_their_header() -> None:
 
 
 def test_acknowledged_message_that_comes_back_changes_nothing() -> None:
-    """As a repair that another broadcasts for us."""
+    """As when another participant answers a repair request for it."""
     alice = participant()
     step = alice.send(b"hi", START_MS, message_id="a")
     receive(alice, FRAMES.sync("bob", history=["a"]))

@@ -1,4 +1,4 @@
-"""What strangers may send: nothing raises, and nothing grows without a limit."""
+"""Arbitrary input: nothing raises, and no memory grows without limit."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ class TestBytes:
             "not UTF-8",
         ],
     )
-    def test_bytes_that_are_no_message_are_ignored(self, value: bytes) -> None:
-        """With what is wrong, in the decoder's words."""
+    def test_undecodable_bytes_are_ignored(self, value: bytes) -> None:
+        """The event has the decoder's reason."""
         with pytest.raises(UndecodableFrame) as wrong:
             decode(value)
         alice = busy()
@@ -112,7 +112,7 @@ class TestBytes:
 
     @pytest.mark.parametrize("dialect", [Dialect.SPEC, Dialect.NIM])
     def test_message_cut_off_anywhere_raises_nothing(self, dialect: Dialect) -> None:
-        """Whatever is left of it."""
+        """At any length."""
         profile = SMALL
         if dialect is Dialect.NIM:
             profile = replace(Profile.nim_sds(), bloom=BloomParameters(50, 0.01))
@@ -132,7 +132,7 @@ class TestBytes:
         assert_usable(alice)
 
     def test_message_with_wrong_bytes_raises_nothing(self) -> None:
-        """The same ones at every run."""
+        """The random bytes are the same in every run."""
         random = Random(20)
         value = value_of(
             FRAMES.content(
@@ -147,8 +147,8 @@ class TestBytes:
             alice.receive(bytes(damaged), START_MS)
         assert_usable(alice)
 
-    def test_frame_longer_than_allowed_is_not_looked_into(self) -> None:
-        """A frame of just the limit is."""
+    def test_too_long_frame_is_not_decoded(self) -> None:
+        """A frame of exactly the limit is."""
         limit = SMALL.max_frame_bytes
         text = bytes(limit - 100)
         text += bytes(limit - len(value_of(FRAMES.content("m", "eve", text=text))))
@@ -167,7 +167,7 @@ class TestBytes:
 
 class TestHistory:
     def test_history_of_100_000_entries_is_ignored(self) -> None:
-        """As short as they can be they fit into a frame that is not too large."""
+        """With the shortest entries they fit into a frame of allowed size."""
         value = HEAD + field(11, b"") * 100_000 + field(20, b"hi")
         assert len(value) < SPEC.max_frame_bytes
         alice = busy()
@@ -180,7 +180,7 @@ class TestHistory:
 
     @pytest.mark.parametrize("kind", ["content", "sync"])
     def test_history_up_to_the_limit_is_taken(self, kind: str) -> None:
-        """One entry more is not."""
+        """One more entry is too many."""
         alice = participant(profile=replace(SMALL, history_limit=3))
         for count in (3, 4):
             history = [f"x{number}" for number in range(count)]
@@ -194,8 +194,8 @@ class TestHistory:
         )
         assert len(alice.missing) == 3
 
-    def test_what_is_missing_has_a_limit(self) -> None:
-        """However many ids are made up."""
+    def test_missing_messages_are_limited(self) -> None:
+        """For any number of invented ids."""
         profile = replace(
             SMALL,
             log_limit=50,
@@ -222,7 +222,7 @@ class TestHistory:
 
     @pytest.mark.parametrize("sender", ["", "carol"])
     def test_entry_without_an_id_is_skipped(self, sender: str) -> None:
-        """No message has an empty id, so it is neither waited nor asked for."""
+        """No message has an empty id, so it is not missing."""
         alice = participant(profile=SMALL)
         only = FRAMES.content("m", "eve", history=[("", sender)])
         among = FRAMES.content("n", "eve", history=["x", ("", sender), ("y", "bob")])
@@ -241,7 +241,7 @@ class TestHistory:
         assert_usable(alice)
 
     def test_entries_of_the_log_may_have_any_length_of_hint(self) -> None:
-        """Only what would be kept is looked at."""
+        """Only hints that would be stored are checked."""
         alice = busy()
         entry = HistoryEntry("known", b"x" * 10_000, "y" * 1_000)
         frame = FRAMES.content("m", "bob")._replace(causal_history=(entry,))
@@ -273,7 +273,7 @@ class TestIds:
         ],
     )
     def test_frame_with_an_id_that_is_too_long_is_ignored(self, frame: Frame) -> None:
-        """Its own id is cut off in the event; no effect at all."""
+        """It has no effect, and the event has only the start of its id."""
         alice = busy(replace(SMALL, id_limit=64))
         before = alice.snapshot()
         detail = "65 characters, at most 64"
@@ -282,8 +282,8 @@ class TestIds:
         )
         assert alice.snapshot() == before
 
-    def test_ids_of_just_the_limit_are_taken(self) -> None:
-        """All of them at once."""
+    def test_ids_of_maximum_length_are_accepted(self) -> None:
+        """In all fields at the same time."""
         name = "x" * 63
         alice = participant(profile=replace(SMALL, id_limit=64))
         frame = FRAMES.content(
@@ -300,8 +300,8 @@ class TestIds:
             ]
         )
 
-    def test_ids_of_strangers_make_no_frame_of_ours_too_large(self) -> None:
-        """The longest ids, of the longest characters, in the longest history."""
+    def test_longest_ids_of_others_fit_into_our_frames(self) -> None:
+        """Ids of maximum length in four-byte characters, in the longest history."""
         alice = participant(profile=Profile.js_sds())
         limit = alice.profile.id_limit
         receive(
@@ -315,8 +315,8 @@ class TestIds:
             alice.advance(now_ms)
         assert alice.send(b"hi", START_MS + 10**6).broadcasts
 
-    def test_hint_that_is_too_long_is_not_kept(self) -> None:
-        """What is missing is told without it."""
+    def test_too_long_hint_is_dropped(self) -> None:
+        """The missing message is reported without it."""
         alice = busy()
         entry = HistoryEntry("x", b"x" * (SPEC.hint_limit + 1), "carol")
         frame = FRAMES.content("m", "bob")._replace(causal_history=(entry,))
@@ -328,23 +328,23 @@ class TestIds:
 class TestFilters:
     @pytest.mark.parametrize("size", [1, 7, 8, 18_751, 18_753, 200_000])
     def test_filter_of_the_wrong_size_is_no_filter(self, size: int) -> None:
-        """And no error: the message counts."""
+        """It is no error: the message counts."""
         alice = busy(SPEC)
         events = receive(alice, FRAMES.content("m", "eve", filter_=b"\xff" * size))
         assert of_type(events, Delivered)
         assert alice.unacknowledged == ("ours",)
 
     def test_filters_of_all_ones_acknowledge_nothing(self) -> None:
-        """However many participants send them."""
+        """For any number of participants."""
         alice = busy(SPEC)
         frames = [FRAMES.sync(f"eve{number}", filter_=ONES) for number in range(50)]
         assert of_type(receive(alice, *frames), Acknowledged) == []
         assert alice.possibly_acknowledged == ("ours",)
 
-    def test_names_of_senders_of_useless_filters_are_not_kept_with_every_message(
+    def test_senders_of_useless_filters_are_not_stored_per_message(
         self,
     ) -> None:
-        """A name that is made up costs what a participant does, not 30 times that."""
+        """An invented name costs the memory of one participant, not 30 times that."""
         alice = participant()
         for _ in range(30):
             alice.send(b"hi", START_MS)
@@ -357,8 +357,8 @@ class TestFilters:
         "filter_",
         [b"", b"\x0a", field(1, b"\xff" * 8), field(1, b"") + field(5, 1 << 62)],
     )
-    def test_header_of_a_filter_may_say_anything(self, filter_: bytes) -> None:
-        """That of nim-sds names its own size."""
+    def test_header_of_a_filter_may_have_any_values(self, filter_: bytes) -> None:
+        """A nim-sds header gives the filter's own size."""
         profile = Profile.nim_sds()
         alice = busy(profile)
         frames = FrameFactory(CHANNEL, Dialect.NIM)
@@ -369,7 +369,7 @@ class TestFilters:
 
 class TestTimestamps:
     def test_log_with_timestamps_from_far_ahead_is_kept_over_a_restart(self) -> None:
-        """They are integers like any other, up to the greatest that is adopted."""
+        """The largest timestamp that is adopted survives too."""
         alice = busy()
         receive(alice, FRAMES.content("m", "eve", START_MS + CENTURY_MS))
         assert alice.log == ("known", "ours", "m")
@@ -382,7 +382,7 @@ class TestTimestamps:
     def test_timestamps_from_the_far_future_do_not_shut_out_those_of_today(
         self,
     ) -> None:
-        """With a limit of adoption none of them enters the log."""
+        """With a limit of adoption they do not enter the log."""
         profile = replace(SMALL, log_limit=3, lamport_max_ahead_ms=60_000)
         alice = participant(profile=profile)
         events = receive(
@@ -401,7 +401,7 @@ class TestTimestamps:
 
 class TestRepairRequests:
     def test_requests_for_unknown_messages_leave_nothing_behind(self) -> None:
-        """They are told, as none of ours, and no answer falls due."""
+        """They are reported, and no answer becomes due."""
         alice = participant(profile=SMALL)
         receive(alice, FRAMES.content("known", "bob"), FRAMES.sync("eve"))
         # Fixed by the first frame; a sync message only draws its time anew.
@@ -415,8 +415,8 @@ class TestRepairRequests:
         assert len(alice.snapshot()) == size
         assert alice.sweep_repairs(START_MS + 10**9) == Step([], [])
 
-    def test_requests_without_number_are_read_to_their_end(self) -> None:
-        """As many as a frame holds, all without an id."""
+    def test_any_number_of_requests_is_read(self) -> None:
+        """As many as a frame can hold, all without an id."""
         value = HEAD + field(13, b"") * 100_000
         assert len(value) < SPEC.max_frame_bytes
         events = busy().receive(value, START_MS).events
@@ -438,8 +438,8 @@ class TestFloods:
         ],
         ids=["content", "waiting", "chain", "backwards", "missing", "ephemeral"],
     )
-    def test_memory_has_limits(self, frame: Callable[[int], Frame]) -> None:
-        """The same kind of frame for ever, each with new ids: full is full."""
+    def test_memory_is_bounded(self, frame: Callable[[int], Frame]) -> None:
+        """The same kind of frame for ever, each with new ids."""
         profile = replace(
             SMALL,
             bloom_rollover_ids=20,
@@ -464,8 +464,8 @@ class TestFloods:
         assert size_after(200) <= 1.05 * full
         assert_usable(alice)
 
-    def test_names_of_participants_are_kept_up_to_a_limit(self) -> None:
-        """The messages of all count; those heard longest ago are forgotten."""
+    def test_stored_participants_are_limited(self) -> None:
+        """Messages of all count; the participants silent longest are forgotten."""
         alice = busy(replace(SMALL, participants_limit=3))
         events = receive(
             alice,
@@ -475,7 +475,7 @@ class TestFloods:
         assert list(unpack(alice.snapshot()).participants) == ["eve6", "eve7", "eve8"]
 
     def test_duplicates_leave_nothing_behind(self) -> None:
-        """A frame a thousand times over is one."""
+        """A frame received a thousand times has the effect of one."""
         alice = busy()
         frame = FRAMES.content("m", "eve", history=["x"])
         receive(alice, frame)

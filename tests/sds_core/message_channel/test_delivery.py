@@ -36,8 +36,8 @@ FRAMES = FrameFactory(CHANNEL)
 
 
 @pytest.mark.rule("sds-deliver-1")
-def test_timestamp_that_is_ahead_is_caught_up_with_at_delivery() -> None:
-    """Not while the message waits, and the next message goes on from it."""
+def test_later_timestamp_is_adopted_at_delivery() -> None:
+    """Not while the message waits; the next own message continues from it."""
     bob = participant("bob")
     ahead = START_MS + 70
     receive(bob, FRAMES.content("late", "alice", ahead, history=["missing"]))
@@ -49,8 +49,8 @@ def test_timestamp_that_is_ahead_is_caught_up_with_at_delivery() -> None:
 
 @pytest.mark.rule("sds-deliver-1")
 @pytest.mark.parametrize("lamport", [0, START_MS - 1, START_MS])
-def test_timestamp_that_is_not_ahead_changes_nothing(lamport: int) -> None:
-    """Only forwards."""
+def test_earlier_timestamp_changes_nothing(lamport: int) -> None:
+    """The clock moves only forwards."""
     bob = participant("bob")
     receive(bob, FRAMES.content("old", "alice", lamport))
     assert bob.lamport == START_MS
@@ -58,7 +58,7 @@ def test_timestamp_that_is_not_ahead_changes_nothing(lamport: int) -> None:
 
 @pytest.mark.rule("sds-deliver-2", "sds-state-1e")
 def test_log_is_in_the_order_of_timestamps_however_messages_arrive() -> None:
-    """All orders of arrival give the same log."""
+    """Every order of arrival gives the same log."""
     messages = [
         FRAMES.content(message_id, "alice", START_MS + at)
         for message_id, at in (("d", 1), ("c", 2), ("b", 3), ("a", 4))
@@ -81,7 +81,7 @@ def test_messages_of_equal_timestamps_are_in_the_order_of_their_ids() -> None:
 
 
 def test_log_may_be_in_the_order_of_delivery() -> None:
-    """As that of nim-sds."""
+    """As in nim-sds."""
     profile = replace(SPEC, log_order=LogOrder.ARRIVAL, log_limit=3)
     bob = participant("bob", profile)
     receive(bob, FRAMES.content("b", "alice", 9), FRAMES.content("a", "alice", 9))
@@ -90,8 +90,8 @@ def test_log_may_be_in_the_order_of_delivery() -> None:
     assert bob.log == ("a", "c", "d")
 
 
-def test_log_gives_up_the_first_in_order() -> None:
-    """Which is the oldest, not that which came first."""
+def test_full_log_drops_its_first_message_in_order() -> None:
+    """That is the oldest message, not the first that arrived."""
     bob = participant("bob", replace(SPEC, log_limit=3))
     receive(
         bob,
@@ -103,8 +103,8 @@ def test_log_gives_up_the_first_in_order() -> None:
     assert bob.log == ("d", "a", "c")
 
 
-def test_message_before_all_that_a_full_log_holds_is_ignored() -> None:
-    """It may have been delivered before, and would be delivered again."""
+def test_message_older_than_a_full_log_is_ignored() -> None:
+    """It may have been delivered before and would be delivered twice."""
     bob = participant("bob", replace(SPEC, log_limit=2))
     receive(bob, FRAMES.content("a", "alice", 5), FRAMES.content("m", "alice", 6))
     assert receive(bob, FRAMES.content("b", "alice", 5)) == [
@@ -122,10 +122,10 @@ ORDERS = pytest.mark.parametrize("order", list(LogOrder))
 
 
 @ORDERS
-def test_copy_of_a_message_that_the_log_gave_up_is_not_delivered_again(
+def test_copy_of_a_dropped_message_is_not_delivered_again(
     order: LogOrder,
 ) -> None:
-    """It is known to have been here, also after a restart."""
+    """Its id is remembered, also after a restart."""
     profile = replace(SPEC, log_order=order, log_limit=2)
     bob = participant("bob", profile)
     messages = [FRAMES.content(one, "alice", at) for at, one in enumerate("abcd")]
@@ -140,8 +140,8 @@ def test_copy_of_a_message_that_the_log_gave_up_is_not_delivered_again(
 
 
 @ORDERS
-def test_own_message_that_the_log_gave_up_keeps_its_id(order: LogOrder) -> None:
-    """No other can be sent under it."""
+def test_id_of_a_dropped_own_message_cannot_be_reused(order: LogOrder) -> None:
+    """No other message can be sent with it."""
     bob = participant("bob", replace(SPEC, log_order=order, log_limit=1))
     bob.send(b"hi", START_MS, message_id="a")
     bob.send(b"hi", START_MS, message_id="b")
@@ -151,17 +151,17 @@ def test_own_message_that_the_log_gave_up_keeps_its_id(order: LogOrder) -> None:
 
 
 @ORDERS
-def test_messages_that_the_log_gave_up_are_known_up_to_its_limit(
+def test_dropped_messages_are_remembered_up_to_a_limit(
     order: LogOrder,
 ) -> None:
-    """What was given up before those is missing when it is named."""
+    """Older ones are missing when they are named again."""
     bob = participant("bob", replace(SPEC, log_order=order, log_limit=2))
     receive(bob, *(FRAMES.content(one, "alice", at) for at, one in enumerate("abcde")))
     events = receive(bob, FRAMES.sync("alice", history=["a", "b", "c", "d", "e"]))
     assert [event.message_id for event in of_type(events, Missing)] == ["a"]
 
 
-def test_missing_message_is_taken_though_it_stands_before_all_of_a_full_log() -> None:
+def test_missing_message_older_than_a_full_log_is_delivered() -> None:
     """It was never delivered, and others wait for it."""
     bob = participant("bob", replace(SPEC, log_limit=2))
     receive(bob, FRAMES.content("a", "alice", 5), FRAMES.content("m", "alice", 6))
@@ -172,7 +172,7 @@ def test_missing_message_is_taken_though_it_stands_before_all_of_a_full_log() ->
 
 
 def test_log_in_the_order_of_delivery_takes_old_messages_too() -> None:
-    """Their timestamps say nothing about their places."""
+    """Timestamps do not decide places there."""
     profile = replace(SPEC, log_order=LogOrder.ARRIVAL, log_limit=1)
     bob = participant("bob", profile)
     receive(bob, FRAMES.content("b", "alice", 9), FRAMES.content("a", "alice", 1))
@@ -180,8 +180,8 @@ def test_log_in_the_order_of_delivery_takes_old_messages_too() -> None:
 
 
 @pytest.mark.rule("sds-incoming-4", "sds-sdk-task-3")
-def test_arrival_delivers_all_that_waited_for_it() -> None:
-    """A whole chain at once, causes first."""
+def test_arrival_delivers_all_messages_that_waited_for_it() -> None:
+    """A whole chain at once, dependencies first."""
     bob = participant("bob")
     receive(
         bob,
@@ -197,7 +197,7 @@ def test_arrival_delivers_all_that_waited_for_it() -> None:
 
 
 def test_messages_freed_together_are_delivered_in_the_order_of_the_log() -> None:
-    """By timestamp, then by id; one that is freed later goes in where it belongs."""
+    """By timestamp, then id; one freed later is inserted in its place."""
     bob = participant("bob")
     receive(
         bob,
@@ -220,8 +220,8 @@ def test_messages_freed_together_are_delivered_in_the_order_of_the_log() -> None
 
 
 @pytest.mark.rule("sds-receive-5")
-def test_message_that_waits_meets_no_dependency() -> None:
-    """Only the log does, so that nothing is delivered before its causes."""
+def test_waiting_message_meets_no_dependency() -> None:
+    """Only the log does, so nothing is delivered before its dependencies."""
     bob = participant("bob")
     receive(bob, FRAMES.content("b", "alice", 2, history=["a"]))
     events = receive(bob, FRAMES.content("c", "alice", 3, history=["b"]))
@@ -231,7 +231,7 @@ def test_message_that_waits_meets_no_dependency() -> None:
 
 
 def test_message_waits_for_all_of_its_dependencies() -> None:
-    """The last to come delivers it."""
+    """The arrival of the last one delivers it."""
     bob = participant("bob")
     receive(bob, FRAMES.content("m", "alice", 9, history=["a", "b"]))
     receive(bob, FRAMES.content("b", "alice", 2))
@@ -241,8 +241,8 @@ def test_message_waits_for_all_of_its_dependencies() -> None:
     assert bob.log == ("a", "b", "m")
 
 
-def test_message_may_be_named_by_several_that_wait() -> None:
-    """It is missing once, and frees each that lacks nothing else."""
+def test_several_messages_may_wait_for_one() -> None:
+    """It is missing once and frees each that has no other dependency."""
     bob = participant("bob")
     events = receive(
         bob,
@@ -260,7 +260,7 @@ def test_message_may_be_named_by_several_that_wait() -> None:
 
 @pytest.mark.parametrize("length", [2_000])
 def test_chain_of_any_length_is_delivered(length: int) -> None:
-    """No recursion ends it."""
+    """No recursion limits it."""
     bob = participant("bob", replace(SPEC, incoming_limit=length, repair=False))
     for number in range(length, 0, -1):
         receive(
@@ -277,7 +277,7 @@ def test_chain_of_any_length_is_delivered(length: int) -> None:
 
 @pytest.mark.parametrize(("ahead_ms", "adopted"), [(60_000, True), (60_001, False)])
 def test_limit_of_adoption_holds_at_reception(ahead_ms: int, adopted: bool) -> None:
-    """By the clock of that moment; beyond it the message has no effect."""
+    """By the clock at that moment; a message beyond it has no effect."""
     bob = participant("bob", replace(SPEC, lamport_max_ahead_ms=60_000))
     now_ms = START_MS + 10_000
     lamport = now_ms + ahead_ms
@@ -295,8 +295,8 @@ def test_limit_of_adoption_holds_at_reception(ahead_ms: int, adopted: bool) -> N
         assert bob.snapshot() == before
 
 
-def test_message_from_too_far_ahead_is_taken_when_its_time_has_come() -> None:
-    """It was not kept, so that a retry or a repair is no duplicate."""
+def test_message_too_far_ahead_is_accepted_later() -> None:
+    """It was not stored, so a retry or repair is no duplicate."""
     bob = participant("bob", replace(SPEC, lamport_max_ahead_ms=60_000))
     frame = FRAMES.content("m", "alice", START_MS + 60_001)
     assert of_type(receive(bob, frame), Delivered) == []

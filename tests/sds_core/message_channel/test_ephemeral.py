@@ -54,8 +54,8 @@ def test_ephemeral_message_leaves_no_trace_at_its_sender() -> None:
 
 
 @pytest.mark.rule("sds-ephemeral-4")
-def test_ephemeral_message_is_handed_over_at_once_and_not_kept() -> None:
-    """A second copy is handed over too: there is nothing to know it by."""
+def test_ephemeral_message_is_delivered_at_once_and_not_stored() -> None:
+    """So a second copy is delivered too."""
     bob = participant("bob")
     before = bob.snapshot()
     step = participant().send_ephemeral(b"typing", START_MS)
@@ -66,7 +66,7 @@ def test_ephemeral_message_is_handed_over_at_once_and_not_kept() -> None:
 
 
 def test_identical_ephemeral_messages_have_different_ids() -> None:
-    """They have no timestamp that would tell them apart."""
+    """They have no timestamp that would distinguish them."""
     alice = participant()
     ids = {
         frame_of(alice.send_ephemeral(b"typing", START_MS)).message_id for _ in "abc"
@@ -76,7 +76,7 @@ def test_identical_ephemeral_messages_have_different_ids() -> None:
 
 
 def test_ephemeral_message_acknowledges_nothing() -> None:
-    """Whatever a stranger puts into one."""
+    """Whatever fields it has."""
     alice = participant()
     alice.send(b"hi", START_MS, message_id="a")
     frame = FRAMES.content("e", "bob", history=["a", "x"], holds=["a"])
@@ -87,7 +87,7 @@ def test_ephemeral_message_acknowledges_nothing() -> None:
 
 
 def test_ephemeral_frame_longer_than_allowed_is_refused() -> None:
-    """Like any other."""
+    """As any other frame."""
     alice = participant()
     limit = SPEC.max_frame_bytes
     (sent,) = alice.send_ephemeral(bytes(limit - 100), START_MS).broadcasts

@@ -87,8 +87,8 @@ class TestMissing:
         "sds-missing-3",
         "sds-sdk-waku-3",
     )
-    def test_missing_message_is_told_with_all_that_helps_to_fetch_it(self) -> None:
-        """Id, hint, sender, and which message names it; the view has it too."""
+    def test_missing_message_is_reported_with_id_hint_and_sender(self) -> None:
+        """Also the message that names it; the view has the same."""
         alice = participant()
         lost = alice.send(b"hi", START_MS, message_id="x").broadcasts[0]
         alice.note_retrieval_hint("x", b"hint")
@@ -102,8 +102,8 @@ class TestMissing:
         assert delivered(step) == ["x", "m"]
         assert bob.missing == ()
 
-    def test_missing_message_is_told_once(self) -> None:
-        """However many messages and syncs name it, and however often is swept."""
+    def test_missing_message_is_reported_once(self) -> None:
+        """For any number of messages and syncs that name it, and of sweeps."""
         bob = waiting()
         events = receive(
             bob,
@@ -115,8 +115,8 @@ class TestMissing:
         assert bob.advance(START_MS + 1) == Step([], [])
 
     @pytest.mark.rule("sds-sync-11", "sds-sync-12")
-    def test_sync_message_tells_what_is_missing_and_is_not_kept(self) -> None:
-        """Only what it names is waited for."""
+    def test_sync_message_reports_missing_messages_and_is_not_stored(self) -> None:
+        """Only the messages that it names are awaited."""
         bob = participant("bob", QUIET)
         events = receive(bob, FRAMES.sync("alice", message_id="s", history=["x"]))
         assert of_type(events, Missing) == [Missing("x", b"", "", "s")]
@@ -125,13 +125,13 @@ class TestMissing:
         assert bob.log == ("x",)
 
     def test_message_that_names_itself_does_not_wait_for_itself(self) -> None:
-        """As js-waku makes it of a payload sent twice."""
+        """js-waku makes such messages if a payload is sent twice."""
         bob = participant("bob", QUIET)
         events = receive(bob, FRAMES.content("m", "alice", history=["m"]))
         assert delivered(events) == ["m"]
 
     def test_missing_messages_are_given_up_when_there_are_too_many(self) -> None:
-        """The oldest is lost, and what waited for it alone is delivered."""
+        """The oldest is lost, and messages that wait only for it are delivered."""
         bob = participant("bob", replace(QUIET, missing_limit=2))
         receive(bob, FRAMES.content("m", "alice", 8, history=["z"]))
         receive(bob, FRAMES.sync("alice", history=["a"]))
@@ -149,7 +149,7 @@ class TestMissing:
     def test_message_with_more_dependencies_than_may_be_missing_is_delivered(
         self,
     ) -> None:
-        """When the last of them comes; those given up do not hold it."""
+        """When the last one arrives; those given up do not delay it."""
         bob = participant("bob", replace(QUIET, missing_limit=2))
         events = receive(bob, FRAMES.content("m", "alice", 8, history=["a", "b", "c"]))
         assert [one.message_id for one in of_type(events, IrretrievablyLost)] == ["a"]
@@ -159,7 +159,7 @@ class TestMissing:
     def test_message_freed_by_giving_up_another_is_no_dependency_any_more(
         self,
     ) -> None:
-        """What is delivered while a message comes in is not waited for."""
+        """A message delivered meanwhile is not awaited."""
         bob = participant("bob", replace(QUIET, missing_limit=1))
         receive(bob, FRAMES.content("x", "alice", 1, history=["z"]))
         events = receive(bob, FRAMES.content("m", "alice", 3, history=["x", "y"]))
@@ -176,7 +176,7 @@ class TestLost:
         "sds-event-1d",
     )
     def test_missing_message_is_lost_after_its_time(self) -> None:
-        """Told once, and what waited for it is delivered."""
+        """It is reported once, and messages that wait for it are delivered."""
         bob = waiting()
         assert bob.next_deadline_ms == START_MS + LOST_AFTER_MS
         assert bob.advance(START_MS + LOST_AFTER_MS - 1).events == []
@@ -192,7 +192,7 @@ class TestLost:
         assert bob.advance(START_MS + 2 * LOST_AFTER_MS).events == []
 
     def test_time_counts_from_when_the_message_was_first_named(self) -> None:
-        """A later message that names it does not begin it anew, and is freed too."""
+        """A later message that names it does not restart the time."""
         bob = waiting()
         late = FRAMES.content("n", "alice", 10, history=["x"])
         receive(bob, late, now_ms=START_MS + 1_000)
@@ -213,7 +213,7 @@ class TestLost:
         assert delivered(bob.advance(START_MS + LOST_AFTER_MS)) == ["z", "b", "a"]
 
     def test_each_missing_message_has_its_own_time(self) -> None:
-        """What lacks a later one too goes on waiting."""
+        """A message that lacks a later one too continues to wait."""
         bob = participant("bob", QUIET)
         receive(bob, FRAMES.sync("alice", history=["x"]))
         late = FRAMES.content("m", "alice", 9, history=["x", "y"])
@@ -223,8 +223,8 @@ class TestLost:
         assert bob.next_deadline_ms == START_MS + LOST_AFTER_MS + 1_000
         assert delivered(bob.advance(bob.next_deadline_ms)) == ["m"]
 
-    def test_lost_message_that_comes_after_all_is_delivered(self) -> None:
-        """In its place in the log, as if it had never been lost."""
+    def test_lost_message_that_arrives_later_is_delivered(self) -> None:
+        """At its place in the log."""
         bob = waiting()
         bob.advance(START_MS + LOST_AFTER_MS)
         late = FRAMES.content("x", "carol", 5)
@@ -234,8 +234,8 @@ class TestLost:
         )
         assert bob.log == ("x", "m")
 
-    def test_lost_message_is_not_waited_for_again(self) -> None:
-        """Later messages that name it are delivered, and nothing is told anew."""
+    def test_lost_message_is_not_awaited_again(self) -> None:
+        """Later messages that name it are delivered without a new report."""
         bob = waiting()
         bob.advance(START_MS + LOST_AFTER_MS)
         events = receive(bob, FRAMES.content("n", "alice", 10, history=["x", "m"]))
@@ -244,7 +244,7 @@ class TestLost:
         )
 
     def test_lost_messages_are_remembered_up_to_a_limit(self) -> None:
-        """The first to be lost is forgotten, and missing when it is named again."""
+        """The first lost one is forgotten, and missing when named again."""
         bob = participant("bob", replace(QUIET, missing_limit=3))
         receive(bob, FRAMES.sync("alice", history=["a", "b"]))
         bob.advance(START_MS + LOST_AFTER_MS)
@@ -255,7 +255,7 @@ class TestLost:
         assert [event.message_id for event in of_type(events, Missing)] == ["a"]
 
     def test_lost_messages_are_remembered_however_small_the_log_is(self) -> None:
-        """What goes through the log pushes none of them out."""
+        """Messages that pass through the log displace none of them."""
         bob = waiting(replace(QUIET, log_limit=1, missing_limit=1))
         bob.advance(START_MS + LOST_AFTER_MS)
         receive(bob, *(FRAMES.content(f"n{at}", "alice", 10 + at) for at in range(9)))
@@ -265,15 +265,15 @@ class TestLost:
         ]
 
     @pytest.mark.rule("sds-lost-1")
-    def test_without_a_time_nothing_is_lost(self) -> None:
-        """A message waits for as long as it takes."""
+    def test_without_a_timeout_nothing_is_lost(self) -> None:
+        """A message waits without limit."""
         bob = waiting(replace(QUIET, lost_after_ms=None))
         assert bob.advance(START_MS + 10**8).events == []
         assert bob.waiting == ("m",)
         assert delivered(receive(bob, FRAMES.content("x", "carol"))) == ["x", "m"]
 
-    def test_message_that_the_log_has_forgotten_is_no_missing_one(self) -> None:
-        """It was here, so that what names it need not wait."""
+    def test_message_dropped_by_the_log_is_not_missing(self) -> None:
+        """It was delivered, so messages that name it need not wait."""
         bob = participant("bob", replace(QUIET, log_limit=1))
         receive(bob, FRAMES.content("a", "alice", 1), FRAMES.content("b", "alice", 2))
         assert bob.log == ("b",)
@@ -297,7 +297,7 @@ class TestLost:
     def test_circle_is_broken_at_its_first_message_in_the_order_of_the_log(
         self,
     ) -> None:
-        """By timestamp, then by id; the others follow it as they are freed."""
+        """By timestamp, then id; the others follow as they become free."""
         messages = [
             FRAMES.content("a", "eve", 7, history=["b"]),
             FRAMES.content("b", "eve", 5, history=["c"]),
@@ -315,7 +315,7 @@ class TestLost:
             assert bob.waiting == ()
 
     def test_each_of_two_circles_has_its_own_time(self) -> None:
-        """That of its oldest message."""
+        """It counts from the circle's oldest message."""
         bob = participant("bob", QUIET)
         for at, (one, other) in ((0, "ab"), (1_000, "xy")):
             for message_id, history in ((one, [other]), (other, [one])):
@@ -326,7 +326,7 @@ class TestLost:
         assert delivered(bob.advance(bob.next_deadline_ms)) == ["x", "y"]
 
     def test_circle_that_lacks_a_message_waits_until_that_is_lost(self) -> None:
-        """It has its own time, which may end after that of the circle."""
+        """The missing message's time may end after the circle's."""
         bob = participant("bob", QUIET)
         receive(bob, FRAMES.content("b", "eve", 2, history=["a"]))
         late = FRAMES.content("a", "eve", 1, history=["b", "x"])
@@ -343,10 +343,10 @@ class TestLost:
             ]
         )
 
-    def test_circle_that_lacked_a_message_is_a_circle_still_when_that_comes(
+    def test_arrival_of_a_missing_message_does_not_break_the_circle(
         self,
     ) -> None:
-        """It is delivered when its own time is over."""
+        """The circle is delivered when its own time is over."""
         bob = participant("bob", QUIET)
         receive(
             bob,
@@ -357,7 +357,7 @@ class TestLost:
         assert delivered(bob.advance(START_MS + LOST_AFTER_MS)) == ["a", "b"]
 
     def test_circle_has_its_time_whatever_else_is_missing(self) -> None:
-        """Somebody always misses something in a busy channel."""
+        """In a busy channel some message is always missing."""
         bob = participant("bob", QUIET)
         receive(
             bob,
@@ -378,7 +378,7 @@ class TestLost:
         small, large = (calls_to_break_circle(size) for size in (250, 1_000))
         assert large < 5 * small
 
-    def test_message_is_not_delivered_before_a_dependency_that_is_at_hand(
+    def test_message_is_not_delivered_before_a_waiting_dependency(
         self,
     ) -> None:
         """One that came late and waits itself has its own time."""
@@ -393,7 +393,7 @@ class TestLost:
 
 class TestFullBuffer:
     def test_full_buffer_delivers_its_oldest_message(self) -> None:
-        """What that lacks is lost, and so freed for others; nothing is dropped."""
+        """Its missing dependencies count as lost; no message is dropped."""
         bob = participant("bob", replace(QUIET, incoming_limit=2))
         receive(
             bob,
@@ -414,8 +414,8 @@ class TestFullBuffer:
         )
         assert bob.waiting == ("a",)
 
-    def test_full_buffer_delivers_no_message_before_a_dependency_at_hand(self) -> None:
-        """The dependency goes first, as it is in the buffer too."""
+    def test_full_buffer_delivers_waiting_dependencies_first(self) -> None:
+        """The dependency is in the buffer too."""
         bob = participant("bob", replace(QUIET, incoming_limit=2))
         receive(
             bob,
@@ -426,7 +426,7 @@ class TestFullBuffer:
         order = delivered(events) + delivered(bob.advance(START_MS + LOST_AFTER_MS))
         assert order == ["b", "c", "y"]
 
-    def test_message_that_was_delivered_for_want_of_room_is_a_duplicate_after(
+    def test_message_delivered_early_is_a_duplicate_later(
         self,
     ) -> None:
         """It is in the log."""
@@ -442,8 +442,8 @@ class TestBufferedMeetsDependencies:
 
     JS = replace(QUIET, buffered_meets_dependencies=True)
 
-    def test_message_is_delivered_before_its_cause_that_waits(self) -> None:
-        """Whichever of the two comes first."""
+    def test_message_is_delivered_before_its_waiting_dependency(self) -> None:
+        """In either order of arrival."""
         bob = participant("bob", self.JS)
         receive(bob, FRAMES.content("b", "alice", 2, history=["a"]))
         assert delivered(
@@ -456,8 +456,8 @@ class TestBufferedMeetsDependencies:
         ) == ["c"]
         assert bob.waiting == ("b",)
 
-    def test_what_nobody_has_is_waited_for_all_the_same(self) -> None:
-        """And brings its message along when it comes."""
+    def test_absent_dependency_is_still_awaited(self) -> None:
+        """Its arrival delivers the message."""
         bob = participant("bob", self.JS)
         receive(bob, FRAMES.content("b", "alice", 2, history=["a"]))
         receive(bob, FRAMES.content("c", "alice", 3, history=["b", "x"]))
@@ -465,16 +465,16 @@ class TestBufferedMeetsDependencies:
         assert delivered(receive(bob, FRAMES.content("x", "alice", 1))) == ["x", "c"]
         assert delivered(receive(bob, FRAMES.content("a", "alice", 1))) == ["a", "b"]
 
-    def test_js_sds_does_so(self) -> None:
-        """And neither of the other two profiles."""
+    def test_only_js_sds_has_this_option(self) -> None:
+        """In the other two profiles a waiting dependency is not met."""
         assert Profile.js_sds().buffered_meets_dependencies
         assert not Profile.spec().buffered_meets_dependencies
         assert not Profile.nim_sds().buffered_meets_dependencies
 
 
 @pytest.mark.rule("sds-assumption-2", "sds-incoming-2")
-def test_missing_message_is_asked_of_other_participants() -> None:
-    """With no cache at all: our next frame asks, and who has it broadcasts it."""
+def test_missing_message_is_requested_from_others() -> None:
+    """Without a store, our next frame requests it and a holder broadcasts it."""
     carol = participant("carol")
     (original,) = carol.send(b"hi", START_MS, message_id="x").broadcasts
     bob = waiting(replace(SPEC, t_min_ms=0, t_max_ms=1))
@@ -485,8 +485,8 @@ def test_missing_message_is_asked_of_other_participants() -> None:
 
 
 @pytest.mark.rule("sds-schedule-2")
-def test_sweep_delivers_what_can_be_and_is_idempotent() -> None:
-    """A second sweep at the same time finds nothing; the view has what is missing."""
+def test_sweep_delivers_free_messages_and_is_idempotent() -> None:
+    """A second sweep at the same time returns nothing."""
     bob = waiting()
     late = FRAMES.content("n", "alice", 10, history=["y"])
     receive(bob, late, now_ms=START_MS + 1)

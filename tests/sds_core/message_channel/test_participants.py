@@ -19,7 +19,7 @@ def test_participant_is_counted_once_however_often_it_speaks() -> None:
     """With the last time."""
     participants = Participants(SPEC)
     for name, at_ms in (("alice", 1), ("bob", 2), ("alice", 3)):
-        participants.hear(name, at_ms)
+        participants.record_frame(name, at_ms)
     assert len(participants) == 2
     assert participants.state() == {"bob": 2, "alice": 3}
 
@@ -28,11 +28,11 @@ def test_participant_that_is_silent_for_long_is_forgotten() -> None:
     """After more than its time, when another is heard."""
     participants = Participants(replace(SPEC, participant_forgotten_after_ms=100))
     for name in ("alice", "bob", "carol"):
-        participants.hear(name, 5)
-    participants.hear("bob", 50)
-    participants.hear("dave", 105)
+        participants.record_frame(name, 5)
+    participants.record_frame("bob", 50)
+    participants.record_frame("dave", 105)
     assert heard(participants) == ["alice", "carol", "bob", "dave"]
-    participants.hear("dave", 106)
+    participants.record_frame("dave", 106)
     assert heard(participants) == ["bob", "dave"]
 
 
@@ -41,7 +41,7 @@ def test_who_speaks_is_never_forgotten_at_once() -> None:
     profile = replace(SPEC, participant_forgotten_after_ms=0, participants_limit=1)
     participants = Participants(profile)
     for at_ms, name in enumerate(("alice", "bob", "bob")):
-        participants.hear(name, at_ms)
+        participants.record_frame(name, at_ms)
         assert heard(participants) == [name]
 
 
@@ -49,7 +49,7 @@ def test_of_too_many_participants_that_heard_longest_ago_is_forgotten() -> None:
     """Not that which was heard first."""
     participants = Participants(replace(SPEC, participants_limit=2))
     for at_ms, name in enumerate(("alice", "bob", "alice", "carol")):
-        participants.hear(name, at_ms)
+        participants.record_frame(name, at_ms)
     assert heard(participants) == ["alice", "carol"]
 
 
@@ -57,9 +57,9 @@ def test_participants_stay_over_a_restart() -> None:
     """With their order and times, whatever becomes of the first object."""
     participants = Participants(replace(SPEC, participants_limit=2))
     for at_ms, name in enumerate(("alice", "bob", "alice")):
-        participants.hear(name, at_ms)
+        participants.record_frame(name, at_ms)
     restored = Participants(replace(SPEC, participants_limit=2))
     restored.restore(participants.state())
-    restored.hear("carol", 3)
+    restored.record_frame("carol", 3)
     assert heard(restored) == ["alice", "carol"]
     assert heard(participants) == ["bob", "alice"]

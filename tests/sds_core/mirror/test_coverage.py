@@ -57,9 +57,9 @@ def reported(events: list[Event]) -> Iterator[tuple[int, Event, bool]]:
     for place, event in enumerate(events):
         at_ms, node, is_heard = event
         if is_heard:
-            coverage.heard(node, at_ms)
+            coverage.answered(node, at_ms)
         else:
-            yield place, event, coverage.broke(node, at_ms)
+            yield place, event, coverage.interrupted(node, at_ms)
 
 
 @given(histories())
@@ -109,41 +109,44 @@ def test_no_moment_that_nobody_heard_stays_unreported(events: list[Event]) -> No
 def test_a_loss_is_told_once_until_the_node_answers_again() -> None:
     """However often it fails meanwhile."""
     coverage = Coverage(["a"], 0)
-    coverage.heard("a", 10)
-    assert [coverage.broke("a", 20), coverage.broke("a", 30)] == [True, False]
-    coverage.heard("a", 40)
-    assert coverage.broke("a", 50)
+    coverage.answered("a", 10)
+    assert [coverage.interrupted("a", 20), coverage.interrupted("a", 30)] == [
+        True,
+        False,
+    ]
+    coverage.answered("a", 40)
+    assert coverage.interrupted("a", 50)
 
 
 def test_what_a_new_mirror_never_heard_is_no_loss() -> None:
     """Of one that ran before it may be: nobody knows of what passed since."""
-    assert not Coverage(["a"], 0).broke("a", 10)
+    assert not Coverage(["a"], 0).interrupted("a", 10)
     going_on = Coverage(["a", "b"], 1_000, goes_on=True)
-    going_on.heard("b", 5)
-    assert going_on.broke("a", 10)
-    assert not going_on.broke("a", 20)
+    going_on.answered("b", 5)
+    assert going_on.interrupted("a", 10)
+    assert not going_on.interrupted("a", 20)
 
 
 def test_a_mirror_listens_while_any_node_has_answered_lately() -> None:
     """And not before the first answer, though it ran before."""
     coverage = Coverage(["a", "b"], 0, goes_on=True)
-    assert not coverage.is_listening(5)
-    coverage.heard("b", 10)
-    assert coverage.is_listening(10)
-    assert not coverage.is_listening(11)
-    coverage.broke("b", 10)
-    assert not coverage.is_listening(10)
+    assert not coverage.has_answer_since(5)
+    coverage.answered("b", 10)
+    assert coverage.has_answer_since(10)
+    assert not coverage.has_answer_since(11)
+    coverage.interrupted("b", 10)
+    assert not coverage.has_answer_since(10)
 
 
 def test_every_node_is_followed_by_itself() -> None:
     """A node that came later covers nothing of before."""
     heard: defaultdict[str, list[bool]] = defaultdict(list)
     coverage = Coverage(NODES, 0)
-    coverage.heard("a", 10)
-    coverage.heard("b", 11)
-    heard["a"].append(coverage.broke("a", 11))
-    coverage.heard("c", 11)
-    coverage.heard("b", 20)
-    coverage.heard("c", 20)
-    heard["b"].append(coverage.broke("b", 20))
+    coverage.answered("a", 10)
+    coverage.answered("b", 11)
+    heard["a"].append(coverage.interrupted("a", 11))
+    coverage.answered("c", 11)
+    coverage.answered("b", 20)
+    coverage.answered("c", 20)
+    heard["b"].append(coverage.interrupted("b", 20))
     assert heard == {"a": [True], "b": [False]}

@@ -1,4 +1,4 @@
-"""What an operator says of channels, and which of his words count."""
+"""The channel table, and which of its entries count."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.verdict import Verdict
 
 
-def test_a_channel_of_which_nothing_is_said_has_the_defaults() -> None:
-    """Whether the table is empty or speaks of others."""
+def test_channel_without_an_entry_has_the_defaults() -> None:
+    """Also if the table has entries for other channels."""
     assert ChannelTable().of("a") == DEFAULT_SETTINGS
     assert ChannelTable([ChannelEntry("b", "B")]).of("a") == DEFAULT_SETTINGS
 
 
-def test_the_first_entry_that_says_something_counts_setting_by_setting() -> None:
-    """So a last ``*`` gives defaults of one's own."""
+def test_first_entry_with_a_setting_counts() -> None:
+    """So a last ``*`` sets the operator's own defaults."""
     table = ChannelTable(
         [
             ChannelEntry("room-*", objectives=Objectives(delivery=0.9), label=False),
@@ -35,7 +35,7 @@ def test_the_first_entry_that_says_something_counts_setting_by_setting() -> None
 
 
 def test_an_id_comes_before_every_pattern() -> None:
-    """Wherever it stands."""
+    """The position of its entry does not matter."""
     table = ChannelTable([ChannelEntry("*", "Any"), ChannelEntry("a", "A")])
     assert table.of("a").name == "A"
 
@@ -60,7 +60,7 @@ def test_patterns_match_whole_ids_and_mind_case(
 
 
 def test_muted_channels_are_left_aside_until_their_time() -> None:
-    """The one number is then of the others alone."""
+    """The overall verdict then covers the other channels only."""
     snapshot = Snapshot(
         primed=True,
         channels={"a": ChannelTotals(verdict=Verdict.FAILING), "b": ChannelTotals()},

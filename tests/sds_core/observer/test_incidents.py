@@ -1,4 +1,4 @@
-"""The messages behind the figures: what each incident tells, and when it ends."""
+"""Incidents: which message, since when, who lacks it, and when it ends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from sds_core.observer import blob
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.incidents import (
     ChannelIncident,
@@ -18,7 +17,7 @@ from sds_core.observer.incidents import (
     explain,
     incident_object,
 )
-from sds_core.observer.sds.channel_view import ChannelView
+from sds_core.observer.sds.channel_view import BLOB_VERSION, ChannelView
 from sds_core.observer.sds.digest import Arrival, ChannelDigester
 from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import Dialect, Frame, HistoryEntry
@@ -48,8 +47,8 @@ def gap(channel: Channel) -> Channel:
     return channel
 
 
-def told(channel: Channel, kind: str, message_id: str) -> Incident:
-    """An incident as it was told last, with times like those of the records."""
+def latest(channel: Channel, kind: str, message_id: str) -> Incident:
+    """The latest record of an incident, in the time of the records."""
     one = channel.incidents[kind, message_id]
     assert (one.kind.value, one.message_id) == (kind, message_id)
     return Incident(
@@ -75,30 +74,32 @@ def miss(channel: Channel) -> None:
     channel.sync("bob", at=T0 + 1_000, lamport=1_001)
 
 
-def test_unacknowledged_message_is_told_at_its_deadline(channel: Channel) -> None:
-    """Not while it is in flight."""
+def test_unacknowledged_message_is_recorded_at_its_deadline(channel: Channel) -> None:
+    """It is not recorded while it is in flight."""
     miss(channel)
     channel.clock(ACK_DEADLINE)
     assert channel.incidents == {}
     channel.clock(ACK_DEADLINE + 5_000)
-    assert told(channel, UNACKNOWLEDGED, "m") == Incident(
+    assert latest(channel, UNACKNOWLEDGED, "m") == Incident(
         IncidentKind.UNACKNOWLEDGED, "m", "alice", T0, ACK_DEADLINE
     )
 
 
-def test_late_message_is_told_at_the_deadline_of_its_clock(channel: Channel) -> None:
-    """Since its own time."""
+def test_late_message_is_recorded_at_the_deadline_of_its_clock(
+    channel: Channel,
+) -> None:
+    """It begins at its own time."""
     channel.clock(T0 + 40_000)
     miss(channel)
     channel.clock(ACK_DEADLINE + 40_001)
-    incident = told(channel, UNACKNOWLEDGED, "m")
+    incident = latest(channel, UNACKNOWLEDGED, "m")
     assert (incident.since_ms, incident.found_ms) == (T0, ACK_DEADLINE + 40_000)
 
 
 def test_message_acknowledged_in_time_or_unwitnessed_is_no_incident(
     channel: Channel,
 ) -> None:
-    """The one was acknowledged, the other is nobody's fault."""
+    """Neither is a fault."""
     channel.content("m", "alice", at=T0)
     channel.sync("bob", at=T0 + 1_000, lamport=1_001, history=["m"])
     channel.content("n", "alice", at=T0 + 2_000, lamport=1_002)
@@ -111,26 +112,26 @@ def test_message_acknowledged_in_time_or_unwitnessed_is_no_incident(
 def test_unacknowledged_ends_with_the_acknowledgement(
     channel: Channel, of_frame: dict[str, Any]
 ) -> None:
-    """Either kind of it, at the clock at which it is read."""
+    """Of either kind, at the clock at which it is read."""
     miss(channel)
     channel.clock(200_000)
     channel.sync("bob", at=190_000, lamport=1_002, **of_frame)
-    incident = told(channel, UNACKNOWLEDGED, "m")
+    incident = latest(channel, UNACKNOWLEDGED, "m")
     assert (incident.found_ms, incident.ended_ms) == (ACK_DEADLINE, 200_000)
 
 
 def test_second_acknowledgement_does_not_move_the_end(channel: Channel) -> None:
-    """Acknowledged by a filter, the message was acknowledged."""
+    """The first one, by a filter, ended it."""
     miss(channel)
     channel.sync("bob", at=190_000, lamport=1_002, holds=["m"])
     channel.sync("bob", at=200_000, lamport=1_003, history=["m"])
     totals = channel.totals
     assert (totals.acknowledged_probable, totals.acknowledged_definite) == (1, 1)
-    assert told(channel, UNACKNOWLEDGED, "m").ended_ms == 190_000
+    assert latest(channel, UNACKNOWLEDGED, "m").ended_ms == 190_000
 
 
-def test_unacknowledged_message_tells_who_lacks_it(channel: Channel) -> None:
-    """Who was shown to lack it by then, and since when; not who never spoke."""
+def test_unacknowledged_message_names_who_lacks_it(channel: Channel) -> None:
+    """With the time since when; without participants that never spoke."""
     for name in ("bob", "carol", "dave"):
         channel.sync(name, at=T0 - 1, lamport=500)
     channel.content("m", "alice", at=T0)
@@ -139,10 +140,10 @@ def test_unacknowledged_message_tells_who_lacks_it(channel: Channel) -> None:
     channel.sync("carol", at=T0 + 7_000, lamport=1_003, holds=())
     channel.clock(ACK_DEADLINE + 1)
     both = {"bob": T0 + 6_000, "carol": T0 + 7_000}
-    assert told(channel, UNACKNOWLEDGED, "m").lacking == both
+    assert latest(channel, UNACKNOWLEDGED, "m").lacking == both
     # Bob acknowledges it; carol still lacks it.
     channel.sync("bob", at=ACK_DEADLINE + 2, lamport=1_004, history=["m"])
-    assert told(channel, UNACKNOWLEDGED, "m").lacking == {"carol": T0 + 7_000}
+    assert latest(channel, UNACKNOWLEDGED, "m").lacking == {"carol": T0 + 7_000}
 
 
 # Undelivered messages.
@@ -157,20 +158,20 @@ def listen(channel: Channel, *names: str) -> None:
 
 
 def lack(channel: Channel, by: str, at: int) -> None:
-    """A participant's frame lacks `m`."""
+    """A participant's frame that lacks `m`."""
     channel.sync(by, at=at, lamport=at, holds=())
 
 
-def test_undelivered_message_is_told_when_it_is_lost_to_somebody(
+def test_undelivered_message_is_recorded_when_it_is_lost_to_somebody(
     channel: Channel,
 ) -> None:
-    """With the clock at the frame that shows it, and since when it was missing."""
+    """At the clock of the frame that shows it, since it was first missing."""
     listen(channel, "bob")
     lack(channel, "bob", T0 + 10_000)
     assert channel.incidents == {}
     channel.clock(DELIVERY_DEADLINE + 5_000)
     lack(channel, "bob", DELIVERY_DEADLINE + 1)
-    assert told(channel, UNDELIVERED, "m") == Incident(
+    assert latest(channel, UNDELIVERED, "m") == Incident(
         IncidentKind.UNDELIVERED,
         "m",
         "alice",
@@ -181,13 +182,13 @@ def test_undelivered_message_is_told_when_it_is_lost_to_somebody(
 
 
 def test_undelivered_message_names_all_to_whom_it_is_lost(channel: Channel) -> None:
-    """The incident is one; found once, since the first of them lacked it."""
+    """There is one incident, found once, since the first of them lacked it."""
     listen(channel, "bob", "carol", "dave")
     lack(channel, "carol", T0 + 9_000)
     lack(channel, "bob", DELIVERY_DEADLINE + 1)
     lack(channel, "carol", DELIVERY_DEADLINE + 2)
     lack(channel, "dave", DELIVERY_DEADLINE)  # Not lost to him, not yet.
-    assert told(channel, UNDELIVERED, "m") == Incident(
+    assert latest(channel, UNDELIVERED, "m") == Incident(
         IncidentKind.UNDELIVERED,
         "m",
         "alice",
@@ -198,38 +199,38 @@ def test_undelivered_message_names_all_to_whom_it_is_lost(channel: Channel) -> N
 
 
 def test_undelivered_ends_when_the_last_has_it(channel: Channel) -> None:
-    """Until then it tells who still lacks it, and it keeps when it began."""
+    """Until then it lists who still lacks it, with the same begin."""
     listen(channel, "bob", "carol")
     lack(channel, "bob", T0 + 9_000)
     lack(channel, "bob", DELIVERY_DEADLINE + 1)
     lack(channel, "carol", DELIVERY_DEADLINE + 2)
     at = DELIVERY_DEADLINE + 10
     channel.sync("bob", at=at, lamport=at, holds=["m"])
-    still = told(channel, UNDELIVERED, "m")
+    still = latest(channel, UNDELIVERED, "m")
     assert (still.lacking, still.ended_ms) == ({"carol": DELIVERY_DEADLINE + 2}, None)
     channel.clock(at + 10)
     channel.sync("carol", at=at, lamport=at, history=["m"])
-    ended = told(channel, UNDELIVERED, "m")
+    ended = latest(channel, UNDELIVERED, "m")
     assert (ended.lacking, ended.ended_ms) == ({}, at + 10)
     assert (ended.since_ms, ended.found_ms) == (T0 + 9_000, DELIVERY_DEADLINE + 1)
 
 
 def test_undelivered_stands_again_when_another_lacks_it(channel: Channel) -> None:
-    """It was found when it was first found."""
+    """The time at which it was found does not change."""
     listen(channel, "bob", "carol")
     lack(channel, "bob", DELIVERY_DEADLINE + 1)
     at = DELIVERY_DEADLINE + 10
     channel.sync("bob", at=at, lamport=at, holds=["m"])
-    assert told(channel, UNDELIVERED, "m").ended_ms == at
+    assert latest(channel, UNDELIVERED, "m").ended_ms == at
     lack(channel, "carol", at + 5)
-    again = told(channel, UNDELIVERED, "m")
+    again = latest(channel, UNDELIVERED, "m")
     assert (again.ended_ms, again.lacking) == (None, {"carol": at + 5})
     assert again.found_ms == DELIVERY_DEADLINE + 1
     assert again.since_ms == DELIVERY_DEADLINE + 1
 
 
 def test_recovered_delivery_is_no_incident(channel: Channel) -> None:
-    """It came within its deadline."""
+    """It was delivered within its deadline."""
     listen(channel, "bob")
     lack(channel, "bob", T0 + 10_000)
     channel.sync("bob", at=T0 + 20_000, lamport=T0 + 20_000, history=["m"])
@@ -239,18 +240,18 @@ def test_recovered_delivery_is_no_incident(channel: Channel) -> None:
 # Lost messages.
 
 
-def test_lost_message_is_told_at_its_deadline(gap: Channel) -> None:
-    """Since it was named first, by whom, and of whom it was."""
+def test_lost_message_is_recorded_at_its_deadline(gap: Channel) -> None:
+    """With the first naming, who named it, and its sender."""
     gap.clock(GAP_DEADLINE)
     assert gap.incidents == {}
     gap.clock(GAP_DEADLINE + 5_000)
-    assert told(gap, LOST, "x") == Incident(
+    assert latest(gap, LOST, "x") == Incident(
         IncidentKind.LOST, "x", "sue", T0, GAP_DEADLINE, named_by=["sue"]
     )
 
 
 def test_gap_that_is_filled_or_the_taps_is_no_incident(gap: Channel) -> None:
-    """Only a lost message is told."""
+    """Only a lost message is an incident."""
     gap.sync("sue", at=T0, lamport=501, history=["anchor", ("y", "sue")])
     gap.content("y", "sue", at=T0 + 9_000, lamport=502)
     gap.sync("bob", at=T0 + 9_000, lamport=503, history=["anchor", "y", "x"])
@@ -259,18 +260,18 @@ def test_gap_that_is_filled_or_the_taps_is_no_incident(gap: Channel) -> None:
     assert LOST not in {kind for kind, _ in gap.incidents}
 
 
-def test_lost_message_of_nobody_tells_no_sender(channel: Channel) -> None:
-    """One participant named it, who may be its sender."""
+def test_lost_message_of_nobody_names_no_sender(channel: Channel) -> None:
+    """The one participant that named it may be its sender."""
     channel.content("anchor", "anna", at=T0, lamport=START_LAMPORT + 1)
     channel.sync("bob", at=T0, lamport=500, history=["anchor", "x"])
     channel.sync("bob", at=T0 + 1, lamport=501, history=["anchor", "x"])
     channel.clock(GAP_DEADLINE + 1)
-    incident = told(channel, LOST, "x")
+    incident = latest(channel, LOST, "x")
     assert (incident.sender, incident.named_by) == ("", ["bob"])
 
 
 def hinted(hints: Sequence[bytes], *ids: str) -> tuple[HistoryEntry, ...]:
-    """Entries of a history with retrieval hints, all of sue."""
+    """History entries with retrieval hints, all of messages of sue."""
     return tuple(
         HistoryEntry(message_id, hint, "sue")
         for message_id, hint in zip(ids, hints, strict=True)
@@ -278,12 +279,12 @@ def hinted(hints: Sequence[bytes], *ids: str) -> tuple[HistoryEntry, ...]:
 
 
 def test_lost_message_has_the_first_hint_that_was_given(gap: Channel) -> None:
-    """By whoever names it; one that is too long is none."""
+    """From any participant; a hint that is too long is ignored."""
     for at, hint in enumerate((b"", b"\xff" * 1_025, b"first", b"second"), T0 + 1):
         frame = gap.frames.sync("sue", at)
         gap.take(frame._replace(causal_history=hinted([hint], "x")), at)
     gap.clock(GAP_DEADLINE + 1)
-    assert told(gap, LOST, "x").hint == b"first"
+    assert latest(gap, LOST, "x").hint == b"first"
 
 
 @pytest.mark.parametrize(
@@ -298,17 +299,17 @@ def test_lost_message_has_the_first_hint_that_was_given(gap: Channel) -> None:
     ],
     ids=["usable", "grace", "lamport", "no filter", "other dialect", "at the deadline"],
 )
-def test_lost_message_tells_who_lacks_it(
+def test_lost_message_names_who_lacks_it(
     gap: Channel, at: int, lamport: int, of_frame: dict[str, Any], lacks: bool
 ) -> None:
     """By a filter of a frame after the one that named it."""
     gap.sync("bob", at, lamport, **({"holds": ()} | of_frame))
     gap.clock(GAP_DEADLINE + 1)
-    assert told(gap, LOST, "x").lacking == ({"bob": at} if lacks else {})
+    assert latest(gap, LOST, "x").lacking == ({"bob": at} if lacks else {})
 
 
 def test_lost_message_is_lacked_since_the_first_such_frame(gap: Channel) -> None:
-    """By all of whom it was shown; the sender is not among them."""
+    """For each participant; the sender is not listed."""
     for by, at in (
         ("bob", 10_000),
         ("sue", 11_000),
@@ -318,22 +319,22 @@ def test_lost_message_is_lacked_since_the_first_such_frame(gap: Channel) -> None
         gap.sync(by, T0 + at, lamport=500 + at, holds=())
     gap.sync("", T0 + 14_000, lamport=90_000, holds=())
     gap.clock(GAP_DEADLINE + 1)
-    incident = told(gap, LOST, "x")
+    incident = latest(gap, LOST, "x")
     assert incident.lacking == {"bob": T0 + 10_000, "carol": T0 + 12_000}
 
 
 def test_copies_do_not_show_who_lacks_a_lost_message(gap: Channel) -> None:
-    """A rebroadcast carries the filter of its first sending."""
+    """A rebroadcast has the filter of its first broadcast."""
     frame = gap.content("b", "bob", T0 + 1, lamport=9_000, holds=(), waku_hash="1")
     gap.take(frame, T0 + 10_000, waku_hash="2")
     gap.clock(GAP_DEADLINE + 1)
-    assert told(gap, LOST, "x").lacking == {}
+    assert latest(gap, LOST, "x").lacking == {}
 
 
 def test_participant_that_shows_a_message_of_nobody_lacks_it_no_more(
     channel: Channel,
 ) -> None:
-    """One such participant may be its sender, so that it is lost all the same."""
+    """It may be the sender, so the message is still lost."""
     channel.content("anchor", "anna", at=T0, lamport=START_LAMPORT + 1)
     channel.sync("", at=T0, lamport=500, history=["anchor", "x"])
     channel.sync("bob", T0 + 10_000, lamport=501, holds=())
@@ -341,7 +342,7 @@ def test_participant_that_shows_a_message_of_nobody_lacks_it_no_more(
     channel.sync("bob", T0 + 30_000, lamport=503, holds=())
     channel.sync("carol", T0 + 30_000, lamport=503, holds=())
     channel.clock(GAP_DEADLINE + 1)
-    incident = told(channel, LOST, "x")
+    incident = latest(channel, LOST, "x")
     assert incident.named_by == []
     assert incident.lacking == {"carol": T0 + 30_000}
 
@@ -350,13 +351,13 @@ def test_participant_that_shows_a_message_of_nobody_lacks_it_no_more(
 def test_lost_ends_when_the_message_comes(
     gap: Channel, later_ms: int, ended: bool
 ) -> None:
-    """Within the horizon; nobody is said to lack it then."""
+    """Within the horizon; the list of who lacks it is then empty."""
     gap.sync("bob", T0 + 10_000, lamport=501, holds=())
     gap.sync("sue", at=3_000_000, history=["x"])  # Keeps it remembered.
-    assert told(gap, LOST, "x").lacking == {"bob": T0 + 10_000}
+    assert latest(gap, LOST, "x").lacking == {"bob": T0 + 10_000}
     at = T0 + HORIZON + later_ms
     gap.content("x", "sue", at=at, lamport=400)
-    incident = told(gap, LOST, "x")
+    incident = latest(gap, LOST, "x")
     assert incident.ended_ms == (at if ended else None)
     assert (incident.lacking == {}) is ended
     assert (incident.since_ms, incident.found_ms) == (T0, GAP_DEADLINE)
@@ -365,8 +366,8 @@ def test_lost_ends_when_the_message_comes(
 # What leaves the view.
 
 
-def test_incident_is_told_when_it_changes_and_no_more(channel: Channel) -> None:
-    """Once by the call that changes it."""
+def test_incident_is_recorded_when_it_changes_and_no_more(channel: Channel) -> None:
+    """The call that changes it returns it once."""
     miss(channel)
     channel.clock(ACK_DEADLINE + 1)
     assert channel.incidents.keys() == {(UNACKNOWLEDGED, "m")}
@@ -377,7 +378,7 @@ def test_incident_is_told_when_it_changes_and_no_more(channel: Channel) -> None:
     assert channel.incidents.keys() == {(UNACKNOWLEDGED, "m")}
 
 
-def test_of_two_tellings_in_one_call_the_last_is_kept(channel: Channel) -> None:
+def test_of_two_records_in_one_call_the_last_counts(channel: Channel) -> None:
     """Found and ended in one batch."""
     frames = channel.frames
     channel.take_records(
@@ -387,23 +388,23 @@ def test_of_two_tellings_in_one_call_the_last_is_kept(channel: Channel) -> None:
             Record(ACK_DEADLINE + 1, frames.sync("bob", 1_002, history=["m"])),
         ]
     )
-    assert told(channel, UNACKNOWLEDGED, "m").ended_ms == ACK_DEADLINE + 1
+    assert latest(channel, UNACKNOWLEDGED, "m").ended_ms == ACK_DEADLINE + 1
 
 
-def test_collected_incidents_are_taken_once() -> None:
-    """In the order in which they were told first, each as it was told last."""
+def test_recorded_incidents_are_returned_once() -> None:
+    """In the order of their first records, each as recorded last."""
     incidents = Incidents()
     first = Incident(IncidentKind.LOST, "x", "", 1, 2)
     other = Incident(IncidentKind.UNDELIVERED, "x", "", 1, 2)
     last = Incident(IncidentKind.LOST, "x", "", 1, 2, ended_ms=3)
     for incident in (first, other, last):
-        incidents.tell(incident)
-    assert incidents.take() == [last, other]
-    assert incidents.take() == []
+        incidents.record(incident)
+    assert incidents.drain() == [last, other]
+    assert incidents.drain() == []
 
 
-def told_with_hashes(frames: Sequence[tuple[int, Frame, bytes]]) -> list[Incident]:
-    """Incidents as told last, with a restart after each frame."""
+def latest_with_hashes(frames: Sequence[tuple[int, Frame, bytes]]) -> list[Incident]:
+    """Latest records of incidents, with a restart after each frame."""
     view, found = ChannelView(), {}
     for offset, (at, frame, waku_hash) in enumerate(frames):
         digester, value = ChannelDigester(0), value_of(frame)
@@ -414,19 +415,19 @@ def told_with_hashes(frames: Sequence[tuple[int, Frame, bytes]]) -> list[Inciden
         for event in view.apply([digester.finish()], START_MS):
             if isinstance(event, Incident):
                 found[event.key] = event
-        view = ChannelView.from_blob(blob.VERSION, view.to_blob())
+        view = ChannelView.from_blob(BLOB_VERSION, view.to_blob())
     return list(found.values())
 
 
 def test_incidents_carry_the_hash_of_the_first_copy() -> None:
-    """The tap's, also after a restart; of a lost message that of its arrival."""
+    """Also after a restart; of a lost message, the hash of its arrival."""
     frames, numbers = FrameFactory(), itertools.count(1)
     m, x, n = (bytes([letter]) * 32 for letter in b"mxn")
 
     def other() -> bytes:
         return bytes([next(numbers)]) * 32
 
-    told_last = told_with_hashes(
+    told_last = latest_with_hashes(
         [
             (0, frames.sync("bob", START_LAMPORT), other()),
             (60_000, frames.content("m", "alice", 101), m),
@@ -445,11 +446,11 @@ def test_incidents_carry_the_hash_of_the_first_copy() -> None:
     }
 
 
-# How it is shown.
+# The JSON object of an incident.
 
 
 def test_incident_in_json_has_every_field() -> None:
-    """Hash and hint in hex, what is not known as null, and why."""
+    """Hash and hint are hex, unknown values are null."""
     incident = Incident(
         IncidentKind.LOST,
         "x",
@@ -479,10 +480,10 @@ def test_incident_in_json_has_every_field() -> None:
         "and nobody but its sender showed to have it",
     }
     bare = Incident(IncidentKind.UNDELIVERED, "m", "", 1, 2)
-    shown = incident_object(ChannelIncident("c", bare, tap_hole=False))
-    absent = {name for name, value in shown.items() if value is None}
+    shown_object = incident_object(ChannelIncident("c", bare, tap_hole=False))
+    absent = {name for name, value in shown_object.items() if value is None}
     assert absent == {"sender", "ended", "waku_hash", "retrieval_hint"}
-    assert (shown["lacking"], shown["named_by"]) == ({}, [])
+    assert (shown_object["lacking"], shown_object["named_by"]) == ({}, [])
 
 
 @pytest.mark.parametrize(
@@ -507,7 +508,7 @@ def test_incident_in_json_has_every_field() -> None:
     ],
 )
 def test_incident_is_explained_by_its_rule(kind: IncidentKind, sentence: str) -> None:
-    """With the times that were set."""
+    """The explanation has the limits from the settings."""
     settings = ObserverSettings(
         gap_deadline_ms=1_500, delivery_deadline_ms=2_000, ack_deadline_ms=3_000
     )
@@ -517,16 +518,16 @@ def test_incident_is_explained_by_its_rule(kind: IncidentKind, sentence: str) ->
 def test_message_that_was_seen_has_the_first_hint_that_was_given(
     channel: Channel,
 ) -> None:
-    """Whoever names it may give one."""
+    """From any participant that names it."""
     miss(channel)
     for at, hint in enumerate((b"", b"first", b"second"), ACK_DEADLINE + 1):
         frame = channel.frames.sync("bob", 2_000)
         channel.take(frame._replace(causal_history=hinted([hint], "m")), at)
-    assert told(channel, UNACKNOWLEDGED, "m").hint == b""
+    assert latest(channel, UNACKNOWLEDGED, "m").hint == b""
     for name in ("carol", "dave"):
         channel.sync(name, at=ACK_DEADLINE + 100, lamport=3_000)
     channel.content("n", "alice", at=ACK_DEADLINE + 1_000, lamport=4_000)
     frame = channel.frames.sync("bob", 5_000)
     channel.take(frame._replace(causal_history=hinted([b"n's"], "n")), 200_000)
     channel.sync("carol", at=ACK_DEADLINE + 400_000, lamport=6_000, holds=())
-    assert told(channel, UNDELIVERED, "n").hint == b"n's"
+    assert latest(channel, UNDELIVERED, "n").hint == b"n's"

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from connectors.kafka.producer import TopicRecord
 from connectors.simulator.records import simulated_records
-from sds_core.observer import blob
 from sds_core.observer.histogram import Histogram
-from sds_core.observer.minutes import MINUTE_MS, ChannelMinute
-from sds_core.observer.sds.channel_view import ChannelEvent, ChannelView
+from sds_core.observer.minutes import MINUTE_MS
+from sds_core.observer.sds.channel_minute import ChannelMinute
+from sds_core.observer.sds.channel_view import BLOB_VERSION, ChannelEvent, ChannelView
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
 from sds_core.simulation.scenario import Scenario
@@ -152,11 +152,11 @@ def test_running_minute_goes_on_after_a_restart() -> None:
     """It is told at its end, once, with what came before and after."""
     frames, view = FrameFactory(), ChannelView()
     fed(view, [at(1_000, frames)], 5_000)
-    view = ChannelView.from_blob(blob.VERSION, view.to_blob())
+    view = ChannelView.from_blob(BLOB_VERSION, view.to_blob())
     assert view.next_deadline_ms is not None
     (minute,) = fed(view, [at(31_000, frames, "n")], 60_000, first_offset=1)
     assert minute.totals.messages == 2
-    view = ChannelView.from_blob(blob.VERSION, view.to_blob())
+    view = ChannelView.from_blob(BLOB_VERSION, view.to_blob())
     assert fed(view, [], 119_999) == []
 
 
@@ -165,7 +165,7 @@ def test_deadline_put_before_the_clock_belongs_to_the_running_minute() -> None:
     view = ChannelView()
     first = fed(view, [at(0, FrameFactory())], 100_000)
     shorter = ObserverSettings(ack_deadline_ms=10_000)
-    again = ChannelView.from_blob(blob.VERSION, view.to_blob(), shorter)
+    again = ChannelView.from_blob(BLOB_VERSION, view.to_blob(), shorter)
     minutes = fed(again, [], 120_000)
     assert (starts(first), starts(minutes)) == ([0], [60_000])
     assert minutes[0].totals.unwitnessed == 1
@@ -181,7 +181,7 @@ def test_state_of_before_minutes_tells_where_it_stood(version: int) -> None:
     (minute,) = told(view.apply([], minute_ms + MINUTE_MS))
     assert minute.minute_ms == minute_ms
     assert minute.totals.frames == frames
-    again = ChannelView.from_blob(blob.VERSION, view.to_blob())
+    again = ChannelView.from_blob(BLOB_VERSION, view.to_blob())
     assert told(again.apply([], minute_ms + MINUTE_MS + 1)) == []
 
 

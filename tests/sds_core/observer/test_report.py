@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from sds_core.observer.incidents import ChannelIncident, Incident, IncidentKind
-from sds_core.observer.report import build_report, channel_report
+from sds_core.observer.report import build_report
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.verdict import Verdict
@@ -74,7 +75,7 @@ def test_every_figure_stands_under_its_own_word() -> None:
     totals = numbered_totals(1)
     totals.frames = {"content.spec": 1, "content.nim": 2, "sync.nim": 4}
     totals.verdict, totals.verdict_reason = Verdict.DEGRADED, "recovering"
-    report = channel_report(totals)
+    report = CHANNEL_FIGURES.report(totals)
     assert report["frames"] == {"content": 3, "sync": 4, "ephemeral": 0}
     assert report["rebroadcasts"] == {
         "repair": totals.rebroadcasts_repair,
@@ -119,7 +120,7 @@ def test_percentiles_come_from_the_histogram() -> None:
     totals = ChannelTotals()
     for latency in (*[100] * 90, *[3_000] * 8, *[700_000] * 2):
         totals.definite_latency.observe(latency)
-    found = channel_report(totals)["ack_latency_ms"]
+    found = CHANNEL_FIGURES.report(totals)["ack_latency_ms"]
     assert found["definite"] == {
         "count": 100, "sum": 1_433_000, "p50": 250, "p95": 5_000, "p99": None,
     }  # fmt: skip

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.cli.channels import read_on_hangup
+from streaming.cli.channels import reload_on_hangup
 from tests.support.cli.command import sds_monitor
 
 
@@ -27,19 +27,19 @@ def test_hangup_lets_the_file_be_read_again(
     """Once for each signal; a file that is no table any more changes nothing."""
     caplog.set_level(logging.INFO, "sds-monitor")
     before = signal.getsignal(signal.SIGHUP)
-    with read_on_hangup(file) as table:
+    with reload_on_hangup(file) as table:
         assert table is not None
-        assert table.news() is None
+        assert table.reload_if_requested() is None
         file.write_text('[[channel]]\nmatch = "a"\nname = "Second"\n')
         os.kill(os.getpid(), signal.SIGHUP)
-        found = table.news()
+        found = table.reload_if_requested()
         assert found is not None
         assert found.of("a").name == "Second"
-        assert table.news() is None
+        assert table.reload_if_requested() is None
         for bad in ("[[channel]]\n", ""):
             file.write_text(bad)
             os.kill(os.getpid(), signal.SIGHUP)
-            assert table.news() is None
+            assert table.reload_if_requested() is None
     assert signal.getsignal(signal.SIGHUP) is before
     assert caplog.messages == [
         "channel table read again: 1 entry",
@@ -51,7 +51,7 @@ def test_hangup_lets_the_file_be_read_again(
 def test_without_a_table_hangup_means_what_it_always_does() -> None:
     """The process ends, as others do whose terminal goes away."""
     before = signal.getsignal(signal.SIGHUP)
-    with read_on_hangup(None) as table:
+    with reload_on_hangup(None) as table:
         assert table is None
         assert signal.getsignal(signal.SIGHUP) is before
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
@@ -144,17 +142,6 @@ def test_the_version_is_that_of_the_project() -> None:
     project = tomllib.loads(Path("pyproject.toml").read_text())["project"]
     assert sds_monitor("--version").stdout.split()[-1] == project["version"]
     assert version("sds-monitor") == project["version"]
-
-
-def test_commands_without_spark_start_without_it() -> None:
-    """Help and broker do not import pyspark."""
-    code = (
-        "import sys\n"
-        "from streaming.cli import group\n"
-        "import streaming.cli.broker\n"
-        "sys.exit('pyspark' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 @pytest.mark.parametrize(

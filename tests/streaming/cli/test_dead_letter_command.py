@@ -12,15 +12,17 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.settings import Client
 from sds_core.observer.dead_letter_view import DeadLetter
 from sds_core.observer.record import RawRecord
 from sds_core.observer.sds.channel_view import ChannelView
 from sds_core.wire import Dialect, Frame, Reason, decode, encode
 from streaming.cli import group
-from streaming.cli.dead_letter import ADVICE, command
+from streaming.cli.actions.dead_letter_show import ADVICE
+from streaming.cli.dead_letter import command
 from tests.support.channel import digest_of
 from tests.support.cli.command import sds_monitor
 from tests.support.frames import MINUTE, START_MS, Record
@@ -248,7 +250,7 @@ def test_only_what_can_be_used_now_is_sent_back(
     assert [line.split(" refused: ")[0] for line in refused] == [
         letters.source(offset) for offset in (0, 2, 4)
     ]
-    assert "channel_mismatch: the key is 'other\\\\n'" in refused[1]
+    assert "channel_mismatch: the key is 'other\\n'" in refused[1]
     one, two = letters.written(after=5)
     assert (one.key, one.value, one.timestamp_ms) == (b"town", GOOD, 2_000)
     assert one.headers == [TAP, ("seq", b"7"), ("source", b"replay")]

@@ -15,7 +15,7 @@ import termios
 import httpx
 import pytest
 
-from streaming.cli.demo import lost_line
+from streaming.cli.actions.demo import lost_line
 
 
 @pytest.mark.parametrize(

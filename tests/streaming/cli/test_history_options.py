@@ -8,20 +8,21 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from connectors.kafka.settings import KafkaSettings
 from streaming.cli.history_options import history_options
-from streaming.cli.kafka_options import topic_option
+from streaming.cli.kafka_options import kafka_options
 from streaming.cli.settings import config_option, setting
-from streaming.history import HistorySettings
+from streaming.settings import HistorySettings
 
 found: list[HistorySettings] = []
 
 
 @click.command("ask")
 @config_option
-@topic_option
+@kafka_options()
 @setting("--checkpoint", type=click.Path(path_type=Path))
 @history_options
-def ask(topic: str, checkpoint: Path, history: HistorySettings) -> None:
+def ask(kafka: KafkaSettings, checkpoint: Path, history: HistorySettings) -> None:
     """A command that keeps what it was given."""
     found.append(history)
 
@@ -29,7 +30,9 @@ def ask(topic: str, checkpoint: Path, history: HistorySettings) -> None:
 def asked(*flags: str) -> Result:
     """Call the command with a checkpoint."""
     found.clear()
-    return CliRunner().invoke(ask, ["--checkpoint", "/state", *flags])
+    return CliRunner().invoke(
+        ask, ["--bootstrap", "b:1", "--checkpoint", "/state", *flags]
+    )
 
 
 def test_history_lies_in_the_checkpoint_unless_told_otherwise() -> None:

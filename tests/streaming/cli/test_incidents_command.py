@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -458,9 +456,3 @@ def test_monitor_that_starts_is_not_taken_for_one_without_incidents(
     result = invoke("--api", serve(app_of(lambda query: [], primed=False)))
     assert result.exit_code == 3
     assert "answers 503: the monitor is starting" in result.stderr
-
-
-def test_it_starts_without_spark() -> None:
-    """Asking takes no five seconds."""
-    code = "import sys, streaming.cli.incidents\nsys.exit('pyspark' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

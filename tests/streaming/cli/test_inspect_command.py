@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from base64 import b64encode
 from pathlib import Path
 from typing import Any
@@ -271,18 +269,6 @@ def test_a_record_of_a_topic_is_read_by_its_place(kafka_topic: TopicMaker) -> No
         result = inspect(f"{topic.settings.topic}:{place}", *where)
         assert result.exit_code == 2
         assert "holds no record" in result.output
-
-
-def test_it_starts_without_spark() -> None:
-    """So do the others that need none."""
-    code = (
-        "import sys\n"
-        "from streaming.cli import group\n"
-        "import streaming.cli.export, streaming.cli.inspect\n"
-        "import streaming.cli.dead_letter\n"
-        "sys.exit('pyspark' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_the_program_finds_the_command(tmp_path: Path) -> None:

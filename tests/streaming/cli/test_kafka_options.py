@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from connectors.kafka.settings import KafkaSettings, Mechanism, Protocol
 from streaming.cli import group
-from streaming.cli.kafka_options import kafka_options, topic_option
+from streaming.cli.kafka_options import kafka_options
 from streaming.cli.settings import config_option
 from tests.support.kafka_security import PASSWORD, TELLTALE, Authority
 
@@ -23,8 +23,7 @@ found: list[KafkaSettings] = []
 @click.command("ask")
 @config_option
 @kafka_options()
-@topic_option
-def ask(kafka: KafkaSettings, topic: str) -> None:
+def ask(kafka: KafkaSettings) -> None:
     """A command that keeps what it was given."""
     found.append(kafka)
 

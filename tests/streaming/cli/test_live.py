@@ -8,13 +8,13 @@ import logging
 import pytest
 from rich.console import Console
 
-from connectors.web.words import shown
+from connectors.web.words import short
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.verdict import Verdict
-from streaming.cli.live import following, live_view
+from streaming.cli.live import live_view, progress_display
 from streaming.cli.log import LogFormat
 from tests.support.cli.terminal import Terminal, log_on
 
@@ -100,7 +100,7 @@ def test_text_of_strangers_is_no_markup() -> None:
     """Nor does it leave its line."""
     evil = "[bold]x[/] :boom:\x1b[2J\n"
     snapshot = Snapshot(primed=True, channels={evil: ChannelTotals()})
-    assert any(line.startswith(shown(evil)) for line in rendered(snapshot))
+    assert any(line.startswith(short(evil)) for line in rendered(snapshot))
 
 
 def test_before_the_job_runs_it_says_so() -> None:
@@ -126,7 +126,7 @@ def console_on(terminal: Terminal, **environment: str) -> Console:
 def test_what_is_told_appears_above_the_table(terminal: Terminal) -> None:
     """The table is then drawn again, whole."""
     console = console_on(terminal, NO_COLOR="1")
-    with log_on(terminal), following(console, LogFormat.TEXT, URL, str) as show:
+    with log_on(terminal), progress_display(console, LogFormat.TEXT, URL, str) as show:
         show(make_snapshot())
         before = terminal.tell()
         logging.getLogger("sds-monitor").warning("the history waits")
@@ -145,7 +145,7 @@ def test_without_a_terminal_for_people_there_are_lines(
     """A log for programs, and a terminal that cannot go back, get no table."""
     console = console_on(terminal, **environment)
     line = "{0.job.records:,}".format
-    with log_on(terminal), following(console, log_format, URL, line) as show:
+    with log_on(terminal), progress_display(console, log_format, URL, line) as show:
         show(make_snapshot())
     assert terminal.getvalue().endswith(" 98,765\n")
     assert "\x1b" not in terminal.getvalue()

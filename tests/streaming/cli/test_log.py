@@ -16,8 +16,8 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.verdict import Verdict
 from streaming.cli.log import FIGURES, LogFormat
-from streaming.cli.log_option import asked_format
-from streaming.cli.progress import progress_lines
+from streaming.cli.log_option import requested_format
+from streaming.cli.progress import logged_progress
 from tests.support.cli.command import sds_monitor
 from tests.support.cli.terminal import Terminal, log_on
 
@@ -64,7 +64,7 @@ def test_format_is_known_before_flags_are_read(
 ) -> None:
     """The last flag wins over the environment; what is no format is text."""
     variables = {"SDS_MONITOR_LOG_FORMAT": environment}
-    assert asked_format(arguments.split(), variables) == asked
+    assert requested_format(arguments.split(), variables) == asked
 
 
 def test_format_of_a_file_holds_for_what_is_told_of_the_file(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_error_that_nobody_foresaw_comes_with_its_traceback(
     else:
         message, traceback = found.stderr.split("\n", 1)
         message = message.removeprefix("sds-monitor: ")
-    assert message.startswith("an error that nobody foresaw: ZeroDivisionError(")
+    assert message.startswith("unexpected error: ZeroDivisionError(")
     assert traceback.startswith("Traceback (most recent call last):\n")
     assert "in <lambda>" in traceback
 
@@ -130,12 +130,12 @@ def test_progress_is_told_now_and_then_and_at_the_end(
     caplog.set_level(logging.INFO, "sds-monitor")
     now_s = 0.0
     line = "{0.job.records} read".format
-    with progress_lines(line, lambda: now_s) as show:
+    with logged_progress(line, lambda: now_s) as show:
         for now_s in (0.0, 1.0, 9.0, 10.0, 11.0):
             show(make_snapshot(records=round(now_s)))
     assert caplog.messages == ["0 read", "10 read", "11 read"]
     caplog.clear()
-    with progress_lines(line, lambda: now_s) as show:
+    with logged_progress(line, lambda: now_s) as show:
         show(make_snapshot(records=1))
     assert caplog.messages == ["1 read"]
     (record,) = caplog.records

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import socket
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -14,7 +13,9 @@ from click.testing import CliRunner, Result
 
 from connectors.waku_rest.spool import open_spool
 from sds_core.waku import BadContentTopic
-from streaming.cli.mirror import command, topics_of
+from streaming.cli.actions.mirror import topics_to_mirror
+from streaming.cli.mirror import command
+from streaming.cli.node_options import TrafficOptions
 
 TOPIC = "/app/1/town/proto"
 SHARD = "/waku/2/rs/1/0"
@@ -52,6 +53,7 @@ def mirror(
         ((*GIVEN, "--cache-messages", "1"), "x>=2"),
         ((*GIVEN, "--rest-authorization", "pw1"), "SDS_MONITOR_REST_AUTHORIZATION"),
         ((*GIVEN, "--host", "192.0.2.1"), "cannot listen on 192.0.2.1"),
+        (("--from-file", "a.jsonl"), "is now a command: sds-monitor import a.jsonl"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_in_one_line(
@@ -120,26 +122,47 @@ def test_settings_can_come_from_a_file(tmp_path: Path) -> None:
     assert "which is no list of single values" in result.output
 
 
+def shards(*content_topics: str, cluster: int = 1, count: int = 8) -> dict[str, Any]:
+    """Topics to mirror if only content topics are given."""
+    return topics_to_mirror(TrafficOptions((), content_topics, cluster, count))
+
+
 def test_content_topics_find_their_shards() -> None:
     """By autosharding, unless a shard is named; each once."""
     other = "/other/2/town/proto"
-    found = topics_of((), (TOPIC, other, TOPIC, "/app/1/village/proto"), 1, 8)
+    found = shards(TOPIC, other, TOPIC, "/app/1/village/proto")
     assert sorted(topic for some in found.values() for topic in some) == sorted(
         [TOPIC, other, "/app/1/village/proto"]
     )
     (of_app,) = (some for some in found.values() if TOPIC in some)
     assert "/app/1/village/proto" in of_app
     assert set(found) <= {f"/waku/2/rs/1/{shard}" for shard in range(8)}
-    assert topics_of((SHARD,), (TOPIC,), 1, 8) == {SHARD: (TOPIC,)}
-    assert topics_of((SHARD, SHARD), (), 1, 8) == {SHARD: ()}
-    assert topics_of((), (TOPIC,), 16, 1) == {"/waku/2/rs/16/0": (TOPIC,)}
+    of_shard = topics_to_mirror(TrafficOptions((SHARD,), (TOPIC,), 1, 8))
+    assert of_shard == {SHARD: (TOPIC,)}
+    assert topics_to_mirror(TrafficOptions((SHARD, SHARD), (), 1, 8)) == {SHARD: ()}
+    assert shards(TOPIC, cluster=16, count=1) == {"/waku/2/rs/16/0": (TOPIC,)}
     with pytest.raises(BadContentTopic):
-        topics_of((), ("town",), 1, 8)
+        shards("town")
     with pytest.raises(click.UsageError):
-        topics_of((), (), 1, 8)
+        shards()
 
 
-def test_it_starts_without_spark() -> None:
-    """A mirror may run where no Java is."""
-    code = "import sys, streaming.cli.mirror\nsys.exit('pyspark' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+def test_a_state_is_required() -> None:
+    """What waits for Kafka must be somewhere."""
+    result = CliRunner().invoke(command, GIVEN)
+    assert result.exit_code == 2
+    assert "Missing option '--state'" in result.output
+
+
+def test_a_file_is_refused_wherever_it_is_named(tmp_path: Path) -> None:
+    """By environment and configuration file too."""
+    environment = {"SDS_MONITOR_FROM_FILE": "a.jsonl"}
+    result = mirror(tmp_path, *GIVEN, environment=environment)
+    assert result.exit_code == 2
+    assert "sds-monitor import a.jsonl" in result.output
+    config = tmp_path / "monitor.toml"
+    config.write_text('[mirror]\nfrom-file = "b.jsonl"\n')
+    result = mirror(tmp_path, *GIVEN, "--config", str(config))
+    assert result.exit_code == 2
+    assert "sds-monitor import b.jsonl" in result.output
+    assert "--from-file" not in CliRunner().invoke(command, ["--help"]).output

@@ -1,21 +1,24 @@
-"""What is served while a job is still coming."""
+"""The server before the job runs."""
 
 from __future__ import annotations
 
 import httpx
 
 from sds_core.observer import blob
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
-from streaming.cli.serving import ComingJob, served
-from streaming.keys import KeyKind, make_key
+from streaming.cli.serving import PendingJob, status_server
 
 
 def test_figures_are_not_shown_before_the_incidents_behind_them() -> None:
     """Else a restart would say for seconds that nothing is lost."""
-    coming = ComingJob()
+    pending = PendingJob()
     totals = blob.totals_part(blob.pack(ChannelTotals(gaps_lost=1), None))
-    coming.board.set_totals({make_key(KeyKind.CHANNEL, "town"): totals}, (), ())
-    with served(coming, "127.0.0.1", 0) as url, httpx.Client(base_url=url) as client:
+    pending.board.set_totals({CHANNELS.key("town"): totals})
+    with (
+        status_server(pending, "127.0.0.1", 0) as url,
+        httpx.Client(base_url=url) as client,
+    ):
         assert client.get("/readyz").status_code == 503
         assert client.get("/api/v1/incidents").status_code == 503
         assert "sds_messages_total" not in client.get("/metrics").text

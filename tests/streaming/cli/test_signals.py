@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.cli.channels import read_on_hangup
+from streaming.cli.channels import reload_on_hangup
 from streaming.cli.signals import EndedBySignal, end_on_signals, end_requested
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -66,8 +66,8 @@ def test_work_that_must_not_be_cut_is_asked_to_end(number: int) -> None:
 def test_hangup_that_is_ignored_stays_ignored() -> None:
     """As `nohup` starts a command."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    end_on_signals(hold_hangup=True)
-    with read_on_hangup(None), end_requested() as ending:
+    end_on_signals(defer_hangup=True)
+    with reload_on_hangup(None), end_requested() as ending:
         send(signal.SIGHUP)
         assert not ending.is_set()
 
@@ -76,27 +76,27 @@ def test_hangup_before_the_table_was_read_is_not_lost(tmp_path: Path) -> None:
     """It ends nothing either, then or while the job runs."""
     file = tmp_path / "channels.toml"
     file.write_text('[[channel]]\nmatch = "a"\nname = "First"\n')
-    end_on_signals(hold_hangup=True)
+    end_on_signals(defer_hangup=True)
     send(signal.SIGHUP)
-    with read_on_hangup(file) as table, end_requested() as ending:
+    with reload_on_hangup(file) as table, end_requested() as ending:
         assert table is not None
-        assert table.news() is not None
+        assert table.reload_if_requested() is not None
         send(signal.SIGHUP)
-        assert table.news() is not None
+        assert table.reload_if_requested() is not None
         assert not ending.is_set()
     send(signal.SIGHUP)
 
 
 def test_hangup_that_was_held_ends_a_command_without_a_table() -> None:
     """As soon as it is known that there is none."""
-    end_on_signals(hold_hangup=True)
+    end_on_signals(defer_hangup=True)
     send(signal.SIGHUP)
-    with pytest.raises(EndedBySignal), read_on_hangup(None):
+    with pytest.raises(EndedBySignal), reload_on_hangup(None):
         pass
 
 
 def test_hangup_ends_a_command_without_a_table() -> None:
     """At once, when it is known that there is none."""
-    end_on_signals(hold_hangup=True)
-    with read_on_hangup(None), pytest.raises(EndedBySignal):
+    end_on_signals(defer_hangup=True)
+    with reload_on_hangup(None), pytest.raises(EndedBySignal):
         send(signal.SIGHUP)

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 
-from streaming.cli.log import begin_log
+from streaming.cli.log import start_log
 
 
 class Terminal(io.StringIO):
@@ -23,7 +23,7 @@ def log_on(terminal: Terminal) -> Iterator[None]:
     """The log of the command, on a terminal that is standard error."""
     root = logging.getLogger()
     before = root.handlers[:]
-    begin_log()
+    start_log()
     try:
         with redirect_stderr(terminal):
             yield

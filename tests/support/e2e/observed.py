@@ -20,7 +20,7 @@ from dashboards.links import Links
 from dashboards.rules import rule_files
 from sds_core.observer.channel_table import ChannelTable
 from sds_core.simulation.scenario import Scenario
-from streaming.cli.serving import served
+from streaming.cli.serving import status_server
 from tests.support.accelerated import Play, simulated
 from tests.support.alertmanager import running_alertmanager
 from tests.support.prometheus import Labels, Prometheus, running_prometheus
@@ -115,7 +115,7 @@ def observed(
     with (
         ConformanceNode() as node,
         running_mirror(node, bootstrap, directory / "mirror") as mirror,
-        served(play.shown, "127.0.0.1", 0, play.clock) as monitor_url,
+        status_server(play.shown, "127.0.0.1", 0, play.clock) as monitor_url,
         listening_webhook() as webhook,
         running_alertmanager(
             directory / "alertmanager", _shipped("alertmanager.yml"), webhook.url

@@ -17,9 +17,9 @@ from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording
-from streaming.query import JobSettings, running_job
-from streaming.session import SessionSettings, make_session
-from streaming.source import SourceSettings
+from streaming.job import running_job
+from streaming.session import make_session
+from streaming.settings import JobSettings, SessionSettings, SourceSettings
 
 CHECKPOINTS = Path(__file__).parents[2] / "golden" / "checkpoints"
 TOPIC = "golden"

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 
 from connectors.history.schema import CHANNEL_MINUTES, INCIDENTS, HistoryTable, Row
-from connectors.kafka.consumer import Client, OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.settings import Client, KafkaSettings
 
 Latest = dict[tuple[Any, ...], Row]
 """By key the row that was told last, without its number."""

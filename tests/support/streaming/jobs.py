@@ -8,12 +8,9 @@ from typing import Any
 
 import pytest
 
-from connectors.kafka.consumer import Client
-from connectors.kafka.settings import KafkaSettings
-from streaming.admission import BatchLimits
-from streaming.history import HistorySettings
-from streaming.query import Job, JobSettings
-from streaming.source import SourceSettings
+from connectors.kafka.settings import Client, KafkaSettings
+from streaming.job import Job
+from streaming.settings import BatchLimits, HistorySettings, JobSettings, SourceSettings
 
 TIMEOUT_S = 20.0
 

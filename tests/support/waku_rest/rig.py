@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from connectors.waku_rest.client import NodeClient, NodeSettings, open_client
+from connectors.waku_rest.client import NodeClient
+from connectors.waku_rest.connection import NodeSettings, open_client
 from connectors.waku_rest.intake import Intake
 from connectors.waku_rest.listener import Listener
 from connectors.waku_rest.pacing import Ending

@@ -1,4 +1,4 @@
-/** Who acknowledged what, and when (observer-model section 4). */
+/** Acknowledgements and fates of messages (docs/figures.md, 4). */
 
 import { messagesIn, names } from "./tap_view.mjs";
 
@@ -44,7 +44,7 @@ function definiteFor(message, frames) {
   );
 }
 
-/** @returns the frame that completes a probable one before any definite one */
+/** @returns the frame that makes it probable, if it is not definite before */
 function probableFor(message, frames, definite) {
   const needed = participantsNeeded(message, frames);
   const holders = new Set();

@@ -1,6 +1,6 @@
-/** A frame's bloom filter, read by the library's own code. */
+/** A frame's bloom filter, read by the library's code. */
 
-// The package exports neither class nor options of the default filter.
+// The package does not export the default filter's class and options.
 const library = import.meta.resolve("@waku/sds");
 const { DefaultBloomFilter } = await import(
   new URL("./bloom_filter/bloom.js", library)
@@ -13,7 +13,7 @@ export class Filter {
   #bloom;
   #found = new Map();
 
-  /** @param {Uint8Array|undefined} bytes as on the wire; absent holds nothing */
+  /** @param {Uint8Array|undefined} bytes as on the wire; undefined: an empty filter */
   constructor(bytes) {
     this.#bloom = new DefaultBloomFilter(DEFAULT_BLOOM_FILTER_OPTIONS);
     if (bytes) {

@@ -1,4 +1,4 @@
-/** Missing dependencies and what became of them (observer-model section 6). */
+/** Missing dependencies and their outcomes (docs/figures.md, 6). */
 
 import { messagesIn, names, requestsBefore, REPAIR_WINDOW_MS } from "./tap_view.mjs";
 
@@ -33,7 +33,7 @@ export function gapsIn(frames, endMs) {
  * @property {import("./tap_view.mjs").Frame} naming the first frame to name it
  */
 
-/** @returns {Gap[]} every id named before the tap showed it, after warm-up */
+/** @returns {Gap[]} ids that were named after the warm-up before the tap saw them */
 function unseenIn(frames) {
   const first = new Map(messagesIn(frames).map((message) => [message.id, message]));
   const warmUpEndMs = frames[0].atMs + WARM_UP_MS;
@@ -42,7 +42,7 @@ function unseenIn(frames) {
   const gaps = new Map();
   const beforeStart = new Set();
   for (const frame of frames.filter((each) => !isWarmUp(each))) {
-    // At its own index too: a message that names itself is seen.
+    // `<=`: a message that names itself has been seen.
     const isSeen = ({ id }) => first.has(id) && first.get(id).index <= frame.index;
     const isAnchor = (entry) =>
       isSeen(entry) && first.get(entry.id).lamport > warmUpLamport;
@@ -65,12 +65,12 @@ function highestLamport(frames) {
 function outcomeOf(gap, frames, endMs) {
   const arrival = messagesIn(frames).find(({ id }) => id === gap.id);
   const waitedMs = (arrival?.atMs ?? endMs) - gap.naming.atMs;
-  // A deadline fires only when the clock has passed it: what comes at it counts.
+  // `<=`: a deadline fires once the clock is past it, so an arrival at it counts.
   if (waitedMs <= SETTLE_MS) return { outcome: "unsettled" };
   if (waitedMs <= DEADLINE_MS) {
     return { outcome: arrival ? arrivalOutcome(arrival, frames) : "open" };
   }
-  const outcome = isShownByOthers(gap, frames) ? "tap_gap" : "lost";
+  const outcome = hasEvidenceOfOthers(gap, frames) ? "tap_gap" : "lost";
   return { outcome, retracted: outcome === "lost" && arrival !== undefined };
 }
 
@@ -81,7 +81,7 @@ function arrivalOutcome(arrival, frames) {
   return isLive ? "repaired" : "recovered_late";
 }
 
-function isShownByOthers({ id, sender, naming }, frames) {
+function hasEvidenceOfOthers({ id, sender, naming }, frames) {
   return frames
     .slice(naming.index)
     .filter(({ atMs }) => atMs <= naming.atMs + DEADLINE_MS)

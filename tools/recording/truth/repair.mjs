@@ -1,4 +1,4 @@
-/** Repair requests, episodes and responses (observer-model section 7). */
+/** Repair requests, episodes and responses (docs/figures.md, 7). */
 
 import { isRequested, REPAIR_WINDOW_MS } from "./tap_view.mjs";
 

@@ -1,6 +1,6 @@
 /**
- * What the tap saw of one channel, and what kind of copy each frame was
- * (observer-model sections 2 and 7).
+ * The frames of one channel that the tap saw, and which copy of its message
+ * each is (docs/figures.md, 2 and 7).
  */
 
 import { isContentMessage, isSyncMessage } from "@waku/sds";
@@ -21,14 +21,14 @@ export const REPAIR_WINDOW_MS = 135_000;
  * @property {{id: string, sender: string|undefined}[]} history oldest first
  * @property {string[]} requests distinct ids
  * @property {Filter} filter
- * @property {string} sentAs the sender's own word for why it was sent
+ * @property {string} sentAs why the sender sent it: the broadcast's `cause`
  * @property {"first"|"rebroadcast"|"collision"} copy
  */
 
 /**
- * The frames of a channel in topic order, replicas taken out.
+ * Returns the frames of a channel in topic order, without replicas.
  *
- * @param {import("../tap.mjs").Sighting[]} sightings of this channel
+ * @param {import("../tap.mjs").Sighting[]} sightings those of this channel
  * @returns {{frames: Frame[], replicas: number}}
  */
 export function viewOf(sightings) {
@@ -80,7 +80,7 @@ function copyOf(frame, firstContent) {
   return same ? "rebroadcast" : "collision";
 }
 
-/** @returns {Frame[]} the first copies of content messages: one per message */
+/** @returns {Frame[]} the first copies of content frames: one per message */
 export function messagesIn(frames) {
   return frames.filter(({ kind, copy }) => kind === "content" && copy === "first");
 }
@@ -100,7 +100,7 @@ export function requestsBefore(frames, frame, id) {
   return frames.slice(0, frame.index).filter(({ requests }) => requests.includes(id));
 }
 
-/** @returns {boolean} whether a request for the frame's id is still live */
+/** @returns {boolean} whether a request for the frame's id is in the repair window */
 export function isRequested(frames, frame) {
   const latest = requestsBefore(frames, frame, frame.id).at(-1);
   return latest !== undefined && frame.atMs - latest.atMs <= REPAIR_WINDOW_MS;

@@ -1,8 +1,8 @@
 /**
- * The truth about a recording: the report (contract section 5) that a correct
- * monitor makes of it once the topic is drained. It is computed from the
- * objects that the participants sent and from what the tap saw of them, by
- * going over the whole list again for every question: slow, and plain to check.
+ * The truth about a recording: the report (docs/figures.md, 11) that a correct
+ * monitor makes once it has read the whole topic. It is computed from the
+ * objects that the participants sent and from which of them reached the tap.
+ * Every figure scans the whole list again: slow, but easy to check.
  */
 
 import { acknowledgementsIn } from "./acknowledgements.mjs";
@@ -12,10 +12,10 @@ import { isRequested, messagesIn, rebroadcastsIn, viewOf } from "./tap_view.mjs"
 
 /**
  * @param {import("../tap.mjs").Tap} tap after the simulation
- * @param {number} seed of the scenario
+ * @param {number} seed seed of the scenario
  */
 export function truthOf({ records, sightings }, seed) {
-  // The last records are heartbeats: they too move the final clock.
+  // The last records are heartbeats, which move the clock too.
   const endMs = records.at(-1).timestampMs;
   const ids = [...new Set(sightings.map(({ broadcast }) => broadcast.channelId))].sort();
   const channels = Object.fromEntries(
@@ -71,7 +71,7 @@ function sendersOf(frames) {
   );
 }
 
-/** Why the senders sent what the tap saw, which the bytes do not tell. */
+/** Counts why senders sent the frames that the tap saw; the bytes do not contain it. */
 function senderSide(frames) {
   const countAs = (of) => {
     const count = (cause) => of.filter(({ sentAs }) => sentAs === cause).length;

@@ -1,4 +1,4 @@
-"""Bytes by part, and what goes on now (observer model, section 9)."""
+"""Bytes by part, and gauges of current activity (docs/figures.md, 9)."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ EPOCH_END = -START_MS % EPOCH
 
 @pytest.fixture
 def channel() -> Channel:
-    """A channel that has warmed up by frames of nobody, at 60 s."""
+    """A channel after its warm-up, by frames without a sender, at 60 s."""
     return Channel.after_warm_up()
 
 
 def sizes(channel: Channel) -> PartSizes:
-    """Bytes by part."""
+    """Number of bytes by part."""
     return PartSizes(
         *(getattr(channel.totals, f"bytes_{part}") for part in PartSizes._fields)
     )
 
 
 def counted(channel: Channel, act: Callable[[], object]) -> PartSizes:
-    """The bytes that something adds."""
+    """Bytes that an action adds."""
     before = sizes(channel)
     act()
     return PartSizes(*(b - a for a, b in zip(before, sizes(channel), strict=True)))
 
 
 def of(frame: Frame) -> PartSizes:
-    """The bytes of a frame."""
+    """Number of bytes of a frame."""
     return part_sizes(frame.dialect, value_of(frame))
 
 
@@ -50,7 +50,7 @@ NOTHING = PartSizes(0, 0, 0, 0, 0)
 
 @pytest.mark.parametrize("dialect", Dialect)
 def test_every_kind_of_frame_has_its_bytes(dialect: Dialect) -> None:
-    """Content, sync and ephemeral add up part by part, and to what was sent."""
+    """The parts of content, sync and ephemeral frames add up to the frame."""
     channel = Channel(dialect=dialect)
     frames = [
         channel.content("m", "bob", AT, history=["a"], holds=["a"], requests=["b"]),
@@ -76,7 +76,7 @@ def test_replicas_and_duplicates_have_no_bytes(channel: Channel) -> None:
 
 
 def test_rebroadcasts_and_collisions_have_bytes(channel: Channel) -> None:
-    """Each was sent, whatever else it is."""
+    """Each was sent."""
     frame = channel.content("m", "bob", AT, waku_hash="1", holds=["a"])
     again = counted(channel, lambda: channel.take(frame, AT + 1, waku_hash="2"))
     assert again == of(frame)
@@ -86,7 +86,7 @@ def test_rebroadcasts_and_collisions_have_bytes(channel: Channel) -> None:
 
 
 def test_message_that_is_forgotten_has_bytes(channel: Channel) -> None:
-    """Older than the horizon it counts as a frame only, and a frame has bytes."""
+    """Older than the horizon it is only counted as a frame, with its bytes."""
     frame = channel.content("m", "bob", AT, waku_hash="1")
     channel.sync("bob", AT + 3_500_000, history=["m"])  # Keeps it known.
     act = counted(channel, lambda: channel.take(frame, AT + 3_600_001, waku_hash="2"))
@@ -95,13 +95,13 @@ def test_message_that_is_forgotten_has_bytes(channel: Channel) -> None:
 
 
 def test_unreadable_filter_has_bytes(channel: Channel) -> None:
-    """It was sent all the same."""
+    """It was sent."""
     frame = channel.frames.sync("bob", filter_=b"\x01")
     assert counted(channel, lambda: channel.take(frame, AT)).bloom == 3
 
 
 def test_responses_count_with_their_whole_frames(channel: Channel) -> None:
-    """The answer, and each redundant one; not what nobody asked for."""
+    """The first response and redundant ones, but no other rebroadcast."""
     frame = channel.content("m", "alice", AT, holds=["a"], waku_hash="1")
     length = len(value_of(frame))
     channel.take(frame, AT + 1, waku_hash="2")
@@ -131,7 +131,7 @@ def test_first_copy_that_was_asked_for_is_a_response(
 
 
 def test_participants_are_those_of_the_last_ten_minutes(channel: Channel) -> None:
-    """To the millisecond, and the view wakes itself to say so."""
+    """To the millisecond; the view has a deadline for the change."""
     channel.sync("bob", AT)
     channel.ephemeral("carol", AT + 20_000)
     channel.sync("bob", AT + 10_000)
@@ -146,8 +146,8 @@ def test_participants_are_those_of_the_last_ten_minutes(channel: Channel) -> Non
     assert channel.totals.participants == 2
 
 
-def test_only_who_speaks_is_a_participant(channel: Channel) -> None:
-    """Neither nobody, nor who is named, nor who is sent again."""
+def test_only_senders_of_first_copies_are_participants(channel: Channel) -> None:
+    """Unknown senders, named participants and rebroadcasts do not count."""
     frame = channel.content("m", "bob", AT, waku_hash="1")
     channel.sync("", AT, history=[("x", "sue")])
     assert channel.totals.participants_lately == 1
@@ -157,7 +157,7 @@ def test_only_who_speaks_is_a_participant(channel: Channel) -> None:
 
 
 def test_late_record_is_of_its_own_time(channel: Channel) -> None:
-    """Somebody spoke then, not now; and nobody's latest word is moved back."""
+    """Its event time counts, and it does not reduce the latest time."""
     channel.clock(AT + LATELY + 1)
     channel.sync("bob", AT)
     assert channel.totals.participants_lately == 0
@@ -172,7 +172,7 @@ def test_late_record_is_of_its_own_time(channel: Channel) -> None:
 
 
 def test_epoch_counts_once_it_is_over(channel: Channel) -> None:
-    """The most of one participant, whatever kinds; nobody's frames are not counted."""
+    """The maximum of one participant, over all kinds; without unknown senders."""
     for number in range(2):
         channel.content(f"m{number}", "alice", AT, lamport=number)
     channel.ephemeral("alice", AT)
@@ -186,7 +186,7 @@ def test_epoch_counts_once_it_is_over(channel: Channel) -> None:
 
 
 def test_epochs_are_those_of_unix_time(channel: Channel) -> None:
-    """A frame at the boundary is of the epoch that begins."""
+    """A frame at the boundary belongs to the epoch that begins."""
     channel.sync("alice", EPOCH_END - 1)
     channel.sync("alice", EPOCH_END)
     channel.sync("alice", EPOCH_END + 1)
@@ -198,7 +198,7 @@ def test_epochs_are_those_of_unix_time(channel: Channel) -> None:
 
 
 def test_epoch_of_silence_counts_nothing(channel: Channel) -> None:
-    """The last completed one counts, not the last in which somebody spoke."""
+    """The last complete epoch counts, even if it was silent."""
     channel.sync("alice", AT)
     channel.clock(EPOCH_END + EPOCH - 1)
     assert channel.totals.epoch_messages_max == 1
@@ -206,15 +206,15 @@ def test_epoch_of_silence_counts_nothing(channel: Channel) -> None:
     assert channel.totals.epoch_messages_max == 0
 
 
-def test_epoch_that_was_slept_through_counts_nothing(channel: Channel) -> None:
-    """The clock may pass several epochs at once."""
+def test_epoch_that_was_skipped_counts_nothing(channel: Channel) -> None:
+    """The clock may pass several epochs in one step."""
     channel.sync("alice", AT)
     channel.sync("alice", EPOCH_END + EPOCH)
     assert channel.totals.epoch_messages_max == 0
 
 
 def test_copies_are_no_messages_of_an_epoch(channel: Channel) -> None:
-    """Neither replicas nor rebroadcasts nor collisions."""
+    """Replicas, rebroadcasts and collisions do not count."""
     frame = channel.content("m", "alice", AT, waku_hash="1")
     channel.take(frame, AT + 1, waku_hash="1")
     channel.take(frame, AT + 2, waku_hash="2")
@@ -235,8 +235,8 @@ def test_epoch_is_that_of_the_clock(channel: Channel) -> None:
 # The clock alone.
 
 
-def test_gauges_of_a_view_that_is_only_woken_change_in_time() -> None:
-    """Each change comes with a deadline of its own, and then nothing is left."""
+def test_gauges_of_a_view_called_only_at_its_deadlines_change_in_time() -> None:
+    """Each change has a deadline; after the last change there is none."""
 
     def gauges(channel: Channel) -> tuple[int, int, object]:
         totals = channel.totals

@@ -1,4 +1,4 @@
-"""Duplicates, replicas, rebroadcasts and collisions (observer model, section 2)."""
+"""Duplicates, replicas, rebroadcasts and collisions (docs/figures.md, 2)."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def test_duplicate_changes_nothing_at_all(channel: Channel) -> None:
     assert totals.messages == 2
 
 
-def test_duplicate_is_told_by_observer_and_seq_whatever_it_holds(
+def test_duplicate_is_recognised_by_observer_and_seq(
     channel: Channel,
 ) -> None:
-    """Another frame under numbers seen before is a duplicate too."""
+    """Another frame with a known tap and sequence number is a duplicate too."""
     channel.content("m", "alice", at=60_000, observer="tap", seq=7)
     channel.content("n", "alice", at=90_000, observer="tap", seq=7)
     assert channel.totals.messages == 1
@@ -52,7 +52,7 @@ def test_duplicate_is_told_by_observer_and_seq_whatever_it_holds(
 def test_other_or_missing_numbers_make_no_duplicate(
     channel: Channel, observer: str, seq: int
 ) -> None:
-    """Both the observer and its number must be there and the same."""
+    """Tap and sequence number must both be present and equal."""
     channel.content("m", "alice", at=60_000, observer="tap", seq=7)
     channel.content("n", "alice", at=61_000, observer=observer, seq=seq)
     assert channel.totals.messages == 2
@@ -62,7 +62,7 @@ def test_other_or_missing_numbers_make_no_duplicate(
 def test_records_without_numbers_are_never_duplicates(
     channel: Channel, numbers: tuple[str, int]
 ) -> None:
-    """An absent header is not a number that repeats."""
+    """A missing header is not a repeated number."""
     observer, seq = numbers
     channel.content("m", "alice", at=60_000, observer=observer, seq=seq)
     channel.content("n", "alice", at=61_000, observer=observer, seq=seq)
@@ -73,15 +73,15 @@ def test_records_without_numbers_are_never_duplicates(
 def test_numbers_are_remembered_for_the_horizon(
     channel: Channel, later_ms: int, messages: int
 ) -> None:
-    """A number that returns after more than 3600 s is taken for a new one."""
+    """A sequence number that returns after more than 3600 s counts as new."""
     channel.content("m", "alice", at=60_000, observer="tap", seq=7)
     at = 60_000 + HORIZON_MS + later_ms
     channel.content("n", "alice", at=at, observer="tap", seq=7)
     assert channel.totals.messages == messages
 
 
-def test_taps_that_showed_the_channel_are_named(channel: Channel) -> None:
-    """In order of name, numbered or not, and forgotten after the horizon."""
+def test_taps_that_saw_the_channel_are_named(channel: Channel) -> None:
+    """Sorted by id, with or without numbers; forgotten after the horizon."""
     channel.content("m", "alice", at=60_000, observer="west", seq=1)
     channel.content("n", "alice", at=61_000, observer="east")
     channel.clock(60_000 + HORIZON_MS)
@@ -104,14 +104,14 @@ def test_same_hash_is_a_replica(channel: Channel) -> None:
 
 
 def test_same_hash_is_a_replica_long_after(channel: Channel) -> None:
-    """A hash tells copies apart for the whole horizon, as a Store sweep needs."""
+    """A hash identifies copies for the whole horizon, as a Store sweep needs."""
     frame = channel.content("m", "alice", at=60_000, waku_hash="1")
     channel.take(frame, at=60_000 + HORIZON_MS, waku_hash="1")
     assert channel.totals.replicas == 1
 
 
 def test_replica_renews_the_memory_of_its_hash(channel: Channel) -> None:
-    """What was seen lately is not forgotten."""
+    """A hash that was seen recently is not forgotten."""
     frame = channel.content("m", "alice", at=60_000, waku_hash="1")
     channel.take(frame, at=2_060_000, waku_hash="1")
     channel.take(frame, at=4_060_000, waku_hash="1")
@@ -135,7 +135,7 @@ def test_identical_bytes_within_two_seconds_are_a_replica_without_both_hashes(
 
 
 def test_identical_bytes_under_two_hashes_are_a_rebroadcast(channel: Channel) -> None:
-    """Where both copies have a hash, it decides, however close they are."""
+    """If both copies have a hash, the hash decides, whatever their times."""
     frame = channel.content("m", "alice", at=60_000, waku_hash="1")
     channel.take(frame, at=60_000, waku_hash="2")
     assert (channel.totals.replicas, channel.totals.rebroadcasts_retry) == (0, 1)
@@ -149,15 +149,15 @@ def test_other_bytes_within_two_seconds_are_a_rebroadcast(channel: Channel) -> N
 
 
 def test_hash_of_a_replica_is_remembered(channel: Channel) -> None:
-    """A copy that matched by its bytes lends its hash to those after it."""
+    """The hash of a copy that matched by its bytes identifies later copies."""
     frame = channel.content("m", "alice", at=60_000)
     channel.take(frame, at=61_000, waku_hash="1")
     channel.take(frame, at=90_000, waku_hash="1")
     assert channel.totals.replicas == 2
 
 
-def test_hash_of_a_replica_tells_the_next_broadcast(channel: Channel) -> None:
-    """Its broadcast has a hash from then on, and another hash is another one."""
+def test_hash_of_a_replica_identifies_the_next_broadcast(channel: Channel) -> None:
+    """The broadcast then has a hash, so another hash is another broadcast."""
     frame = channel.content("m", "alice", at=60_000)
     channel.take(frame, at=60_500, waku_hash="1")
     channel.take(frame, at=61_000, waku_hash="2")
@@ -165,7 +165,7 @@ def test_hash_of_a_replica_tells_the_next_broadcast(channel: Channel) -> None:
 
 
 def test_replica_is_compared_with_the_latest_broadcast(channel: Channel) -> None:
-    """Bytes sent again and seen twice are one rebroadcast and its replica."""
+    """Bytes sent again and seen twice are a rebroadcast and its replica."""
     frame = channel.content("m", "alice", at=60_000)
     channel.take(frame, at=70_000)
     channel.take(frame, at=71_000)
@@ -175,7 +175,7 @@ def test_replica_is_compared_with_the_latest_broadcast(channel: Channel) -> None
 def test_replica_of_another_channels_time_moves_first_and_last_event(
     channel: Channel,
 ) -> None:
-    """The window of events is that of all records but duplicates."""
+    """Event times are those of all records except duplicates."""
     frame = channel.content("m", "alice", at=60_000, waku_hash="1")
     channel.take(frame, at=99_000, waku_hash="1")
     assert channel.totals.first_event_ms == START_MS
@@ -186,7 +186,7 @@ def test_replica_of_another_channels_time_moves_first_and_last_event(
 
 
 def test_frames_are_counted_by_kind_and_dialect() -> None:
-    """Rebroadcasts in, replicas and duplicates out."""
+    """Rebroadcasts count; replicas and duplicates do not."""
     channel = Channel()
     frame = channel.content("m", "alice", at=0, waku_hash="1")
     channel.take(frame, at=0, waku_hash="1")
@@ -200,7 +200,7 @@ def test_frames_are_counted_by_kind_and_dialect() -> None:
         "ephemeral.spec": 1,
         "sync.nim": 1,
     }
-    assert channel.totals.frames_of("sync") == 2
+    assert channel.totals.frames_sync == 2
     assert channel.totals.messages == 1
 
 
@@ -215,7 +215,7 @@ def test_sync_ids_may_repeat(channel: Channel) -> None:
 
 
 def test_participants_are_distinct_senders_of_first_copies(channel: Channel) -> None:
-    """Who is only named, or unknown, is none."""
+    """Named and unknown senders do not count."""
     channel.content("m", "alice", at=60_000, history=[("x", "zoe")])
     channel.sync("alice", at=61_000)
     channel.sync("bob", at=62_000)
@@ -250,7 +250,7 @@ def test_cause_is_repair_while_the_latest_request_is_in_its_window(
 
 
 def test_rebroadcast_without_any_request_is_a_retry(channel: Channel) -> None:
-    """Nobody asked: the sender tries again."""
+    """Without a request, the sender retries."""
     frame = channel.content("m", "alice", at=60_000, waku_hash="1")
     channel.sync("bob", at=61_000, requests=["other"])
     channel.take(frame, at=62_000, waku_hash="2")
@@ -266,7 +266,7 @@ def test_request_after_the_rebroadcast_does_not_cause_it(channel: Channel) -> No
 
 
 def test_latest_request_counts_not_the_first(channel: Channel) -> None:
-    """A new request renews the window."""
+    """A new request restarts the window."""
     frame = channel.content("m", "alice", at=60_000, waku_hash="1")
     channel.sync("bob", at=61_000, requests=["m"])
     channel.sync("carol", at=190_000, requests=["m"])
@@ -275,7 +275,7 @@ def test_latest_request_counts_not_the_first(channel: Channel) -> None:
 
 
 def test_rebroadcast_in_other_bytes_is_one(channel: Channel) -> None:
-    """The id decides, not the rest of the frame."""
+    """Only the id decides."""
     channel.content("m", "alice", at=60_000, waku_hash="1", holds=["a"])
     channel.content("m", "alice", at=70_000, waku_hash="2", holds=["a", "b"])
     assert channel.totals.rebroadcasts_retry == 1
@@ -297,10 +297,10 @@ def test_id_older_than_the_horizon_counts_as_a_frame_only(
 
 
 @pytest.mark.parametrize("later_ms", [0, 1])
-def test_frame_of_a_message_older_than_the_horizon_says_nothing(
+def test_frame_of_a_message_older_than_the_horizon_is_only_counted(
     channel: Channel, later_ms: int
 ) -> None:
-    """Its history, filter, requests and sender are as unread as that of a replica."""
+    """Its history, filter, requests and sender are ignored, as of a replica."""
     channel.content("b", "", at=60_000, waku_hash="1")
     channel.content("b", "", at=3_000_000, waku_hash="2")
     at = 60_000 + HORIZON_MS
@@ -326,7 +326,7 @@ def test_frame_of_a_message_older_than_the_horizon_says_nothing(
 def test_known_id_with_another_sender_or_lamport_is_a_collision(
     channel: Channel, sender: str, lamport: int
 ) -> None:
-    """Counted; it is no rebroadcast, answers no request and moves no t0."""
+    """It is no rebroadcast, answers no request and does not change t0."""
     channel.content("m", "alice", at=60_000, lamport=1_000)
     channel.sync("carol", at=61_000, requests=["m"])
     channel.content("m", sender, at=62_000, lamport=lamport)
@@ -341,7 +341,7 @@ def test_known_id_with_another_sender_or_lamport_is_a_collision(
 
 
 def test_collision_does_not_replace_the_known_message(channel: Channel) -> None:
-    """The first copy stays what later copies are compared with."""
+    """Later copies are compared with the first copy."""
     channel.content("m", "alice", at=60_000, lamport=1_000)
     channel.content("m", "bob", at=61_000, lamport=1_000)
     channel.content("m", "alice", at=62_000, lamport=1_000, history=["a"])
@@ -349,11 +349,11 @@ def test_collision_does_not_replace_the_known_message(channel: Channel) -> None:
     assert channel.totals.rebroadcasts_retry == 1
 
 
-# What is remembered at most.
+# Limits of memory.
 
 
 def test_oldest_message_is_evicted_and_counted() -> None:
-    """Beyond the limit the oldest is forgotten; one in flight is no fault."""
+    """Beyond the limit the oldest is forgotten; in flight it ends unwitnessed."""
     channel = Channel(ObserverSettings(remembered=2))
     for number in range(4):
         # The frames' own bytes are remembered too, and evicted as well.
@@ -368,7 +368,7 @@ def test_oldest_message_is_evicted_and_counted() -> None:
 
 
 def test_nothing_is_evicted_within_the_limit() -> None:
-    """The limit itself fits."""
+    """Exactly the limit fits."""
     channel = Channel(ObserverSettings(remembered=3))
     for number in range(3):
         channel.content(f"m{number}", "alice", at=number, lamport=number)
@@ -377,7 +377,7 @@ def test_nothing_is_evicted_within_the_limit() -> None:
 
 
 def test_oldest_numbers_and_hashes_are_evicted_and_counted() -> None:
-    """Each memory has the limit of its own."""
+    """Each memory has its own limit."""
     channel = Channel(ObserverSettings(remembered=2))
     for seq in (1, 2, 3):
         frame = channel.frames.sync("alice")
@@ -391,12 +391,12 @@ def test_oldest_numbers_and_hashes_are_evicted_and_counted() -> None:
 
 
 def test_record_of_before_the_horizon_counts_as_a_frame_only() -> None:
-    """Nobody can know what it was to those before it; at the horizon one still can."""
+    """Earlier frames may be forgotten; at the horizon the record still counts."""
     channel = Channel()
     channel.content("new", "alice", at=4_000_000, lamport=2)
     channel.content("at it", "alice", at=400_000, lamport=1, history=["x"])
-    assert (channel.totals.messages, channel.totals.frames_of("content")) == (2, 2)
+    assert (channel.totals.messages, channel.totals.frames_content) == (2, 2)
     channel.content("older", "bob", at=399_999, lamport=1, requests=["y"])
-    assert (channel.totals.messages, channel.totals.frames_of("content")) == (2, 3)
+    assert (channel.totals.messages, channel.totals.frames_content) == (2, 3)
     assert (channel.totals.participants, channel.totals.repair_requests) == (1, 0)
     assert channel.totals.bytes_repair > 0

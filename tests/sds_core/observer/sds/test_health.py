@@ -1,4 +1,4 @@
-"""The verdict on a channel, its reason, and when it changes (observer model, 8)."""
+"""The verdict on a channel, its reason, and when it changes (docs/figures.md, 8)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def lose(channel: Channel) -> int:
 
 
 def test_new_channel_is_warming_up_for_thirty_seconds() -> None:
-    """From its first record on; at 30 s it is no longer."""
+    """From its first record; at exactly 30 s the warm-up is over."""
     channel = Channel()
     channel.content("m", "alice", at=5_000)
     assert channel.verdict == ("warming_up", "warming_up")
@@ -47,7 +47,7 @@ def test_new_channel_is_warming_up_for_thirty_seconds() -> None:
 
 
 def test_end_of_the_warm_up_wakes_the_view() -> None:
-    """Called as late as its deadline allows, it finds the warm-up ended."""
+    """The view has a deadline at the end of the warm-up."""
     channel = Channel()
     channel.sync("alice", at=5_000)
     channel.clock(20_000)  # A minute ends.
@@ -55,8 +55,8 @@ def test_end_of_the_warm_up_wakes_the_view() -> None:
     assert channel.verdict == ("quiet", "quiet")
 
 
-def test_warm_up_hides_what_else_happened() -> None:
-    """It is the first verdict that holds."""
+def test_warm_up_takes_precedence() -> None:
+    """It takes precedence over every other verdict."""
     channel = Channel()
     channel.sync("alice", at=0)
     channel.sync("bob", at=20_000, requests=["x"])
@@ -65,14 +65,14 @@ def test_warm_up_hides_what_else_happened() -> None:
 
 
 def test_channel_without_content_is_quiet(channel: Channel) -> None:
-    """Sync and ephemeral frames are no content."""
+    """Sync and ephemeral frames are not content."""
     channel.sync("bob", at=61_000)
     channel.ephemeral("bob", at=61_000)
     assert channel.verdict == ("quiet", "quiet")
 
 
 def test_channel_is_quiet_after_a_window_without_content(channel: Channel) -> None:
-    """At the window's edge the content still counts."""
+    """Content at the window's edge still counts."""
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, history=["m"])
     channel.clock(60_000 + WINDOW_MS)
@@ -82,21 +82,21 @@ def test_channel_is_quiet_after_a_window_without_content(channel: Channel) -> No
 
 
 def test_replicas_are_no_content(channel: Channel) -> None:
-    """A copy from a second tap long after does not make a channel lively."""
+    """A copy from a second tap long after does not count as content."""
     frame = channel.content("m", "alice", at=60_000, waku_hash="1")
     channel.take(frame, at=700_000, waku_hash="1")
     assert channel.verdict == ("quiet", "quiet")
 
 
 def test_rebroadcasts_are_content(channel: Channel) -> None:
-    """Content is being sent."""
+    """They are sent content."""
     frame = channel.content("m", "alice", at=60_000, waku_hash="1")
     channel.take(frame, at=700_000, waku_hash="2")
     assert channel.verdict == ("ok", "ok")
 
 
 def test_loss_fails_the_channel_for_a_window(channel: Channel) -> None:
-    """From the gap's deadline to the window's edge behind it."""
+    """From the gap's deadline until it leaves the window."""
     deadline = lose(channel)
     channel.clock(deadline)
     assert channel.verdict == ("degraded", "recovering")
@@ -108,8 +108,8 @@ def test_loss_fails_the_channel_for_a_window(channel: Channel) -> None:
     assert channel.verdict == ("quiet", "quiet")
 
 
-def test_retracted_loss_fails_the_channel_no_more(channel: Channel) -> None:
-    """The message came after all."""
+def test_retracted_loss_no_longer_fails_the_channel(channel: Channel) -> None:
+    """The message arrived after all."""
     deadline = lose(channel)
     channel.content("x", "sue", at=deadline + 1_000, lamport=START_LAMPORT + 2)
     assert channel.totals.gaps_lost == 1
@@ -117,7 +117,7 @@ def test_retracted_loss_fails_the_channel_no_more(channel: Channel) -> None:
 
 
 def test_one_of_two_losses_retracted_leaves_the_other(channel: Channel) -> None:
-    """Each loss is retracted alone."""
+    """Each loss is retracted separately."""
     deadline = lose(channel)
     channel.sync("sue", at=60_000, history=["anchor", ("y", "sue")])
     channel.content("x", "sue", at=deadline + 1_000, lamport=START_LAMPORT + 2)
@@ -134,7 +134,7 @@ def test_tap_gap_fails_nothing(channel: Channel) -> None:
 
 
 def test_loss_comes_before_unacknowledged(channel: Channel) -> None:
-    """Of two reasons to fail the first is given."""
+    """Of two reasons to fail, the first is reported."""
     deadline = lose(channel)
     missed_messages(channel, 1, 1)
     channel.clock(deadline + 1)
@@ -149,7 +149,7 @@ def test_loss_comes_before_unacknowledged(channel: Channel) -> None:
 def test_more_than_five_percent_unacknowledged_fail_the_channel(
     channel: Channel, messages: int, missed: int, verdict: str
 ) -> None:
-    """Exactly 5 % degrade it only."""
+    """At exactly 5 % it is only degraded."""
     deadline = missed_messages(channel, messages, missed)
     channel.clock(deadline)
     assert channel.verdict == ("ok", "ok")
@@ -159,7 +159,7 @@ def test_more_than_five_percent_unacknowledged_fail_the_channel(
 
 
 def test_unwitnessed_messages_fail_nothing(channel: Channel) -> None:
-    """A message that nobody could acknowledge is no fault."""
+    """No other participant could have acknowledged them."""
     channel.content("m", "alice", at=60_000)
     channel.clock(180_001)
     assert channel.totals.unwitnessed == 1
@@ -169,7 +169,7 @@ def test_unwitnessed_messages_fail_nothing(channel: Channel) -> None:
 def test_unwitnessed_messages_are_among_those_whose_deadline_fell(
     channel: Channel,
 ) -> None:
-    """One unacknowledged of twenty is 5 %, whatever became of the others."""
+    """They count in the total: one unacknowledged of twenty is 5 %."""
     channel.content("m", "alice", at=60_000, lamport=1_000)
     channel.sync("bob", at=60_001, lamport=1_001)
     for number in range(19):
@@ -182,7 +182,7 @@ def test_unwitnessed_messages_are_among_those_whose_deadline_fell(
 def test_unacknowledged_message_counts_for_a_window_from_its_deadline(
     channel: Channel,
 ) -> None:
-    """To the whole second; content elsewhere keeps the channel from being quiet."""
+    """Rounded up to the second."""
     deadline = missed_messages(channel, 1, 1)
     channel.content("late", "bob", at=700_000, lamport=9_001)
     channel.clock(deadline + WINDOW_MS)
@@ -192,7 +192,7 @@ def test_unacknowledged_message_counts_for_a_window_from_its_deadline(
 
 
 def test_share_is_that_of_the_window_alone(channel: Channel) -> None:
-    """Messages whose deadline fell before the window do not dilute it."""
+    """Messages whose deadline was before the window do not count."""
     for number in range(30):
         channel.content(f"m{number}", "alice", at=60_000, lamport=1_000 + number)
     named = [f"m{number}" for number in range(30)]
@@ -208,7 +208,7 @@ def test_share_is_that_of_the_window_alone(channel: Channel) -> None:
 
 
 def test_open_gap_degrades_the_channel(channel: Channel) -> None:
-    """From the end of the settle time until the message comes."""
+    """From the end of the settle time until the message arrives."""
     lose(channel)
     channel.clock(62_000)
     assert channel.verdict == ("ok", "ok")
@@ -219,7 +219,7 @@ def test_open_gap_degrades_the_channel(channel: Channel) -> None:
 
 
 def test_open_gap_comes_before_a_few_unacknowledged(channel: Channel) -> None:
-    """Of two reasons to be degraded the first is given."""
+    """Of two reasons to be degraded, the first is reported."""
     deadline = missed_messages(channel, 40, 1)
     channel.sync("sue", at=deadline - 10_000, history=["m39", ("x", "sue")])
     channel.clock(deadline + 1)
@@ -228,7 +228,7 @@ def test_open_gap_comes_before_a_few_unacknowledged(channel: Channel) -> None:
 
 
 def test_many_unacknowledged_come_before_an_open_gap(channel: Channel) -> None:
-    """Failing comes before degraded."""
+    """Failing takes precedence over degraded."""
     deadline = missed_messages(channel, 2, 1)
     channel.sync("sue", at=deadline - 10_000, history=["m1", ("x", "sue")])
     channel.clock(deadline + 1)
@@ -248,7 +248,7 @@ def test_expired_repair_degrades_the_channel_for_a_window(channel: Channel) -> N
 
 
 def test_repair_expires_in_the_verdict_when_its_window_ends(channel: Channel) -> None:
-    """At the window's end it waits, a millisecond later the channel is degraded."""
+    """At the window's end it is pending; a millisecond later it is expired."""
     channel.sync("bob", at=70_000, requests=["x"])
     channel.clock(205_000)
     assert channel.verdict == ("quiet", "quiet")
@@ -257,7 +257,7 @@ def test_repair_expires_in_the_verdict_when_its_window_ends(channel: Channel) ->
 
 
 def test_newest_expiry_counts(channel: Channel) -> None:
-    """A later one begins the window anew."""
+    """A later expiry restarts the window."""
     channel.sync("bob", at=70_000, requests=["x"])
     channel.sync("bob", at=400_000, requests=["y"])
     channel.clock(70_000 + 135_000 + WINDOW_MS + 1)
@@ -267,7 +267,7 @@ def test_newest_expiry_counts(channel: Channel) -> None:
 
 
 def test_unacknowledged_comes_before_an_expired_repair(channel: Channel) -> None:
-    """Both degrade; the order of the model decides."""
+    """Both degrade; the order of reasons decides."""
     deadline = missed_messages(channel, 20, 1)
     channel.sync("bob", at=61_000, requests=["x"])
     channel.clock(deadline + 100_000)
@@ -279,7 +279,7 @@ def test_unacknowledged_comes_before_an_expired_repair(channel: Channel) -> None
 
 
 def miss(channel: Channel) -> int:
-    """Bob lacks `m` of alice; returns the time from which on it would be lost."""
+    """Bob lacks `m` of alice; returns the time after which it would be lost."""
     channel.sync("bob", at=59_000, lamport=500)
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=70_000, lamport=1_001, holds=())
@@ -287,12 +287,12 @@ def miss(channel: Channel) -> int:
 
 
 def saturated(bits_set: int) -> bytes:
-    """A filter whose rate is over 1 % from 94,644 of its bits on."""
+    """A filter whose rate is over 1 %: from 94,644 set bits on."""
     return bloom(bits_set=bits_set)
 
 
 def test_lost_delivery_fails_the_channel_for_a_window(channel: Channel) -> None:
-    """From the frame that shows it on, by the clock at that frame."""
+    """From the clock of the frame that shows the loss."""
     lost = miss(channel)
     channel.clock(lost + 20_000)
     # A late record.
@@ -306,15 +306,15 @@ def test_lost_delivery_fails_the_channel_for_a_window(channel: Channel) -> None:
 
 
 def test_missing_delivery_that_is_not_lost_fails_nothing(channel: Channel) -> None:
-    """It may be on its way; the frame at the deadline decides nothing yet."""
+    """It may be in transit; a frame at the deadline does not decide yet."""
     lost = miss(channel)
     channel.sync("carol", at=80_000, lamport=1_001, history=["m"])
     channel.sync("bob", at=lost - 1, lamport=1_002, holds=())
     assert channel.verdict == ("ok", "ok")
 
 
-def test_retracted_delivery_fails_the_channel_no_more(channel: Channel) -> None:
-    """Neither does it count as recovered."""
+def test_retracted_delivery_no_longer_fails_the_channel(channel: Channel) -> None:
+    """It does not count as recovered either."""
     lost = miss(channel)
     channel.sync("carol", at=80_000, lamport=1_001, history=["m"])
     channel.sync("bob", at=lost, lamport=1_002, holds=())
@@ -327,7 +327,7 @@ def test_retracted_delivery_fails_the_channel_no_more(channel: Channel) -> None:
 def test_one_of_two_lost_deliveries_retracted_leaves_the_other(
     channel: Channel,
 ) -> None:
-    """One message, two who lack it: each delivery is retracted alone."""
+    """Two participants lack one message: each loss is retracted separately."""
     channel.sync("carol", at=59_000, lamport=500)
     lost = miss(channel)
     channel.sync("bob", at=lost, lamport=1_002, holds=())
@@ -339,7 +339,7 @@ def test_one_of_two_lost_deliveries_retracted_leaves_the_other(
 
 
 def test_each_lost_delivery_leaves_the_window_alone(channel: Channel) -> None:
-    """The later one of the same message keeps the channel failing."""
+    """The later loss of the same message keeps the channel failing."""
     channel.sync("carol", at=59_000, lamport=500)
     lost = miss(channel)
     channel.sync("bob", at=lost, lamport=1_002, holds=())
@@ -353,7 +353,7 @@ def test_each_lost_delivery_leaves_the_window_alone(channel: Channel) -> None:
 def test_recovered_delivery_degrades_the_channel_for_a_window(
     channel: Channel,
 ) -> None:
-    """From the frame that shows it, and from the latest anew."""
+    """From the frame that shows it; a later recovery restarts the window."""
     miss(channel)
     channel.sync("bob", at=80_000, lamport=1_002, holds=["m"])
     assert channel.totals.deliveries_recovered == 1
@@ -371,7 +371,7 @@ def test_recovered_delivery_degrades_the_channel_for_a_window(
 
 
 def test_first_pass_changes_nothing(channel: Channel) -> None:
-    """That is how it should be."""
+    """This is a normal delivery."""
     channel.sync("bob", at=59_000, lamport=500)
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, lamport=1_001, history=["m"])
@@ -392,7 +392,7 @@ def test_filter_over_one_percent_degrades_the_channel(
 
 
 def test_saturated_filter_counts_for_a_window(channel: Channel) -> None:
-    """By the event time of its frame; nobody's counts as anybody's."""
+    """By the event time of its frame, also without a sender."""
     channel.clock(80_000)
     channel.sync("", at=60_000, filter_=saturated(100_000))
     channel.clock(60_000 + WINDOW_MS)
@@ -402,7 +402,7 @@ def test_saturated_filter_counts_for_a_window(channel: Channel) -> None:
 
 
 def test_filter_of_before_the_window_degrades_nothing(channel: Channel) -> None:
-    """It is read late, and what is in use now nobody knows."""
+    """It is read late; the current filter is unknown."""
     channel.clock(60_000 + WINDOW_MS + 1)
     channel.sync("bob", at=60_000, filter_=saturated(100_000))
     assert channel.verdict == ("quiet", "quiet")
@@ -410,7 +410,7 @@ def test_filter_of_before_the_window_degrades_nothing(channel: Channel) -> None:
 
 
 def test_newest_filter_of_each_sender_decides(channel: Channel) -> None:
-    """One that rolled over is saturated no more; an old one seen late says nothing."""
+    """A roll-over ends saturation; an old filter seen late is ignored."""
     channel.sync("bob", at=60_000, lamport=5, filter_=saturated(100_000))
     channel.sync("carol", at=60_000, lamport=5, filter_=saturated(100_000))
     channel.sync("bob", at=60_001, lamport=6, filter_=saturated(10))
@@ -422,7 +422,7 @@ def test_newest_filter_of_each_sender_decides(channel: Channel) -> None:
 
 
 def test_expired_repair_comes_before_a_saturated_filter(channel: Channel) -> None:
-    """The last of the reasons to be degraded."""
+    """A saturated filter is the last reason to be degraded."""
     channel.sync("bob", at=60_000, requests=["x"], filter_=saturated(100_000))
     assert channel.verdict == ("degraded", "bloom_saturated")
     channel.clock(60_000 + 135_001)
@@ -430,7 +430,7 @@ def test_expired_repair_comes_before_a_saturated_filter(channel: Channel) -> Non
 
 
 def test_lost_delivery_comes_before_unacknowledged(channel: Channel) -> None:
-    """Of two reasons to fail the first is given."""
+    """Of two reasons to fail, the first is reported."""
     lost = miss(channel)
     channel.clock(180_001)
     assert channel.verdict == ("failing", "unacknowledged")
@@ -442,14 +442,14 @@ def test_lost_delivery_comes_before_unacknowledged(channel: Channel) -> None:
 
 
 def since(channel: Channel) -> int:
-    """When the verdict began, like the records' times."""
+    """When the verdict began, in the time of the records."""
     since_ms = channel.totals.verdict_since_ms
     assert since_ms is not None
     return since_ms - START_MS
 
 
 def test_verdict_of_no_records_has_not_begun() -> None:
-    """A channel begins with its first."""
+    """A channel begins with its first record."""
     channel = Channel()
     channel.clock(50_000)
     assert channel.totals.verdict_since_ms is None
@@ -459,7 +459,7 @@ def test_verdict_of_no_records_has_not_begun() -> None:
 
 @pytest.mark.parametrize("clock_ms", [35_000, 400_000])
 def test_verdict_after_the_warm_up_began_at_its_end(clock_ms: int) -> None:
-    """However late the view is called."""
+    """Also if the view is called later."""
     channel = Channel()
     channel.sync("bob", at=5_000)
     channel.clock(34_999)
@@ -482,7 +482,7 @@ def test_verdict_begins_at_the_clock_of_the_frame_that_changes_it(
 def test_verdict_begins_just_after_the_deadline_that_changes_it(
     channel: Channel,
 ) -> None:
-    """Not at the next record or the end of the batch."""
+    """It does not wait for the next record or the end of the batch."""
     deadline = lose(channel)
     channel.clock(deadline + 123_456)
     assert channel.verdict == ("failing", "lost")
@@ -490,7 +490,7 @@ def test_verdict_begins_just_after_the_deadline_that_changes_it(
 
 
 def test_verdict_begins_just_after_the_window(channel: Channel) -> None:
-    """When what brought the last one about has left it."""
+    """When the last event that caused the previous verdict leaves the window."""
     channel.content("m", "alice", at=60_000)
     channel.clock(60_000 + WINDOW_MS + 123_456)
     assert channel.verdict == ("quiet", "quiet")
@@ -500,7 +500,7 @@ def test_verdict_begins_just_after_the_window(channel: Channel) -> None:
 def test_verdict_that_changed_twice_meanwhile_began_at_the_second(
     channel: Channel,
 ) -> None:
-    """Every change is found, although nobody looked between."""
+    """Every change is found, although the view was not called between."""
     channel.sync("bob", at=70_000, requests=["x"])
     channel.content("m", "alice", at=100_000)
     channel.clock(2_000_000)
@@ -509,8 +509,8 @@ def test_verdict_that_changed_twice_meanwhile_began_at_the_second(
     assert since(channel) == 70_000 + 135_000 + WINDOW_MS + 1
 
 
-def test_another_reason_is_no_other_verdict(channel: Channel) -> None:
-    """It has been degraded all the time."""
+def test_another_reason_is_not_another_verdict(channel: Channel) -> None:
+    """It is degraded all the time."""
     channel.sync("bob", at=60_000, requests=["x"], filter_=saturated(100_000))
     channel.clock(60_000 + 135_001)
     assert channel.verdict == ("degraded", "repair_expired")
@@ -518,7 +518,7 @@ def test_another_reason_is_no_other_verdict(channel: Channel) -> None:
 
 
 def test_verdict_that_comes_back_began_when_it_came_back(channel: Channel) -> None:
-    """What was before it does not count."""
+    """An earlier period of the same verdict does not count."""
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, lamport=5, filter_=saturated(100_000))
     assert since(channel) == 61_000
@@ -528,7 +528,7 @@ def test_verdict_that_comes_back_began_when_it_came_back(channel: Channel) -> No
 
 
 def test_verdict_that_holds_again_at_once_has_not_changed(channel: Channel) -> None:
-    """A window that empties in the moment in which it fills: ok all the time."""
+    """Content arrives when the last content leaves the window: ok all the time."""
     channel.content("m", "alice", at=60_000)
     channel.content("n", "alice", at=60_000 + WINDOW_MS, lamport=1_001)
     channel.clock(60_000 + WINDOW_MS + 1)
@@ -552,8 +552,10 @@ def test_verdict_that_holds_again_at_once_has_not_changed(channel: Channel) -> N
         "saturated",
     ],
 )
-def test_view_that_is_only_woken_changes_its_verdict_in_time(scenario: str) -> None:
-    """Woken at its own deadlines it has the verdict of one called every second."""
+def test_view_called_only_at_its_deadlines_changes_its_verdict_in_time(
+    scenario: str,
+) -> None:
+    """Called at its deadlines only, it equals a view called every second."""
 
     def begin() -> Channel:
         channel = Channel.after_warm_up()

@@ -1,4 +1,4 @@
-"""Messages as they lie in the state."""
+"""Packed form of messages in the state."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def messages(draw: st.DrawFn) -> dict[int, Message]:
             order=order,
             t0_ms=t0_ms,
             seen_ms=t0_ms + draw(st.integers(0, 2**40)),
-            kept_ms=draw(st.integers(0, 2**45)),
+            latest_ms=draw(st.integers(0, 2**45)),
             sender=draw(st.integers(UNKNOWN, 20_000)),
             lamport=draw(st.integers(0, 2**64 - 1)),
             dialect=draw(st.sampled_from(Dialect)),
@@ -68,7 +68,7 @@ FLAGS = (
 
 
 def through_the_state(packed: PackedMessages) -> dict[int, Message]:
-    """Messages after they lay in a blob."""
+    """Messages after a round trip through a blob."""
     data = msgspec.msgpack.encode(packed)
     return msgspec.msgpack.decode(data, type=PackedMessages).unpacked()
 
@@ -76,7 +76,7 @@ def through_the_state(packed: PackedMessages) -> dict[int, Message]:
 @CAREFUL
 @given(messages())
 def test_messages_round_trip(drawn: dict[int, Message]) -> None:
-    """With all that is known of them, in their order."""
+    """All fields survive, in order."""
     every = {message.order for message in drawn.values()}
     again = through_the_state(PackedMessages.of(drawn, every))
     assert list(again.items()) == list(drawn.items())
@@ -87,7 +87,7 @@ def test_messages_round_trip(drawn: dict[int, Message]) -> None:
 def test_ids_that_nobody_needs_are_left_out(
     drawn: dict[int, Message], places: set[int]
 ) -> None:
-    """And their hashes with them; everything else stays."""
+    """Their hashes too; all else stays."""
     kept = {m.order for place, m in enumerate(drawn.values()) if place in places}
     again = through_the_state(PackedMessages.of(drawn, kept))
     for key, message in drawn.items():
@@ -106,19 +106,19 @@ def one(message_id: str, **known: Any) -> dict[int, Message]:
 
 @pytest.mark.parametrize("message_id", ODD_IDS)
 def test_odd_ids_survive(message_id: str) -> None:
-    """An id is text; that most are hex only saves room."""
+    """An id is any text; hex only saves space."""
     assert through_the_state(PackedMessages.of(one(message_id), {5})) == one(message_id)
 
 
 def test_id_in_hex_takes_half_its_length() -> None:
-    """In lower case, as js-waku writes it; anything else is kept as it is."""
+    """In lower case, as js-waku writes it; other ids are stored unchanged."""
     assert PackedMessages.of(one("f" * 64), {5}).ids == [b"\xff" * 32]
     assert PackedMessages.of(one("F" * 64), {5}).ids == [b"F" * 64]
 
 
 @pytest.mark.parametrize("flag", FLAGS)
 def test_each_flag_has_a_bit_of_its_own(flag: str) -> None:
-    """None is taken for another."""
+    """No flag changes another."""
     known = one("m", **{flag: True})
     assert through_the_state(PackedMessages.of(known, {5})) == known
 
@@ -135,7 +135,7 @@ def test_each_flag_has_a_bit_of_its_own(flag: str) -> None:
 def test_unacknowledged_is_overdue_with_an_opportunity(
     overdue: bool, opportunity: bool, in_time: bool, expected: bool
 ) -> None:
-    """And not acknowledged in time; later acknowledgements take nothing back."""
+    """And not acknowledged in time; later acknowledgements do not change it."""
     for definite in (False, True):
         message = one(
             "m",

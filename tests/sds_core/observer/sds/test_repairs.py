@@ -1,4 +1,4 @@
-"""Repair requests, episodes and responses (observer model, section 7)."""
+"""Repair requests, episodes and responses (docs/figures.md, 7)."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def episodes(channel: Channel) -> dict[str, int]:
 
 
 def test_requests_count_once_per_frame_and_id(channel: Channel) -> None:
-    """However often one frame repeats an id; each frame anew."""
+    """Repeats within a frame do not count; each frame does."""
     channel.sync("bob", at=ASKED, requests=["x", "y", "x"])
     channel.sync("bob", at=ASKED, requests=["x"])
     assert episodes(channel) == {"requests": 3}
 
 
 def test_requests_in_a_rebroadcast_count(channel: Channel) -> None:
-    """On every non-replica frame, rebroadcasts included; on replicas not."""
+    """Requests of every frame count, except of replicas."""
     frame = channel.content("b", "bob", at=ASKED, requests=["x"], waku_hash="1")
     channel.take(frame, at=ASKED, waku_hash="2")
     channel.take(frame, at=ASKED, waku_hash="2")
@@ -55,7 +55,7 @@ def test_requests_in_a_rebroadcast_count(channel: Channel) -> None:
 def test_request_for_what_the_own_filter_holds_is_counted_as_well(
     channel: Channel,
 ) -> None:
-    """The requester holds what it asks for; the request counts all the same."""
+    """The request counts, although the requester has the message."""
     channel.sync("bob", at=ASKED, requests=["x", "y"], holds=["x"])
     assert episodes(channel) == {"requests": 2, "requests_for_received": 1}
 
@@ -93,7 +93,7 @@ def test_copy_within_the_window_answers_the_episode(
 def test_response_time_runs_from_the_episodes_first_request(
     channel: Channel, known: Frame
 ) -> None:
-    """Later requests renew the window, not the beginning."""
+    """Later requests restart the window, not the response time."""
     channel.sync("bob", at=ASKED, requests=["m"])
     channel.sync("carol", at=ASKED + 3_000, requests=["m"])
     channel.take(known, at=ASKED + 7_000, waku_hash="2")
@@ -105,7 +105,7 @@ def test_response_time_runs_from_the_episodes_first_request(
 def test_late_records_keep_their_own_time_for_the_response(
     channel: Channel, known: Frame
 ) -> None:
-    """Event times, and never below zero."""
+    """The time is in event time and never negative."""
     channel.clock(100_000)
     channel.sync("bob", at=80_000, requests=["m"])
     channel.take(known, at=82_000, waku_hash="2")
@@ -128,7 +128,7 @@ def test_second_response_is_redundant(channel: Channel, known: Frame) -> None:
 
 
 def test_replica_of_a_response_is_none(channel: Channel, known: Frame) -> None:
-    """A further copy of one broadcast answers nothing."""
+    """A further copy of a broadcast answers nothing."""
     channel.sync("bob", at=ASKED, requests=["m"])
     channel.take(known, at=ASKED + 1_000, waku_hash="2")
     channel.take(known, at=ASKED + 1_500, waku_hash="2")
@@ -138,7 +138,7 @@ def test_replica_of_a_response_is_none(channel: Channel, known: Frame) -> None:
 def test_request_after_the_answer_opens_a_new_episode(
     channel: Channel, known: Frame
 ) -> None:
-    """With a first request of its own."""
+    """It is the first request of that episode."""
     channel.sync("bob", at=ASKED, requests=["m"])
     channel.take(known, at=ASKED + 1_000, waku_hash="2")
     channel.sync("carol", at=ASKED + 10_000, requests=["m"])
@@ -159,7 +159,7 @@ def test_request_after_the_expiry_opens_a_new_episode(
 
 
 def test_request_at_the_windows_end_belongs_to_the_episode(channel: Channel) -> None:
-    """It is renewed at the last moment, and expires once."""
+    """The episode is extended at the last moment and expires once."""
     channel.sync("bob", at=ASKED, requests=["x"])
     channel.sync("bob", at=ASKED + 135_000, requests=["x"])
     channel.clock(ASKED + 270_000)
@@ -171,7 +171,7 @@ def test_request_at_the_windows_end_belongs_to_the_episode(channel: Channel) -> 
 def test_latest_request_gives_the_window_of_its_dialect(
     channel: Channel, known: Frame
 ) -> None:
-    """Asked for in the other dialect too, the episode waits as long as that does."""
+    """After a request in the other dialect, the episode has that window."""
     channel.sync("bob", at=ASKED, requests=["m"])
     channel.sync("nia", at=ASKED + 10_000, requests=["m"], dialect=Dialect.NIM)
     channel.clock(ASKED + 325_000)
@@ -182,7 +182,7 @@ def test_latest_request_gives_the_window_of_its_dialect(
 
 
 def test_latest_request_shortens_the_window_too(channel: Channel, known: Frame) -> None:
-    """Asked for again in the dialect of the shorter window, it expires earlier."""
+    """After a request in the dialect with the shorter window, it ends earlier."""
     channel.sync("nia", at=ASKED, requests=["m"], dialect=Dialect.NIM)
     channel.sync("bob", at=ASKED + 10_000, requests=["m"])
     channel.clock(ASKED + 145_000)
@@ -195,8 +195,8 @@ def test_latest_request_shortens_the_window_too(channel: Channel, known: Frame) 
     assert episodes(channel) == {"requests": 2, "expired": 1}
 
 
-def test_unasked_copy_is_no_response(channel: Channel, known: Frame) -> None:
-    """A rebroadcast with no live request is a retry."""
+def test_copy_without_a_request_is_no_response(channel: Channel, known: Frame) -> None:
+    """A rebroadcast without a live request is a retry."""
     channel.sync("bob", at=ASKED, requests=["other"])
     channel.take(known, at=ASKED + 1_000, waku_hash="2")
     assert episodes(channel) == {"requests": 1}
@@ -215,7 +215,7 @@ def test_each_id_has_episodes_of_its_own(channel: Channel, known: Frame) -> None
 
 @pytest.mark.parametrize(("dialect", "window_ms"), WINDOWS)
 def test_episode_expires_by_the_clock_alone(dialect: Dialect, window_ms: int) -> None:
-    """At the window's end it waits, a millisecond later it is expired."""
+    """At the window's end it is open; a millisecond later it is expired."""
     channel = Channel.after_warm_up(dialect=dialect)
     channel.sync("bob", at=ASKED, requests=["x"])
     channel.clock(ASKED + window_ms)
@@ -260,7 +260,7 @@ def test_late_request_has_its_window_from_the_clock(
 
 
 def test_oldest_request_beyond_the_limit_expires_and_is_counted() -> None:
-    """An episode that is forgotten ends; oldest means the latest request."""
+    """An episode that is forgotten expires; the latest request gives the age."""
     channel = Channel(ObserverSettings(remembered=2))
     channel.sync("bob", at=0, requests=["x"])
     channel.sync("bob", at=1, requests=["y"])

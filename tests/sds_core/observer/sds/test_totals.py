@@ -1,4 +1,4 @@
-"""Totals, their histograms and their sum over channels (observer model, 11)."""
+"""Totals, their histograms and their sum over channels (docs/figures.md, 11)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from sds_core.observer.histogram import BUCKETS_MS, Histogram, nearest_rank
-from sds_core.observer.sds.totals import BloomGauge, ChannelTotals, sum_totals
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
+from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
 from sds_core.observer.verdict import Verdict
 from tests.support.totals import numbered_totals
 
@@ -82,7 +83,7 @@ def test_percentile_of_nothing_or_in_the_open_bucket_is_unknown() -> None:
 def test_sum_adds_every_counter_and_histogram(numbered: ChannelTotals) -> None:
     """No field is forgotten: what is added later must be summed as well."""
     other = numbered_totals(10)
-    total = sum_totals([numbered, other])
+    total = CHANNEL_FIGURES.sum([numbered, other])
     for field in msgspec.structs.fields(ChannelTotals):
         mine = getattr(numbered, field.name)
         if field.name in {"clock_ms", "epoch_messages_max"}:
@@ -106,7 +107,7 @@ def test_sum_takes_the_outermost_times_and_adds_frames() -> None:
         first_event_ms=3, last_event_ms=8, oldest_in_flight_ms=8,
         frames={"sync.spec": 4}, verdict=Verdict.FAILING,
     )  # fmt: skip
-    total = sum_totals([first, second, ChannelTotals()])
+    total = CHANNEL_FIGURES.sum([first, second, ChannelTotals()])
     assert (total.first_event_ms, total.last_event_ms) == (3, 9)
     assert total.oldest_in_flight_ms == 7
     assert total.frames == {"sync.spec": 5, "content.nim": 2}
@@ -118,8 +119,8 @@ def test_filter_of_the_sum_is_the_one_with_the_highest_rate() -> None:
     large = BloomGauge(50_000, 150_000, 10)
     small = BloomGauge(800, 1_600, 10, one_percent_ms=5)
     channels = [ChannelTotals(bloom_worst=one) for one in (large, small, None)]
-    assert sum_totals(channels).bloom_worst == small
-    assert sum_totals(channels[::-1]).bloom_worst == small
+    assert CHANNEL_FIGURES.sum(channels).bloom_worst == small
+    assert CHANNEL_FIGURES.sum(channels[::-1]).bloom_worst == small
 
 
 def test_filter_is_gauged_by_its_fill() -> None:
@@ -133,17 +134,17 @@ def test_filter_is_gauged_by_its_fill() -> None:
 
 def test_sum_of_nothing_is_nothing() -> None:
     """No channels, no figures; the sum shares nothing with its parts."""
-    assert sum_totals([]) == ChannelTotals()
+    assert CHANNEL_FIGURES.sum([]) == ChannelTotals()
     part = numbered_totals(1)
-    sum_totals([part]).definite_latency.observe(1)
+    CHANNEL_FIGURES.sum([part]).definite_latency.observe(1)
     assert part == numbered_totals(1)
 
 
 def test_frames_of_a_kind_are_summed_over_the_dialects() -> None:
     """A kind is matched whole."""
     totals = ChannelTotals(frames={"sync.spec": 1, "sync.nim": 2, "content.nim": 4})
-    assert totals.frames_of("sync") == 3
-    assert totals.frames_of("ephemeral") == 0
+    assert totals.frames_sync == 3
+    assert totals.frames_ephemeral == 0
 
 
 def test_responses_are_those_that_answered_and_the_redundant() -> None:

@@ -1,4 +1,4 @@
-"""Every metric once, with the names of the contract (section 4)."""
+"""Every declared metric: its name, its labels and its samples."""
 
 from __future__ import annotations
 
@@ -9,24 +9,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from sds_core.catalogue import (
-    ALL_METRICS,
-    CHANNEL_METRICS,
-    MIRROR_METRICS,
-    NODE_METRICS,
-    SETTINGS_METRICS,
-    TAP_METRICS,
-    Kind,
-    Metric,
-)
+from sds_core.metrics import Metric, MetricKind
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
+from sds_core.mirror.metrics import MIRROR_METRICS, NODE_METRICS
 from sds_core.observer.channel_table import ChannelSettings
 from sds_core.observer.histogram import Histogram
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Snapshot
+from sds_core.observer.snapshot_metrics import SETTINGS_METRICS
+from sds_core.observer.tap_figures import TAP_FIGURES
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
 from sds_core.wire import Reason
+from tests.support.metrics import ALL_METRICS
 from tests.support.totals import numbered_totals
 
 
@@ -35,11 +31,11 @@ def source_of(metric: Metric[Any]) -> Any:
     totals = numbered_totals(1)
     totals.oldest_in_flight_ms = totals.verdict_since_ms = 1_500
     totals.bloom_worst = BloomGauge(75_000, 150_000, 10, one_percent_ms=2_500)
-    if metric in CHANNEL_METRICS:
+    if metric in CHANNEL_FIGURES.metrics:
         return totals
     if metric in SETTINGS_METRICS:
         return ChannelSettings(name="Chat", mute_until_ms=1_500)
-    if metric in TAP_METRICS:
+    if metric in TAP_FIGURES.metrics:
         return TapTotals(5_000, 3, 4)
     if metric in MIRROR_METRICS:
         return MirrorFigures(oldest_spooled_ms=1_500)
@@ -67,9 +63,9 @@ def test_every_name_occurs_once() -> None:
 def test_name_and_help_follow_the_conventions(metric: Metric[Any]) -> None:
     """Suffix by type, base units, one sentence of help, no ids as labels."""
     assert re.fullmatch(r"sds_[a-z_]+[a-z]", metric.name)
-    assert metric.name.endswith("_total") == (metric.kind is Kind.COUNTER)
+    assert metric.name.endswith("_total") == (metric.kind is MetricKind.COUNTER)
     assert "_ms" not in metric.name
-    if metric.kind is Kind.HISTOGRAM:
+    if metric.kind is MetricKind.HISTOGRAM:
         assert metric.name.endswith("_seconds")
     assert re.fullmatch(r"[^.]+(\.\d[^.]*)?\.", metric.help)
     allowed = {
@@ -90,17 +86,17 @@ def test_samples_have_the_labels_and_the_type_of_their_metric(
     for labels, value in found:
         assert len(labels) == len(metric.labels)
         assert all(type(label) is str for label in labels)
-        assert isinstance(value, Histogram) == (metric.kind is Kind.HISTOGRAM)
+        assert isinstance(value, Histogram) == (metric.kind is MetricKind.HISTOGRAM)
         assert not isinstance(value, bool)
 
 
-@pytest.mark.parametrize("metric", CHANNEL_METRICS, ids=lambda m: m.name)
+@pytest.mark.parametrize("metric", CHANNEL_FIGURES.metrics, ids=lambda m: m.name)
 def test_counters_of_a_new_channel_begin_at_zero(
     metric: Metric[ChannelTotals],
 ) -> None:
     """A series that is there from the beginning can be rated from zero."""
     found = list(metric.samples(ChannelTotals()))
-    if metric.kind is Kind.COUNTER:
+    if metric.kind is MetricKind.COUNTER:
         assert found
         assert {value for _, value in found} == {0}
 
@@ -185,17 +181,19 @@ def test_channel_figures_stand_under_their_own_names() -> None:
 
 
 def test_every_counter_of_the_totals_is_exported() -> None:
-    """A figure that is kept and never shown would be of no use."""
+    """A figure that is counted and not exported would be of no use."""
     t = numbered_totals(1)
-    shown = [value for metric in CHANNEL_METRICS for _, value in metric.samples(t)]
+    exported = [
+        value for metric in CHANNEL_FIGURES.metrics for _, value in metric.samples(t)
+    ]
     not_exported = {"clock_ms", "participants"}
-    # Shown in two parts, those that fit and those that do not.
+    # Exported in two parts, by whether they conform.
     not_exported |= {"requests_timed", "responses_timed"}
     for field in msgspec.structs.fields(ChannelTotals):
         value = getattr(t, field.name)
         counted = type(value) is int or isinstance(value, Histogram)
         if counted and field.name not in not_exported:
-            assert value in shown, field.name
+            assert value in exported, field.name
 
 
 def test_verdict_is_one_for_one_of_six() -> None:

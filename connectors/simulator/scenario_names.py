@@ -1,0 +1,19 @@
+"""Names of the scenarios that come with sds-monitor."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+SUFFIX = ".toml"
+
+
+def scenario_names() -> list[str]:
+    """Return the names of the scenarios that come with sds-monitor, sorted."""
+    return sorted(file.name.removesuffix(SUFFIX) for file in shipped_scenarios())
+
+
+def shipped_scenarios() -> list[Traversable]:
+    """Return the files of the scenarios that come with sds-monitor."""
+    directory = files(__package__).joinpath("scenarios")
+    return [file for file in directory.iterdir() if file.name.endswith(SUFFIX)]

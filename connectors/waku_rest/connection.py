@@ -1,0 +1,95 @@
+"""Settings and HTTP connections for one Waku node."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+_CONNECTIONS = httpx.Limits(
+    max_connections=8, max_keepalive_connections=8, keepalive_expiry=2.0
+)
+"""Limits for one node. Few connections are enough: a node answers from one thread. An
+idle one is closed before a server would close it: a page could be lost at that moment.
+"""
+
+
+class BadSettings(ValueError):
+    """A node cannot be reached by these settings; the message says what to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """How to reach one node.
+
+    Attributes:
+        url: URL of its REST API, `http` or `https`, without user and password.
+        timeout_s: Time limit for a connection and for each part of an answer, seconds.
+            The node itself gives up a store query after 5 s.
+        authorization: Value of the header `Authorization`; empty for no header.
+        ca_file: PEM file of trusted certificates; None for httpx's default.
+
+    Raises:
+        BadSettings: The URL is invalid, or the authorization is not a header value.
+    """
+
+    url: str
+    timeout_s: float = 10.0
+    authorization: str = field(default="", repr=False)
+    ca_file: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Check now what httpx would only check at the first request."""
+        _check_url(self.url)
+        if not (self.authorization.isascii() and self.authorization.isprintable()):
+            message = "the authorization must be one line of printable ASCII"
+            raise BadSettings(message)
+
+
+def open_client(settings: NodeSettings) -> httpx.AsyncClient:
+    """Open the connections to a node; the caller closes them.
+
+    Certificates are verified, and redirections are not followed: they could carry the
+    authorization elsewhere.
+
+    Raises:
+        BadSettings: The certificates cannot be read.
+    """
+    headers = {"Accept": "application/json", "User-Agent": "sds-monitor"}
+    if settings.authorization:
+        headers["Authorization"] = settings.authorization
+    return httpx.AsyncClient(
+        headers=headers,
+        timeout=settings.timeout_s,
+        limits=_CONNECTIONS,
+        verify=_trust(settings.ca_file),
+        follow_redirects=False,
+    )
+
+
+def _check_url(text: str) -> None:
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL:
+        url = httpx.URL()
+    if url.userinfo:
+        message = (
+            f"the URL of node {url.host} must not hold user and password, which would "
+            "be logged with it: give them as authorization"
+        )
+        raise BadSettings(message)
+    if url.scheme not in ("http", "https") or not url.host or url.query or url.fragment:
+        message = f"{text!r} is no URL of a node, such as http://127.0.0.1:8645"
+        raise BadSettings(message)
+
+
+def _trust(ca_file: Path | None) -> ssl.SSLContext | bool:
+    if ca_file is None:
+        return True
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except (OSError, ssl.SSLError) as error:
+        message = f"certificates cannot be read from {ca_file}: {error}"
+        raise BadSettings(message) from error

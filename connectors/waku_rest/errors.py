@@ -1,0 +1,119 @@
+"""Errors of requests to a node.
+
+NodeError                  attributes node, request, retry_after_s
+├── NodeUnreachable        no answer, or an incomplete one
+├── NodeRefused            HTTP status 400 or more, or such a status of the store
+│   ├── NodeBusy           a status after which a retry may succeed
+│   └── NotSubscribed      the node is not subscribed to the topic that was read
+└── BadAnswer              an answer that does not follow this API
+"""
+
+from __future__ import annotations
+
+_ADVICE = {
+    401: "check the authorization",
+    403: "check the authorization",
+    404: "switch on this protocol and its REST API at the node, or check the URL",
+    412: "the node knows no store: give it one, or ask a store node",
+    429: "ask less often",
+}
+
+
+class NodeError(Exception):
+    """A request to a node failed.
+
+    Attributes:
+        node: URL of the node.
+        request: Method and path.
+        retry_after_s: Time after which the node wants a retry, seconds; None if the
+            answer does not say.
+    """
+
+    def __init__(
+        self, node: str, request: str, text: str, retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(f"node {node}: {request} {text}")
+        self.node = node
+        self.request = request
+        self.retry_after_s = retry_after_s
+
+
+class NodeUnreachable(NodeError, ConnectionError):
+    """There is no answer, or it ended before anything could be parsed.
+
+    Attributes:
+        cause: What happened.
+        may_have_arrived: Whether the node may have received the request. A read of
+            relay or filter has then lost a page, unless the page was empty.
+    """
+
+    def __init__(
+        self, node: str, request: str, cause: str, *, may_have_arrived: bool
+    ) -> None:
+        super().__init__(
+            node,
+            request,
+            f"got no whole answer ({cause}): check the URL and that the node runs",
+        )
+        self.cause = cause
+        self.may_have_arrived = may_have_arrived
+
+
+class NodeRefused(NodeError):
+    """The node answered, with an error.
+
+    Attributes:
+        status: Of HTTP, or that of the store inside an answer.
+        detail: The node's own words, 200 characters at most.
+    """
+
+    def __init__(
+        self,
+        node: str,
+        request: str,
+        status: int,
+        detail: str,
+        retry_after_s: float | None = None,
+    ) -> None:
+        advice = _ADVICE.get(status, "see the node's log")
+        said = f" ({detail})" if detail else ""
+        super().__init__(
+            node, request, f"was refused with {status}{said}: {advice}", retry_after_s
+        )
+        self.status = status
+        self.detail = detail
+
+
+class NodeBusy(NodeRefused):
+    """The node is overloaded: status 429, 503 or 504."""
+
+
+class NotSubscribed(NodeRefused):
+    """The node has no such subscription: none was made, or it has restarted since.
+
+    Attributes:
+        topic: The pubsub topic or content topic.
+    """
+
+    def __init__(
+        self, node: str, request: str, status: int, detail: str, topic: str
+    ) -> None:
+        super().__init__(node, request, status, detail)
+        self.topic = topic
+
+
+class BadAnswer(NodeError):
+    """The answer cannot be understood.
+
+    Attributes:
+        detail: What is wrong with it.
+    """
+
+    def __init__(self, node: str, request: str, detail: str) -> None:
+        super().__init__(
+            node,
+            request,
+            f"got an answer that is none of a Waku node's REST API ({detail}): check "
+            "the URL",
+        )
+        self.detail = detail

@@ -1,0 +1,105 @@
+"""Draws the states of gaps in docs/figures.md: ``python -m docs.make_gap_states``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from sds_core.observer.sds.gap_states import (
+    ARRIVALS,
+    TRANSITIONS,
+    GapEvent,
+    GapState,
+    Transition,
+)
+
+PAGE = Path(__file__).with_name("figures.md")
+
+BEGIN = "<!-- Made by .venv/bin/python -m docs.make_gap_states. -->"
+END = "<!-- End of the gap states. -->"
+
+_FIRST = GapState.NOTED
+"""State of an id when it is first named."""
+
+_LABELS = {
+    GapEvent.NAMED_IN_WARM_UP: "named in the warm-up",
+    GapEvent.NAMED_BEFORE_START: "named before the start",
+    GapEvent.NAMED_AFTER_START: "named after the start",
+    GapEvent.SETTLE_TIME_PASSED: "settle time passed",
+    GapEvent.DEADLINE_PASSED: "deadline passed",
+    GapEvent.DEADLINE_PASSED_WITH_EVIDENCE: "deadline passed, others had it",
+    GapEvent.ARRIVED: "arrived, never requested",
+    GapEvent.ARRIVED_AFTER_REQUEST: "arrived within the repair window",
+    GapEvent.ARRIVED_AFTER_REPAIR_WINDOW: "arrived after the repair window",
+    GapEvent.ARRIVED_AFTER_HORIZON: "arrived after the horizon",
+    GapEvent.FORGOTTEN: "forgotten",
+}
+
+
+def diagram() -> str:
+    """The diagram in Mermaid: an arrow for each change of state, with its counts."""
+    lines = ["stateDiagram-v2", f"    [*] --> {_FIRST.name}: first named"]
+    for state, row in TRANSITIONS.items():
+        for transition, events in _grouped(state, row):
+            next_ = "[*]" if transition.next is None else transition.next.name
+            label = _label(events) + _counted(transition.counts)
+            lines.append(f"    {state.name} --> {next_}: {label}")
+    return "\n".join(lines)
+
+
+def _grouped(
+    state: GapState, row: Mapping[GapEvent, Transition]
+) -> Iterator[tuple[Transition, list[GapEvent]]]:
+    """Events of a state that do the same; leaves out those that change nothing."""
+    groups: list[tuple[Transition, list[GapEvent]]] = []
+    for event, transition in sorted(row.items()):
+        for known, events in groups:
+            if known == transition:
+                events.append(event)
+                break
+        else:
+            groups.append((transition, [event]))
+    return ((done, events) for done, events in groups if done.next is not state)
+
+
+def _label(events: list[GapEvent]) -> str:
+    labels = [_LABELS[event] for event in events if event not in ARRIVALS]
+    arrivals = [event for event in events if event in ARRIVALS]
+    if len(arrivals) == len(ARRIVALS):
+        labels.insert(0, "arrived")
+    elif GapEvent.ARRIVED_AFTER_HORIZON not in arrivals and len(arrivals) > 1:
+        labels.insert(0, "arrived within the horizon")
+    else:
+        labels = [_LABELS[event] for event in arrivals] + labels
+    return " or ".join(labels)
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    changes = [
+        f"{name.removeprefix('gaps_')} {change:+d}" for name, change in counts.items()
+    ]
+    return f" ({', '.join(changes)})" if changes else ""
+
+
+def block() -> str:
+    """The diagram between its marks, as it must be in the page."""
+    return f"{BEGIN}\n```mermaid\n{diagram()}\n```\n{END}"
+
+
+def current(page: str) -> str:
+    """The block that a page has.
+
+    Raises:
+        ValueError: The page has no marks.
+    """
+    return page[page.index(BEGIN) : page.index(END) + len(END)]
+
+
+def main() -> None:
+    """Write the diagram into the page."""
+    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(page.replace(current(page), block()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

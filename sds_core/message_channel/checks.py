@@ -1,0 +1,91 @@
+"""What is checked before a call or a frame changes anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sds_core.message_channel.events import Ignored, IgnoredReason
+from sds_core.message_channel.incoming import IncomingBuffer
+from sds_core.message_channel.lamport import LamportTimestamp
+from sds_core.message_channel.local_log import LocalLog
+from sds_core.message_channel.profile import Profile
+from sds_core.wire import Frame, FrameKind, HistoryEntryLike
+
+
+def check_name(what: str, name: str, limit: int) -> None:
+    """Check an id that the application gives.
+
+    Args:
+        what: Name of the argument, for the error.
+        name: The id.
+        limit: Greatest number of characters.
+
+    Raises:
+        ValueError: The id is empty, too long, or not valid Unicode text.
+    """
+    if not 0 < len(name) <= limit:
+        message = f"{what} has {len(name)} characters, must be 1 to {limit}"
+        raise ValueError(message)
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        message = f"{what} {name!r:.80} is not valid Unicode text: {error.reason}"
+        raise ValueError(message) from error
+
+
+def check_time(now_ms: int) -> None:
+    """Check that a time is a whole number of milliseconds.
+
+    A fraction would go unnoticed until a snapshot is restored, which then fails.
+
+    Raises:
+        TypeError: The time is not an int.
+    """
+    if not isinstance(now_ms, int):
+        message = f"now_ms is {now_ms!r}, must be whole milliseconds: int(…)"
+        raise TypeError(message)
+
+
+def refusal(
+    frame: Frame,
+    unknown: Sequence[HistoryEntryLike],
+    now_ms: int,
+    profile: Profile,
+    lamport: LamportTimestamp,
+    log: LocalLog,
+    incoming: IncomingBuffer,
+) -> Ignored | None:
+    """Return why a frame must have no effect; None if it may have one.
+
+    Args:
+        frame: A content or sync frame that is not known yet.
+        unknown: Entries of its causal history that are not in the log.
+        now_ms: Unix ms.
+        profile: The receiving participant's options, limits among them.
+        lamport: Its Lamport timestamp.
+        log: Its local log.
+        incoming: Its incoming buffer.
+    """
+    message_id = frame.message_id
+    entries = len(frame.causal_history)
+    if entries > profile.history_limit:
+        detail = f"{entries} entries, at most {profile.history_limit}"
+        return Ignored(IgnoredReason.HISTORY_TOO_LONG, message_id, detail)
+    limit = profile.id_limit
+    longest = max(len(message_id), len(frame.sender_id))
+    for entry in (*unknown, *frame.repair_request):
+        longest = max(longest, len(entry.message_id), len(entry.sender_id))
+    if longest > limit:
+        detail = f"{longest} characters, at most {limit}"
+        return Ignored(IgnoredReason.ID_TOO_LONG, message_id[:limit], detail)
+    # The remaining checks concern the place in the log, which only content has.
+    if frame.kind is not FrameKind.CONTENT:
+        return None
+    timestamp = frame.lamport or 0
+    if timestamp > lamport.limit(now_ms):
+        detail = f"lamport timestamp {timestamp}"
+        return Ignored(IgnoredReason.FAR_FUTURE, message_id, detail)
+    is_missing = message_id in incoming.missing
+    if log.has_outgrown(timestamp, message_id) and not is_missing:
+        return Ignored(IgnoredReason.OLDER_THAN_LOG, message_id, "")
+    return None

@@ -1,0 +1,174 @@
+"""How content messages enter the local log (SDS, "Deliver Message").
+
+A message is delivered once every message that it depends on is delivered. Until then
+it waits in the incoming buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from heapq import heapify, heappop, heappush
+
+from sds_core.message_channel.events import (
+    Buffer,
+    Delivered,
+    Event,
+    Evicted,
+    IrretrievablyLost,
+    Missing,
+)
+from sds_core.message_channel.incoming import (
+    MissingDependency,
+    Waiting,
+)
+from sds_core.message_channel.parts import Parts
+from sds_core.wire import Frame, HistoryEntry, HistoryEntryLike
+
+
+class Delivery:
+    """Moves messages from the incoming buffer into the local log.
+
+    Args:
+        parts: The participant's state.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self._profile = parts.profile
+        self._lamport = parts.lamport
+        self._log = parts.log
+        self._incoming = parts.incoming
+        self._repairer = parts.repairer
+
+    def unmet(
+        self, unknown: list[HistoryEntryLike], named_by: str, now_ms: int
+    ) -> tuple[set[str], list[Event]]:
+        """Return the dependencies that a message waits for, and record missing ones.
+
+        Args:
+            unknown: Entries of its causal history that are not in the log.
+            named_by: Id of the message.
+            now_ms: Unix ms.
+        """
+        incoming = self._incoming
+        buffered_is_met = self._profile.buffered_meets_dependencies
+        unmet: set[str] = set()
+        events: list[Event] = []
+        for entry in unknown:
+            dependency = entry.message_id
+            if dependency in incoming.lost or dependency in unmet:
+                continue
+            if dependency in incoming.waiting:
+                if not buffered_is_met:
+                    unmet.add(dependency)
+                continue
+            unmet.add(dependency)
+            plain = self._plain(entry)
+            if dependency not in incoming.missing:
+                incoming.missing[dependency] = MissingDependency(plain, now_ms)
+                events.append(Missing(*plain, named_by))
+            events += self._repairer.named(
+                plain, incoming.missing[dependency].since_ms, now_ms
+            )
+        while len(incoming.missing) > self._profile.missing_limit:
+            oldest = next(iter(incoming.missing))
+            events.append(Evicted(Buffer.MISSING, oldest))
+            events += self.lose(oldest, now_ms)
+        # Giving up the oldest missing message may have delivered some of these.
+        unmet = {
+            one
+            for one in unmet
+            if one not in incoming.lost and not self._log.knows(one)
+        }
+        return unmet, events
+
+    def wait(self, message_id: str, message: Waiting, now_ms: int) -> list[Event]:
+        """Put a message into the incoming buffer."""
+        self._incoming.hold(message_id, message)
+        events: list[Event] = []
+        if self._profile.buffered_meets_dependencies:
+            events += self._meet([message_id], now_ms)
+        if len(self._incoming.waiting) > self._profile.incoming_limit:
+            oldest = next(iter(self._incoming.waiting))
+            events.append(Evicted(Buffer.INCOMING, oldest))
+            events += self._release(oldest, now_ms)
+        return events
+
+    def lose(self, message_id: str, now_ms: int) -> list[Event]:
+        """Give up a missing message, and deliver what waited for it alone."""
+        if message_id not in self._incoming.missing:
+            return []
+        entry = self._incoming.give_up(message_id)
+        self._repairer.requests.remove(message_id)
+        return [IrretrievablyLost(*entry), *self._meet([message_id], now_ms)]
+
+    def _release(self, message_id: str, now_ms: int) -> list[Event]:
+        """Deliver a waiting message, after those of its dependencies that are here."""
+        incoming = self._incoming
+        events: list[Event] = []
+        needed = incoming.needed_by(message_id)
+        for dependency in needed:
+            events += self.lose(dependency, now_ms)
+        return events + self.deliver_circle(incoming.waiting_of(needed), now_ms)
+
+    def deliver_circle(self, circle: Iterable[str], now_ms: int) -> list[Event]:
+        """Deliver messages that wait for each other, one after the other.
+
+        Each delivery may complete the dependencies of further messages.
+        """
+        events: list[Event] = []
+        for message_id in circle:
+            message = self._incoming.waiting.pop(message_id, None)
+            if message is not None:
+                events += self.deliver_all([_delivery(message_id, message)], now_ms)
+        return events
+
+    def _meet(self, dependencies: Iterable[str], now_ms: int) -> list[Event]:
+        """Deliver the messages whose last unmet dependency is one of these."""
+        freed = [
+            _delivery(message_id, message)
+            for dependency in dependencies
+            for message_id, message in self._incoming.met(dependency)
+        ]
+        return self.deliver_all(freed, now_ms) if freed else []
+
+    def deliver_all(
+        self, ready: list[tuple[str, Frame, bytes, bytes]], now_ms: int
+    ) -> list[Event]:
+        """Deliver messages and those that wait for them, in the log's order.
+
+        SDS, "Deliver Message". A loop instead of recursion: chains may be long.
+        """
+        events: list[Event] = []
+        order = [
+            (frame.lamport or 0, message_id, frame, value, hint)
+            for message_id, frame, value, hint in ready
+        ]
+        heapify(order)
+        while order:
+            _, message_id, frame, value, hint = heappop(order)
+            events.append(self._deliver(frame, value, hint, now_ms))
+            for freed_id, freed in self._incoming.met(message_id):
+                one = _delivery(freed_id, freed)
+                heappush(order, (freed.frame.lamport or 0, *one))
+        return events
+
+    def _deliver(self, frame: Frame, value: bytes, hint: bytes, now_ms: int) -> Event:
+        """Put one message into the log."""
+        message_id = frame.message_id
+        sender_id = frame.sender_id
+        lamport = frame.lamport or 0
+        self._log.add(lamport, HistoryEntry(message_id, hint, sender_id))
+        self._repairer.retain(message_id, value, sender_id, now_ms)
+        self._lamport.value = max(self._lamport.value, lamport)
+        return Delivered(message_id, sender_id, lamport, frame.content)
+
+    def _plain(self, entry: HistoryEntryLike) -> HistoryEntry:
+        """Copy an entry of a frame, without its hint if that is too long."""
+        hint = entry.retrieval_hint
+        if len(hint) > self._profile.hint_limit:
+            hint = b""
+        return HistoryEntry(entry.message_id, hint, entry.sender_id)
+
+
+def _delivery(message_id: str, message: Waiting) -> tuple[str, Frame, bytes, bytes]:
+    return message_id, message.frame, message.value, message.retrieval_hint

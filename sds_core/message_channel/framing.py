@@ -1,0 +1,95 @@
+"""The frames that a participant broadcasts: id, causal history, filter and requests."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from sds_core.message_channel.errors import FrameTooLarge
+from sds_core.message_channel.parts import Parts
+from sds_core.wire import Frame, HistoryEntry, encode
+
+_ENTRY_OVERHEAD_BYTES = 16
+"""Lower bound for the tags and lengths of a history entry and its fields."""
+
+
+class FrameBuilder:
+    """Builds the frames of one participant.
+
+    Args:
+        parts: The participant's state.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self._channel_id = parts.channel_id
+        self._participant_id = parts.participant_id
+        self._profile = parts.profile
+        self._lamport = parts.lamport
+        self._log = parts.log
+        self._bloom = parts.bloom
+        self._requests = parts.repairer.requests
+
+    def build(
+        self, message_id: str, lamport: int, content: bytes, now_ms: int
+    ) -> tuple[bytes, list[HistoryEntry]]:
+        """Return the bytes of a content or sync frame, and its repair requests.
+
+        Raises:
+            FrameTooLarge: The frame would be longer than the profile allows; the state
+                is unchanged then.
+        """
+        requested = self._requests.due(now_ms)
+        frame = Frame.build(
+            self._profile.dialect,
+            message_id=message_id,
+            channel_id=self._channel_id,
+            sender_id=self._participant_id,
+            lamport=lamport,
+            causal_history=self._causal_history(),
+            bloom_filter=self._bloom.to_wire(),
+            repair_request=requested,
+            content=content,
+        )
+        value = self.encoded(frame)
+        self._lamport.value = lamport
+        self._requests.carried(requested)
+        return value, requested
+
+    def _causal_history(self) -> list[HistoryEntry]:
+        """Return the last entries of the log that fit into a quarter of a frame.
+
+        Others choose the length of their ids and hints; without a limit they could
+        leave no room for our content.
+        """
+        entries = self._log.last(self._profile.causal_history_size)
+        room = self._profile.max_frame_bytes // 4
+        for fitting, entry in enumerate(reversed(entries)):
+            room -= _ENTRY_OVERHEAD_BYTES + len(entry.retrieval_hint)
+            room -= len(entry.message_id.encode()) + len(entry.sender_id.encode())
+            if room < 0:
+                return entries[len(entries) - fitting :]
+        return entries
+
+    def encoded(self, frame: Frame) -> bytes:
+        """Return a frame's bytes.
+
+        Raises:
+            FrameTooLarge: The frame is longer than the profile allows.
+        """
+        value = encode(frame)
+        limit = self._profile.max_frame_bytes
+        if len(value) > limit:
+            raise FrameTooLarge(len(value), limit)
+        return value
+
+    def unique_id(self, lamport: int, content: bytes) -> str:
+        """Return an id that no other message has, not even one of the same content."""
+        hashed = sha256()
+        for part in (
+            self._channel_id.encode(),
+            self._participant_id.encode(),
+            lamport.to_bytes(8, "big"),
+            content,
+        ):
+            hashed.update(len(part).to_bytes(8, "big"))
+            hashed.update(part)
+        return hashed.hexdigest()

@@ -1,0 +1,69 @@
+"""The state of a participant: one object for each thing that it remembers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sds_core.message_channel.incoming import IncomingBuffer
+from sds_core.message_channel.lamport import LamportTimestamp
+from sds_core.message_channel.local_log import LocalLog
+from sds_core.message_channel.outgoing import OutgoingBuffer
+from sds_core.message_channel.profile import Profile
+from sds_core.message_channel.repairer import Repairer
+from sds_core.message_channel.rolling_bloom import RollingBloom
+from sds_core.message_channel.sync import SyncTimer
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Everything that a participant keeps, in objects that change (SDS, "State").
+
+    Attributes:
+        channel_id: Channel of the participant.
+        participant_id: The participant.
+        profile: Its options.
+        started_ms: When it started, Unix ms.
+        lamport: Its Lamport timestamp.
+        log: Its local log.
+        bloom: Filter of the messages that it has received.
+        outgoing: Its messages that are not acknowledged.
+        incoming: Messages that wait for others, and what is missing.
+        repairer: Its requests and answers of SDS-R.
+        sync: Timer of its sync messages.
+    """
+
+    channel_id: str
+    participant_id: str
+    profile: Profile
+    started_ms: int
+    lamport: LamportTimestamp
+    log: LocalLog
+    bloom: RollingBloom
+    outgoing: OutgoingBuffer
+    incoming: IncomingBuffer
+    repairer: Repairer
+    sync: SyncTimer
+
+    @classmethod
+    def empty(
+        cls,
+        channel_id: str,
+        participant_id: str,
+        profile: Profile,
+        started_ms: int,
+        sync: SyncTimer,
+    ) -> Parts:
+        """Return the parts of a participant that has sent and received nothing."""
+        return cls(
+            channel_id,
+            participant_id,
+            profile,
+            started_ms,
+            LamportTimestamp(profile, started_ms),
+            LocalLog(profile.log_order, profile.log_limit),
+            RollingBloom(profile),
+            OutgoingBuffer(profile),
+            IncomingBuffer(profile),
+            Repairer(participant_id, profile, started_ms),
+            sync,
+        )

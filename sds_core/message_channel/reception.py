@@ -1,0 +1,148 @@
+"""What a received frame changes, step by step (SDS, "Receive Message")."""
+
+from __future__ import annotations
+
+from sds_core.message_channel.checks import refusal
+from sds_core.message_channel.delivery import Delivery
+from sds_core.message_channel.events import (
+    EphemeralReceived,
+    Event,
+    Ignored,
+    IgnoredReason,
+    Received,
+    Step,
+    SyncReceived,
+)
+from sds_core.message_channel.incoming import Waiting
+from sds_core.message_channel.parts import Parts
+from sds_core.message_channel.sync import AFTER_CONTENT_RECEIVED, AFTER_SYNC_RECEIVED
+from sds_core.wire import Frame, FrameKind, HistoryEntryLike
+
+
+class Reception:
+    """Takes the frames of other participants into a participant's state.
+
+    Args:
+        parts: The participant's state.
+        delivery: Delivers content messages into its log.
+    """
+
+    def __init__(self, parts: Parts, delivery: Delivery) -> None:
+        self._channel_id = parts.channel_id
+        self._participant_id = parts.participant_id
+        self._profile = parts.profile
+        self._lamport = parts.lamport
+        self._log = parts.log
+        self._bloom = parts.bloom
+        self._outgoing = parts.outgoing
+        self._incoming = parts.incoming
+        self._repairer = parts.repairer
+        self._sync = parts.sync
+        self._delivery = delivery
+
+    def receive(
+        self, frame: Frame, value: bytes, retrieval_hint: bytes, now_ms: int
+    ) -> Step:
+        """Take one frame in.
+
+        Args:
+            frame: The decoded frame.
+            value: The same frame as bytes.
+            retrieval_hint: How the frame can be fetched again; empty if unknown.
+            now_ms: Unix ms.
+        """
+        message_id = frame.message_id
+        if frame.channel_id != self._channel_id:
+            return ignored(
+                IgnoredReason.FOREIGN_CHANNEL, message_id, frame.channel_id[:80]
+            )
+        if frame.dialect is not self._profile.dialect:
+            return ignored(IgnoredReason.FOREIGN_DIALECT, message_id, frame.dialect)
+        # A broadcast answers a request for the message even if the frame is ignored.
+        if frame.kind is FrameKind.CONTENT:
+            self._repairer.responses.remove(message_id)
+        is_missing = message_id in self._incoming.missing
+        # After a restore from an older snapshot, others return messages of ours that we
+        # have forgotten: these are missing and must be accepted.
+        if frame.sender_id == self._participant_id and not is_missing:
+            return ignored(IgnoredReason.OWN_ECHO, message_id)
+        if frame.kind is FrameKind.EPHEMERAL:
+            received = EphemeralReceived(message_id, frame.sender_id, frame.content)
+            return Step((), (received,))
+        log = self._log.entries
+        is_content = frame.kind is FrameKind.CONTENT
+        if is_content and (
+            message_id in log
+            or message_id in self._log.forgotten
+            or message_id in self._incoming.waiting
+        ):
+            return ignored(IgnoredReason.DUPLICATE, message_id)
+        unknown = [
+            entry
+            for entry in frame.causal_history
+            # No message has an empty id.
+            if entry.message_id not in log
+            and entry.message_id not in self._log.forgotten
+            and entry.message_id not in (message_id, "")
+        ]
+        refused = refusal(
+            frame,
+            unknown,
+            now_ms,
+            self._profile,
+            self._lamport,
+            self._log,
+            self._incoming,
+        )
+        if refused is not None:
+            return Step((), (refused,))
+        return Step((), self._apply(frame, value, retrieval_hint, now_ms, unknown))
+
+    def _apply(
+        self,
+        frame: Frame,
+        value: bytes,
+        retrieval_hint: bytes,
+        now_ms: int,
+        unknown: list[HistoryEntryLike],
+    ) -> list[Event]:
+        """Apply an accepted content or sync frame to the state."""
+        message_id = frame.message_id
+        sender_id = frame.sender_id
+        is_own = sender_id == self._participant_id
+        if not is_own:
+            self._repairer.participants.record_frame(sender_id, now_ms)
+        self._lamport.tick(frame.lamport or 0, now_ms)
+        events: list[Event] = []
+        is_content = frame.kind is FrameKind.CONTENT
+        put_off = AFTER_CONTENT_RECEIVED if is_content else AFTER_SYNC_RECEIVED
+        if is_content:
+            events.append(Received(message_id, sender_id))
+            self._incoming.arrived(message_id)
+            self._repairer.requests.remove(message_id)
+            self._bloom.add(message_id)
+        else:
+            events.append(SyncReceived(message_id, sender_id))
+        requests_wait = self._repairer.requests.has_waiting
+        self._sync.put_off(put_off, now_ms, requests_wait=requests_wait)
+        if self._outgoing.messages and not is_own:
+            events += self._outgoing.review(frame)
+        if frame.repair_request and self._profile.repair and not is_own:
+            events += self._repairer.take_requests(frame, now_ms)
+        unmet: set[str] = set()
+        if unknown:
+            unmet, news = self._delivery.unmet(unknown, message_id, now_ms)
+            events += news
+        if is_content:
+            if unmet:
+                message = Waiting(frame, value, retrieval_hint, now_ms, unmet)
+                events += self._delivery.wait(message_id, message, now_ms)
+            else:
+                ready = (message_id, frame, value, retrieval_hint)
+                events += self._delivery.deliver_all([ready], now_ms)
+        return events
+
+
+def ignored(reason: IgnoredReason, message_id: str, detail: str = "") -> Step:
+    """Return the step of a frame that has no effect."""
+    return Step((), (Ignored(reason, message_id, detail),))

@@ -1,0 +1,85 @@
+"""What a Prometheus metric is, and how its samples are read from a source of figures.
+
+The exporter, the table in ``docs/metrics.md`` and the tests all work from `Metric`
+objects; none of them names a metric of its own.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+
+class MetricKind(enum.StrEnum):
+    """Prometheus metric types in use."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+    INFO = "info"
+
+
+class BucketCounts(Protocol):
+    """Durations counted in buckets: `sds_core.observer.histogram.Histogram`.
+
+    A protocol, because the packages that declare metrics must not import each other.
+    """
+
+    @property
+    def counts(self) -> Sequence[int]:
+        """Number of durations in each bucket, not cumulative."""
+
+    @property
+    def sum_ms(self) -> int:
+        """Sum of all durations in milliseconds."""
+
+
+Value = int | float | BucketCounts
+"""Value of a sample; histograms hold milliseconds and are exported in seconds."""
+
+Sample = tuple[tuple[str, ...], Value]
+"""Values of the metric's own labels, and the value."""
+
+Source = TypeVar("Source")
+
+
+@dataclass(frozen=True, slots=True)
+class Metric(Generic[Source]):
+    """One metric.
+
+    Attributes:
+        name: Full name as scraped, without the suffixes of histograms and of `INFO`.
+        kind: Its type.
+        help: One sentence.
+        labels: Names of its labels, except the label that names the source itself
+            (`channel`, `observer`, `node`).
+        samples: Reads the samples of a source. An empty result leaves the series out.
+        summable: Whether the metric means something for several sources together,
+            which are exported as the source `other`.
+    """
+
+    name: str
+    kind: MetricKind
+    help: str
+    labels: tuple[str, ...]
+    samples: Callable[[Source], Iterable[Sample]]
+    summable: bool = True
+
+
+def one_sample(
+    name: str, kind: MetricKind, text: str, read: Callable[[Source], Value | None]
+) -> Metric[Source]:
+    """A metric without labels of its own; None as its value leaves the series out."""
+
+    def samples(source: Source) -> Iterable[Sample]:
+        value = read(source)
+        return () if value is None else (((), value),)
+
+    return Metric(name, kind, text, (), samples)
+
+
+def in_seconds(milliseconds: int | None) -> float | None:
+    """Milliseconds in Prometheus' base unit; None stays None."""
+    return None if milliseconds is None else milliseconds / 1000

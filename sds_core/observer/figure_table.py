@@ -1,0 +1,407 @@
+"""The one table of the figures of a kind of view, and what is made from it."""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from types import MappingProxyType
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from sds_core.metrics import Metric, Sample, in_seconds
+from sds_core.observer.figures import (
+    ChartShape,
+    Family,
+    Figure,
+    Percentile,
+    Share,
+    Unit,
+)
+from sds_core.observer.histogram import BUCKETS_MS, Histogram, exact_percentiles
+from sds_core.observer.summing import sum_totals
+
+Totals = TypeVar("Totals", bound=msgspec.Struct)
+
+Entry = Figure | Share | Family
+Shown = tuple[Figure, Percentile] | Figure | Share
+"""What one entry of the page shows: a percentile of a histogram, a value, a share."""
+
+
+class ColumnType(enum.Enum):
+    """Types of the history's columns."""
+
+    INTEGER = "integer"
+    TEXT = "text"
+    COUNTS = "counts"
+    """Numbers by the bucket of a histogram."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of the history of a kind of view.
+
+    Attributes:
+        name: Its name.
+        type: Its type.
+        help: What it is, in one sentence.
+        read: From the totals to its value.
+    """
+
+    name: str
+    type: ColumnType
+    help: str
+    read: Callable[[Any], int | str | list[int] | None]
+
+
+class Names(NamedTuple):
+    """What the views of a kind are called.
+
+    Attributes:
+        label: Label of the metrics that names a view.
+        one: One of them.
+        many: Several of them.
+    """
+
+    label: str
+    one: str
+    many: str
+
+
+class FigureError(ValueError):
+    """A table declares a figure that cannot be.
+
+    Attributes:
+        name: Of the figure or of the metric.
+    """
+
+    def __init__(self, name: str, why: str) -> None:
+        self.name = name
+        super().__init__(f"{name}: {why}")
+
+
+class FigureTable(Generic[Totals]):
+    """All figures of a kind of view.
+
+    Attributes:
+        totals, names, entries, groups, charts, report_order: As given.
+        figures: The entries that are figures.
+        shares: The entries that are shares.
+        grown: Figures of which charts and API have the growth in each interval.
+        metrics: What the exporter exports of each view, in order.
+        columns: What the history has of each view, in order.
+
+    Args:
+        totals: Class of the totals.
+        names: What the views are called.
+        entries: Figures, shares, and metrics whose samples are not figures. Metrics
+            are exported in the order in which their names first occur here.
+        groups: Headings of the page, in order.
+        charts: Charts of the page, in order.
+        report_order: Beginnings of paths in the report, in their order; what begins
+            with none of them comes last, in the order of the entries.
+
+    Raises:
+        FigureError: A declaration contradicts itself, the totals or another one.
+    """
+
+    def __init__(
+        self,
+        totals: type[Totals],
+        names: Names,
+        entries: Iterable[Entry],
+        *,
+        groups: Sequence[str] = (),
+        charts: Sequence[ChartShape] = (),
+        report_order: Sequence[str] = (),
+    ) -> None:
+        self.totals = totals
+        self.names = names
+        self.entries = tuple(entries)
+        self.groups = tuple(groups)
+        self.charts = tuple(charts)
+        self.report_order = tuple(report_order)
+        self.figures = tuple(e for e in self.entries if isinstance(e, Figure))
+        self.shares = tuple(e for e in self.entries if isinstance(e, Share))
+        self.grown = self._grown()
+        self._check()
+        self.metrics: tuple[Metric[Totals], ...] = tuple(self._made_metrics())
+        self._paths: list[tuple[tuple[str, ...], Figure]] = sorted(
+            (
+                (tuple(path.split(".")), one)
+                for one in self.figures
+                for path in one.report
+            ),
+            key=lambda found: self._place(found[0]),
+        )
+        self.columns = tuple(_columns(self._paths, self.figures))
+
+    def with_entries(self, *entries: Entry) -> FigureTable[Totals]:
+        """The same table with further entries at its end."""
+        return FigureTable(
+            self.totals,
+            self.names,
+            [*self.entries, *entries],
+            groups=self.groups,
+            charts=self.charts,
+            report_order=self.report_order,
+        )
+
+    def sum(self, views: Iterable[Totals]) -> Totals:
+        """Totals of several views together; see `summing`."""
+        return sum_totals(self.totals, views)
+
+    def report(
+        self,
+        totals: Totals,
+        *,
+        exact: Mapping[str, Sequence[int]] = MappingProxyType({}),
+        is_sum: bool = False,
+    ) -> dict[str, Any]:
+        """The report's object of a view, ready for JSON; times are in milliseconds.
+
+        Args:
+            totals: Figures of the view.
+            exact: All durations in milliseconds by field, where they are known:
+                percentiles are then exact instead of bounds of buckets.
+            is_sum: Whether the totals are those of several views: words, such as the
+                verdict, are left out.
+        """
+        report: dict[str, Any] = {}
+        for path, figure in self._paths:
+            if is_sum and figure.unit is Unit.WORD:
+                continue
+            value = _plain(figure.read(totals))
+            if figure.field in exact:
+                value |= exact_percentiles(exact[figure.field])
+            place = report
+            for parent in path[:-1]:
+                place = place.setdefault(parent, {})
+            place[path[-1]] = value
+        return report
+
+    def row(self, totals: Totals) -> dict[str, Any]:
+        """The figures of a view by the names of `columns`."""
+        return {column.name: column.read(totals) for column in self.columns}
+
+    @property
+    def detailed(self) -> Figure | None:
+        """The figure whose single durations a report may have, if there is one."""
+        return next((one for one in self.figures if one.detail), None)
+
+    def shown(self, group: str) -> list[Shown]:
+        """What the page has under a heading, in order."""
+        found: list[Shown] = []
+        for entry in self.entries:
+            if isinstance(entry, Family) or entry.group != group:
+                continue
+            if isinstance(entry, Figure) and entry.unit is Unit.DURATIONS:
+                found += [(entry, percentile) for percentile in entry.percentiles]
+            else:
+                found.append(entry)
+        return found
+
+    def in_chart(self, chart: str) -> list[Figure | Share]:
+        """What a chart shows, in order."""
+        return [
+            entry
+            for entry in self.entries
+            if not isinstance(entry, Family)
+            and entry.line is not None
+            and entry.line.chart == chart
+        ]
+
+    def _grown(self) -> tuple[Figure, ...]:
+        """Figures that are in charts, and those of the shares in charts."""
+        of_shares = set(
+            chain.from_iterable(one.fields for one in self.shares if one.line)
+        )
+        return tuple(one for one in self.figures if one.line or one.field in of_shares)
+
+    def column_of(self, figure: Figure) -> str:
+        """The history's column of a figure; of durations that of the buckets."""
+        name = figure.report[0].replace(".", "_") if figure.report else figure.field
+        return f"{name}_buckets" if figure.unit is Unit.DURATIONS else name
+
+    def _place(self, path: tuple[str, ...]) -> int:
+        """Where a path stands: at the longest beginning of it that is in order."""
+        for length in range(len(path), 0, -1):
+            begin = ".".join(path[:length])
+            if begin in self.report_order:
+                return self.report_order.index(begin)
+        return len(self.report_order)
+
+    def _made_metrics(self) -> Iterator[Metric[Totals]]:
+        """A metric for each name, in the order of first occurrence."""
+        families: dict[str, Family] = {}
+        for entry in self.entries:
+            for family in _families(entry):
+                if families.setdefault(family.name, family) != family:
+                    raise FigureError(family.name, "is declared twice")
+        for family in families.values():
+            parts = [
+                (series.labels, figure)
+                for figure in self.figures
+                for series in figure.series
+                if series.family == family
+            ]
+            yield _metric(family, parts)
+
+    def _check(self) -> None:
+        names = [*(one.field for one in self.figures), *(s.key for s in self.shares)]
+        for name, times in Counter(names).items():
+            if times > 1:
+                raise FigureError(name, "is declared twice")
+        charts = {chart.key for chart in self.charts}
+        for entry in self.entries:
+            if isinstance(entry, Family):
+                continue
+            name = entry.field if isinstance(entry, Figure) else entry.key
+            fields = (entry.field,) if isinstance(entry, Figure) else entry.fields
+            if missing := [one for one in fields if not hasattr(self.totals, one)]:
+                raise FigureError(name, f"the totals have no {missing[0]}")
+            if entry.group and entry.group not in self.groups:
+                raise FigureError(name, f"there is no group {entry.group}")
+            if entry.line is not None and entry.line.chart not in charts:
+                raise FigureError(name, f"there is no chart {entry.line.chart}")
+            if isinstance(entry, Figure):
+                _check_figure(entry)
+        followed = {one.field for one in self.figures if one.report or one.history}
+        for figure in self.grown:
+            if figure.field not in followed:
+                raise FigureError(figure.field, "its chart needs it in the history")
+
+
+def _check_figure(figure: Figure) -> None:
+    is_float = figure.unit in (Unit.RATIO, Unit.NUMBER)
+    if is_float and (figure.report or figure.history):
+        raise FigureError(figure.field, "report and history have no floats")
+    if figure.unit is Unit.WORD and (figure.series or figure.group):
+        raise FigureError(figure.field, "a word is in report and history alone")
+    for series in figure.series:
+        if len(series.labels) != len(series.family.labels):
+            raise FigureError(figure.field, f"wrong labels for {series.family.name}")
+
+
+def _families(entry: Entry) -> list[Family]:
+    match entry:
+        case Family():
+            return [entry]
+        case Figure():
+            return [series.family for series in entry.series]
+        case Share():
+            return []
+
+
+def _metric(
+    family: Family, parts: Sequence[tuple[tuple[str, ...], Figure]]
+) -> Metric[Any]:
+    """The metric of a family.
+
+    Args:
+        family: What it is.
+        parts: Label values and figure of each of its series.
+    """
+
+    def samples(totals: Any) -> Iterator[Sample]:
+        for labels, figure in parts:
+            value = figure.read(totals)
+            if figure.unit is Unit.TIME:
+                value = in_seconds(value)
+            if value is not None:
+                yield labels, value
+
+    text = family.help
+    if not text:
+        if len(parts) != 1:
+            raise FigureError(family.name, "needs a help text of its own")
+        text = parts[0][1].help
+    return Metric(
+        family.name,
+        family.kind,
+        text,
+        family.labels,
+        family.samples or samples,
+        family.summable,
+    )
+
+
+def _columns(
+    paths: Iterable[tuple[tuple[str, ...], Figure]], figures: Iterable[Figure]
+) -> Iterator[Column]:
+    """Columns in the order of the report, then buckets, then what it leaves out."""
+    bounds = ", ".join(map(str, BUCKETS_MS))
+    buckets: list[Column] = []
+    names: dict[str, str] = {}
+    for path, figure in paths:
+        name = "_".join(path)
+        text = figure.help
+        if figure.field in names:
+            text = f"{text[:-1]}: the same as `{names[figure.field]}`."
+        names.setdefault(figure.field, name)
+        if figure.unit is not Unit.DURATIONS:
+            yield _column(name, text, figure)
+            continue
+        begin = text[:-1]
+        number, total, counts = _parts_of(figure)
+        yield Column(
+            f"{name}_count",
+            ColumnType.INTEGER,
+            f"{begin}: number of durations.",
+            number,
+        )
+        yield Column(
+            f"{name}_sum",
+            ColumnType.INTEGER,
+            f"{begin}: sum of the durations in milliseconds.",
+            total,
+        )
+        buckets.append(
+            Column(
+                f"{name}_buckets",
+                ColumnType.COUNTS,
+                f"{begin}: number of durations in each bucket, not cumulative; upper "
+                f"bounds in milliseconds, each inclusive: {bounds}; the last bucket "
+                "has no bound.",
+                counts,
+            )
+        )
+    yield from buckets
+    for figure in figures:
+        if figure.history and not figure.report:
+            yield _column(figure.field, figure.help, figure)
+
+
+def _column(name: str, text: str, figure: Figure) -> Column:
+    type_ = ColumnType.TEXT if figure.unit is Unit.WORD else ColumnType.INTEGER
+    return Column(name, type_, text, lambda totals: _plain(figure.read(totals)))
+
+
+def _parts_of(
+    figure: Figure,
+) -> tuple[Callable[[Any], int], Callable[[Any], int], Callable[[Any], list[int]]]:
+    """Readers of a histogram's count, its sum and its buckets."""
+
+    def of(totals: Any) -> Histogram:
+        found: Histogram = figure.read(totals)
+        return found
+
+    return (
+        lambda totals: of(totals).count,
+        lambda totals: of(totals).sum_ms,
+        lambda totals: of(totals).counts,
+    )
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    match value:
+        case Histogram():
+            return value.summary()
+        case enum.Enum():
+            return value.value
+        case _:
+            return value

@@ -1,0 +1,280 @@
+"""How a figure of a view is declared: once, with all that is shown of it.
+
+A kind of view has one table of such declarations (`figure_table.FigureTable`), for SDS
+channels ``sds_core/observer/sds/figures.py``. Report, exporter, API, pages, charts,
+history and the tables of ``docs/metrics.md`` and ``docs/history.md`` are made from it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, NamedTuple
+
+from sds_core.metrics import MetricKind, Sample
+
+
+class Unit(enum.Enum):
+    """What the values of a figure are."""
+
+    COUNT = "count"
+    """A whole number."""
+    BYTES = "bytes"
+    """A whole number of bytes."""
+    DURATIONS = "durations"
+    """A `Histogram` of durations in milliseconds; exported in seconds."""
+    TIME = "time"
+    """Event time in Unix milliseconds, or None; exported in seconds."""
+    RATIO = "ratio"
+    """A float in [0, 1], or None. Not in report and history, which have no floats."""
+    NUMBER = "number"
+    """A float, or None. Not in report and history."""
+    WORD = "word"
+    """Text. Not exported, and without meaning for several views together."""
+
+
+class Series(NamedTuple):
+    """One series of a metric for each view.
+
+    Attributes:
+        family: The metric.
+        labels: Values of the metric's own labels.
+    """
+
+    family: Family
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A metric of a view.
+
+    Attributes:
+        name: Full name as scraped, without the suffixes of histograms.
+        kind: Its type.
+        help: One sentence; may be empty if one figure without labels is all that the
+            metric has, whose help then counts.
+        labels: Names of its labels, except the one that names the view.
+        samples: Reads all samples from the totals, for a metric whose samples are not
+            figures of the table; None if they are.
+        summable: Whether it means something for several views together.
+    """
+
+    name: str
+    kind: MetricKind
+    help: str = ""
+    labels: tuple[str, ...] = ()
+    samples: Callable[[Any], Iterable[Sample]] | None = None
+    summable: bool = True
+
+    def of(self, *labels: str) -> Series:
+        """The series with these label values."""
+        return Series(self, labels)
+
+
+def counter(name: str, text: str = "", *labels: str) -> Family:
+    """A metric that counts; its name ends in ``_total``."""
+    return Family(name, MetricKind.COUNTER, text, labels)
+
+
+def gauge(name: str, text: str = "", *labels: str) -> Family:
+    """A metric that goes up and down."""
+    return Family(name, MetricKind.GAUGE, text, labels)
+
+
+def histogram(name: str, text: str = "", *labels: str) -> Family:
+    """A metric of durations; its name ends in ``_seconds``."""
+    return Family(name, MetricKind.HISTOGRAM, text, labels)
+
+
+class Percentile(NamedTuple):
+    """A percentile of a histogram on the page of a view.
+
+    Attributes:
+        percent: Which one.
+        column: See `Figure.column`.
+    """
+
+    percent: int
+    column: int = 0
+
+
+class Line(NamedTuple):
+    """The place of a figure in a chart.
+
+    Attributes:
+        chart: Key of the `ChartShape`.
+        name: What its line or bar is called. Not used for `Unit.DURATIONS`: there, each
+            percentile of the figure is a line of its own.
+    """
+
+    chart: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure of a view.
+
+    Attributes:
+        field: Attribute or property of the totals that has the value.
+        unit: What the value is.
+        help: One sentence that says what is counted or measured.
+        report: Places in the report, as dotted paths; the first gives its name in the
+            history. Empty if the report leaves it out.
+        history: Whether the history has it although the report leaves it out.
+        detail: Key of the report with every single duration, if it is asked for.
+        series: Series that export it.
+        group: Heading of the page's group; empty if the page leaves it out.
+        heading: What the page calls it; of percentiles, what stands before ``p95``.
+        key: Its name in the address of a page if that is not `field`.
+        grave: Whether anything but zero is a fault.
+        column: Place in the table of all views, from 1 on; 0 if it has no column.
+        percentiles: Of `Unit.DURATIONS`, those on the page.
+        line: Its place in a chart; the API has its growth in each interval then.
+        growth_key: Key of that growth in ``/api/v1/minutes`` if it is not `field`.
+    """
+
+    field: str
+    unit: Unit
+    help: str
+    _: KW_ONLY
+    report: tuple[str, ...] = ()
+    history: bool = False
+    detail: str = ""
+    series: tuple[Series, ...] = ()
+    group: str = ""
+    heading: str = ""
+    key: str = ""
+    grave: bool = False
+    column: int = 0
+    percentiles: tuple[Percentile, ...] = ()
+    line: Line | None = None
+    growth_key: str = ""
+
+    def read(self, totals: Any) -> Any:
+        """The value, of the type that the unit names."""
+        return getattr(totals, self.field)
+
+
+class Proportion(NamedTuple):
+    """A part of a whole, both counts."""
+
+    part: int
+    whole: int
+
+    @property
+    def value(self) -> float | None:
+        """The part divided by the whole; None if the whole is zero."""
+        return self.part / self.whole if self.whole else None
+
+
+class Objective(NamedTuple):
+    """A share that an operator wants to be reached.
+
+    Attributes:
+        heading: What the page calls it.
+        setting: Attribute of `ChannelSettings` that has the least share, in [0, 1].
+    """
+
+    heading: str
+    setting: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """A share of some counts in all: (part + retracted) / (part + rest).
+
+    It holds for totals and for the growth in an interval alike.
+
+    Attributes:
+        key: Its name in the address of a page.
+        help: One sentence that says which share of what it is.
+        part: Fields of the totals whose sum is the part.
+        rest: Fields whose sum is what is in the whole beside the part.
+        retracted: Fields that count what was in `rest` first and belongs to the part
+            after all.
+        group: Heading of the page's group.
+        heading: What the page calls it.
+        more_is_better: Whether a small share is the trouble.
+        column: See `Figure.column`.
+        line: Its place in a chart.
+        objective: What it should reach; None if nothing is expected of it.
+    """
+
+    key: str
+    help: str
+    part: tuple[str, ...]
+    rest: tuple[str, ...]
+    retracted: tuple[str, ...] = ()
+    group: str = ""
+    heading: str = ""
+    more_is_better: bool = True
+    column: int = 0
+    line: Line | None = None
+    objective: Objective | None = None
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """All fields that it is made of."""
+        return self.part + self.rest + self.retracted
+
+    def of_totals(self, totals: Any) -> Proportion:
+        """The share since the first record."""
+        return self.of_counts({name: getattr(totals, name) for name in self.fields})
+
+    def of_counts(self, counts: Mapping[str, int]) -> Proportion:
+        """The share in counts by the names of their fields."""
+        part, rest, retracted = (
+            sum(counts[name] for name in names)
+            for names in (self.part, self.rest, self.retracted)
+        )
+        # What is retracted in an interval may have been counted before it.
+        return Proportion(part + min(retracted, rest), part + rest)
+
+
+class Scale(enum.Enum):
+    """What the values of a chart are, and so how they are drawn."""
+
+    SECONDS = "seconds"
+    """Lines on a logarithmic scale that covers all buckets of a histogram."""
+    PERCENT = "percent"
+    """Lines on a scale that ends at 100."""
+    COUNT = "count"
+    """Lines on a scale that begins at zero."""
+    PARTS = "parts"
+    """Counts that add up, as stacked bars."""
+
+
+class Limit(NamedTuple):
+    """A straight line that the others in a chart are compared with.
+
+    Attributes:
+        name: What it is.
+        ms: Its value in milliseconds.
+    """
+
+    name: str
+    ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChartShape:
+    """A chart on the page of a view; figures and shares name it in their `line`.
+
+    Attributes:
+        key: Its name within the page.
+        title: What it shows.
+        note: How to read it, in a sentence or two.
+        scale: What its values are: `SECONDS` for figures of `Unit.DURATIONS`, `PERCENT`
+            for shares, the others for counts.
+        limit: A line to compare with; of `SECONDS` alone. Objectives of shares have
+            their lines without it.
+    """
+
+    key: str
+    title: str
+    note: str
+    scale: Scale
+    limit: Limit | None = None

@@ -1,0 +1,106 @@
+"""The table of all figures of an SDS channel; what they mean: ``docs/figures.md``.
+
+There is a module for each of that page's sections. To add a figure, add its field to
+`ChannelTotals` and an entry to one of these modules; metrics, report, pages, charts,
+history and tables of the documentation follow.
+"""
+
+from __future__ import annotations
+
+from sds_core.observer.figure_table import FigureTable, Names
+from sds_core.observer.figures import ChartShape, Limit, Scale
+from sds_core.observer.sds.figures import (
+    acknowledgement,
+    capacity,
+    deliveries,
+    gaps,
+    groups,
+    health,
+    repair,
+    traffic,
+)
+from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.settings import DEFAULTS
+
+_CHARTS = (
+    ChartShape(
+        key="latency",
+        title="Acknowledgement latency",
+        note="Definite acknowledgements.",
+        scale=Scale.SECONDS,
+        limit=Limit("deadline", DEFAULTS.ack_deadline_ms),
+    ),
+    ChartShape(
+        key="objectives",
+        title="Objectives",
+        note="Messages acknowledged in time, and deliveries that reached their "
+        "participant.",
+        scale=Scale.PERCENT,
+    ),
+    ChartShape(
+        key="gaps",
+        title="Missing dependencies",
+        note="Those that ended, by outcome.",
+        scale=Scale.PARTS,
+    ),
+    ChartShape(
+        key="repair",
+        title="Repair",
+        note="Episodes that were answered or expired, and responses after the first.",
+        scale=Scale.COUNT,
+    ),
+    ChartShape(
+        key="traffic",
+        title="Traffic",
+        note="Distinct messages, and frames by kind with rebroadcasts.",
+        scale=Scale.COUNT,
+    ),
+)
+
+_REPORT_ORDER = (
+    "frames",
+    "messages",
+    "replicas",
+    "rebroadcasts",
+    "acknowledged",
+    "acknowledged_in_time",
+    "unacknowledged",
+    "unwitnessed",
+    "in_flight",
+    "message_id_collisions",
+    "deliveries",
+    "gaps",
+    # The only one that is not where the table has it among its neighbours.
+    "gaps.retracted",
+    "repair",
+    "repair_timing",
+    "bytes",
+    "repair_bytes",
+    "ack_latency_ms",
+    "repair_response_ms",
+    "gap_ms",
+    "delivery_recovery_ms",
+    "participants",
+    "verdict",
+    "reason",
+)
+"""The report of release 0.5.0. Columns of the history have this order, and people load
+its files by position: it never changes, and what is new follows by itself."""
+
+CHANNEL_FIGURES = FigureTable(
+    ChannelTotals,
+    Names(label="channel", one="channel", many="channels"),
+    [
+        *traffic.ENTRIES,
+        *acknowledgement.ENTRIES,
+        *deliveries.ENTRIES,
+        *gaps.ENTRIES,
+        *repair.ENTRIES,
+        *capacity.ENTRIES,
+        *health.ENTRIES,
+    ],
+    groups=groups.ALL,
+    charts=_CHARTS,
+    report_order=_REPORT_ORDER,
+)
+"""All figures of a channel, in the order in which their metrics are exported."""

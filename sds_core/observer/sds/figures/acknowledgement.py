@@ -1,0 +1,128 @@
+"""Acknowledgement of messages: docs/figures.md, 4."""
+
+from __future__ import annotations
+
+from sds_core.observer.figure_table import Entry
+from sds_core.observer.figures import (
+    Figure,
+    Line,
+    Objective,
+    Percentile,
+    Share,
+    Unit,
+    counter,
+    gauge,
+    histogram,
+)
+from sds_core.observer.sds.figures import groups
+
+_ACKNOWLEDGED = counter(
+    "sds_messages_acknowledged_total",
+    "Messages acknowledged, by kind of evidence.",
+    "evidence",
+)
+_ACK_LATENCY = histogram(
+    "sds_ack_latency_seconds",
+    "Time from a message's first copy to its acknowledgement.",
+    "evidence",
+)
+
+ENTRIES: tuple[Entry, ...] = (
+    Figure(
+        "acknowledged_definite",
+        Unit.COUNT,
+        "Messages that another participant's causal history names.",
+        report=("acknowledged.definite",),
+        series=(_ACKNOWLEDGED.of("definite"),),
+        group=groups.ACKNOWLEDGEMENT,
+        heading="Definite",
+    ),
+    Figure(
+        "acknowledged_probable",
+        Unit.COUNT,
+        "Messages acknowledged by bloom filters of others before a causal history.",
+        report=("acknowledged.probable",),
+        series=(_ACKNOWLEDGED.of("probable"),),
+        group=groups.ACKNOWLEDGEMENT,
+        heading="Probable",
+    ),
+    Figure(
+        "definite_latency",
+        Unit.DURATIONS,
+        "Time from a message's first copy to its definite acknowledgement.",
+        report=("ack_latency_ms.definite",),
+        detail="ack_latencies",
+        series=(_ACK_LATENCY.of("definite"),),
+        group=groups.ACKNOWLEDGEMENT,
+        key="ack",
+        percentiles=(
+            Percentile(50, column=2),
+            Percentile(95, column=3),
+            Percentile(99),
+        ),
+        line=Line("latency"),
+        growth_key="ack_latency_ms",
+    ),
+    Figure(
+        "probable_latency",
+        Unit.DURATIONS,
+        "Time from a message's first copy to its probable acknowledgement.",
+        report=("ack_latency_ms.probable",),
+        series=(_ACK_LATENCY.of("probable"),),
+    ),
+    Share(
+        key="in_time",
+        help="Messages acknowledged by their deadline, of those that others could have "
+        "acknowledged.",
+        part=("acknowledged_in_time",),
+        rest=("unacknowledged",),
+        group=groups.ACKNOWLEDGEMENT,
+        heading="In time",
+        column=4,
+        line=Line("objectives", "in time"),
+        objective=Objective("Acknowledged in time", "acknowledgement_objective"),
+    ),
+    Figure(
+        "acknowledged_in_time",
+        Unit.COUNT,
+        "Messages acknowledged at or before their deadline.",
+        report=("acknowledged_in_time",),
+        series=(counter("sds_messages_acknowledged_in_time_total").of(),),
+    ),
+    Figure(
+        "unacknowledged",
+        Unit.COUNT,
+        "Messages whose deadline passed although others could have acknowledged them.",
+        report=("unacknowledged",),
+        series=(counter("sds_messages_unacknowledged_total").of(),),
+        group=groups.ACKNOWLEDGEMENT,
+        heading="Unacknowl\N{SOFT HYPHEN}edged",
+        grave=True,
+        column=5,
+    ),
+    Figure(
+        "unwitnessed",
+        Unit.COUNT,
+        "Messages whose deadline passed while nobody could have acknowledged them: "
+        "not a fault.",
+        report=("unwitnessed",),
+        series=(counter("sds_messages_unwitnessed_total").of(),),
+        group=groups.ACKNOWLEDGEMENT,
+        heading="Unwitnessed",
+    ),
+    Figure(
+        "in_flight",
+        Unit.COUNT,
+        "Messages not yet acknowledged whose deadline has not passed.",
+        report=("in_flight",),
+        series=(gauge("sds_messages_in_flight").of(),),
+        group=groups.ACKNOWLEDGEMENT,
+        heading="In flight",
+    ),
+    Figure(
+        "oldest_in_flight_ms",
+        Unit.TIME,
+        "Event time of the oldest message in flight.",
+        series=(gauge("sds_oldest_unacknowledged_timestamp_seconds").of(),),
+    ),
+)

@@ -1,0 +1,113 @@
+"""Bytes, participants and filters: docs/figures.md, 9."""
+
+from __future__ import annotations
+
+from sds_core.observer.figure_table import Entry
+from sds_core.observer.figures import Figure, Unit, counter, gauge
+from sds_core.observer.sds.figures import groups
+
+_FRAME_BYTES = counter(
+    "sds_frame_bytes_total",
+    "Bytes of frames by part, rebroadcasts included, replicas not.",
+    "part",
+)
+_REPAIR_BYTES = counter(
+    "sds_repair_bytes_total",
+    "Bytes of repair request fields, and of whole frames that respond to them.",
+    "direction",
+)
+
+ENTRIES: tuple[Entry, ...] = (
+    Figure(
+        "bytes_content",
+        Unit.BYTES,
+        "Bytes of content in frames.",
+        report=("bytes.content",),
+        series=(_FRAME_BYTES.of("content"),),
+        group=groups.TRAFFIC,
+        heading="Content",
+    ),
+    Figure(
+        "bytes_history",
+        Unit.BYTES,
+        "Bytes of causal histories in frames.",
+        report=("bytes.history",),
+        series=(_FRAME_BYTES.of("history"),),
+        group=groups.TRAFFIC,
+        heading="Histories",
+    ),
+    Figure(
+        "bytes_bloom",
+        Unit.BYTES,
+        "Bytes of bloom filters in frames.",
+        report=("bytes.bloom",),
+        series=(_FRAME_BYTES.of("bloom"),),
+        group=groups.TRAFFIC,
+        heading="Filters",
+    ),
+    Figure(
+        "bytes_repair",
+        Unit.BYTES,
+        "Bytes of repair requests in frames.",
+        report=("bytes.repair", "repair_bytes.request"),
+        series=(_FRAME_BYTES.of("repair"), _REPAIR_BYTES.of("request")),
+        group=groups.TRAFFIC,
+        heading="Requests",
+    ),
+    Figure(
+        "bytes_other",
+        Unit.BYTES,
+        "Bytes of ids, Lamport timestamps and unknown fields in frames.",
+        report=("bytes.other",),
+        series=(_FRAME_BYTES.of("other"),),
+    ),
+    Figure(
+        "repair_bytes_response",
+        Unit.BYTES,
+        "Bytes of whole frames that respond to repair requests.",
+        report=("repair_bytes.response",),
+        series=(_REPAIR_BYTES.of("response"),),
+    ),
+    Figure(
+        "participants_lately",
+        Unit.COUNT,
+        "Distinct senders of a first copy within the last 600 s.",
+        history=True,
+        series=(gauge("sds_channel_participants").of(),),
+        group=groups.TRAFFIC,
+        heading="Participants",
+    ),
+    Figure(
+        "participants",
+        Unit.COUNT,
+        "Distinct senders of first copies since the first record.",
+        report=("participants",),
+    ),
+    Figure(
+        "bloom_false_positive_ratio",
+        Unit.RATIO,
+        "False-positive rate of the fullest filter in use.",
+        series=(gauge("sds_bloom_false_positive_ratio").of(),),
+        group=groups.TRAFFIC,
+        heading="False positives",
+    ),
+    Figure(
+        "bloom_ids",
+        Unit.NUMBER,
+        "Message ids in the fullest filter in use, estimated from its fill.",
+        series=(gauge("sds_bloom_ids").of(),),
+    ),
+    Figure(
+        "bloom_one_percent_ms",
+        Unit.TIME,
+        "When the fullest filter passes a false-positive rate of 1 %, if it grows on.",
+        series=(gauge("sds_bloom_one_percent_timestamp_seconds").of(),),
+    ),
+    Figure(
+        "epoch_messages_max",
+        Unit.COUNT,
+        "Most messages of one participant in the last rate-limit epoch.",
+        history=True,
+        series=(gauge("sds_epoch_messages_max").of(),),
+    ),
+)

@@ -1,0 +1,12 @@
+"""Headings of a channel's page."""
+
+from __future__ import annotations
+
+ACKNOWLEDGEMENT = "Acknowledgement"
+DELIVERIES = "Deliveries"
+GAPS = "Missing dependencies"
+REPAIR = "Repair"
+TRAFFIC = "Traffic"
+
+ALL = (ACKNOWLEDGEMENT, DELIVERIES, GAPS, REPAIR, TRAFFIC)
+"""In the order of the page."""

@@ -1,0 +1,93 @@
+"""Frames, copies and messages: docs/figures.md, 2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sds_core.metrics import MetricKind, Sample
+from sds_core.observer.figure_table import Entry
+from sds_core.observer.figures import Family, Figure, Line, Unit, counter
+from sds_core.observer.sds.figures import groups
+from sds_core.observer.sds.totals import ChannelTotals
+
+_FRAME_KINDS = ("content", "sync", "ephemeral")
+_DIALECTS = ("spec", "nim")
+
+
+def _frames(totals: ChannelTotals) -> Iterator[Sample]:
+    for kind in _FRAME_KINDS:
+        for dialect in _DIALECTS:
+            yield (kind, dialect), totals.frames.get(f"{kind}.{dialect}", 0)
+
+
+_FRAMES = Family(
+    "sds_frames_total",
+    MetricKind.COUNTER,
+    "Frames seen, rebroadcasts included, replicas not.",
+    ("kind", "dialect"),
+    samples=_frames,
+)
+_REBROADCASTS = counter(
+    "sds_rebroadcasts_total",
+    "Messages broadcast again, after a repair request or as a retry.",
+    "cause",
+)
+
+ENTRIES: tuple[Entry, ...] = (
+    _FRAMES,
+    Figure(
+        "frames_all",
+        Unit.COUNT,
+        "Frames of all kinds, rebroadcasts included, replicas not.",
+        group=groups.TRAFFIC,
+        heading="Frames",
+    ),
+    Figure(
+        "replicas",
+        Unit.COUNT,
+        "Further copies of one broadcast.",
+        report=("replicas",),
+        series=(counter("sds_replicas_total").of(),),
+        group=groups.TRAFFIC,
+        heading="Replicas",
+    ),
+    Figure(
+        "rebroadcasts_repair",
+        Unit.COUNT,
+        "Messages broadcast again after a repair request.",
+        report=("rebroadcasts.repair",),
+        series=(_REBROADCASTS.of("repair"),),
+        group=groups.TRAFFIC,
+        heading="Sent again: repair",
+    ),
+    Figure(
+        "rebroadcasts_retry",
+        Unit.COUNT,
+        "Messages broadcast again without a recent repair request.",
+        report=("rebroadcasts.retry",),
+        series=(_REBROADCASTS.of("retry"),),
+        group=groups.TRAFFIC,
+        heading="Sent again: retry",
+    ),
+    Figure(
+        "messages",
+        Unit.COUNT,
+        "Distinct content messages.",
+        report=("messages",),
+        series=(counter("sds_messages_total").of(),),
+        group=groups.ACKNOWLEDGEMENT,
+        heading="Messages",
+        column=1,
+        line=Line("traffic", "messages"),
+    ),
+    *(
+        Figure(
+            f"frames_{kind}",
+            Unit.COUNT,
+            f"Frames of kind {kind}, rebroadcasts included, replicas not.",
+            report=(f"frames.{kind}",),
+            line=Line("traffic", f"{kind} frames"),
+        )
+        for kind in _FRAME_KINDS
+    ),
+)

@@ -1,0 +1,186 @@
+"""States of an id that is named but not seen, as a table (docs/figures.md, 6).
+
+`TRANSITIONS` gives, for a state and an event, the next state and the totals that
+change. The diagram in docs/figures.md is drawn from it by docs/make_gap_states.py.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+
+class GapState(enum.IntEnum):
+    """State of an id that is named but not seen. Values are stored in the state."""
+
+    NOTED = 0
+    """Named only during the warm-up, in which no gap opens."""
+    BEFORE_START = 1
+    """Sent before the monitor's first sight of the channel; never counted."""
+    SETTLING = 2
+    """Missing for less than the settle time."""
+    OPEN = 3
+    """A gap that may still be filled."""
+    LOST = 4
+    """Missing at the deadline, without evidence that the network had it."""
+    TAP_GAP = 5
+    """Missing at the deadline, but the network had it: the tap missed it."""
+
+
+WAITING = frozenset({GapState.SETTLING, GapState.OPEN})
+"""States in which a deadline is pending."""
+
+
+class GapEvent(enum.IntEnum):
+    """What happens to an id that is named but not seen."""
+
+    NAMED_IN_WARM_UP = 0
+    """A causal history names it during the channel's warm-up."""
+    NAMED_BEFORE_START = 1
+    """A history names it, with no message sent after the start before it."""
+    NAMED_AFTER_START = 2
+    """A history names it behind a message sent after the start."""
+    SETTLE_TIME_PASSED = 3
+    """The settle time passes."""
+    DEADLINE_PASSED = 4
+    """The deadline passes, and nothing shows that the network had the message."""
+    DEADLINE_PASSED_WITH_EVIDENCE = 5
+    """The deadline passes, and participants other than its sender had the message."""
+    ARRIVED = 6
+    """The first copy arrives; no participant requested the message."""
+    ARRIVED_AFTER_REQUEST = 7
+    """The first copy arrives within the repair window of the latest request."""
+    ARRIVED_AFTER_REPAIR_WINDOW = 8
+    """The first copy arrives after the repair window of the latest request."""
+    ARRIVED_AFTER_HORIZON = 9
+    """The first copy arrives after the deadline and after the horizon."""
+    FORGOTTEN = 10
+    """It was not named for the horizon, or the limit of entries evicts it."""
+
+
+NAMINGS = (
+    GapEvent.NAMED_IN_WARM_UP,
+    GapEvent.NAMED_BEFORE_START,
+    GapEvent.NAMED_AFTER_START,
+)
+DEADLINES = (
+    GapEvent.SETTLE_TIME_PASSED,
+    GapEvent.DEADLINE_PASSED,
+    GapEvent.DEADLINE_PASSED_WITH_EVIDENCE,
+)
+ARRIVALS = (
+    GapEvent.ARRIVED,
+    GapEvent.ARRIVED_AFTER_REQUEST,
+    GapEvent.ARRIVED_AFTER_REPAIR_WINDOW,
+    GapEvent.ARRIVED_AFTER_HORIZON,
+)
+
+
+class Transition(NamedTuple):
+    """What an event does.
+
+    Attributes:
+        next: The next state; None if the id is no longer followed.
+        counts: Fields of `ChannelTotals` that change, and by how much.
+    """
+
+    next: GapState | None
+    counts: Mapping[str, int] = MappingProxyType({})
+
+
+class NoTransition(ValueError):
+    """An event cannot happen in a state.
+
+    Attributes:
+        state, event: The pair that `TRANSITIONS` does not have.
+    """
+
+    def __init__(self, state: GapState, event: GapEvent) -> None:
+        super().__init__(f"{event.name} cannot happen in state {state.name}")
+        self.state = state
+        self.event = event
+
+
+def _all(events: tuple[GapEvent, ...], to: Transition) -> dict[GapEvent, Transition]:
+    return dict.fromkeys(events, to)
+
+
+def _stays(state: GapState, *events: GapEvent) -> dict[GapEvent, Transition]:
+    return _all(events, Transition(state))
+
+
+_GONE = Transition(None)
+
+TRANSITIONS: Mapping[GapState, Mapping[GapEvent, Transition]] = {
+    # A deadline is void if its entry was forgotten and the id was named again since.
+    GapState.NOTED: {
+        **_stays(GapState.NOTED, GapEvent.NAMED_IN_WARM_UP, *DEADLINES),
+        GapEvent.NAMED_BEFORE_START: Transition(GapState.BEFORE_START),
+        GapEvent.NAMED_AFTER_START: Transition(GapState.SETTLING),
+        **_all(ARRIVALS, _GONE),
+        GapEvent.FORGOTTEN: _GONE,
+    },
+    GapState.BEFORE_START: {
+        **_stays(GapState.BEFORE_START, *NAMINGS, *DEADLINES),
+        **_all(ARRIVALS, _GONE),
+        GapEvent.FORGOTTEN: _GONE,
+    },
+    GapState.SETTLING: {
+        **_stays(GapState.SETTLING, *NAMINGS, *DEADLINES),
+        GapEvent.SETTLE_TIME_PASSED: Transition(
+            GapState.OPEN, {"gaps_opened": 1, "gaps_open": 1}
+        ),
+        **_all(ARRIVALS, _GONE),
+        GapEvent.FORGOTTEN: _GONE,
+    },
+    # No ARRIVED_AFTER_HORIZON: that is after the deadline.
+    GapState.OPEN: {
+        **_stays(GapState.OPEN, *NAMINGS, GapEvent.SETTLE_TIME_PASSED),
+        GapEvent.DEADLINE_PASSED: Transition(
+            GapState.LOST, {"gaps_open": -1, "gaps_lost": 1}
+        ),
+        GapEvent.DEADLINE_PASSED_WITH_EVIDENCE: Transition(
+            GapState.TAP_GAP, {"gaps_open": -1, "gaps_tap_gap": 1}
+        ),
+        GapEvent.ARRIVED: Transition(None, {"gaps_open": -1, "gaps_late": 1}),
+        GapEvent.ARRIVED_AFTER_REQUEST: Transition(
+            None, {"gaps_open": -1, "gaps_repaired": 1}
+        ),
+        GapEvent.ARRIVED_AFTER_REPAIR_WINDOW: Transition(
+            None, {"gaps_open": -1, "gaps_recovered_late": 1}
+        ),
+        # Nothing shows that it was lost.
+        GapEvent.FORGOTTEN: Transition(None, {"gaps_open": -1, "gaps_tap_gap": 1}),
+    },
+    GapState.LOST: {
+        **_stays(GapState.LOST, *NAMINGS, *DEADLINES),
+        **_all(ARRIVALS, Transition(None, {"gaps_retracted": 1})),
+        GapEvent.ARRIVED_AFTER_HORIZON: _GONE,
+        GapEvent.FORGOTTEN: _GONE,
+    },
+    GapState.TAP_GAP: {
+        **_stays(GapState.TAP_GAP, *NAMINGS, *DEADLINES),
+        **_all(ARRIVALS, _GONE),
+        GapEvent.FORGOTTEN: _GONE,
+    },
+}
+"""Next state and changed totals by state and event."""
+
+_ROWS = tuple(
+    tuple(TRANSITIONS[state].get(event) for event in GapEvent) for state in GapState
+)
+"""The same by number: ids are named often, and enums are slow as keys."""
+
+
+def transition(state: GapState, event: GapEvent) -> Transition:
+    """What an event does in a state.
+
+    Raises:
+        NoTransition: The event cannot happen in this state.
+    """
+    found = _ROWS[state][event]
+    if found is None:
+        raise NoTransition(state, event)
+    return found

@@ -1,0 +1,142 @@
+"""Metrics of the snapshot as a whole, of the job, and of the channel table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sds_core.metrics import Metric, MetricKind, Sample, in_seconds, one_sample
+from sds_core.observer.channel_table import ChannelSettings
+from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.verdict import Verdict
+from sds_core.reason import Reason
+
+SETTINGS_METRICS: tuple[Metric[ChannelSettings], ...] = (
+    Metric(
+        "sds_channel",
+        MetricKind.INFO,
+        "Name of the channel; its id if it has none.",
+        ("name",),
+        lambda c: [((c.name,), 1)],
+    ),
+    Metric(
+        "sds_channel_objective_ratio",
+        MetricKind.GAUGE,
+        "Shares of deliveries and of messages in time that the channel should reach.",
+        ("objective",),
+        lambda c: [
+            (("delivery",), c.delivery_objective),
+            (("acknowledgement",), c.acknowledgement_objective),
+        ],
+    ),
+    one_sample(
+        "sds_channel_muted_until_timestamp_seconds",
+        MetricKind.GAUGE,
+        "Wall time until which the channel is muted.",
+        lambda c: in_seconds(c.mute_until_ms),
+    ),
+)
+"""Settings of the channel table for each channel, labelled `channel`."""
+
+
+def _undecodable_by_reason(snapshot: Snapshot) -> Iterable[Sample]:
+    # A checkpoint may hold a reason that only an older release knew.
+    counts = {reason.value: 0 for reason in Reason} | dict(snapshot.undecodable)
+    return [((reason,), count) for reason, count in counts.items()]
+
+
+def _channels_by_verdict(snapshot: Snapshot) -> Iterable[Sample]:
+    verdicts = [totals.verdict for totals in snapshot.channels.values()]
+    return [((verdict.value,), verdicts.count(verdict)) for verdict in Verdict]
+
+
+SNAPSHOT_METRICS: tuple[Metric[Snapshot], ...] = (
+    Metric(
+        "sds_undecodable_frames_total",
+        MetricKind.COUNTER,
+        "Records that could not be decoded and went to the dead-letter topic.",
+        ("reason",),
+        _undecodable_by_reason,
+    ),
+    Metric(
+        "sds_channels",
+        MetricKind.GAUGE,
+        "Channels by verdict.",
+        ("verdict",),
+        _channels_by_verdict,
+    ),
+    one_sample(
+        "sds_monitor_ok",
+        MetricKind.GAUGE,
+        "1 while the monitor runs and is not behind, and every channel that is failing "
+        "or blind is muted.",
+        lambda s: int(s.ok),
+    ),
+    one_sample(
+        "sds_monitor_records_total",
+        MetricKind.COUNTER,
+        "Kafka records read.",
+        lambda s: s.job.records,
+    ),
+    one_sample(
+        "sds_monitor_records_lost_total",
+        MetricKind.COUNTER,
+        "Kafka records that were deleted before they could be read.",
+        lambda s: s.job.records_lost,
+    ),
+    one_sample(
+        "sds_monitor_records_behind",
+        MetricKind.GAUGE,
+        "Kafka records in the topic that have not been read yet.",
+        lambda s: s.job.records_behind,
+    ),
+    one_sample(
+        "sds_monitor_event_time_lag_seconds",
+        MetricKind.GAUGE,
+        "Newest record time less the admission time of the newest batch.",
+        lambda s: s.job.event_time_lag_seconds,
+    ),
+    one_sample(
+        "sds_monitor_batch_duration_seconds",
+        MetricKind.HISTOGRAM,
+        "Duration of the job's batches.",
+        lambda s: s.job.batch_duration,
+    ),
+    one_sample(
+        "sds_monitor_state_bytes",
+        MetricKind.GAUGE,
+        "Memory of the state store.",
+        lambda s: s.job.state_bytes,
+    ),
+    one_sample(
+        "sds_monitor_state_channels",
+        MetricKind.GAUGE,
+        "Channels held in the state.",
+        lambda s: len(s.channels),
+    ),
+    one_sample(
+        "sds_monitor_history_pending",
+        MetricKind.GAUGE,
+        "Rows of the history that wait for the Kafka topics or the Parquet files.",
+        lambda s: s.job.history_pending,
+    ),
+    one_sample(
+        "sds_monitor_restarts_total",
+        MetricKind.COUNTER,
+        "Starts of the job on this checkpoint after the first.",
+        lambda s: s.job.restarts,
+    ),
+    one_sample(
+        "sds_monitor_dropped_label_channels",
+        MetricKind.GAUGE,
+        "Channels beyond the label budget, exported together as `other`.",
+        lambda s: len(s.channels.keys() - set(s.labels)),
+    ),
+    Metric(
+        "sds_monitor_build",
+        MetricKind.INFO,
+        "Version of the monitor.",
+        ("version",),
+        lambda s: [((s.job.version,), 1)],
+    ),
+)
+"""Of the whole snapshot, without a label of a view."""

@@ -1,0 +1,44 @@
+"""What the totals of every view with a verdict have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from sds_core.observer.verdict import Verdict
+
+
+class ViewTotals(Protocol):
+    """The part of a view's totals that verdict, minutes and summary read.
+
+    Implementations are msgspec structs whose fields all have a default: the default
+    totals are those of a view that has seen nothing.
+    """
+
+    @property
+    def first_event_ms(self) -> int | None:
+        """Earliest event time of a frame, Unix ms; None before the first frame."""
+
+    @property
+    def last_event_ms(self) -> int | None:
+        """Latest event time of a frame, Unix ms; None before the first frame."""
+
+    @property
+    def clock_ms(self) -> int:
+        """Admission time up to which the figures hold, Unix ms."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Health of the view."""
+
+    @property
+    def verdict_reason(self) -> str:
+        """Why the view has this verdict, as one word."""
+
+    @property
+    def verdict_since_ms(self) -> int | None:
+        """Since when, Unix ms of event time; None if that is not known."""
+
+    @property
+    def observers(self) -> Sequence[str]:
+        """Ids of the taps that mirrored the view's frames within the horizon."""

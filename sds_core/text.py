@@ -1,0 +1,86 @@
+"""Formats text, numbers and times for terminal, log and page.
+
+Ids and messages come from untrusted senders: `printable` makes them safe to print in
+one line. Escaping for HTML is left to the templates.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def printable(text: str) -> str:
+    r"""Return the text with an escape for each character that is not printable.
+
+    Line ends, control characters and changes of text direction become escapes such as
+    ``\n`` or ``\u202e``: with them a sender could forge lines of output.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode()
+        for char in text
+    )
+
+
+def one_line(text: str) -> str:
+    """Return the text with each run of white space replaced by one space."""
+    return " ".join(text.split())
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return at most `limit` characters of the text: its beginning, "…" and its end.
+
+    The end is included because long ids often share their beginning.
+    """
+    if len(text) <= limit:
+        return text
+    tail = limit // 3
+    return text[: limit - tail - 1] + "…" + text[-tail:]
+
+
+def decode_text(value: bytes) -> str:
+    r"""Decode UTF-8; each byte that is not UTF-8 becomes an escape such as ``\xff``."""
+    return value.decode(errors="backslashreplace")
+
+
+def number(value: int) -> str:
+    """Return 12345 as "12,345"."""
+    return f"{value:,}"
+
+
+def counted(value: int, noun: str) -> str:
+    """Return a number and a noun with a regular plural: "1 channel", "2 channels"."""
+    return f"{number(value)} {noun}" + ("" if value == 1 else "s")
+
+
+def iso_time(unix_ms: int) -> str:
+    """Return a time, Unix ms, as ISO 8601 in UTC with milliseconds.
+
+    A time outside the years 1 to 9999 is returned in milliseconds, as "5 ms".
+    """
+    return _formatted(unix_ms, f"%Y-%m-%dT%H:%M:%S.{unix_ms % 1000:03}Z")
+
+
+def utc_time(unix_ms: int) -> str:
+    """Return a time, Unix ms, as date and time in UTC, to the second.
+
+    A time outside the years 1 to 9999 is returned in milliseconds, as "5 ms".
+    """
+    return _formatted(unix_ms, "%Y-%m-%d %H:%M:%S UTC")
+
+
+def time_of_day(unix_ms: int) -> str:
+    """Return a time, Unix ms, as "HH:MM" in UTC.
+
+    A time outside the years 1 to 9999 is returned in milliseconds, as "5 ms".
+    """
+    return _formatted(unix_ms, "%H:%M")
+
+
+def _formatted(unix_ms: int, form: str) -> str:
+    try:
+        time = datetime.fromtimestamp(unix_ms // 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return f"{unix_ms} ms"
+    return f"{time:{form}}"

@@ -1,0 +1,154 @@
+"""Finds where a batch ends in every partition: at one record time T, within a limit.
+
+`aligned_end` searches the greatest T whose records fit. It gallops from the clock of
+the start with doubling strides until a cut has too many records, then bisects between
+the last two cuts. All functions here are pure: they ask `RecordTimes`, which never
+changes, and return the record times that the next lookup continues with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from streaming.record_times import RecordTimes
+
+_FIRST_STRIDE_MS = 1_000
+
+
+class Cut(NamedTuple):
+    """Where all partitions reach one record time.
+
+    Attributes:
+        clock_ms: That time, Unix ms; no record after the cut is earlier, except late
+            ones.
+        next_ms: Time of the earliest record after the cut; `clock_ms` if there is
+            none.
+        ends: Offset of each partition's first record with at least this time.
+        rows: Number of offsets from the start to the ends.
+        times: Record times, with the scans that the cut needed.
+    """
+
+    clock_ms: int
+    next_ms: int
+    ends: dict[int, int]
+    rows: int
+    times: RecordTimes
+
+
+class BatchEnd(NamedTuple):
+    """Where a batch ends.
+
+    Attributes:
+        clock_ms: The batch's T, Unix ms.
+        ends: Next offset to read, by partition.
+        times: Record times, with the scans that were necessary.
+    """
+
+    clock_ms: int
+    ends: dict[int, int]
+    times: RecordTimes
+
+
+def aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> BatchEnd:
+    """The end at the greatest T, at most `latest_ms`, whose records fit the limit.
+
+    If the records of one time alone exceed the limit, the batch ends among them and T
+    is that time. If late records alone exceed it, T does not move.
+    """
+    starts = times.start.next_offsets()
+    low = cut_at(times, times.start.clock_ms)
+    if low.rows > row_limit:
+        ends = part_of(starts, low.ends, row_limit)
+        return BatchEnd(low.clock_ms, ends, low.times)
+    low, high = gallop(low, latest_ms, row_limit)
+    if high.rows <= row_limit:
+        clock_ms = high.times.latest_clock_ms(latest_ms)
+        return BatchEnd(clock_ms, high.ends, high.times)
+    low, high, times = bisect(low, high, latest_ms, row_limit)
+    if high.clock_ms - low.clock_ms > 1 or low.rows:
+        return BatchEnd(low.clock_ms, low.ends, times)
+    # More records of one time than fit. T stays: no record of the batch is later.
+    return BatchEnd(low.clock_ms, part_of(low.ends, high.ends, row_limit), times)
+
+
+def cut_at(times: RecordTimes, clock_ms: int) -> Cut:
+    """The cut at one time."""
+    found, times = times.first_at_or_after(clock_ms)
+    starts = times.start.next_offsets()
+    ends = {
+        p: min(end, max(starts[p], found[p].offset)) if p in found else end
+        for p, end in times.readable_ends().items()
+    }
+    behind = [at.timestamp_ms for p, at in found.items() if at.offset < times.ends[p]]
+    next_ms = min(behind, default=clock_ms)
+    return Cut(clock_ms, next_ms, ends, count_rows(starts, ends), times)
+
+
+def gallop(low: Cut, latest_ms: int, row_limit: int) -> tuple[Cut, Cut]:
+    """Move ahead in doubling strides until a cut is too far.
+
+    Args:
+        low: A cut that fits the limit.
+        latest_ms: Time that T may not pass, Unix ms.
+        row_limit: Number of rows that fit.
+
+    Returns:
+        The last cut that fits, moved up to the earliest record after it, and the
+        first that does not fit or lies after the latest time.
+    """
+    times, stride_ms = low.times, _FIRST_STRIDE_MS
+    while True:
+        last_ms = times.latest_clock_ms(latest_ms)
+        low = low._replace(clock_ms=max(low.clock_ms, min(low.next_ms, last_ms)))
+        high = cut_at(times, min(low.clock_ms + stride_ms, last_ms + 1))
+        times = high.times
+        last_ms = times.latest_clock_ms(latest_ms)
+        if high.clock_ms > last_ms + 1:
+            # The cut needed a scan, which does not reach this far: cut again.
+            continue
+        if high.rows > row_limit or high.clock_ms > last_ms:
+            return low, high
+        low = high
+        stride_ms *= 2
+
+
+def bisect(
+    low: Cut, high: Cut, latest_ms: int, row_limit: int
+) -> tuple[Cut, Cut, RecordTimes]:
+    """Narrow the range between a cut that fits and one that does not.
+
+    Ends when the lower cut fills three quarters of the limit, since every further
+    step costs a request to the broker, or when the two are 1 ms apart.
+
+    Returns:
+        The lower cut, the upper cut, and the record times after the last step.
+    """
+    times = high.times
+    enough = max(1, row_limit * 3 // 4)
+    while high.clock_ms - low.clock_ms > 1 and low.rows < enough:
+        middle = cut_at(times, (low.clock_ms + high.clock_ms) // 2)
+        times = middle.times
+        is_too_far = middle.clock_ms > times.latest_clock_ms(latest_ms)
+        if middle.rows > row_limit or is_too_far:
+            high = middle
+        else:
+            low = middle
+    return low, high, times
+
+
+def part_of(
+    low: Mapping[int, int], high: Mapping[int, int], rows: int
+) -> dict[int, int]:
+    """Offsets from `low` towards `high`, lowest partition first, for so many rows."""
+    ends = dict(low)
+    for partition in sorted(high):
+        taken = min(rows, high[partition] - low[partition])
+        ends[partition] += taken
+        rows -= taken
+    return ends
+
+
+def count_rows(starts: Mapping[int, int], ends: Mapping[int, int]) -> int:
+    """Number of offsets from starts to ends."""
+    return sum(end - starts[partition] for partition, end in ends.items())

@@ -1,0 +1,132 @@
+"""Writes dead letters back to their topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+import click
+
+from connectors.kafka.dead_letter_reader import DeadLetterReader, KeptLetter
+from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.producer import TopicRecord, write
+from connectors.kafka.record_source import RecordSource
+from connectors.kafka.rewrite import kept_partition, topic_record
+from connectors.kafka.settings import KafkaSettings
+from sds_core.observer.judgement import Dead, judge
+from sds_core.observer.record import RawRecord
+from sds_core.text import counted, number, printable
+from streaming.cli import FINDING
+from streaming.cli.actions.dead_letters import not_found, whole_record
+from streaming.cli.log import logger
+from streaming.cli.output import wall_ms
+
+Wanted = str | frozenset[RecordSource] | None
+"""Which dead letters to replay: a reason, some sources, or None for all."""
+
+_Sent = tuple[RecordSource, RawRecord]
+
+
+@dataclass(slots=True)
+class Replay:
+    """One replay of dead letters.
+
+    Attributes:
+        kafka: Cluster.
+        dead_letter_topic: Topic of the dead letters.
+        topic: Topic to write to; None for the topic of each source.
+        force: Whether to write records that still cannot be used.
+        dry_run: Whether to write nothing.
+        found: Sources of the wanted dead letters that exist.
+        refused: Number of records that were refused.
+    """
+
+    kafka: KafkaSettings
+    dead_letter_topic: str
+    topic: str | None
+    force: bool
+    dry_run: bool
+    found: set[RecordSource] = field(default_factory=set)
+    refused: int = 0
+
+    def run(self, wanted: Wanted) -> None:
+        """Write the records, and print what was written.
+
+        Raises:
+            click.exceptions.Exit: A record was refused, or a dead letter is missing.
+        """
+        letters = (
+            letter
+            for letter in DeadLetterReader(self.kafka, self.dead_letter_topic)
+            if wanted is None
+            or letter.reason == wanted
+            or (isinstance(wanted, frozenset) and letter.source in wanted)
+        )
+        written = 0
+        for target, records in groupby(
+            self._usable(letters), lambda pair: self.topic or pair[0].topic
+        ):
+            written += self._write(records, target)
+        missing: list[RecordSource] = []
+        if isinstance(wanted, frozenset):
+            missing = sorted(wanted - self.found)
+        if missing:
+            logger.warning("%s", not_found(missing, self.dead_letter_topic))
+        verb = "would be written" if self.dry_run else "written"
+        click.echo(
+            f"{counted(written, 'record')} {verb}, {number(self.refused)} refused"
+        )
+        if self.refused or missing:
+            raise click.exceptions.Exit(FINDING)
+
+    def _usable(self, letters: Iterable[KeptLetter]) -> Iterator[_Sent]:
+        """Yield the records that can be used now; log why others cannot."""
+        for letter in letters:
+            self.found.add(letter.source)
+            record = whole_record(self.kafka, letter)
+            if record is None:
+                self.refused += 1
+                logger.warning(
+                    "%s refused: its topic has lost the value", letter.source
+                )
+                continue
+            record = _marked(record)
+            judged = judge(record, wall_ms())
+            if isinstance(judged, Dead) and not self.force:
+                self.refused += 1
+                why = printable(judged.explanation)
+                logger.warning("%s refused: %s: %s", letter.source, judged.reason, why)
+                continue
+            yield letter.source, record
+
+    def _write(self, records: Iterable[_Sent], topic: str) -> int:
+        """Write records to a topic, or only print them; returns how many."""
+        printed = _printed(records, topic, self.dry_run)
+        if self.dry_run:
+            return sum(1 for _ in printed)
+        settings = replace(self.kafka, topic=topic)
+        with closing(TopicOffsets(settings)) as offsets:
+            partitions = len(offsets.partitions())
+        return write(_placed(printed, partitions), settings)
+
+
+def _marked(record: RawRecord) -> RawRecord:
+    """Return the record with header `source` = `replay` in place of its `source`."""
+    headers = [(name, value) for name, value in record.headers if name != "source"]
+    return record._replace(headers=(*headers, ("source", b"replay")))
+
+
+def _printed(
+    records: Iterable[_Sent], topic: str, dry_run: bool
+) -> Iterator[RawRecord]:
+    verb = "would go" if dry_run else "goes"
+    for source, record in records:
+        click.echo(f"{source} {verb} to {topic}")
+        yield record
+
+
+def _placed(records: Iterable[RawRecord], partitions: int) -> Iterator[TopicRecord]:
+    for record in records:
+        yield topic_record(record, kept_partition(record, partitions))

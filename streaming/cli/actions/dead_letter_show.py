@@ -1,0 +1,78 @@
+"""Prints one dead letter, and what to do about it."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from connectors.kafka.dead_letter_reader import DeadLetterReader
+from connectors.kafka.record_source import RecordSource
+from connectors.kafka.settings import KafkaSettings
+from sds_core.text import printable
+from sds_core.wire import Reason
+from streaming.cli import FINDING
+from streaming.cli.actions.dead_letters import not_found, whole_record
+from streaming.cli.inspection import inspect_record
+from streaming.cli.inspection_text import inspection_facts, print_facts
+from streaming.cli.output import wall_ms
+
+ADVICE = {
+    Reason.EMPTY_VALUE: "fix the tap: a frame has bytes, and a heartbeat has header "
+    "kind; there is nothing to replay",
+    Reason.TOO_LARGE: "look at what the tap writes: no Waku node relays a message of "
+    "this size",
+    Reason.PROTOBUF_ERROR: "see whether it is SDS at all: other applications' messages "
+    "and encrypted ones are not, narrow the tap to the right content topics",
+    Reason.NO_MESSAGE_ID: "see whether it is SDS at all; if it is, its sender's "
+    "library leaves out the id, and nobody can refer to the message",
+    Reason.NEITHER_LAMPORT_NOR_CONTENT: "see whether it is SDS at all; if it is, its "
+    "sender's library sends messages that say nothing",
+    Reason.NO_CHANNEL: "see whether it is SDS at all; if it is, its sender's library "
+    "leaves out the channel, and no receiver accepts the message",
+    Reason.CHANNEL_MISMATCH: "fix the tap: the key of a record is the channel inside "
+    "the frame, or nothing",
+    Reason.FUTURE_TIMESTAMP: "set the clock of the tap or of this machine; when that "
+    "time has come the record can be replayed",
+    Reason.BAD_HEADER: "fix the tap: docs/records.md does not allow the header",
+    Reason.MVDS_ERROR: "update the monitor: this version reads no MVDS",
+}
+"""Reason -> what to do about it; see docs/dead-letters.md."""
+
+
+def print_letter(
+    kafka: KafkaSettings, topic: str, source: RecordSource, as_json: bool
+) -> None:
+    """Print the dead letter of a source.
+
+    Args:
+        kafka: Cluster.
+        topic: Topic of the dead letters.
+        source: Place of the record.
+        as_json: Whether to print JSON.
+
+    Raises:
+        click.UsageError: There is no dead letter of the source.
+        click.exceptions.Exit: The record still cannot be used.
+    """
+    reader = DeadLetterReader(kafka, topic)
+    letter = next((one for one in reader if one.source == source), None)
+    if letter is None:
+        raise click.UsageError(not_found([source], topic))
+    record = whole_record(kafka, letter)
+    found = inspect_record(record or letter.record, wall_ms())
+    if record is None:
+        found["reason"] = letter.reason
+        found["error"] = f"the value had {letter.size_bytes:,} bytes and is gone"
+    known = ADVICE.get(Reason(letter.reason)) if letter.reason in set(Reason) else None
+    advice = known or "update the monitor: this version does not know the reason"
+    if not found["reason"]:
+        advice = "it can be used now: replay it"
+    if as_json:
+        about = {"source": str(source), "was": letter.reason, "advice": advice}
+        click.echo(json.dumps(found | about, sort_keys=True))
+    else:
+        facts = [("dead letter of", str(source)), ("for", printable(letter.reason))]
+        print_facts([*facts, *inspection_facts(found), ("what to do", advice)])
+    if found["reason"]:
+        raise click.exceptions.Exit(FINDING)

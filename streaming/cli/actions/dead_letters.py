@@ -1,0 +1,29 @@
+"""Dead letters and their records, for the commands about them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from connectors.kafka.dead_letter_reader import KeptLetter
+from connectors.kafka.record_source import RecordSource, read_source
+from connectors.kafka.settings import Client, KafkaSettings, TopicMissing
+from sds_core.observer.record import RawRecord
+
+
+def whole_record(kafka: KafkaSettings, letter: KeptLetter) -> RawRecord | None:
+    """Return the record of a dead letter with its value.
+
+    Reads it from its topic if the value was too large for the dead letter. Returns
+    None if the topic does not hold it any more.
+    """
+    if letter.size_bytes is None:
+        return letter.record
+    try:
+        return read_source(Client.CONFLUENT, kafka, letter.source)
+    except TopicMissing:
+        return None
+
+
+def not_found(sources: Collection[RecordSource], topic: str) -> str:
+    """Return the message for sources that have no dead letter in the topic."""
+    return f"{topic} holds no dead letter of {', '.join(map(str, sources))}"

@@ -1,0 +1,267 @@
+"""Plays traffic to a job, and compares what the job finds with the truth."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+from rich.console import Console
+
+from connectors.broker.broker import EmbeddedBroker
+from connectors.kafka.producer import (
+    TopicRecord,
+    opening_of,
+    partitions_of,
+    write,
+)
+from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.topics import ensure_frames_topic
+from connectors.recording.recording import load_recording, load_truth, restamped
+from connectors.simulator.records import simulated_records
+from connectors.web.server import PortInUse
+from sds_core.observer.channel_table import ChannelTable
+from sds_core.observer.snapshot import Snapshot
+from sds_core.simulation.comparison import compare
+from sds_core.simulation.truth import Truth
+from sds_core.text import counted, number
+from streaming.cli import FINDING
+from streaming.cli.actions.report import as_click_error, write_report
+from streaming.cli.actions.scenario import read_scenario, start_of
+from streaming.cli.comparison import show_comparison
+from streaming.cli.live import progress_display
+from streaming.cli.log import LogFormat
+from streaming.cli.output import wall_ms
+from streaming.cli.progress import Display
+from streaming.cli.serving import PendingJob, current_snapshot, status_server
+from streaming.cli.serving_options import Address
+from streaming.cli.starting import every_second, started_job
+from streaming.failure import JobFailed
+from streaming.job import Job
+from streaming.settings import (
+    HistorySettings,
+    JobSettings,
+    SessionSettings,
+    SourceSettings,
+)
+
+_PARTITIONS = 4
+_PATIENCE_S = 120
+"""Longest time from the end of the traffic to the end of the job, seconds."""
+
+
+class Traffic(NamedTuple):
+    """Traffic to play.
+
+    Attributes:
+        title: What it is, for the table at the end.
+        records: Records, roughly in order of time; the last one is about now.
+        truth: What a correct monitor finds.
+    """
+
+    title: str
+    records: Sequence[TopicRecord]
+    truth: Mapping[str, Any]
+
+
+def recorded_traffic() -> Traffic:
+    """Return the recording of real participants, moved so that it ends now."""
+    return Traffic(
+        "Recording of real SDS traffic",
+        list(restamped(load_recording(), end_ms=wall_ms())),
+        load_truth(),
+    )
+
+
+def simulated_traffic(name: str, seed: int) -> Traffic:
+    """Simulate a scenario that ends now.
+
+    Raises:
+        click.UsageError: There is no such scenario, or it has no records.
+    """
+    scenario = read_scenario(name)
+    truth = Truth(scenario.name, seed)
+    start_ms = start_of(scenario, 0.0, wall_ms())
+    records = list(simulated_records(scenario, seed, start_ms, _PARTITIONS, truth))
+    if not records:
+        message = f"scenario {scenario.name} gives no records to play"
+        raise click.UsageError(message)
+    title = f"Simulated scenario {scenario.name}, seed {seed}"
+    return Traffic(title, records, truth.document())
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """One demonstration.
+
+    Attributes:
+        traffic: Traffic to play.
+        duration_s: Seconds over which it is played; 0 for as fast as possible.
+        report: File for the report; None to write none.
+        address: Where page and metrics are served.
+        keep: Whether to serve the page after the end; None if on a terminal.
+        table: Names, objectives, labels and silences of channels.
+        log_format: Format of the log.
+    """
+
+    traffic: Traffic
+    duration_s: float
+    report: Path | None
+    address: Address
+    keep: bool | None
+    table: ChannelTable
+    log_format: LogFormat
+
+    def run(self) -> None:
+        """Play the traffic, and print the truth beside what the job found.
+
+        Raises:
+            click.ClickException: The port is in use, or the job failed.
+            click.exceptions.Exit: What the job found differs from the truth.
+        """
+        console = Console()
+        keep = console.is_interactive if self.keep is None else self.keep
+        pending = PendingJob()
+
+        def clock_ms() -> int:
+            # Not wall time: this program writes the records, so they never stop coming.
+            return pending.board.snapshot.clock_ms
+
+        try:
+            with (
+                status_server(pending, *self.address, clock_ms) as url,
+                tempfile.TemporaryDirectory(prefix="sds-monitor-demo-") as directory,
+                EmbeddedBroker() as broker,
+            ):
+                console.print(f"Kafka listens on {broker.bootstrap}")
+                kafka = KafkaSettings(broker.bootstrap)
+                opening = self._write_opening(kafka)
+                settings = self._job_settings(kafka, Path(directory))
+                session = SessionSettings(shuffle_partitions=2)
+                with started_job(session, settings, pending.board) as (job, ending):
+                    pending.job = job
+                    line = functools.partial(_progress_line, len(self.traffic.records))
+                    with progress_display(
+                        console, self.log_format, url, line
+                    ) as display:
+                        self._play(job, opening, ending, display)
+                    if ending.is_set():
+                        console.print("ended before the comparison")
+                        return
+                    same = self._compare(job, console, url if keep else None)
+                    if keep:
+                        click.echo(f"the page stays up until Ctrl-C: {url}/")
+                        while not (ending.is_set() or job.wait(1.0)):
+                            pass
+        except PortInUse as error:
+            message = f"{error}: --metrics-port 0 takes any free one"
+            raise click.UsageError(message) from error
+        except JobFailed as error:
+            raise as_click_error(error) from error
+        if not same:
+            raise click.exceptions.Exit(FINDING)
+
+    def _write_opening(self, kafka: KafkaSettings) -> int:
+        """Write the first records of every partition; returns how many records.
+
+        An empty partition does not hold the job's clock back. Traffic that is played
+        faster than real time would then seem late when its first record comes.
+        """
+        records = self.traffic.records
+        ensure_frames_topic(kafka, partitions_of(records))
+        opening = opening_of(records)
+        write(records[:opening], kafka)
+        return opening
+
+    def _job_settings(self, kafka: KafkaSettings, directory: Path) -> JobSettings:
+        return JobSettings(
+            SourceSettings(kafka),
+            directory / "checkpoint",
+            trigger_s=0.5,
+            history=HistorySettings(directory / "history", has_topics=False),
+            channel_table=self.table,
+        )
+
+    def _play(
+        self, job: Job, opening: int, ending: threading.Event, display: Display
+    ) -> None:
+        """Write the other records, and wait until the job has read them or the event.
+
+        Args:
+            job: The job.
+            opening: Number of records that are written already.
+            ending: Set to end early.
+            display: Displays the progress.
+        """
+        records = self.traffic.records
+        kafka = job.settings.source.kafka
+        stop = threading.Event()
+        length_s = (records[-1].timestamp_ms - records[0].timestamp_ms) / 1000
+        speed = length_s / self.duration_s if self.duration_s else 0.0
+        with ThreadPoolExecutor(1) as pool:
+            writing = pool.submit(write, records[opening:], kafka, speed, stop)
+            try:
+                self._follow(job, writing, ending, display)
+            finally:
+                stop.set()
+
+    def _follow(
+        self, job: Job, writing: Future[int], ending: threading.Event, display: Display
+    ) -> None:
+        """Wait until the job has read every record and fired every deadline in them."""
+        records = self.traffic.records
+        end_ms = max(record.timestamp_ms for record in records)
+        give_up_s = time.monotonic() + self.duration_s + _PATIENCE_S
+        for _ in every_second(job, ending):
+            if writing.done():
+                writing.result()
+            snapshot = current_snapshot(job.board, lambda: job.board.snapshot.clock_ms)
+            display(snapshot)
+            all_read = snapshot.job.records >= len(records)
+            if all_read and job.progress.fired_ms >= end_ms:
+                return
+            if time.monotonic() > give_up_s:
+                message = (
+                    f"the job has not caught up {_PATIENCE_S} s after the traffic's end"
+                )
+                raise click.ClickException(message)
+
+    def _compare(self, job: Job, console: Console, url: str | None) -> bool:
+        """Print and write what the job found; returns whether it equals the truth."""
+        found = job.report(wall_ms())
+        if self.report is not None:
+            write_report(job, self.report)
+        same = show_comparison(
+            console, self.traffic.title, list(compare(self.traffic.truth, found))
+        )
+        if lost := lost_line(found["totals"]["gaps"], url):
+            click.echo(lost)
+        return same
+
+
+def _progress_line(records: int, snapshot: Snapshot) -> str:
+    return f"{number(snapshot.job.records)} of {counted(records, 'record')} read"
+
+
+def lost_line(gaps: Mapping[str, int], url: str | None) -> str:
+    """Return where to find the names of lost messages; "" if no message was lost.
+
+    Args:
+        gaps: Counts of gaps in the report's totals.
+        url: URL of the page, without a slash at its end; None if the page goes away.
+    """
+    lost = gaps["lost"] - gaps["retracted"]
+    if not lost:
+        return ""
+    one = lost == 1
+    where = f"{url}/incidents?kind=lost"
+    if not url:
+        where = f"--keep leaves the page up, which names {'it' if one else 'them'}"
+    return f"{counted(lost, 'message')} {'was' if one else 'were'} lost: {where}"

@@ -1,0 +1,137 @@
+"""Writes the records of a topic to a file."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import click
+
+from connectors.files.record_file import write_records
+from connectors.kafka.consumer import OffsetRange, fetch
+from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.settings import (
+    Client,
+    KafkaSettings,
+    KafkaUnreachable,
+    RecordsLost,
+)
+from connectors.kafka.timeline import read_in_order_of_time
+from sds_core.observer.record import BadHeader, RawRecord, read_headers
+from sds_core.text import counted
+from sds_core.wire import UndecodableFrame, decode
+from streaming.admission import LATE_MS
+from streaming.cli.output import with_progress
+from streaming.cli.signals import end_requested
+from streaming.cli.window_options import ALL_TIMES
+from streaming.settings import Window
+
+
+def export(
+    kafka: KafkaSettings, channels: tuple[str, ...], window: Window, file: Path
+) -> None:
+    """Write the records of a window to a file, completely or not at all.
+
+    Args:
+        kafka: Cluster and topic.
+        channels: Only these channels, and all heartbeats; none for all channels.
+        window: Record times to export.
+        file: File to write.
+
+    Raises:
+        click.ClickException: The file cannot be written, a signal came, or Kafka
+            deleted records before they were read.
+    """
+    with closing(TopicOffsets(kafka)) as offsets, end_requested() as ending:
+        records = _until_ended(_records(kafka, offsets, window), ending)
+        wanted = with_progress(_of_channels(records, channels), "written")
+        try:
+            written = write_records(wanted, file)
+        except KafkaUnreachable:
+            # An OSError too, but not an error of the file.
+            raise
+        except OSError as error:
+            message = f"{file} cannot be written: {error.strerror}"
+            raise click.ClickException(message) from error
+        except RecordsLost as error:
+            message = (
+                f"{kafka.topic}:{error.partition} lost records to retention before "
+                f"they were read: nothing is written to {file}; export again, with a "
+                "later --from"
+            )
+            raise click.ClickException(message) from error
+    click.echo(f"{counted(written, 'record')} of {kafka.topic} in {file}")
+
+
+def _until_ended(
+    records: Iterable[RawRecord], ending: threading.Event
+) -> Iterator[RawRecord]:
+    """Yield the records.
+
+    Raises:
+        click.ClickException: The event is set.
+    """
+    for record in records:
+        if ending.is_set():
+            message = "ended before all was read: no file"
+            raise click.ClickException(message)
+        yield record
+
+
+def _of_channels(
+    records: Iterable[RawRecord], channels: tuple[str, ...]
+) -> Iterator[RawRecord]:
+    """Yield the records of some channels, and all heartbeats, which move the clock."""
+    keys = {channel.encode() for channel in channels}
+    for record in records:
+        if not keys or _key_of(record) in keys or _is_heartbeat(record):
+            yield record
+
+
+def _records(
+    kafka: KafkaSettings, offsets: TopicOffsets, window: Window
+) -> Iterator[RawRecord]:
+    """Yield the records of a window.
+
+    Looks for late ones up to `LATE_MS` behind its end, as a replay does.
+    """
+    partitions = offsets.partitions()
+    starts = offsets.earliest(partitions)
+    ends = offsets.latest(partitions)
+    if window.first_ms > 0:
+        begins = offsets.first_at_or_after(partitions, window.first_ms)
+        starts = {p: begins[p].offset if p in begins else ends[p] for p in starts}
+    if window.last_ms < ALL_TIMES.last_ms - LATE_MS:
+        behind = offsets.first_at_or_after(partitions, window.last_ms + LATE_MS + 1)
+        for partition, at in behind.items():
+            # The marker of a transaction's end has the time of the commit, which says
+            # nothing about the records behind it.
+            if _holds_record(kafka, partition, at.offset):
+                ends[partition] = min(ends[partition], at.offset)
+    for record in read_in_order_of_time(Client.CONFLUENT, kafka, offsets, starts, ends):
+        if record.timestamp_ms in window:
+            yield record
+
+
+def _holds_record(kafka: KafkaSettings, partition: int, offset: int) -> bool:
+    place = OffsetRange(partition, offset, offset + 1)
+    return any(fetch(Client.CONFLUENT, kafka, [place]))
+
+
+def _key_of(record: RawRecord) -> bytes | None:
+    """Return the channel of a record, as the monitor reads it; None if unknown."""
+    if record.key is not None:
+        return record.key
+    try:
+        return decode(record.value or b"").channel_id.encode()
+    except UndecodableFrame:
+        return None
+
+
+def _is_heartbeat(record: RawRecord) -> bool:
+    try:
+        return read_headers(record.headers).is_heartbeat
+    except BadHeader:
+        return False

@@ -1,0 +1,44 @@
+"""Writes the records of a file to a topic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from connectors.files.importing import import_file
+from connectors.files.record_file import UnreadableFile
+from connectors.kafka.settings import InvalidTopic, KafkaSettings
+from streaming.cli.output import wall_ms
+from streaming.cli.signals import end_requested
+
+
+def import_records(
+    kafka: KafkaSettings,
+    file: Path,
+    partitions: int | None,
+    speed: float,
+    restamp: bool,
+) -> None:
+    """Write the records of a file, and print how many; see `import_file`.
+
+    Raises:
+        click.UsageError: The file cannot be read or has no record.
+    """
+    try:
+        with end_requested() as ending:
+            count = import_file(
+                file,
+                kafka,
+                now_ms=wall_ms(),
+                speed=speed,
+                stop=ending,
+                partitions=partitions,
+                restamp=restamp,
+            )
+    except (InvalidTopic, UnreadableFile) as error:
+        raise click.UsageError(str(error)) from error
+    if not count:
+        message = f"{file} holds no record"
+        raise click.UsageError(message)
+    click.echo(f"{count:,} records of {file} written to {kafka.topic}")

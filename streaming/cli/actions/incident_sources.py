@@ -1,0 +1,161 @@
+"""Reads incidents from a report, a monitor or a history."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import httpx
+import msgspec
+
+from connectors.history.errors import DamagedHistory, NoHistory
+from sds_core.observer.incidents import IncidentKind, IncidentQuery, incident_object
+from sds_core.text import printable
+from streaming.cli import UNREACHABLE
+from streaming.cli.incidents import DEFAULT_API, IncidentFilter, IncidentSource
+from streaming.cli.log import logger
+
+_TIMEOUT_S = 30.0
+_EARLIEST_MS = int(datetime(1, 1, 1, tzinfo=UTC).timestamp()) * 1000
+_LATEST_MS = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp()) * 1000
+
+_Time = Annotated[int, msgspec.Meta(ge=_EARLIEST_MS, le=_LATEST_MS)]
+"""Unix ms within the years 1 to 9999."""
+
+
+class Incident(msgspec.Struct, omit_defaults=True):
+    """An incident as `incident_object` returns it, and the name of its channel."""
+
+    channel: str
+    kind: IncidentKind
+    message_id: str
+    since: _Time
+    found: _Time
+    ended: _Time | None
+    sender: str | None
+    lacking: dict[str, _Time]
+    named_by: list[str]
+    waku_hash: str | None
+    retrieval_hint: str | None
+    tap_hole: bool
+    why: str
+    channel_name: str | None = None
+
+    @property
+    def is_standing(self) -> bool:
+        """Whether the incident has not ended."""
+        return self.ended is None
+
+
+class _Answer(msgspec.Struct):
+    incidents: list[Incident]
+    more: bool
+
+
+class _Refusal(msgspec.Struct):
+    error: str
+
+
+class _Report(msgspec.Struct):
+    incidents: list[Incident] | None = None
+
+
+class _Unreachable(click.ClickException):
+    exit_code = UNREACHABLE
+
+
+def read_incidents(source: IncidentSource, wanted: IncidentFilter) -> list[Incident]:
+    """Read incidents from the source, those found last first.
+
+    Args:
+        source: Where to read from; by default a monitor on this machine.
+        wanted: Which incidents.
+
+    Raises:
+        click.ClickException: The source cannot be read, or the monitor is unreachable.
+    """
+    channel, since_ms, standing = wanted
+    if source.report is not None:
+        return [
+            one
+            for one in _read_report(source.report)
+            if channel in (None, one.channel)
+            and (one.is_standing or not standing)
+            and (since_ms is None or one.is_standing or one.found >= since_ms)
+        ]
+    if source.history is not None:
+        query = IncidentQuery(channel, since_ms=since_ms, standing=standing)
+        return _read_history(source.history, query)
+    parameters = {"channel": channel, "since": since_ms, "standing": standing or None}
+    url = DEFAULT_API if source.api is None else source.api
+    return _query_monitor(url, parameters)
+
+
+def _read_report(path: Path) -> list[Incident]:
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=_Report).incidents
+    except OSError as error:
+        message = f"--report: {path} cannot be read: {error.strerror}"
+        raise click.UsageError(message) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        message = f"--report: {path} is no report of sds-monitor: {error}"
+        raise click.UsageError(message) from error
+    if found is None:
+        message = f"--report: {path} was written without --report-detail"
+        raise click.UsageError(message)
+    return sorted(found, key=lambda one: -one.found)
+
+
+def _read_history(directory: Path, query: IncidentQuery) -> list[Incident]:
+    # Imports DuckDB, which takes half a second and the other sources do not need.
+    from connectors.history.query import find_incidents
+
+    try:
+        found = find_incidents(directory, query)
+    except (NoHistory, DamagedHistory) as error:
+        message = f"--history: {error}"
+        raise click.UsageError(message) from error
+    except OSError as error:
+        message = f"--history: {directory} cannot be read: {error.strerror}"
+        raise click.UsageError(message) from error
+    return [msgspec.convert(incident_object(one), Incident) for one in found]
+
+
+def _query_monitor(url: str, parameters: dict[str, Any]) -> list[Incident]:
+    """Query a running monitor; a parameter of None is left out."""
+    try:
+        answer = httpx.get(
+            f"{url.rstrip('/')}/api/v1/incidents",
+            params={k: v for k, v in parameters.items() if v is not None},
+            timeout=_TIMEOUT_S,
+        )
+        answer.raise_for_status()
+        page = msgspec.json.decode(answer.content, type=_Answer)
+    except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+        message = f"--api: {url!r} is no URL such as {DEFAULT_API}: {error}"
+        raise click.UsageError(message) from error
+    except httpx.HTTPStatusError as error:
+        raise _Unreachable(_refusal(url, error.response)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        message = f"{url} gives no incidents ({error}): is it sds-monitor's?"
+        raise _Unreachable(message) from error
+    except httpx.RequestError as error:
+        message = f"no monitor answers at {url} ({error}): is it running?"
+        raise _Unreachable(message) from error
+    if page.more:
+        logger.warning(
+            "only the %s found last are shown: narrow it by --channel or --since",
+            f"{len(page.incidents):,}",
+        )
+    return page.incidents
+
+
+def _refusal(url: str, answer: httpx.Response) -> str:
+    """Return an error message for an answer that has no incidents."""
+    try:
+        why = msgspec.json.decode(answer.content, type=_Refusal).error
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return f"{url} answers {answer.status_code}: is it sds-monitor's?"
+    return f"{url} answers {answer.status_code}: {printable(why)}"

@@ -1,0 +1,118 @@
+"""Prints one frame, decoded."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from pathlib import Path
+
+import click
+
+from connectors.files.record_file import UnreadableFile, read_records
+from connectors.files.record_lines import NO_OFFSET, BadLine, parse_line
+from connectors.kafka.record_source import RecordSource, parse_source, read_source
+from connectors.kafka.settings import Client, KafkaSettings
+from sds_core.observer.record import RawRecord
+from streaming.cli import FINDING
+from streaming.cli.inspect import STDIN
+from streaming.cli.inspection import inspect_record
+from streaming.cli.inspection_text import print_inspection
+from streaming.cli.output import wall_ms
+
+_MOST_BYTES = 80 * 1024 * 1024
+_PACKED = (".xz", ".gz")
+# No SDS message begins with these bytes: in protobuf they start a group, and groups
+# are out of use.
+_JSON = (b"{", b"[")
+_BETWEEN_DIGITS = re.compile(r"0[xX]|[\s,:]+")
+
+
+def inspect(
+    kafka: KafkaSettings | None, place: str, is_hex: bool, as_json: bool
+) -> None:
+    """Print a record of a file or a topic.
+
+    Args:
+        kafka: Cluster; needed only for a record of a topic.
+        place: Path of a file, "-" for standard input, or TOPIC:PARTITION:OFFSET.
+        is_hex: Whether the file has hexadecimal digits.
+        as_json: Whether to print JSON.
+
+    Raises:
+        click.UsageError: The record cannot be read.
+        click.exceptions.Exit: The monitor would make the record a dead letter.
+    """
+    source = parse_source(place)
+    if source is not None and not Path(place).exists():
+        record = _read_topic(kafka, source)
+    else:
+        record = _read_file(place, is_hex)
+    found = inspect_record(record, wall_ms())
+    print_inspection(found, as_json)
+    if found["reason"]:
+        raise click.exceptions.Exit(FINDING)
+
+
+def _read_topic(kafka: KafkaSettings | None, source: RecordSource) -> RawRecord:
+    if kafka is None:
+        message = f"{source} is a record of a topic: give --bootstrap"
+        raise click.UsageError(message)
+    record = read_source(Client.CONFLUENT, kafka, source)
+    if record is None:
+        message = f"{source.topic} holds no record {source}: never, or not any more"
+        raise click.UsageError(message)
+    return record
+
+
+def _read_file(name: str, is_hex: bool) -> RawRecord:
+    try:
+        if name != STDIN and not is_hex and name.endswith(_PACKED):
+            return _only(list(islice(read_records(Path(name)), 2)), name)
+        with click.open_file(name, "rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
+            message = f"{name} has more than {_MOST_BYTES:,} bytes: that is no frame"
+            raise click.UsageError(message)
+        if is_hex:
+            return _bare(_unhexed(data, name))
+        if not data.startswith(_JSON):
+            return _bare(data)
+        return _only(_parsed(data), name)
+    except OSError as error:
+        message = f"{name} cannot be read: {error.strerror}"
+        raise click.UsageError(message) from error
+    except BadLine as error:
+        message = f"{name}: {error}"
+        raise click.UsageError(message) from error
+    except UnreadableFile as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _parsed(data: bytes) -> list[RawRecord]:
+    """Parse JSON: one value on each line, or one value over several lines."""
+    lines = [line for line in data.split(b"\n") if line.strip()]
+    try:
+        return [record for line in lines[:2] for record in parse_line(line)]
+    except BadLine:
+        return parse_line(data)
+
+
+def _only(records: list[RawRecord], name: str) -> RawRecord:
+    if len(records) != 1:
+        many = "several records" if records else "no record"
+        message = f"{name} holds {many}, and one is shown: give one line of it"
+        raise click.UsageError(message)
+    return records[0]
+
+
+def _unhexed(data: bytes, name: str) -> bytes:
+    try:
+        return bytes.fromhex(_BETWEEN_DIGITS.sub("", data.decode()))
+    except ValueError as error:
+        message = f"{name} is not in hexadecimal digits: {error}"
+        raise click.UsageError(message) from error
+
+
+def _bare(value: bytes) -> RawRecord:
+    """Return a record that is only a frame, without key, headers and offset."""
+    return RawRecord(0, NO_OFFSET, 0, None, value, ())

@@ -1,0 +1,190 @@
+"""Mirrors Waku nodes into Kafka until a signal ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import signal
+import sqlite3
+import threading
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from connectors.kafka.handshake import check_admission
+from connectors.kafka.settings import InvalidTopic, KafkaSettings, KafkaUnreachable
+from connectors.waku_rest.connection import BadSettings, NodeSettings
+from connectors.waku_rest.mirror import Mirror
+from connectors.waku_rest.pacing import Ending
+from connectors.waku_rest.settings import Listen, MirrorSettings
+from connectors.waku_rest.spool import (
+    OtherObserver,
+    StateInUse,
+    StateUnusable,
+    open_spool,
+)
+from connectors.waku_rest.writer import FrameWriter
+from connectors.web.mirror_app import create_mirror_app
+from connectors.web.server import AddressUnusable, PortInUse, WebServer
+from sds_core.mirror.figures import MirrorFigures
+from sds_core.waku import BadContentTopic, autosharded_topic
+from streaming.cli.log import logger
+from streaming.cli.node_options import NodeOptions, TrafficOptions
+from streaming.cli.output import wall_ms
+from streaming.cli.serving_options import Address
+from streaming.cli.signals import end_requested, ending_signals
+
+_FIRST_CONTACT_S = 1.0
+"""How long to wait for each broker before the mirror reads from nodes, seconds."""
+
+
+def mirror_settings(
+    nodes: NodeOptions, traffic: TrafficOptions, mirroring: MirrorSettings
+) -> MirrorSettings:
+    """Return the settings of a mirror.
+
+    Args:
+        nodes: Nodes to read from.
+        traffic: Traffic to mirror.
+        mirroring: How to mirror; its nodes and topics are replaced.
+
+    Raises:
+        click.UsageError: The settings are invalid or contradict one another.
+    """
+    try:
+        settings = replace(
+            mirroring,
+            nodes=tuple(
+                NodeSettings(
+                    url, nodes.timeout_s, nodes.authorization or "", nodes.ca_file
+                )
+                for url in dict.fromkeys(url.rstrip("/") for url in nodes.urls)
+            ),
+            topics=topics_to_mirror(traffic),
+        )
+    except (BadContentTopic, BadSettings) as error:
+        raise click.UsageError(str(error)) from error
+    if settings.store and any("," in topic for topic in traffic.content_topics):
+        message = (
+            "a store cannot be asked for a content topic with a comma: use "
+            "--no-store, or leave it out"
+        )
+        raise click.UsageError(message)
+    if settings.listen is Listen.FILTER and not all(settings.topics.values()):
+        message = "--listen filter needs --content-topic"
+        raise click.UsageError(message)
+    return settings
+
+
+def topics_to_mirror(traffic: TrafficOptions) -> dict[str, tuple[str, ...]]:
+    """Return pubsub topic -> its content topics; none of them stands for all.
+
+    Raises:
+        BadContentTopic: The shard of a content topic cannot be computed.
+        click.UsageError: There is no topic, or one is not a pubsub topic.
+    """
+    pubsub_topics, content_topics, cluster, shards = traffic
+    for topic in pubsub_topics:
+        if not topic.startswith("/"):
+            message = f"{topic!r} is no pubsub topic: they begin with a slash"
+            raise click.UsageError(message)
+    if pubsub_topics:
+        return dict.fromkeys(pubsub_topics, tuple(dict.fromkeys(content_topics)))
+    if not content_topics:
+        message = "name what to mirror, by --content-topic or --pubsub-topic"
+        raise click.UsageError(message)
+    topics: dict[str, tuple[str, ...]] = {}
+    for topic in dict.fromkeys(content_topics):
+        shard = autosharded_topic(topic, cluster, shards)
+        topics[shard] = (*topics.get(shard, ()), topic)
+    return topics
+
+
+def mirror(
+    settings: MirrorSettings,
+    kafka: KafkaSettings,
+    partitions: int,
+    state: Path,
+    observer: str | None,
+    address: Address,
+) -> None:
+    """Mirror until a signal ends it.
+
+    Args:
+        settings: Settings of the mirror.
+        kafka: Cluster and topic.
+        partitions: Partitions of the topic, if it is created.
+        state: Directory of the state.
+        observer: Tap id in the records; None for that of the state, or a random one.
+        address: Where the metrics are served.
+
+    Raises:
+        click.ClickException: The mirror cannot start, or its state fails.
+    """
+    figures = MirrorFigures()
+    new_observer = f"mirror-{secrets.token_hex(4)}"
+    try:
+        _check_kafka(kafka)
+        with (
+            open_spool(state.absolute(), observer, new_observer) as spool,
+            WebServer(create_mirror_app(figures), *address) as server,
+        ):
+            click.echo(f"observer {spool.observer}   metrics {server.url}/metrics")
+            writer = FrameWriter(kafka, partitions, spool.observer)
+            try:
+                _run_until_signal(Mirror(settings, spool, writer, figures, wall_ms))
+            finally:
+                writer.close()
+    except (
+        AddressUnusable,
+        BadSettings,
+        InvalidTopic,
+        OtherObserver,
+        PortInUse,
+        StateInUse,
+        StateUnusable,
+    ) as error:
+        raise click.UsageError(str(error)) from error
+    except sqlite3.Error as error:
+        message = f"the spool in {state} fails: {error}"
+        raise click.ClickException(message) from error
+    click.echo(
+        f"{figures.written:,} frames written, {figures.spooled:,} still to write"
+    )
+
+
+def _check_kafka(kafka: KafkaSettings) -> None:
+    """Log a warning if Kafka is unreachable; the mirror can start without it.
+
+    Raises:
+        connectors.kafka.settings.KafkaRefused: A broker refuses this client, for
+            instance because of a wrong password.
+    """
+    problem = check_admission(replace(kafka, timeout_s=_FIRST_CONTACT_S))
+    if problem is not None:
+        logger.warning(
+            "%s; mirroring all the same, records wait in --state",
+            KafkaUnreachable(kafka.bootstrap, problem),
+        )
+
+
+def _run_until_signal(mirror: Mirror) -> None:
+    """Run the mirror until a signal, and let it finish what it has begun."""
+    signals = ending_signals()
+    # A signal while asyncio starts would interrupt it.
+    with end_requested() as early:
+        asyncio.run(_until(signals, early, mirror))
+
+
+async def _until(
+    signals: Iterable[signal.Signals], early: threading.Event, mirror: Mirror
+) -> None:
+    ending = Ending()
+    loop = asyncio.get_running_loop()
+    for number in signals:
+        loop.add_signal_handler(number, ending.set)
+    if early.is_set():
+        ending.set()
+    await mirror.run(ending)

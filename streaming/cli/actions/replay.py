@@ -1,0 +1,120 @@
+"""Replays a past window of a topic, apart from the live job."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+import click
+
+from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.settings import KafkaSettings
+from sds_core.observer.snapshot import Snapshot
+from sds_core.text import iso_time
+from streaming.cli.actions.report import as_click_error, write_report
+from streaming.cli.log import logger
+from streaming.cli.progress import logged_progress
+from streaming.cli.starting import every_second, started_job
+from streaming.failure import JobFailed
+from streaming.settings import JobSettings, SessionSettings, SourceSettings, Window
+
+
+def replay(
+    source: SourceSettings,
+    window: Window,
+    session: SessionSettings,
+    report: Path,
+    report_detail: bool,
+) -> None:
+    """Run a job over a window in a temporary checkpoint, and write its report.
+
+    Args:
+        source: Settings of the reader, with the window.
+        window: Record times to read.
+        session: Settings of Spark.
+        report: File for the report.
+        report_detail: Whether the report has incidents and acknowledgements.
+
+    Raises:
+        click.ClickException: There is nothing to report, a signal came before the end,
+            or the job failed.
+    """
+    kafka = source.kafka
+    _warn_of_deleted_records(kafka, window.first_ms)
+    try:
+        with (
+            tempfile.TemporaryDirectory(prefix="sds-monitor-replay-") as directory,
+            started_job(
+                session, _job_settings(source, Path(directory), report_detail)
+            ) as (job, ending),
+        ):
+            with logged_progress(_progress_line) as display:
+                for _ in every_second(job, ending):
+                    display(job.board.snapshot)
+            if job.query.isActive:
+                message = "ended before all of the window was read: no report"
+                raise click.ClickException(message)
+            if _is_empty(job.board.snapshot):
+                message = (
+                    f"topic {kafka.topic} holds nothing from "
+                    f"{iso_time(window.first_ms)} to {iso_time(window.last_ms)}: "
+                    "no report"
+                )
+                raise click.UsageError(message)
+            write_report(job, report)
+    except JobFailed as error:
+        raise as_click_error(error) from error
+
+
+def _job_settings(
+    source: SourceSettings, checkpoint: Path, report_detail: bool
+) -> JobSettings:
+    """Settings of a job that reads its window to the end and writes nothing to Kafka.
+
+    Args:
+        source: Settings of the reader, with a window.
+        checkpoint: An empty directory.
+        report_detail: Whether every definite acknowledgement is stored.
+    """
+    return JobSettings(
+        source,
+        checkpoint,
+        until_caught_up=True,
+        report_detail=report_detail,
+        dead_letter_topic=None,
+        group=None,
+    )
+
+
+def _is_empty(snapshot: Snapshot) -> bool:
+    """Return whether the job has read no record at all, not even an undecodable one."""
+    return not (snapshot.channels or snapshot.taps or snapshot.undecodable)
+
+
+def _warn_of_deleted_records(kafka: KafkaSettings, first_ms: int) -> None:
+    """Log each partition from which Kafka may have deleted records of the window.
+
+    Raises:
+        connectors.kafka.settings.KafkaUnreachable: No broker answered.
+        connectors.kafka.settings.TopicMissing: The topic does not exist.
+    """
+    with closing(TopicOffsets(kafka)) as offsets:
+        earliest = offsets.earliest(offsets.partitions())
+        begins = offsets.first_at_or_after(list(earliest), first_ms)
+    for partition, at in sorted(begins.items()):
+        if 0 < at.offset <= earliest[partition]:
+            logger.warning(
+                "partition %d holds nothing before %s any more: the window may be "
+                "cut short",
+                partition,
+                iso_time(at.timestamp_ms),
+            )
+
+
+def _progress_line(snapshot: Snapshot) -> str:
+    time = iso_time(snapshot.clock_ms) if snapshot.clock_ms else "nothing yet"
+    return (
+        f"{snapshot.job.records:,} records read, up to {time}, "
+        f"{len(snapshot.channels):,} channels"
+    )

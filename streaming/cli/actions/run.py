@@ -1,0 +1,101 @@
+"""Runs the monitor: a job, its server, and its progress."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from connectors.history.errors import DamagedHistory, NoHistory
+from connectors.kafka.heartbeat import heartbeats
+from connectors.web.server import AddressUnusable, PortInUse
+from sds_core.observer.snapshot import Snapshot
+from sds_core.text import counted
+from streaming.checkpoint import (
+    CheckpointInUse,
+    CheckpointMismatch,
+    CheckpointUnwritable,
+)
+from streaming.cli.actions.report import as_click_error, write_report
+from streaming.cli.channels import reload_on_hangup
+from streaming.cli.live import progress_display
+from streaming.cli.log import LogFormat
+from streaming.cli.output import wall_ms
+from streaming.cli.serving import PendingJob, current_snapshot, status_server
+from streaming.cli.serving_options import Address
+from streaming.cli.starting import every_second, started_job
+from streaming.failure import JobFailed
+from streaming.history import HistoryInUse, HistoryUnwritable
+from streaming.settings import JobSettings, SessionSettings
+
+
+def run(
+    settings: JobSettings,
+    session: SessionSettings,
+    address: Address,
+    heartbeat: bool,
+    report: Path | None,
+    channels: Path | None,
+    log_format: LogFormat,
+) -> None:
+    """Run a job until it ends or a signal ends it.
+
+    Args:
+        settings: Settings of the job.
+        session: Settings of Spark.
+        address: Where page and metrics are served.
+        heartbeat: Whether to write heartbeats to the topic.
+        report: File for the report at the end; None to write none.
+        channels: File of channels, read again on SIGHUP; None if there is none.
+        log_format: Format of the log.
+
+    Raises:
+        click.ClickException: The job cannot start, or failed.
+    """
+    pending = PendingJob()
+    try:
+        with (
+            reload_on_hangup(channels) as table_file,
+            # Before Spark starts, which takes so long that people open the page.
+            status_server(pending, *address) as url,
+            started_job(session, settings, pending.board) as (job, ending),
+            heartbeats(settings.source.kafka) if heartbeat else nullcontext(),
+        ):
+            pending.job = job
+            with progress_display(
+                Console(), log_format, url, _progress_line
+            ) as display:
+                for _ in every_second(job, ending):
+                    if table_file is not None:
+                        table = table_file.reload_if_requested()
+                        if table is not None:
+                            job.set_channel_table(table)
+                    display(current_snapshot(job.board, wall_ms))
+            if report is not None:
+                write_report(job, report)
+    except (
+        CheckpointInUse,
+        CheckpointMismatch,
+        CheckpointUnwritable,
+        HistoryInUse,
+        HistoryUnwritable,
+        AddressUnusable,
+        PortInUse,
+    ) as error:
+        raise click.UsageError(str(error)) from error
+    except (NoHistory, DamagedHistory) as error:
+        raise click.ClickException(str(error)) from error
+    except JobFailed as error:
+        raise as_click_error(error) from error
+
+
+def _progress_line(snapshot: Snapshot) -> str:
+    job = snapshot.job
+    lag_s = job.event_time_lag_seconds
+    lag = "nothing read yet" if lag_s is None else f"{lag_s:.1f} s behind in event time"
+    return (
+        f"{job.records:,} records read, {job.records_behind:,} to read, {lag}, "
+        f"{counted(len(snapshot.channels), 'channel')}"
+    )

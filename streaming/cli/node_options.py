@@ -1,0 +1,208 @@
+"""Options for which Waku nodes a mirror reads, which traffic, and how."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from connectors.waku_rest.settings import Listen, MirrorSettings
+from streaming.cli.option_group import option_group
+from streaming.cli.settings import secret_setting, setting
+
+_DEFAULTS = MirrorSettings((), {})
+
+
+class NodeOptions(NamedTuple):
+    """Which Waku nodes to read from.
+
+    Attributes:
+        urls: URLs of REST APIs.
+        timeout_s: Seconds to wait for a node.
+        ca_file: PEM file of the authorities to trust; None for well-known ones.
+        authorization: Header `Authorization`; None to send none.
+    """
+
+    urls: tuple[str, ...]
+    timeout_s: float
+    ca_file: Path | None
+    authorization: str | None
+
+
+class TrafficOptions(NamedTuple):
+    """Which traffic to mirror.
+
+    Attributes:
+        pubsub_topics: Pubsub topics; none to compute them from the content topics.
+        content_topics: Content topics; none for all of the pubsub topics.
+        cluster: Cluster id for autosharding.
+        shards: Number of shards of the cluster, for autosharding.
+    """
+
+    pubsub_topics: tuple[str, ...]
+    content_topics: tuple[str, ...]
+    cluster: int
+    shards: int
+
+
+def _nodes(
+    rest: tuple[str, ...],
+    rest_timeout: float,
+    rest_ca_file: Path | None,
+    rest_authorization: str | None,
+) -> NodeOptions:
+    return NodeOptions(rest, rest_timeout, rest_ca_file, rest_authorization)
+
+
+def _traffic(
+    pubsub_topics: tuple[str, ...],
+    content_topics: tuple[str, ...],
+    cluster: int,
+    shards: int,
+) -> TrafficOptions:
+    return TrafficOptions(pubsub_topics, content_topics, cluster, shards)
+
+
+def _mirroring(
+    listen: str,
+    store: bool,
+    cache_messages: int,
+    poll_interval: float,
+    store_interval: float,
+    backfill: float,
+    spool_bytes: int,
+) -> MirrorSettings:
+    if listen == Listen.NONE and not store:
+        message = "--listen none and --no-store leave nothing to be mirrored"
+        raise click.UsageError(message)
+    return MirrorSettings(
+        (),
+        {},
+        Listen(listen),
+        store,
+        cache_messages,
+        poll_interval,
+        store_interval,
+        backfill,
+        spool_bytes,
+    )
+
+
+node_options = option_group(
+    "nodes",
+    (
+        setting(
+            "--rest",
+            required=True,
+            multiple=True,
+            metavar="URL",
+            help="REST API of a Waku node; may be repeated, so that less is missed.",
+        ),
+        setting(
+            "--rest-timeout",
+            type=click.FloatRange(0.1),
+            default=10.0,
+            help="Seconds to wait for a node.",
+        ),
+        setting(
+            "--rest-ca-file",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            help="PEM file of the authorities to trust; by default well-known ones.",
+        ),
+        secret_setting(
+            "--rest-authorization",
+            help="Header Authorization for the REST API of the nodes.",
+        ),
+    ),
+    _nodes,
+)
+"""Adds the options; the command gets ``nodes``, a `NodeOptions`."""
+
+traffic_options = option_group(
+    "traffic",
+    (
+        setting(
+            "--pubsub-topic",
+            "pubsub_topics",
+            multiple=True,
+            help="Mirror SDS messages on this pubsub topic, or with --content-topic "
+            "all messages of those content topics on it; may be repeated.",
+        ),
+        setting(
+            "--content-topic",
+            "content_topics",
+            multiple=True,
+            help="Mirror all messages on this content topic; may be repeated. Without "
+            "--pubsub-topic its shard is computed from its name.",
+        ),
+        setting(
+            "--cluster",
+            type=click.IntRange(0, 65_535),
+            default=1,
+            help="Cluster id, for autosharding.",
+        ),
+        setting(
+            "--shards",
+            type=click.IntRange(1, 1_024),
+            default=8,
+            help="Number of shards of the cluster, for autosharding.",
+        ),
+    ),
+    _traffic,
+)
+"""Adds the options; the command gets ``traffic``, a `TrafficOptions`."""
+
+mirroring_options = option_group(
+    "mirroring",
+    (
+        setting(
+            "--listen",
+            type=click.Choice([one.value for one in Listen]),
+            default=Listen.RELAY.value,
+            help="Read live messages from the node's relay, from its filter "
+            "subscription, or not at all.",
+        ),
+        setting(
+            "--store/--no-store",
+            default=_DEFAULTS.store,
+            help="Read missed messages from the node's store.",
+        ),
+        setting(
+            "--cache-messages",
+            type=click.IntRange(2),
+            default=_DEFAULTS.cache_messages,
+            help="Length of the node's relay cache, its --rest-relay-cache-capacity.",
+        ),
+        setting(
+            "--poll-interval",
+            type=click.FloatRange(0.01, 60),
+            default=_DEFAULTS.poll_interval_s,
+            help="Seconds between two reads of a cache; a cache that fills up is read "
+            "again at once.",
+        ),
+        setting(
+            "--store-interval",
+            type=click.FloatRange(1, 3_600),
+            default=_DEFAULTS.store_interval_s,
+            help="Seconds between two reads of a store.",
+        ),
+        setting(
+            "--backfill",
+            type=click.FloatRange(0),
+            default=_DEFAULTS.backfill_s,
+            help="Seconds of the past that a mirror with a new --state reads from the "
+            "store.",
+        ),
+        setting(
+            "--spool-bytes",
+            type=click.IntRange(1_000_000),
+            default=_DEFAULTS.spool_bytes,
+            help="Most bytes that wait for Kafka on disk; beyond it the mirror reads "
+            "nothing from nodes.",
+        ),
+    ),
+    _mirroring,
+)
+"""Adds the options; the command gets ``mirroring``, a `MirrorSettings` without nodes
+and topics, which other options give."""

@@ -1,0 +1,50 @@
+"""Options for where a command serves its page and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import click
+
+from streaming.cli.option_group import option_group
+from streaming.cli.settings import setting
+
+LOOPBACK = "127.0.0.1"
+
+
+class Address(NamedTuple):
+    """Where a server listens.
+
+    Attributes:
+        host: Address of a network interface of this machine.
+        port: Port; 0 for any free one.
+    """
+
+    host: str
+    port: int
+
+
+def serving_options(
+    content: str, port: int, *, with_host: bool = True
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add the options of a server; the command gets ``address``, an `Address`.
+
+    Args:
+        content: What is served, for the help text.
+        port: Port by default.
+        with_host: Whether there is an option for the host; else it is loopback.
+    """
+    host_option = setting("--host", default=LOOPBACK, help=f"Address for {content}.")
+    port_option = setting(
+        "--metrics-port",
+        type=click.IntRange(0, 65535),
+        default=port,
+        help=f"Port for {content}; 0 for any free one.",
+    )
+    options = (host_option, port_option) if with_host else (port_option,)
+    return option_group("address", options, _address)
+
+
+def _address(metrics_port: int, host: str = LOOPBACK) -> Address:
+    return Address(host, metrics_port)

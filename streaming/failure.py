@@ -1,0 +1,171 @@
+"""What it means when a query fails, for the operator and for the exit code.
+
+Spark runs our code in several processes and hands on errors as text only: the source
+plans batches in a Python process beside the driver, reads and folds in Python workers,
+and the sink runs in the driver but is called by the JVM. So the meaning of an error is
+decided where it is raised, by its class (`hand_over`), and crosses Spark as one marked
+line of JSON in the traceback. `query_failure` reads that line on the driver.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import traceback
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+
+import msgspec
+
+from connectors.kafka.settings import (
+    InvalidTopic,
+    KafkaUnreachable,
+    RecordRefused,
+    RecordsLost,
+    SecurityUnusable,
+    TopicMissing,
+)
+from sds_core.observer.blob import UnknownBlobVersion
+
+if TYPE_CHECKING:
+    from pyspark.errors import StreamingQueryException
+
+_FORESEEN = (
+    InvalidTopic,
+    KafkaUnreachable,
+    RecordsLost,
+    SecurityUnusable,
+    TopicMissing,
+    UnknownBlobVersion,
+)
+"""Errors whose text says what to do; of others the class is named too."""
+
+_MARK = "sds-monitor failure: "
+_TRACEBACK = "Traceback (most recent call last):\n"
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+
+
+class JobFailed(RuntimeError):
+    """The query ended with an error.
+
+    Attributes:
+        cause: The error in one line.
+        unreachable: Whether Kafka or the topic cannot be reached.
+    """
+
+    def __init__(self, cause: str, unreachable: bool = False) -> None:
+        self.cause = cause
+        self.unreachable = unreachable
+        super().__init__(cause)
+
+
+class _Meaning(msgspec.Struct):
+    """The attributes of a `JobFailed` on their way through Spark."""
+
+    cause: str
+    unreachable: bool
+
+
+def hand_over(
+    function: Callable[_Parameters, _Result],
+) -> Callable[_Parameters, _Result]:
+    """Decorate a function or generator that Spark calls.
+
+    An error that leaves it gets a note that `query_failure` finds in Spark's text.
+    """
+    if inspect.isgeneratorfunction(function):
+
+        @wraps(function)
+        def generate(*args: Any, **kwargs: Any) -> Iterator[Any]:
+            try:
+                yield from function(*args, **kwargs)
+            except Exception as error:
+                _add_meaning(error)
+                raise
+
+        return cast("Callable[_Parameters, _Result]", generate)
+
+    @wraps(function)
+    def call(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            _add_meaning(error)
+            raise
+
+    return call
+
+
+def query_failure(error: StreamingQueryException) -> JobFailed:
+    """What a failed query means.
+
+    An error outside our code has no mark, for example one that keeps a worker from
+    loading it: then the cause is the line of Spark's message that names the error.
+    """
+    text = str(error)
+    _, mark, after = text.partition(_MARK)
+    if mark:
+        line = after.partition("\n")[0]
+        meaning = msgspec.json.decode(line, type=_Meaning)
+        return JobFailed(meaning.cause, meaning.unreachable)
+    # The condition is STREAM_FAILED; its parameter has the message of the cause.
+    parameters = error.getMessageParameters() or {}
+    return JobFailed(_naming_line(parameters.get("message", text)))
+
+
+def _add_meaning(error: Exception) -> None:
+    # If a task fails, Spark raises an error in the sink that has the task's mark.
+    if _MARK in str(error):
+        return
+    meaning = _meaning_of(error)
+    # In ASCII, so that no character of it can end the line.
+    error.add_note(_MARK + json.dumps(msgspec.structs.asdict(meaning)))
+
+
+def _meaning_of(error: Exception) -> _Meaning:
+    for one in _chain(error):
+        if isinstance(one, _FORESEEN):
+            # A broker that refuses a record was reached.
+            unreachable = isinstance(
+                one, KafkaUnreachable | TopicMissing
+            ) and not isinstance(one, RecordRefused)
+            return _Meaning(_first_line(str(one)), unreachable)
+    return _Meaning(_unforeseen_cause(error), False)
+
+
+def _unforeseen_cause(error: Exception) -> str:
+    # Imported here, because commands that do not start Spark import this module.
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    if isinstance(error, Py4JJavaError):
+        java = error.java_exception
+        while (cause := java.getCause()) is not None:
+            java = cause
+        return _first_line(str(java.toString()))
+    if isinstance(error, PySparkException):
+        return _naming_line(str(error))
+    return _first_line(traceback.format_exception_only(error)[0])
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """An error, then those that led to it, as a traceback shows them."""
+    following: BaseException | None = error
+    while following is not None:
+        yield following
+        context = None if following.__suppress_context__ else following.__context__
+        following = following.__cause__ or context
+
+
+def _naming_line(message: str) -> str:
+    """The line that ends the last Python traceback of a message, else its first."""
+    tail = message.rpartition(_TRACEBACK)[2]
+    lines = (line for line in tail.splitlines() if line[:1].strip())
+    return next(lines, message)
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]

@@ -1,0 +1,298 @@
+"""Stores incidents, and queues incidents and minutes for the history, in SQLite.
+
+The file holds two things. The table ``incidents`` has the newest state of each recent
+incident. The *outbox* is a queue of rows for the lasting history
+(`connectors.history`): each change of an incident and each minute is added in the
+transaction that stores it, gets the next sequence number, and is deleted once every
+destination has confirmed it. So each destination gets every row at least once and in
+order; of the rows with one key, the one with the greatest sequence number counts.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from connectors.history.schema import ToldIncident, ToldMinute
+from sds_core.observer.incidents import ChannelIncident, Incident, IncidentQuery
+from sds_core.observer.sds.channel_minute import ChannelMinute
+from streaming.database import Database
+
+# Checkpoints since 0.3.0 have these tables, so their names stay. `told` is the
+# sequence number of a row.
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS incidents (
+    channel TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    found_ms INTEGER NOT NULL,
+    standing INTEGER NOT NULL,
+    tap_hole INTEGER NOT NULL,
+    incident BLOB NOT NULL,
+    PRIMARY KEY (channel, kind, message_id)
+);
+CREATE INDEX IF NOT EXISTS incidents_by_time ON incidents (found_ms);
+CREATE TABLE IF NOT EXISTS forgotten (before_ms INTEGER NOT NULL);
+
+CREATE TABLE IF NOT EXISTS outbox (
+    told INTEGER PRIMARY KEY AUTOINCREMENT,
+    channel TEXT NOT NULL,
+    finding BLOB NOT NULL,
+    tap_hole INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS delivered (
+    destination TEXT PRIMARY KEY,
+    told INTEGER NOT NULL
+);
+"""
+
+# A known incident keeps its mark.
+_STORE_INCIDENT = """
+INSERT INTO incidents VALUES (?, ?, ?, ?, ?, FALSE, ?)
+ON CONFLICT DO UPDATE SET
+    found_ms = excluded.found_ms,
+    standing = excluded.standing,
+    incident = excluded.incident
+"""
+
+_MARK_INCIDENT = """
+UPDATE incidents SET tap_hole = TRUE WHERE (channel, kind, message_id) = (?, ?, ?)
+"""
+
+# Copies the stored incident, its mark included.
+_QUEUE_INCIDENT = """
+INSERT INTO outbox (channel, finding, tap_hole)
+SELECT channel, incident, tap_hole FROM incidents
+WHERE (channel, kind, message_id) = (?, ?, ?)
+"""
+
+_QUEUE_ALL_INCIDENTS = """
+INSERT INTO outbox (channel, finding, tap_hole)
+SELECT channel, incident, tap_hole FROM incidents
+ORDER BY found_ms, channel, kind, message_id
+"""
+
+_QUEUE_MINUTE = """
+INSERT INTO outbox (channel, finding, tap_hole) VALUES (?, ?, FALSE)
+"""
+
+# An incident that the Parquet files do not have yet must stay.
+_FORGET_INCIDENTS = """
+DELETE FROM incidents WHERE found_ms < ? AND (channel, incident) NOT IN (
+    SELECT channel, finding FROM outbox WHERE told > coalesce(
+        (SELECT told FROM delivered WHERE destination = 'parquet'), 0
+    )
+)
+"""
+
+# A null parameter means no such condition; SQLite takes a negative limit for none.
+_FIND_INCIDENTS = """
+SELECT channel, incident, tap_hole FROM incidents
+WHERE (:channel IS NULL OR channel = :channel)
+    AND (:kind IS NULL OR kind = :kind)
+    AND (:since_ms IS NULL OR found_ms >= :since_ms OR standing)
+    AND (standing OR NOT :standing)
+ORDER BY found_ms DESC, channel, kind, message_id
+LIMIT coalesce(:limit, -1)
+"""
+
+_PENDING = """
+SELECT told, channel, finding, tap_hole FROM outbox
+WHERE told > coalesce((SELECT told FROM delivered WHERE destination = :destination), 0)
+    AND (:channel IS NULL OR channel = :channel)
+ORDER BY told
+LIMIT coalesce(:limit, -1)
+"""
+
+# Sequence numbers of pending rows have no holes, so the rows need not be counted one by
+# one: they may be gigabytes.
+_COUNT_PENDING = """
+SELECT coalesce((SELECT max(told) FROM outbox) - (SELECT min(told) FROM outbox) + 1, 0)
+"""
+
+OutboxRow = ToldIncident | ToldMinute
+
+Coincides = Callable[[str, Incident], bool]
+"""Whether an incident of a channel coincides with a hole of its taps."""
+
+
+class Destination(enum.StrEnum):
+    """Where the rows of the outbox go."""
+
+    TOPICS = "topics"
+    PARQUET = "parquet"
+
+
+class Findings:
+    """Incidents, and the outbox of incidents and minutes, of one checkpoint.
+
+    What a method has written is durable when the method returns. A replayed batch
+    overwrites its own incidents and adds its rows to the outbox again.
+
+    Args:
+        path: The file; it and its directory are made if they are missing.
+        first_sequence: Sequence number of the first row of a new outbox. It must
+            exceed every number that another job has written to the same history, so
+            that this job's rows count.
+    """
+
+    def __init__(self, path: Path, first_sequence: int) -> None:
+        self._database = Database(path, _SCHEMA)
+        with self._database.transaction() as connection:
+            numbered = connection.execute(
+                "SELECT 1 FROM sqlite_sequence WHERE name = 'outbox'"
+            ).fetchone()
+            if numbered is None:
+                connection.execute(
+                    "INSERT INTO sqlite_sequence VALUES ('outbox', ?)",
+                    (first_sequence - 1,),
+                )
+                # Version 0.3.0 had incidents and no outbox: the history gets them too.
+                connection.execute(_QUEUE_ALL_INCIDENTS)
+
+    def record_incidents(self, incidents: Mapping[str, Iterable[Incident]]) -> None:
+        """Store incidents by channel, and add them to the outbox.
+
+        An incident that is already stored keeps its mark.
+        """
+        rows = [
+            (
+                channel,
+                *incident.key,
+                incident.found_ms,
+                incident.ended_ms is None,
+                msgspec.msgpack.encode(incident),
+            )
+            for channel, changed in incidents.items()
+            for incident in changed
+        ]
+        if not rows:
+            return
+        with self._database.transaction() as connection:
+            connection.executemany(_STORE_INCIDENT, rows)
+            connection.executemany(_QUEUE_INCIDENT, [row[:3] for row in rows])
+
+    def record_minutes(self, minutes: Mapping[str, Iterable[ChannelMinute]]) -> None:
+        """Add minutes by channel to the outbox."""
+        rows = [
+            (channel, msgspec.msgpack.encode(minute))
+            for channel, ended in minutes.items()
+            for minute in ended
+        ]
+        if not rows:
+            return
+        with self._database.transaction() as connection:
+            connection.executemany(_QUEUE_MINUTE, rows)
+
+    def mark_incidents(self, coincides: Coincides, since_ms: int) -> None:
+        """Mark incidents that coincide with a tap hole, and add them to the outbox.
+
+        A mark is never removed.
+
+        Args:
+            coincides: Judges one incident. Not called for a marked one.
+            since_ms: Incidents found before this event time, Unix ms, are skipped.
+        """
+        with self._database.transaction() as connection:
+            unmarked = connection.execute(
+                "SELECT channel, incident FROM incidents "
+                "WHERE found_ms >= ? AND NOT tap_hole",
+                (since_ms,),
+            ).fetchall()
+            incidents = [(channel, _unpack(packed)) for channel, packed in unmarked]
+            keys = [
+                (channel, *incident.key)
+                for channel, incident in incidents
+                if coincides(channel, incident)
+            ]
+            connection.executemany(_MARK_INCIDENT, keys)
+            connection.executemany(_QUEUE_INCIDENT, keys)
+
+    def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
+        """Stored incidents that match a query, found last first."""
+        with self._database.transaction() as connection:
+            rows = connection.execute(
+                _FIND_INCIDENTS, msgspec.structs.asdict(query)
+            ).fetchall()
+        return [
+            ChannelIncident(channel, _unpack(packed), bool(tap_hole))
+            for channel, packed, tap_hole in rows
+        ]
+
+    def forget_before(self, found_ms: int) -> None:
+        """Remove incidents found before an event time, Unix ms.
+
+        Incidents with a change that the Parquet files do not have yet stay.
+        """
+        with self._database.transaction() as connection:
+            if connection.execute(_FORGET_INCIDENTS, (found_ms,)).rowcount:
+                connection.execute("DELETE FROM forgotten")
+                connection.execute("INSERT INTO forgotten VALUES (?)", (found_ms,))
+
+    @property
+    def forgotten_before_ms(self) -> int | None:
+        """Event time, Unix ms, before which incidents may have been removed.
+
+        None if no incident was ever removed.
+        """
+        with self._database.transaction() as connection:
+            row = connection.execute("SELECT before_ms FROM forgotten").fetchone()
+        return None if row is None else int(row[0])
+
+    def pending(self, destination: Destination, limit: int) -> list[OutboxRow]:
+        """The first rows, at most ``limit``, that a destination has not confirmed."""
+        return self._pending(destination, limit=limit)
+
+    def pending_minutes(
+        self, destination: Destination, channel: str
+    ) -> list[ToldMinute]:
+        """The minutes of a channel that a destination has not confirmed, in order."""
+        rows = self._pending(destination, channel=channel)
+        return [row for row in rows if isinstance(row, ToldMinute)]
+
+    def confirm_delivered(self, destination: Destination, sequence: int) -> None:
+        """Note that a destination has all rows up to a sequence number.
+
+        Rows that every destination has are deleted.
+        """
+        with self._database.transaction() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO delivered VALUES (?, ?)",
+                (destination, sequence),
+            )
+            delivered = dict(
+                connection.execute("SELECT destination, told FROM delivered")
+            )
+            everywhere = min(delivered.get(one, 0) for one in Destination)
+            connection.execute("DELETE FROM outbox WHERE told <= ?", (everywhere,))
+
+    def count_pending(self) -> int:
+        """Number of rows that at least one destination has not confirmed."""
+        with self._database.transaction() as connection:
+            (count,) = connection.execute(_COUNT_PENDING).fetchone()
+        return int(count)
+
+    def _pending(
+        self,
+        destination: Destination,
+        channel: str | None = None,
+        limit: int | None = None,
+    ) -> list[OutboxRow]:
+        asked = {"destination": destination, "channel": channel, "limit": limit}
+        with self._database.transaction() as connection:
+            rows = connection.execute(_PENDING, asked).fetchall()
+        return [_outbox_row(*row) for row in rows]
+
+
+def _outbox_row(sequence: int, channel: str, packed: bytes, tap_hole: int) -> OutboxRow:
+    finding = msgspec.msgpack.decode(packed, type=Incident | ChannelMinute)
+    if isinstance(finding, ChannelMinute):
+        return ToldMinute(sequence, channel, finding.minute_ms, finding.totals)
+    return ToldIncident(sequence, ChannelIncident(channel, finding, bool(tap_hole)))
+
+
+def _unpack(packed: bytes) -> Incident:
+    return msgspec.msgpack.decode(packed, type=Incident)

@@ -1,0 +1,308 @@
+"""One job: connects source, fold, sink, history and figures, and runs the query."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.state import GroupStateTimeout
+
+from connectors.history.schema import Row
+from connectors.history.topics import HistoryTopics
+from connectors.kafka.dead_letter import DeadLetterWriter
+from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.settings import KafkaSettings
+from sds_core.observer.blindness import judge_blindness
+from sds_core.observer.channel_table import ChannelTable
+from sds_core.observer.incidents import ChannelIncident, IncidentQuery
+from sds_core.observer.kinds import AnyProtocol
+from sds_core.observer.protocols import PROTOCOLS, kinds_of
+from sds_core.observer.report import build_report
+from streaming.board import Board
+from streaming.checkpoint import locked_checkpoint, own_files, record_start
+from streaming.details import DetailStore
+from streaming.failure import hand_over, query_failure
+from streaming.findings import Findings
+from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, make_fold
+from streaming.history import HistoryExporter
+from streaming.labels import open_ledgers
+from streaming.lookup import find_incidents, find_minutes
+from streaming.prime import read_position, read_totals
+from streaming.progress import Progress
+from streaming.settings import JobSettings
+from streaming.sink import Sink
+from streaming.source import FORMAT, make_source
+
+_log = logging.getLogger("sds-monitor")
+
+QUERY_NAME = "sds-monitor"
+_LAG_TIMEOUT_S = 5.0
+"""Longest wait for Kafka each time the lag is measured. The job cannot be ended
+meanwhile."""
+
+_HISTORY_TIMEOUT_S = 10.0
+"""Longest wait for Kafka of one write to the history's topics. A failed write is
+repeated, and the job's end waits for it."""
+
+_STOP_TIMEOUT_S = 10.0
+"""Longest wait for Spark to end a batch when the query is stopped. A batch that is not
+committed by then is repeated at the next start."""
+
+
+@dataclass
+class Job:
+    """A running job.
+
+    Attributes:
+        settings: Settings of the job.
+        board: The newest figures.
+        query: Spark's query.
+        progress: Progress of the query.
+        findings: Recent incidents, and what the history does not have yet.
+        details: Definite acknowledgements; None if the checkpoint stores none.
+    """
+
+    settings: JobSettings
+    board: Board
+    query: StreamingQuery
+    progress: Progress
+    findings: Findings
+    details: DetailStore | None = field(default=None)
+
+    @property
+    def has_begun(self) -> bool:
+        """True: incidents and minutes can be found."""
+        return True
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the end, at most so long; returns whether the job has ended.
+
+        Raises:
+            JobFailed: It ended with an error.
+            connectors.kafka.settings.KafkaRefused: A broker refuses the client.
+            connectors.kafka.settings.TopicMissing: The topic does not exist any more.
+        """
+        try:
+            ended = bool(self.query.awaitTermination(max(1, round(seconds))))
+        except StreamingQueryException as error:
+            failure = query_failure(error)
+            self.board.set_job(running=False, error=failure.cause)
+            raise failure from error
+        self.progress.update(self.query)
+        return ended
+
+    def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
+        """Incidents since the checkpoint was begun; see `lookup.find_incidents`."""
+        return find_incidents(self.findings, self.settings.history, query)
+
+    def find_minutes(
+        self,
+        channel: str,
+        since_ms: int,
+        until_ms: int,
+        fields: Collection[str] | None = None,
+    ) -> list[Row]:
+        """A channel's minutes; see `lookup.find_minutes`."""
+        return find_minutes(
+            self.findings, self.settings.history, channel, since_ms, until_ms, fields
+        )
+
+    def set_channel_table(self, table: ChannelTable) -> None:
+        """Replace the operator's table of channels.
+
+        Names, objectives and muting change at once. A channel gets its label when it
+        is first seen, and the label does not change.
+        """
+        self.board.set_table(table)
+
+    def report(self, generated_at_ms: int) -> dict[str, Any]:
+        """The report as of now; see `build_report`."""
+        details = incidents = None
+        if self.details is not None and self.settings.report_detail:
+            details = self.details.latencies()
+            incidents = self.find_incidents(IncidentQuery())
+        snapshot = judge_blindness(self.board.snapshot)
+        return build_report(snapshot, generated_at_ms, details, incidents)
+
+
+@contextmanager
+def running_job(
+    spark: SparkSession,
+    settings: JobSettings,
+    board: Board | None = None,
+    protocols: tuple[AnyProtocol, ...] = PROTOCOLS,
+) -> Iterator[Job]:
+    """Start a job, and stop it at the end of the block.
+
+    Args:
+        spark: The session that runs the query.
+        settings: Settings of the job.
+        board: Gets the figures, of the same protocols; None for a new one.
+        protocols: Protocols that the job observes.
+
+    Raises:
+        streaming.checkpoint.CheckpointInUse: Another job runs on the checkpoint.
+        streaming.checkpoint.CheckpointMismatch: The checkpoint was begun for another
+            topic, or without ``--report-detail``.
+        streaming.checkpoint.CheckpointUnwritable: Its directory cannot be written to.
+        connectors.kafka.settings.KafkaUnreachable: No broker answered.
+        connectors.kafka.settings.TopicMissing: The topic does not exist.
+        streaming.history.HistoryInUse: Another job writes to its history.
+        streaming.history.HistoryUnwritable: The history cannot be written to.
+    """
+    source = settings.source
+    with (
+        locked_checkpoint(settings.checkpoint),
+        _offsets(source.kafka, _LAG_TIMEOUT_S) as offsets,
+    ):
+        # First of all, so that a wrong address ends in a plain error.
+        with _offsets(source.kafka) as first:
+            first.partitions()
+        identity = record_start(
+            settings.checkpoint, source.kafka.topic, settings.report_detail
+        )
+        board = Board(protocols) if board is None else board
+        board.set_table(settings.channel_table)
+        board.set_job(restarts=identity.starts - 1, version=version("sds-monitor"))
+        directory = own_files(settings.checkpoint)
+        findings = Findings(directory / "incidents.sqlite", time.time_ns() // 1_000)
+        details = None
+        if identity.report_detail:
+            details = DetailStore(directory / "acknowledgements.sqlite")
+        dead_letters = _dead_letters(settings)
+        with_history = settings.history is not None
+        kinds = kinds_of(protocols)
+        sink = Sink(
+            board,
+            open_ledgers(directory, kinds, settings.label_budget),
+            dead_letters,
+            findings,
+            # Without a history, minutes are not stored: nothing would delete them.
+            with_history,
+            details,
+            protocols,
+        )
+        position = read_position(settings.checkpoint)
+        # The job's own counters come before the totals: a counter that began at 0 and
+        # then jumped to its old value would look like growth.
+        if position is not None:
+            board.set_position(position)
+        if with_history:
+            board.set_job(history_pending=findings.count_pending())
+        sink.publish(read_totals(spark, settings.checkpoint, kinds))
+        with _exporting(settings, findings, board) as exporter:
+            query = _start(
+                spark, settings, sink, protocols, with_details=details is not None
+            )
+            progress = Progress(
+                board,
+                offsets,
+                settings.group,
+                position,
+                findings if with_history else None,
+            )
+            board.set_job(running=True)
+            try:
+                yield Job(settings, board, query, progress, findings, details)
+            finally:
+                if exporter is not None and query.isActive:
+                    # Somebody asked for the end and waits for it.
+                    exporter.limit_remaining_time()
+                _stop(spark, query)
+                if dead_letters is not None:
+                    dead_letters.close()
+                board.set_job(running=False)
+
+
+def _dead_letters(settings: JobSettings) -> DeadLetterWriter | None:
+    if settings.dead_letter_topic is None:
+        return None
+    source = settings.source
+    return DeadLetterWriter(source.kafka, source.client, settings.dead_letter_topic)
+
+
+def _exporting(
+    settings: JobSettings, findings: Findings, board: Board
+) -> AbstractContextManager[HistoryExporter | None]:
+    """Exports findings to the history while the block runs, if there is a history."""
+    history = settings.history
+    if history is None:
+        return nullcontext()
+    topics = None
+    if history.has_topics:
+        topics = HistoryTopics(
+            _with_timeout(settings.source.kafka, _HISTORY_TIMEOUT_S),
+            history.incidents_topic,
+            history.minutes_topic,
+            retention_ms=history.days * 86_400_000,
+        )
+    return HistoryExporter(history, findings, topics, lambda: board.snapshot.clock_ms)
+
+
+def _start(
+    spark: SparkSession,
+    settings: JobSettings,
+    sink: Sink,
+    protocols: tuple[AnyProtocol, ...],
+    with_details: bool,
+) -> StreamingQuery:
+    spark.dataSource.register(make_source(protocols))
+    rows = (
+        spark.readStream.format(FORMAT)
+        .options(**settings.source.to_options())
+        .load()
+        .withWatermark("event_time", "1 millisecond")
+        .groupBy("key")
+        .applyInPandasWithState(
+            hand_over(make_fold(with_details=with_details, protocols=protocols)),
+            OUTPUT_SCHEMA,
+            STATE_SCHEMA,
+            "update",
+            GroupStateTimeout.EventTimeTimeout,
+        )
+    )
+    writer = (
+        rows.writeStream.queryName(QUERY_NAME)
+        .outputMode("update")
+        .option("checkpointLocation", str(settings.checkpoint))
+        .foreachBatch(sink)
+    )
+    if settings.until_caught_up:
+        return writer.trigger(availableNow=True).start()
+    return writer.trigger(processingTime=f"{settings.trigger_s:g} seconds").start()
+
+
+def _stop(spark: SparkSession, query: StreamingQuery) -> None:
+    """Stop a query; a batch that does not end in time is abandoned."""
+    spark.conf.set("spark.sql.streaming.stopTimeout", f"{_STOP_TIMEOUT_S:.0f}s")
+    try:
+        query.stop()
+    except Py4JJavaError as error:
+        if "java.util.concurrent.TimeoutException" not in str(error):
+            raise
+        _log.warning("the last batch did not end: it is done again at the next start")
+
+
+@contextmanager
+def _offsets(
+    kafka: KafkaSettings, longest_s: float = float("inf")
+) -> Iterator[TopicOffsets]:
+    offsets = TopicOffsets(_with_timeout(kafka, longest_s))
+    try:
+        yield offsets
+    finally:
+        offsets.close()
+
+
+def _with_timeout(kafka: KafkaSettings, longest_s: float) -> KafkaSettings:
+    """The same cluster with a timeout of at most so many seconds."""
+    return replace(kafka, timeout_s=min(kafka.timeout_s, longest_s))

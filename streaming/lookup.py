@@ -1,0 +1,91 @@
+"""Finds incidents and minutes of a job, beside its checkpoint and in its history."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import msgspec
+
+from connectors.history.query import channel_minutes as query_minutes
+from connectors.history.query import find_incidents as query_history
+from connectors.history.schema import Row, minute_row
+from sds_core.observer.incidents import ChannelIncident, IncidentQuery
+from streaming.findings import Destination, Findings
+from streaming.settings import HistorySettings
+
+
+def find_incidents(
+    findings: Findings, history: HistorySettings | None, query: IncidentQuery
+) -> list[ChannelIncident]:
+    """Incidents that match a query, found last first.
+
+    Args:
+        findings: Recent incidents.
+        history: Has all incidents; None if the job has no history.
+        query: What to find.
+
+    Raises:
+        connectors.history.errors.DamagedHistory: A file of the history cannot be read.
+        connectors.history.errors.NoHistory: The history's directory does not exist.
+    """
+    recent = findings.find_incidents(query)
+    before_ms = findings.forgotten_before_ms
+    if history is None or before_ms is None:
+        return recent
+    if len(recent) == query.limit and all(
+        one.incident.found_ms >= before_ms for one in recent[-1:]
+    ):
+        return recent
+    # Of these incidents the history may have an older version, which the query may
+    # match although it does not match the newest one.
+    newest = findings.find_incidents(IncidentQuery(query.channel, query.kind))
+    known = {(one.channel, one.incident.key) for one in recent + newest}
+    limit = None if query.limit is None else query.limit + len(known)
+    wider = msgspec.structs.replace(query, limit=limit)
+    found = recent + [
+        one
+        for one in query_history(history.directory, wider)
+        if (one.channel, one.incident.key) not in known
+    ]
+    found.sort(key=lambda one: (-one.incident.found_ms, one.channel, one.incident.key))
+    return found[: query.limit]
+
+
+def find_minutes(
+    findings: Findings,
+    history: HistorySettings | None,
+    channel: str,
+    since_ms: int,
+    until_ms: int,
+    fields: Collection[str] | None = None,
+) -> list[Row]:
+    """Minutes of a channel that begin in [since_ms, until_ms), in order.
+
+    Args:
+        findings: Has the minutes that the Parquet files do not have yet.
+        history: Has the other minutes; None gives no minutes.
+        channel: Channel id.
+        since_ms: Event time, Unix ms.
+        until_ms: Event time, Unix ms.
+        fields: Names of fields that each row must have, besides key and ``told``; None
+            for all.
+
+    Raises:
+        connectors.history.errors.DamagedHistory: A file of the history cannot be read.
+        connectors.history.errors.NoHistory: The history's directory does not exist.
+    """
+    if history is None:
+        return []
+    # The outbox first: a row that leaves it meanwhile is then found in the files.
+    pending = [
+        minute_row(one)
+        for one in findings.pending_minutes(Destination.PARQUET, channel)
+        if since_ms <= one.minute_ms < until_ms
+    ]
+    rows: dict[int, Row] = {}
+    stored = query_minutes(history.directory, channel, since_ms, until_ms, fields)
+    for row in stored + pending:
+        known = rows.get(row["minute"])
+        if known is None or known["told"] <= row["told"]:
+            rows[row["minute"]] = row
+    return [rows[minute] for minute in sorted(rows)]

@@ -1,0 +1,232 @@
+"""Record times that can be trusted, for the unread records of each partition.
+
+The broker's index answers "first record at or after a time" without reading records.
+Two kinds of entries make its answer useless, because they hide the records behind
+them:
+
+- Records stamped in the future. They move no clock (docs/records.md).
+- Ends of transactions. They are not records, and they have the wall time of their
+  commit, however old the records of the transaction are.
+
+Where the index names such an entry, the partition's times are read instead: it is
+*scanned*. `RecordTimes` never changes. A lookup that scans returns new record times
+that include the scans, and every lookup on the same record times gives the same
+answer.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from typing import NamedTuple, Protocol
+
+from connectors.kafka.offsets import TimedOffset
+from sds_core.observer.record import is_future
+from streaming.position import Position
+
+_TRUSTED_STEP_MS = 10_000
+"""An entry at most this far ahead of the clock is trusted without reading it.
+
+Twice the time between heartbeats: few live records are further ahead."""
+
+
+class Offsets(Protocol):
+    """The broker's index of one topic; see `connectors.kafka.offsets.TopicOffsets`."""
+
+    def partitions(self) -> list[int]:
+        """Partitions of the topic."""
+
+    def earliest(self, partitions: Collection[int]) -> dict[int, int]:
+        """First offset that the broker still holds."""
+
+    def latest(self, partitions: Collection[int]) -> dict[int, int]:
+        """Offset after the last committed record."""
+
+    def newest(self, partitions: Collection[int]) -> dict[int, TimedOffset]:
+        """First entry with the greatest time."""
+
+    def first_at_or_after(
+        self, partitions: Collection[int], timestamp_ms: int
+    ) -> dict[int, TimedOffset]:
+        """First entry with at least this time; without partitions that have none."""
+
+
+ReadTimes = Callable[[int, int, int], Sequence[TimedOffset]]
+"""(partition, start, end) -> offset and time of each record in [start, end)."""
+
+IsRecord = Callable[[int, int], bool]
+"""(partition, offset) -> whether a record lies there, not the end of a transaction."""
+
+
+class Scan(NamedTuple):
+    """Record times that were read from one partition.
+
+    Attributes:
+        offsets: Offset of each record, ascending, shape (n,).
+        peaks: Greatest time up to and including each record, Unix ms, shape (n,);
+            future records count as 0.
+        end: Offset after the last one that was read.
+    """
+
+    offsets: list[int]
+    peaks: list[int]
+    end: int
+
+    @property
+    def peak_ms(self) -> int:
+        """Greatest time of all records; 0 if there is none."""
+        return self.peaks[-1] if self.peaks else 0
+
+    def first_at_or_after(self, clock_ms: int) -> TimedOffset | None:
+        """The first record with at least this time; None if there is none."""
+        index = bisect_left(self.peaks, clock_ms)
+        if index == len(self.peaks):
+            return None
+        return TimedOffset(self.offsets[index], self.peaks[index])
+
+
+@dataclass(frozen=True, slots=True)
+class RecordTimes:
+    """Record times of the unread range of each partition, seen at one wall time.
+
+    Attributes:
+        offsets: The broker's index.
+        read_times: Reads record times where the index cannot be trusted.
+        is_record: Reads one offset; should be cached, as it is called repeatedly.
+        start: Where the unread ranges begin; has all partitions.
+        ends: Where they end, by partition.
+        wall_ms: Wall time, Unix ms; decides which records are in the future.
+        last_ms: Latest time that a record can have and still count, Unix ms.
+        scan_rows: Number of offsets that one scan reads at most.
+        scans: Scans made so far, by partition.
+    """
+
+    offsets: Offsets
+    read_times: ReadTimes
+    is_record: IsRecord
+    start: Position
+    ends: Mapping[int, int]
+    wall_ms: int
+    last_ms: int
+    scan_rows: int
+    scans: Mapping[int, Scan] = field(default_factory=dict)
+
+    def latest_clock_ms(self, limit_ms: int) -> int:
+        """Greatest clock, at most `limit_ms`, that the scans allow, Unix ms.
+
+        A scan that stopped at `scan_rows` knows no time beyond its greatest one. The
+        result is never before the clock of the start.
+        """
+        peaks = [
+            scan.peak_ms
+            for partition, scan in self.scans.items()
+            if scan.end < self.ends[partition]
+        ]
+        if not peaks:
+            return limit_ms
+        return max(self.start.clock_ms, min(limit_ms, *peaks))
+
+    def readable_ends(self) -> dict[int, int]:
+        """End of each partition, or of its scan if it was scanned."""
+        return {**self.ends, **{p: scan.end for p, scan in self.scans.items()}}
+
+    def first_at_or_after(
+        self, clock_ms: int
+    ) -> tuple[dict[int, TimedOffset], RecordTimes]:
+        """The first unread record of each partition with at least this time.
+
+        Returns:
+            The records by partition, without partitions that have none, and the
+            record times with the scans that were necessary. A record may lie at or
+            after the end of its partition, and, if records read before already have
+            this time, before the start.
+        """
+        unread = [
+            p
+            for p, here in self.start.partitions.items()
+            if self.ends[p] > here.next_offset and p not in self.scans
+        ]
+        found = self.offsets.first_at_or_after(unread, clock_ms) if unread else {}
+        times = self._scanned(
+            partition
+            for partition, at in found.items()
+            if at.offset < self.ends[partition] and self._hides(partition, at, clock_ms)
+        )
+        for partition, scan in times.scans.items():
+            found.pop(partition, None)
+            record = scan.first_at_or_after(clock_ms)
+            if record is not None:
+                found[partition] = record
+        return found, times
+
+    def newest_ms(
+        self, newest: Mapping[int, TimedOffset]
+    ) -> tuple[dict[int, int], RecordTimes]:
+        """Greatest record time of each partition up to its end, Unix ms.
+
+        In a scanned partition, up to the end of the scan. Times after `last_ms` are
+        given as `last_ms`, wherever they lie.
+
+        Args:
+            newest: What `Offsets.newest` found.
+
+        Returns:
+            The times, without partitions that never had a record, and the record
+            times with the scans that were necessary.
+        """
+        known = {p: here.newest_ms for p, here in self.start.partitions.items()}
+        trusted = {
+            partition: at.timestamp_ms
+            for partition, at in newest.items()
+            if (at.offset < self.ends[partition] or at.timestamp_ms > self.last_ms)
+            and not self._hides(partition, at, known[partition])
+        }
+        times = self._scanned(
+            partition
+            for partition, here in self.start.partitions.items()
+            if partition not in trusted and self.ends[partition] > here.next_offset
+        )
+        peaks = {p: scan.peak_ms for p, scan in times.scans.items()} | trusted
+        greatest = {p: max(ms, peaks.get(p, 0)) for p, ms in known.items()}
+        return {p: min(ms, self.last_ms) for p, ms in greatest.items() if ms}, times
+
+    def scan(self, partition: int, start: int, end: int) -> Scan:
+        """Read the record times in [start, end) of a partition."""
+        records = self.read_times(partition, start, end)
+        times = (
+            0 if self._is_future(record.timestamp_ms) else record.timestamp_ms
+            for record in records
+        )
+        return Scan(
+            [record.offset for record in records], list(accumulate(times, max)), end
+        )
+
+    def _scanned(self, partitions: Iterable[int]) -> RecordTimes:
+        """The record times with scans of more partitions."""
+        scans = dict(self.scans)
+        for partition in partitions:
+            start = self.start.partitions[partition].next_offset
+            end = min(self.ends[partition], start + self.scan_rows)
+            scans[partition] = self.scan(partition, start, end)
+        return replace(self, scans=scans)
+
+    def _hides(self, partition: int, at: TimedOffset, clock_ms: int) -> bool:
+        """Whether an entry of the index hides the records behind it.
+
+        True if it moves no clock: a future record, or the end of a transaction.
+        """
+        here = self.start.partitions[partition]
+        clock_ms = max(clock_ms, here.newest_ms, self.start.clock_ms)
+        if at.offset < here.next_offset:
+            # It moved no clock when it was read.
+            return at.timestamp_ms > clock_ms
+        if self._is_future(at.timestamp_ms):
+            return True
+        return at.timestamp_ms - clock_ms > _TRUSTED_STEP_MS and not self.is_record(
+            partition, at.offset
+        )
+
+    def _is_future(self, timestamp_ms: int) -> bool:
+        return is_future(timestamp_ms, self.wall_ms)

@@ -1,0 +1,179 @@
+"""Settings of the job, its source, its Spark session and its history.
+
+This module imports neither Spark nor a Kafka client, so that commands can build and
+check settings before they load them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import msgspec
+
+from connectors.kafka.settings import (
+    DEAD_LETTER_TOPIC,
+    INCIDENTS_TOPIC,
+    MINUTES_TOPIC,
+    Client,
+    KafkaSettings,
+)
+from sds_core.observer.channel_table import ChannelTable
+
+EARLIEST = "earliest"
+LATEST = "latest"
+
+LABEL_BUDGET = 200
+"""Channels that have a metric label of their own (docs/figures.md)."""
+
+COMMIT_GROUP = "sds-monitor"
+"""Consumer group under which offsets are committed for other tools."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLimits:
+    """Upper limits of one batch.
+
+    Attributes:
+        rows: Number of Kafka records. A batch has about 0.4 s of fixed cost, so large
+            batches catch up fastest (docs/architecture.md).
+        size_bytes: Bytes of record values, estimated by the mean size of the records
+            that come next.
+    """
+
+    rows: int = 300_000
+    size_bytes: int = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Record times [first_ms, last_ms]; the reader skips records of other times.
+
+    Attributes:
+        first_ms: Earliest record time, Unix ms.
+        last_ms: Latest record time, Unix ms; the clock of the job does not pass it.
+    """
+
+    first_ms: int
+    last_ms: int
+
+    def __contains__(self, timestamp_ms: int) -> bool:
+        """Whether a record time lies in the window."""
+        return self.first_ms <= timestamp_ms <= self.last_ms
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSettings:
+    """Settings of the reader, on the driver and in the workers.
+
+    Attributes:
+        kafka: Cluster and topic.
+        client: Library that reads.
+        limits: Upper limits of one batch.
+        start: ``earliest``, ``latest`` or a Unix time in ms: where a job with a new
+            checkpoint starts to read.
+        tasks: Number of workers that read at the same time.
+        skip_lost: Whether the job goes on, and counts, if Kafka deletes records
+            before the job has read them.
+        window: Record times to read, for a job that ends; replaces `start`. None
+            to read all times.
+    """
+
+    kafka: KafkaSettings
+    client: Client = Client.CONFLUENT
+    limits: BatchLimits = field(default_factory=BatchLimits)
+    start: str | int = EARLIEST
+    tasks: int = 2
+    skip_lost: bool = False
+    window: Window | None = None
+
+    def to_options(self) -> dict[str, str]:
+        """Return the settings as options of Spark's ``readStream``."""
+        security = self.kafka.security
+        open_kafka = replace(
+            self.kafka, security=replace(security, password=None, key_password=None)
+        )
+        options = {
+            "settings": msgspec.json.encode(replace(self, kafka=open_kafka)).decode(),
+            # Spark prints plans with their options, but redacts options of these names.
+            "password": security.password,
+            "key_password": security.key_password,
+        }
+        return {name: value for name, value in options.items() if value is not None}
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, str]) -> SourceSettings:
+        """Read the options that `to_options` returned."""
+        settings = msgspec.json.decode(options["settings"], type=cls)
+        security = replace(
+            settings.kafka.security,
+            password=options.get("password"),
+            key_password=options.get("key_password"),
+        )
+        return replace(settings, kafka=replace(settings.kafka, security=security))
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSettings:
+    """Settings of the Spark session.
+
+    Attributes:
+        master: Spark master; all cores of this machine by default.
+        shuffle_partitions: Number of partitions of the state. The first batch of a
+            checkpoint fixes it. Two to eight are sensible: each costs memory and
+            time in every batch.
+    """
+
+    master: str = "local[*]"
+    shuffle_partitions: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class HistorySettings:
+    """Settings of the history of incidents and minutes.
+
+    Attributes:
+        directory: Directory of the Parquet files.
+        days: Days of event time after which a row is deleted.
+        has_topics: Whether rows are written to Kafka too.
+        incidents_topic, minutes_topic: Names of the topics in Kafka.
+    """
+
+    directory: Path
+    days: int = 30
+    has_topics: bool = True
+    incidents_topic: str = INCIDENTS_TOPIC
+    minutes_topic: str = MINUTES_TOPIC
+
+
+@dataclass(frozen=True, slots=True)
+class JobSettings:
+    """Settings of one job.
+
+    Attributes:
+        source: Settings of the reader.
+        checkpoint: Directory of the checkpoint. Files of sds-monitor itself are in
+            its subdirectory ``monitor/``.
+        trigger_s: Shortest time between two batches, seconds.
+        until_caught_up: Whether the job ends when it has read all that the topic
+            holds at the start.
+        report_detail: Whether every definite acknowledgement is stored for the report.
+        label_budget: Number of channels that have a metric label of their own.
+        dead_letter_topic: Topic for undecodable records; None to only count them.
+        group: Consumer group to which offsets are committed; None for no commits.
+        history: Settings of the history; None to store only incidents, and those
+            beside the checkpoint.
+        channel_table: Names, objectives, labels and silence of channels at the start.
+    """
+
+    source: SourceSettings
+    checkpoint: Path
+    trigger_s: float = 1.0
+    until_caught_up: bool = False
+    report_detail: bool = False
+    label_budget: int = LABEL_BUDGET
+    dead_letter_topic: str | None = DEAD_LETTER_TOPIC
+    group: str | None = COMMIT_GROUP
+    history: HistorySettings | None = None
+    channel_table: ChannelTable = field(default_factory=ChannelTable)

@@ -1,0 +1,61 @@
+"""Text of strangers and times in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from sds_core import text
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("plain room", "plain room"),
+        ("two\nlines\x00\x1b[31m", "two\\nlines\\x00\\x1b[31m"),
+        ("evil\u202egnp", "evil\\u202egnp"),
+        ("half \ud800", "half \\ud800"),
+        ("it's a \\ and a \u00fc", "it's a \\ and a \u00fc"),
+    ],
+)
+def test_text_that_cannot_be_printed_is_escaped(given: str, expected: str) -> None:
+    """Everything else, quotes included, stays as it can be copied."""
+    assert text.printable(given) == expected
+
+
+def test_white_space_becomes_one_space() -> None:
+    """Line ends included."""
+    assert text.one_line(" a\n\n b\tc ") == "a b c"
+
+
+def test_shortened_text_has_beginning_and_end() -> None:
+    """It has as many characters as allowed."""
+    assert text.shorten("abcdefghij", 10) == "abcdefghij"
+    assert text.shorten("abcdefghijk", 10) == "abcdef…ijk"
+
+
+def test_bytes_that_are_not_utf_8_become_escapes() -> None:
+    """No byte is lost."""
+    assert text.decode_text(b"a\xff\xc3\xbc") == "a\\xff\u00fc"
+
+
+def test_numbers_have_separators_and_nouns_a_plural() -> None:
+    """Also zero."""
+    assert text.number(12_345) == "12,345"
+    assert text.counted(1, "channel") == "1 channel"
+    assert text.counted(0, "channel") == "0 channels"
+    assert text.counted(2_000, "channel") == "2,000 channels"
+
+
+def test_times_are_in_utc() -> None:
+    """To the millisecond, second or minute; before 1970 too."""
+    assert text.iso_time(1_786_276_990_123) == "2026-08-09T12:03:10.123Z"
+    assert text.iso_time(-1) == "1969-12-31T23:59:59.999Z"
+    assert text.utc_time(1_786_276_990_123) == "2026-08-09 12:03:10 UTC"
+    assert text.time_of_day(1_786_276_990_123) == "12:03"
+
+
+@pytest.mark.parametrize("unix_ms", [10**15, 10**18, -(10**15)])
+def test_time_outside_the_calendar_is_its_number(unix_ms: int) -> None:
+    """A stranger's clock can be anything."""
+    for form in (text.iso_time, text.utc_time, text.time_of_day):
+        assert form(unix_ms) == f"{unix_ms} ms"

@@ -1,0 +1,72 @@
+"""Which modules a command imports before it does anything."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import click
+import pytest
+
+from streaming.cli import group
+
+HEAVY = (
+    "confluent_kafka",
+    "duckdb",
+    "httpx",
+    "kafka",
+    "pandas",
+    "pyarrow",
+    "pyspark",
+    "starlette",
+)
+
+
+def command_lines() -> list[str]:
+    """The program, each command, and each command of a group."""
+    lines = [""]
+    with click.Context(group) as context:
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            lines.append(name)
+            if isinstance(command, click.Group):
+                lines += [f"{name} {inner}" for inner in command.commands]
+    return lines
+
+
+def imported_by(arguments: list[str]) -> set[str]:
+    """Run the program in a process of its own; returns its packages at the end."""
+    code = (
+        "import atexit, json, sys\n"
+        "show = lambda: print(json.dumps(list(sys.modules)), file=sys.stderr)\n"
+        "atexit.register(show)\n"
+        "from streaming.cli import main\n"
+        "main()\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return {name.split(".")[0] for name in json.loads(found.stderr.splitlines()[-1])}
+
+
+@pytest.mark.parametrize("line", command_lines())
+def test_help_imports_no_heavy_package(line: str) -> None:
+    """Nobody waits a second for a help text, and a mirror may run where no Java is."""
+    imported = imported_by([*line.split(), "--help"])
+    assert "click" in imported
+    assert imported.isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize("action", ["mirror", "import_", "incidents", "inspect"])
+def test_actions_without_spark_import_no_spark(action: str) -> None:
+    """Importing pyspark would take a second."""
+    code = (
+        f"import sys, streaming.cli.actions.{action}\n"
+        "sys.exit('pyspark' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,276 @@
+"""Incidents and minutes, and the outbox in which they wait for the history."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from connectors.history.schema import ToldIncident, ToldMinute
+from sds_core.observer.incidents import (
+    ChannelIncident,
+    Incident,
+    IncidentKind,
+    IncidentQuery,
+)
+from sds_core.observer.sds.channel_minute import ChannelMinute
+from sds_core.observer.sds.totals import ChannelTotals
+from streaming.findings import Destination, Findings, OutboxRow
+from tests.support.golden.checkpoints import CHECKPOINTS
+from tests.support.properties import CAREFUL
+
+FIRST = 1_000
+ALL = 1_000_000
+EVERYTHING = IncidentQuery()
+
+
+def lost(message_id: str, found_ms: int = 300_000, **known: Any) -> Incident:
+    """A lost message."""
+    return Incident(IncidentKind.LOST, message_id, "ana", 1, found_ms, **known)
+
+
+def minute(minute_ms: int) -> ChannelMinute:
+    """A minute of a channel."""
+    return ChannelMinute(minute_ms, ChannelTotals())
+
+
+def found(
+    incident: Incident, tap_hole: bool = False, channel: str = "town"
+) -> ChannelIncident:
+    """An incident of a channel."""
+    return ChannelIncident(channel, incident, tap_hole)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the file is."""
+    return tmp_path / "monitor" / "incidents.sqlite"
+
+
+@pytest.fixture
+def findings(path: Path) -> Findings:
+    """An empty file."""
+    return Findings(path, FIRST)
+
+
+def test_incident_is_read_whole_after_a_restart(path: Path) -> None:
+    """With all its fields."""
+    incident = lost(
+        "m\n\u202e",
+        lacking={"bob": 5},
+        named_by=["alice"],
+        waku_hash=bytes(32),
+        hint=b"\xff",
+    )
+    Findings(path, 1).record_incidents({"town\x00": [incident]})
+    assert Findings(path, 1).find_incidents(EVERYTHING) == [
+        found(incident, channel="town\x00")
+    ]
+
+
+def test_later_version_of_an_incident_replaces_the_earlier_one(
+    findings: Findings,
+) -> None:
+    """By channel, kind and message id; a replayed batch changes nothing."""
+    ended = lost("m", ended_ms=400_000)
+    other = Incident(IncidentKind.UNDELIVERED, "m", "alice", 1, 2)
+    for _ in range(2):
+        findings.record_incidents({"town": [lost("m"), other], "village": [lost("m")]})
+        findings.record_incidents({"town": [ended]})
+    assert findings.find_incidents(EVERYTHING) == [
+        found(ended),
+        found(lost("m"), channel="village"),
+        found(other),
+    ]
+
+
+QUERIES: list[tuple[IncidentQuery, list[str]]] = [
+    (EVERYTHING, ["newest", "ended", "standing", "old"]),
+    (IncidentQuery(channel="town"), ["ended", "standing", "old"]),
+    (IncidentQuery(channel="nowhere"), []),
+    (IncidentQuery(kind=IncidentKind.UNDELIVERED), ["standing"]),
+    (IncidentQuery(since_ms=500_001), ["newest", "standing"]),
+    (IncidentQuery(since_ms=500_000), ["newest", "ended", "standing"]),
+    (IncidentQuery(standing=True), ["newest", "standing"]),
+    (IncidentQuery(limit=2), ["newest", "ended"]),
+    (IncidentQuery(limit=0), []),
+    (IncidentQuery("town", IncidentKind.LOST, 500_000, limit=9), ["ended"]),
+]
+
+
+@pytest.mark.parametrize(("query", "expected"), QUERIES)
+def test_query_finds_matching_incidents_found_last_first(
+    findings: Findings, query: IncidentQuery, expected: list[str]
+) -> None:
+    """An incident that still stands matches any time."""
+    findings.record_incidents(
+        {
+            "town": [
+                lost("old", 300_000, ended_ms=600_000),
+                Incident(IncidentKind.UNDELIVERED, "standing", "bob", 1, 400_000),
+                lost("ended", 500_000, ended_ms=600_000),
+            ],
+            "village": [lost("newest", 600_000)],
+        }
+    )
+    matching = findings.find_incidents(query)
+    assert [one.incident.message_id for one in matching] == expected
+
+
+def test_a_mark_stays_when_the_incident_changes(findings: Findings) -> None:
+    """Old incidents are not judged, and marked ones are not judged again."""
+    findings.record_incidents({"town": [lost("a"), lost("b"), lost("c", 299_999)]})
+    judged: list[str] = []
+
+    def coincides(channel: str, incident: Incident) -> bool:
+        judged.append(incident.message_id)
+        return incident.message_id != "b"
+
+    findings.mark_incidents(coincides, since_ms=300_000)
+    findings.record_incidents({"town": [lost("a", ended_ms=1)]})
+    findings.mark_incidents(coincides, since_ms=300_000)
+    assert sorted(judged) == ["a", "b", "b"]
+    stored = findings.find_incidents(EVERYTHING)
+    marks = {one.incident.message_id: one.tap_hole for one in stored}
+    assert marks == {"a": True, "b": False, "c": False}
+
+
+def test_rows_wait_in_the_order_in_which_they_were_recorded(findings: Findings) -> None:
+    """Each incident as it was then, and at most as many rows as the limit."""
+    findings.record_incidents({"town": [lost("a")]})
+    findings.record_minutes(
+        {"town": [minute(0), minute(60_000)], "village": [minute(0)]}
+    )
+    findings.record_incidents({"town": [lost("a", ended_ms=9)]})
+    expected: list[OutboxRow] = [
+        ToldIncident(1_000, found(lost("a"))),
+        ToldMinute(1_001, "town", 0, ChannelTotals()),
+        ToldMinute(1_002, "town", 60_000, ChannelTotals()),
+        ToldMinute(1_003, "village", 0, ChannelTotals()),
+        ToldIncident(1_004, found(lost("a", ended_ms=9))),
+    ]
+    assert findings.pending(Destination.PARQUET, ALL) == expected
+    assert findings.pending(Destination.TOPICS, 2) == expected[:2]
+    assert findings.count_pending() == 5
+
+
+def test_row_stays_until_each_destination_has_confirmed_it(findings: Findings) -> None:
+    """A slow destination does not delay the other."""
+    findings.record_incidents({"town": [lost("a"), lost("b"), lost("c")]})
+    findings.confirm_delivered(Destination.PARQUET, FIRST + 2)
+    assert findings.pending(Destination.PARQUET, ALL) == []
+    assert len(findings.pending(Destination.TOPICS, ALL)) == 3
+    assert findings.count_pending() == 3
+    findings.confirm_delivered(Destination.TOPICS, FIRST + 1)
+    (last,) = findings.pending(Destination.TOPICS, ALL)
+    assert last.told == FIRST + 2
+    assert findings.count_pending() == 1
+    findings.confirm_delivered(Destination.TOPICS, FIRST + 2)
+    assert findings.count_pending() == 0
+
+
+def test_mark_is_exported_as_well(findings: Findings) -> None:
+    """Every later row of the incident has it too."""
+    findings.record_incidents({"town": [lost("a"), lost("b")]})
+    findings.mark_incidents(lambda channel, incident: incident.message_id == "a", 0)
+    findings.record_incidents({"town": [lost("a", ended_ms=9)]})
+    assert findings.pending(Destination.TOPICS, ALL)[2:] == [
+        ToldIncident(FIRST + 2, found(lost("a"), tap_hole=True)),
+        ToldIncident(FIRST + 3, found(lost("a", ended_ms=9), tap_hole=True)),
+    ]
+
+
+def test_sequence_goes_on_although_the_outbox_is_empty(path: Path) -> None:
+    """A later row has a greater number, whatever the clock says at a restart."""
+    findings = Findings(path, FIRST)
+    findings.record_incidents({"town": [lost("a")]})
+    for destination in Destination:
+        findings.confirm_delivered(destination, FIRST)
+    for first_sequence in (1, ALL):
+        findings = Findings(path, first_sequence)
+        findings.record_incidents({"town": [lost("b")]})
+    told = [one.told for one in findings.pending(Destination.TOPICS, ALL)]
+    assert told == [FIRST + 1, FIRST + 2]
+
+
+def test_incidents_of_an_earlier_version_are_exported_once(path: Path) -> None:
+    """The file of 0.3.0 has no outbox."""
+    path.parent.mkdir()
+    shutil.copy(CHECKPOINTS / "0.3.0" / "monitor" / "incidents.sqlite", path)
+    known = Findings(path, FIRST).find_incidents(EVERYTHING)
+    assert len(known) == 5
+    known.sort(key=lambda one: (one.incident.found_ms, one.channel, one.incident.key))
+    again = Findings(path, ALL)
+    assert again.pending(Destination.PARQUET, ALL) == [
+        ToldIncident(number, one) for number, one in enumerate(known, FIRST)
+    ]
+
+
+class Model:
+    """What an outbox should hold, in memory."""
+
+    def __init__(self) -> None:
+        self.rows: list[OutboxRow] = []
+        self.reached = dict.fromkeys(Destination, 0)
+
+    def add(self, row: Callable[[int], OutboxRow]) -> None:
+        """Add a row made of its sequence number."""
+        self.rows.append(row(FIRST + len(self.rows)))
+
+    def pending(self, destination: Destination) -> list[OutboxRow]:
+        """What a destination lacks."""
+        return [one for one in self.rows if one.told > self.reached[destination]]
+
+
+def _record_incident(findings: Findings, model: Model, n: int) -> None:
+    findings.record_incidents({"town": [lost(str(n))]})
+    model.add(lambda sequence: ToldIncident(sequence, found(lost(str(n)))))
+
+
+def _record_minutes(findings: Findings, model: Model, n: int) -> None:
+    totals = ChannelTotals(messages=n)
+    minutes_ms = [60_000 * m for m in range(n)]
+    findings.record_minutes({"town": [ChannelMinute(ms, totals) for ms in minutes_ms]})
+    for ms in minutes_ms:
+        model.add(lambda sequence, ms=ms: ToldMinute(sequence, "town", ms, totals))
+
+
+def _deliver(destination: Destination) -> Callable[..., None]:
+    def deliver(findings: Findings, model: Model, n: int) -> None:
+        rows = model.pending(destination)[:n]
+        if rows:
+            findings.confirm_delivered(destination, rows[-1].told)
+            model.reached[destination] = rows[-1].told
+
+    return deliver
+
+
+STEPS = [_record_incident, _record_minutes, *map(_deliver, Destination)]
+
+
+@given(st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 4)), max_size=8))
+@settings(CAREFUL, max_examples=40)
+def test_killed_after_any_step_the_file_holds_what_it_should(
+    steps: list[tuple[Callable[..., None], int]],
+) -> None:
+    """A copy of the files has what each destination lacks."""
+    model = Model()
+    with TemporaryDirectory() as place:
+        path = Path(place) / "a" / "incidents.sqlite"
+        findings = Findings(path, FIRST)
+        for number, (step, n) in enumerate(steps):
+            step(findings, model, n)
+            copy = shutil.copytree(path.parent, Path(place) / f"copy-{number}")
+            reopened = Findings(copy / path.name, ALL)
+            for destination in Destination:
+                assert reopened.pending(destination, ALL) == model.pending(destination)
+            reached = min(model.reached.values())
+            assert reopened.count_pending() == sum(
+                one.told > reached for one in model.rows
+            )
