@@ -63,7 +63,7 @@ class _Source(click.ParamType["RecordSource"]):
         ctx: click.Context | None,
     ) -> RecordSource:
         """Parse the place."""
-        from connectors.kafka.record_source import RecordSource
+        from connectors.kafka.record_source import RecordSource, parse_source
 
         if isinstance(value, RecordSource):
             return value

@@ -1,4 +1,4 @@
-"""Defects of the reference implementations that are not copied, by name."""
+"""Defects of the reference implementations that we do not copy, by name."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_identical_payload_does_not_name_itself_as_its_own_cause(
 def test_identical_payload_that_is_unacknowledged_is_a_message_too(
     profile: Profile,
 ) -> None:
-    """js-waku: takes it for a retry, so that who says "yes" twice says it once."""
+    """js-waku takes it for a retry, so "yes" sent twice is one message."""
     alice, bob = participant(profile=profile), participant("bob", profile)
     steps = [alice.send(b"yes", START_MS) for _ in range(2)]
     events = [event for step in steps for event in hand_over(step, bob)]
@@ -95,7 +95,7 @@ def test_waiting_message_is_not_dropped_when_what_it_waits_for_is_lost(
 
 @ALL
 def test_giving_up_is_no_acknowledgement(profile: Profile) -> None:
-    """nim-sds: after the last retry it tells the application that it was sent."""
+    """nim-sds reports the message as sent after the last retry."""
     profile = replace(profile, sync_interval_ms=10**9, sync_least_share=None)
     alice = participant(profile=profile)
     alice.send(b"hi", START_MS, message_id="m")
@@ -114,7 +114,7 @@ def test_giving_up_is_no_acknowledgement(profile: Profile) -> None:
 @ALL
 @pytest.mark.rule("sds-ack-3")
 def test_one_peer_is_not_counted_twice(profile: Profile) -> None:
-    """js-waku: two filters of one participant acknowledge, as if two had it."""
+    """In js-waku two filters of one participant count as two participants."""
     frames = FrameFactory(CHANNEL, profile.dialect)
     alice = participant(profile=replace(profile, possible_acks_threshold=2))
     alice.send(b"hi", START_MS, message_id="m")
@@ -133,8 +133,8 @@ def test_one_peer_is_not_counted_twice(profile: Profile) -> None:
 
 @ALL
 @pytest.mark.rule("sds-missing-1")
-def test_missing_message_is_not_told_at_every_sweep(profile: Profile) -> None:
-    """js-waku: it is, and so is that nothing is missing; a shared one twice over."""
+def test_missing_message_is_not_reported_at_every_sweep(profile: Profile) -> None:
+    """js-waku does, and twice if two messages wait for it."""
     frames = FrameFactory(CHANNEL, profile.dialect)
     bob = participant("bob", profile)
     events = receive(
@@ -150,8 +150,8 @@ def test_missing_message_is_not_told_at_every_sweep(profile: Profile) -> None:
 
 
 @ALL
-def test_lost_message_is_told_once_though_several_wait_for_it(profile: Profile) -> None:
-    """js-waku: an event for each that waits."""
+def test_lost_message_is_reported_once_if_several_wait_for_it(profile: Profile) -> None:
+    """js-waku reports it for each that waits."""
     frames = FrameFactory(CHANNEL, profile.dialect)
     bob = participant("bob", replace(profile, lost_after_ms=1_000))
     receive(
@@ -167,7 +167,7 @@ def test_lost_message_is_told_once_though_several_wait_for_it(profile: Profile) 
 def test_message_that_was_delivered_at_once_is_not_delivered_again(
     profile: Profile,
 ) -> None:
-    """js-waku: only knows duplicates of what it sent or once buffered."""
+    """js-waku only recognises duplicates that it sent or once buffered."""
     frames = FrameFactory(CHANNEL, profile.dialect)
     bob = participant("bob", profile)
     events = receive(bob, *[frames.content("m", "alice")] * 3)
@@ -175,8 +175,8 @@ def test_message_that_was_delivered_at_once_is_not_delivered_again(
 
 
 @ALL
-def test_short_filter_does_not_cost_the_message(profile: Profile) -> None:
-    """js-waku: its reader throws, and the message is neither delivered nor kept."""
+def test_message_with_a_short_filter_is_delivered(profile: Profile) -> None:
+    """In js-waku the reader throws, and the message is lost."""
     frames = FrameFactory(CHANNEL, profile.dialect)
     bob = participant("bob", profile)
     bob.send(b"hi", START_MS)
@@ -185,10 +185,10 @@ def test_short_filter_does_not_cost_the_message(profile: Profile) -> None:
 
 
 @ALL
-def test_own_message_that_comes_back_after_leaving_the_log_is_not_delivered(
+def test_own_message_dropped_by_the_log_is_not_delivered(
     profile: Profile,
 ) -> None:
-    """nim-sds: knows its own echo only as a duplicate, as long as the log has it."""
+    """nim-sds recognises its own message only while the log has it."""
     alice = participant(profile=replace(profile, log_limit=1))
     step = alice.send(b"first", START_MS)
     alice.send(b"second", START_MS)

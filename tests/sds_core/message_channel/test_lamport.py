@@ -1,4 +1,4 @@
-"""How a participant's timestamp moves, by the rule of its profile."""
+"""How a participant's timestamp changes under each profile's rule."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def next_lamport(channel: MessageChannel, now_ms: int = START_MS) -> int | None:
 def test_timestamp_starts_at_the_time_in_the_unit_of_the_profile(
     profile: Profile, start: int
 ) -> None:
-    """Milliseconds, or whole seconds for nim-sds; the first message has one more."""
+    """Milliseconds, or seconds in nim-sds; the first message has one more."""
     channel = participant(profile=profile, now_ms=START_MS + 999)
     assert channel.lamport == start
     assert next_lamport(channel, START_MS + 999) == start + 1
@@ -75,7 +75,7 @@ def test_timestamp_starts_at_the_time_in_the_unit_of_the_profile(
 def test_sending_counts_or_follows_the_clock(
     rule: LamportRule, expected: list[int]
 ) -> None:
-    """Always more than before, also within one millisecond."""
+    """Each timestamp is greater than the last, also within a millisecond."""
     alice = participant(profile=replace(SPEC, lamport_rule=rule))
     sent = [
         next_lamport(alice),
@@ -95,7 +95,7 @@ def test_sending_counts_or_follows_the_clock(
 def test_nim_sds_ticks_at_each_reception(
     kind: str, received: int, expected: int
 ) -> None:
-    """One more than the greater of both; sync messages and waiting ones count."""
+    """To the greater of both plus one, for sync and waiting messages too."""
     frames = FrameFactory(CHANNEL, NIM.dialect)
     channel = participant(profile=NIM)
     frame = {
@@ -107,7 +107,7 @@ def test_nim_sds_ticks_at_each_reception(
 
 
 def test_nim_sds_does_not_follow_the_clock_at_reception() -> None:
-    """Only what is received counts, until it sends."""
+    """Only received timestamps count, until it sends."""
     frames = FrameFactory(CHANNEL, NIM.dialect)
     channel = participant(profile=NIM)
     receive(channel, frames.sync("bob", 5), now_ms=START_MS + 90_000)
@@ -115,8 +115,8 @@ def test_nim_sds_does_not_follow_the_clock_at_reception() -> None:
     assert next_lamport(channel, START_MS + 90_000) == START_S + 91
 
 
-def test_nim_sds_does_not_tick_for_what_has_no_effect() -> None:
-    """A duplicate is no reception."""
+def test_nim_sds_does_not_tick_for_a_duplicate() -> None:
+    """It is not a reception."""
     frames = FrameFactory(CHANNEL, NIM.dialect)
     channel = participant(profile=NIM)
     receive(channel, frames.content("m", "bob", 5))
@@ -125,8 +125,8 @@ def test_nim_sds_does_not_tick_for_what_has_no_effect() -> None:
 
 
 @pytest.mark.parametrize("profile", [SPEC, JS])
-def test_others_adopt_at_delivery_alone(profile: Profile) -> None:
-    """Neither sync messages nor what waits moves them."""
+def test_other_profiles_adopt_only_at_delivery(profile: Profile) -> None:
+    """Neither sync nor waiting messages change the timestamp."""
     frames = FrameFactory(CHANNEL, profile.dialect)
     channel = participant(profile=profile)
     receive(
@@ -139,7 +139,7 @@ def test_others_adopt_at_delivery_alone(profile: Profile) -> None:
 
 @pytest.mark.parametrize("profile", [SPEC, JS, NIM])
 def test_timestamp_years_ahead_is_adopted_without_a_limit(profile: Profile) -> None:
-    """Adopting is a MUST."""
+    """Adoption is a MUST of the specification."""
     frames = FrameFactory(CHANNEL, profile.dialect)
     channel = participant(profile=profile)
     ahead = channel.lamport + 10 * 365 * 86_400_000 // profile.lamport_unit_ms
@@ -155,7 +155,7 @@ def test_timestamp_years_ahead_is_adopted_without_a_limit(profile: Profile) -> N
 def test_timestamp_more_than_a_century_ahead_is_never_adopted(
     profile: Profile, lamport: int | None
 ) -> None:
-    """The message is neither delivered nor kept, from one unit more on."""
+    """One unit more, and the message is neither delivered nor stored."""
     lamport = lamport or greatest(profile) + 1
     frames = FrameFactory(CHANNEL, profile.dialect)
     channel = participant(profile=profile)
@@ -171,7 +171,7 @@ def test_timestamp_more_than_a_century_ahead_is_never_adopted(
 def test_sync_message_from_the_far_future_is_read_without_its_timestamp(
     profile: Profile, lamport: int
 ) -> None:
-    """Its history and filter say what they say at any time."""
+    """Its history and filter are still valid."""
     profile = replace(profile, possible_acks_threshold=2)
     frames = FrameFactory(CHANNEL, profile.dialect)
     channel = participant(profile=profile)
@@ -191,10 +191,10 @@ def test_sync_message_from_the_far_future_is_read_without_its_timestamp(
 
 
 @pytest.mark.parametrize("profile", [SPEC, JS, NIM])
-def test_greatest_timestamp_that_is_adopted_can_be_counted_on_from(
+def test_sending_continues_from_the_greatest_adopted_timestamp(
     profile: Profile,
 ) -> None:
-    """What is sent next is taken by others when the clock has moved as far."""
+    """Others accept the next message once the clock has moved as far."""
     frames = FrameFactory(CHANNEL, profile.dialect)
     channel = participant(profile=profile)
     receive(channel, frames.content("m", "eve", greatest(profile)))
@@ -212,7 +212,7 @@ def test_greatest_timestamp_that_is_adopted_can_be_counted_on_from(
 
 @pytest.mark.parametrize("ahead_s", [0, 60, 61])
 def test_limit_of_adoption_holds_for_ticks_too(ahead_s: int) -> None:
-    """In the unit of the profile; beyond it the timestamp stays."""
+    """In the profile's unit; beyond it the timestamp does not change."""
     frames = FrameFactory(CHANNEL, NIM.dialect)
     channel = participant(profile=replace(NIM, lamport_max_ahead_ms=60_000))
     receive(channel, frames.sync("bob", START_S + ahead_s))

@@ -44,7 +44,7 @@ def ids_of(step: Step) -> list[str]:
     "sds-outgoing-1", "sds-schedule-3", "sds-sdk-config-2", "sds-sdk-task-2"
 )
 def test_unacknowledged_message_is_broadcast_again_after_its_period() -> None:
-    """Byte-identical, 30 s after the last time, and told with its number."""
+    """The same bytes, 30 s after the last time, with the retry's number."""
     alice = participant(profile=QUIET)
     (first,) = alice.send(b"hi", START_MS, message_id="a").broadcasts
     again = Broadcast(Cause.RETRY, "a", first.value)
@@ -58,8 +58,8 @@ def test_unacknowledged_message_is_broadcast_again_after_its_period() -> None:
     assert alice.unacknowledged == ("a",)
 
 
-def test_period_counts_from_the_broadcast_that_was_late() -> None:
-    """A sweep that comes late does not bring two at once."""
+def test_period_counts_from_the_last_broadcast_even_if_late() -> None:
+    """After a late sweep the next retry is not due at once."""
     alice = participant(profile=QUIET)
     alice.send(b"hi", START_MS, message_id="a")
     assert ids_of(alice.advance(START_MS + 95_000)) == ["a"]
@@ -68,7 +68,7 @@ def test_period_counts_from_the_broadcast_that_was_late() -> None:
 
 @pytest.mark.rule("sds-outgoing-2")
 def test_possibly_acknowledged_message_has_a_period_of_its_own() -> None:
-    """60 s, from its last broadcast, not from the filter that came."""
+    """60 s from its last broadcast, not from the filter's arrival."""
     alice = participant(profile=QUIET)
     alice.send(b"hi", START_MS, message_id="a")
     receive(alice, FRAMES.sync("bob", holds=["a"]), now_ms=START_MS + 20_000)
@@ -89,7 +89,7 @@ def test_unacknowledged_messages_go_first() -> None:
 
 
 def test_acknowledged_message_is_not_broadcast_again() -> None:
-    """Nor waited for."""
+    """It has no deadline either."""
     alice = participant(profile=QUIET)
     alice.send(b"hi", START_MS, message_id="a")
     receive(alice, FRAMES.sync("bob", history=["a"]))
@@ -99,7 +99,7 @@ def test_acknowledged_message_is_not_broadcast_again() -> None:
 
 @pytest.mark.rule("sds-sdk-config-3")
 def test_retries_end_and_the_message_may_still_be_acknowledged() -> None:
-    """After 10, a period later, told once, and silent from then on."""
+    """One period after the 10th retry it is reported once as exhausted."""
     alice = participant(profile=QUIET)
     alice.send(b"hi", START_MS, message_id="a")
     steps = [alice.advance(START_MS + n * 30_000) for n in range(1, 15)]
@@ -114,8 +114,8 @@ def test_retries_end_and_the_message_may_still_be_acknowledged() -> None:
     assert Acknowledged("a", "bob", Evidence.CAUSAL_HISTORY) in events
 
 
-def test_number_of_retries_may_be_none() -> None:
-    """Then the message is exhausted when the first would be due."""
+def test_number_of_retries_may_be_zero() -> None:
+    """The message is then exhausted when its first retry would be due."""
     alice = participant(profile=replace(QUIET, max_retries=0))
     alice.send(b"hi", START_MS, message_id="a")
     step = alice.advance(START_MS + 30_000)
@@ -125,7 +125,7 @@ def test_number_of_retries_may_be_none() -> None:
 
 @pytest.mark.parametrize("profile", [Profile.js_sds(), Profile.nim_sds()])
 def test_libraries_have_one_period_for_both_states(profile: Profile) -> None:
-    """30 s in js-waku's SDK; nim-sds has both at 60 s."""
+    """30 s in js-waku's SDK, 60 s in nim-sds."""
     profile = replace(
         profile,
         sync_interval_ms=10**9,
@@ -143,7 +143,7 @@ def test_libraries_have_one_period_for_both_states(profile: Profile) -> None:
 
 
 def test_full_buffer_gives_up_its_oldest_message() -> None:
-    """It is not broadcast again, and not acknowledged."""
+    """It is neither broadcast again nor acknowledged."""
     alice = participant(profile=replace(QUIET, outgoing_limit=2))
     alice.send(b"hi", START_MS, message_id="c")
     alice.send(b"hi", START_MS, message_id="a")
@@ -166,8 +166,8 @@ def test_sweep_is_idempotent() -> None:
 
 
 @pytest.mark.rule("sds-schedule-5")
-def test_deadline_is_kept_by_every_call() -> None:
-    """The caller needs no other timer than `next_deadline_ms`."""
+def test_deadline_is_correct_after_every_call() -> None:
+    """The caller needs no timer other than `next_deadline_ms`."""
 
     def after_a_message(alice: MessageChannel) -> int:
         alice.send(b"hi", START_MS + 1, message_id="a")

@@ -15,8 +15,8 @@ def heard(participants: Participants) -> list[str]:
     return list(participants.state())
 
 
-def test_participant_is_counted_once_however_often_it_speaks() -> None:
-    """With the last time."""
+def test_participant_is_counted_once() -> None:
+    """With the time of its last frame."""
     participants = Participants(SPEC)
     for name, at_ms in (("alice", 1), ("bob", 2), ("alice", 3)):
         participants.record_frame(name, at_ms)
@@ -24,8 +24,8 @@ def test_participant_is_counted_once_however_often_it_speaks() -> None:
     assert participants.state() == {"bob": 2, "alice": 3}
 
 
-def test_participant_that_is_silent_for_long_is_forgotten() -> None:
-    """After more than its time, when another is heard."""
+def test_silent_participant_is_forgotten() -> None:
+    """When another sends, after more than its time."""
     participants = Participants(replace(SPEC, participant_forgotten_after_ms=100))
     for name in ("alice", "bob", "carol"):
         participants.record_frame(name, 5)
@@ -36,8 +36,8 @@ def test_participant_that_is_silent_for_long_is_forgotten() -> None:
     assert heard(participants) == ["bob", "dave"]
 
 
-def test_who_speaks_is_never_forgotten_at_once() -> None:
-    """With no time at all, and room for one."""
+def test_sender_of_the_latest_frame_is_never_forgotten() -> None:
+    """Even with a time of 0 and a limit of one."""
     profile = replace(SPEC, participant_forgotten_after_ms=0, participants_limit=1)
     participants = Participants(profile)
     for at_ms, name in enumerate(("alice", "bob", "bob")):
@@ -45,16 +45,16 @@ def test_who_speaks_is_never_forgotten_at_once() -> None:
         assert heard(participants) == [name]
 
 
-def test_of_too_many_participants_that_heard_longest_ago_is_forgotten() -> None:
-    """Not that which was heard first."""
+def test_participant_silent_longest_is_forgotten_beyond_the_limit() -> None:
+    """Not the one that was seen first."""
     participants = Participants(replace(SPEC, participants_limit=2))
     for at_ms, name in enumerate(("alice", "bob", "alice", "carol")):
         participants.record_frame(name, at_ms)
     assert heard(participants) == ["alice", "carol"]
 
 
-def test_participants_stay_over_a_restart() -> None:
-    """With their order and times, whatever becomes of the first object."""
+def test_participants_survive_a_restart() -> None:
+    """With order and times, whatever happens to the old object."""
     participants = Participants(replace(SPEC, participants_limit=2))
     for at_ms, name in enumerate(("alice", "bob", "alice")):
         participants.record_frame(name, at_ms)

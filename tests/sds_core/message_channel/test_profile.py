@@ -1,4 +1,4 @@
-"""The options, and the choices of the documents and of both libraries."""
+"""Options, and their values in the documents and both libraries."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ OURS = {
 @pytest.mark.rule("sds-default-3")
 @pytest.mark.parametrize("option", DIFFERENCES)
 def test_profiles_differ_as_documents_and_libraries_do(option: str) -> None:
-    """SDS and the guide, js-waku, nim-sds."""
+    """SDS and its guide, js-waku, nim-sds."""
     profiles = (Profile.spec(), Profile.js_sds(), Profile.nim_sds())
     assert tuple(getattr(one, option) for one in profiles) == DIFFERENCES[option]
 
@@ -87,15 +87,15 @@ def test_profiles_agree_where_all_do(option: str) -> None:
         assert getattr(profile, option) == SHARED[option]
 
 
-def test_every_option_is_accounted_for() -> None:
-    """A new one is put into one of the tables above; our limits are the same in all."""
+def test_every_option_is_in_a_table_of_this_test() -> None:
+    """Our own limits are the same in all profiles."""
     assert {one.name for one in fields(Profile)} == {*DIFFERENCES, *SHARED, *OURS}
     for profile in (Profile.js_sds(), Profile.nim_sds()):
         assert all(getattr(profile, one) == getattr(SPEC, one) for one in OURS)
 
 
 def test_defaults_are_those_of_the_documents() -> None:
-    """So that nobody gets a library's choice unasked."""
+    """A library's choice must be requested."""
     assert Profile() == Profile.spec()
 
 
@@ -157,7 +157,7 @@ OPTIONAL_AT_LEAST = {
 
 @pytest.mark.parametrize(("option", "least"), AT_LEAST.items())
 def test_option_out_of_its_range_is_refused(option: str, least: int) -> None:
-    """With the option, its value and the least it may be."""
+    """The error has option, value and minimum."""
     message = f"^{option} is {least - 1}, must be at least {least}$"
     with pytest.raises(ValueError, match=message):
         replace(SPEC, **{option: least - 1})
@@ -166,7 +166,7 @@ def test_option_out_of_its_range_is_refused(option: str, least: int) -> None:
 
 @pytest.mark.parametrize(("option", "least"), OPTIONAL_AT_LEAST.items())
 def test_optional_option_out_of_its_range_is_refused(option: str, least: int) -> None:
-    """None is told as a choice, and is one."""
+    """The error says that None is allowed."""
     message = f"^{option} is {least - 1}, must be at least {least} or None$"
     with pytest.raises(ValueError, match=message):
         replace(SPEC, **{option: least - 1})
@@ -175,7 +175,7 @@ def test_optional_option_out_of_its_range_is_refused(option: str, least: int) ->
 
 
 def test_ranges_follow_the_options_they_depend_on() -> None:
-    """A history of ours must be one that we would take, a window must have a length."""
+    """We must accept our own histories, and a window must have a length."""
     with pytest.raises(ValueError, match="history_limit is 500, must be at least 501"):
         replace(SPEC, causal_history_size=501)
     with pytest.raises(ValueError, match="t_max_ms is 120000, must be at least 120001"):
@@ -193,8 +193,10 @@ def test_ranges_follow_the_options_they_depend_on() -> None:
         ("requests_per_message", 4),
     ],
 )
-def test_frames_have_room_for_all_that_they_carry(option: str, value: object) -> None:
-    """More of it needs longer ones."""
+def test_frame_limit_must_fit_the_content_of_a_frame(
+    option: str, value: object
+) -> None:
+    """More content needs a higher limit."""
     least = least_frame_bytes(replace(SPEC, **{option: value}))
     assert least > AT_LEAST["max_frame_bytes"]
     with pytest.raises(ValueError, match=f"max_frame_bytes .* at least {least}$"):
@@ -202,8 +204,8 @@ def test_frames_have_room_for_all_that_they_carry(option: str, value: object) ->
     assert replace(SPEC, **{option: value}, max_frame_bytes=least)
 
 
-def test_frames_have_room_for_the_filter_that_has_rolled_over() -> None:
-    """It is larger than the first one."""
+def test_frame_limit_must_fit_the_filter_after_a_roll_over() -> None:
+    """In nim-sds it is larger than the first one."""
     nim = Profile.nim_sds()
     assert nim.bloom_rolled is not None
     least = least_frame_bytes(replace(nim, bloom=nim.bloom_rolled))
@@ -212,8 +214,8 @@ def test_frames_have_room_for_the_filter_that_has_rolled_over() -> None:
         replace(nim, max_frame_bytes=least - 1)
 
 
-def test_filter_of_another_size_is_for_the_dialect_that_tells_its_size() -> None:
-    """Readers of the other know one size."""
+def test_filter_size_can_change_only_in_nim() -> None:
+    """Readers of the other dialect know one size."""
     with pytest.raises(ValueError, match="bloom_rolled is for nim"):
         replace(SPEC, bloom_rolled=SPEC.bloom)
     assert replace(SPEC, dialect=Dialect.NIM, bloom_rolled=SPEC.bloom)

@@ -1,4 +1,4 @@
-"""What holds of participants whatever is sent, lost, delayed or restarted."""
+"""Properties of participants for any traffic, loss, delay and restart."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def test_logs_of_js_sds_become_equal_where_no_request_meets_a_loss(
 
 @CAREFUL
 @given(traffic(), st.sampled_from([MINUTE, 10 * MINUTE]))
-def test_whatever_a_participant_is_told_of_is_delivered_or_reported_lost(
+def test_every_named_message_is_delivered_or_reported_lost(
     one: Traffic, lost_after_ms: int
 ) -> None:
     """With the profile's limits of time nothing hangs: in the log, or lost and said so.
@@ -275,10 +275,10 @@ def test_whatever_a_participant_is_told_of_is_delivered_or_reported_lost(
     st.sampled_from([None, 45 * SECOND, MINUTE, 2 * MINUTE]),
     st.integers(1, 3),
 )
-def test_nothing_is_delivered_before_what_it_depends_on(
+def test_no_message_is_delivered_before_its_dependencies(
     one: Traffic, lost_after_ms: int | None, causal_history_size: int
 ) -> None:
-    """Each dependency is in the log already, or was reported irretrievably lost."""
+    """Each dependency is in the log or was reported lost."""
     there: dict[str, set[str]] = {name: set() for name in one.names}
 
     def check(name: str, _: int, step: Step) -> None:
@@ -300,7 +300,7 @@ def test_nothing_is_delivered_before_what_it_depends_on(
 
 
 def test_wait_that_ends_does_not_overtake_a_dependency_that_still_waits() -> None:
-    """The first waits for the second, which came later and has a wait of its own."""
+    """A dependency that came later has its own, later timeout."""
     profile = replace(SPEC, lost_after_ms=MINUTE, causal_history_size=1)
     alice = participant(profile, "alice", Random(0))
     bob = participant(profile, "bob", Random(1))
@@ -321,7 +321,7 @@ def test_wait_that_ends_does_not_overtake_a_dependency_that_still_waits() -> Non
 
 
 def test_message_does_not_wait_for_what_its_own_arrival_released() -> None:
-    """It pushes out a missing id, for which alone its dependency was waiting."""
+    """It displaces a missing id for which only its dependency waited."""
     bob = participant(replace(NIM_SDS, missing_limit=1), "bob", Random(0))
     frames = FrameFactory(dialect=NIM_SDS.dialect)
     for frame in (
@@ -335,10 +335,10 @@ def test_message_does_not_wait_for_what_its_own_arrival_released() -> None:
 
 
 @pytest.mark.parametrize("profile", ROOMY, ids=NAMES_OF_ROOMY)
-def test_dependency_that_is_too_old_for_the_log_is_not_waited_for(
+def test_dependency_too_old_for_the_log_is_not_awaited(
     profile: Profile,
 ) -> None:
-    """It came, even if the log has no place for it any more."""
+    """It arrived, even if the log has no place for it."""
     bob = participant(replace(profile, log_limit=3), "bob", Random(0))
     frames = FrameFactory(dialect=profile.dialect)
     for lamport in (20, 30, 40):
@@ -352,10 +352,10 @@ def test_dependency_that_is_too_old_for_the_log_is_not_waited_for(
 
 
 @pytest.mark.parametrize("profile", ROOMY, ids=NAMES_OF_ROOMY)
-def test_sync_message_of_one_far_behind_is_heard_though_the_log_is_full(
+def test_old_sync_message_is_read_with_a_full_log(
     profile: Profile,
 ) -> None:
-    """It takes no place in the log, and asks for what its sender lacks."""
+    """It needs no place in the log, and may have requests."""
     bob = participant(replace(profile, log_limit=3), "bob", Random(0))
     frames = FrameFactory(dialect=profile.dialect)
     for lamport in (20, 30, 40):
@@ -367,10 +367,10 @@ def test_sync_message_of_one_far_behind_is_heard_though_the_log_is_full(
 
 
 @pytest.mark.parametrize("profile", ROOMY, ids=NAMES_OF_ROOMY)
-def test_participant_takes_back_a_message_of_its_own_that_it_has_forgotten(
+def test_restored_participant_receives_its_own_lost_message(
     profile: Profile,
 ) -> None:
-    """Restored from before it sent, it gets from others what they build upon."""
+    """A snapshot from before the send lacks it, but others build upon it."""
     alice = participant(profile, "alice", Random(0))
     before = alice.snapshot()
     forgotten = alice.send(b"text", START_MS).broadcasts[0]
@@ -386,7 +386,7 @@ def test_participant_takes_back_a_message_of_its_own_that_it_has_forgotten(
 
 @pytest.mark.parametrize("profile", ROOMY, ids=NAMES_OF_ROOMY)
 def test_id_of_a_missing_message_cannot_be_sent(profile: Profile) -> None:
-    """Ids made of the content alone, as js-waku's, are shared by equal messages."""
+    """js-waku makes ids of content only, so equal messages share one."""
     bob = participant(profile, "bob", Random(0))
     frames = FrameFactory(dialect=profile.dialect)
     later = frames.content("later", "alice", 20, history=["id of the text"])
@@ -416,7 +416,7 @@ def frames_of(sent: Sequence[tuple[int, int]], profile: Profile) -> list[bytes]:
 def test_log_does_not_depend_on_the_order_of_arrival(
     data: st.DataObject, sent: list[tuple[int, int]], profile: Profile
 ) -> None:
-    """It is that by (timestamp, message id), for every permutation."""
+    """It is ordered by (timestamp, message id) for every permutation."""
     values = frames_of(sent, profile)
     receiver = participant(profile, "zoe", Random(0))
     for value in data.draw(st.permutations(values)):
@@ -434,7 +434,7 @@ def test_log_does_not_depend_on_the_order_of_arrival(
 def test_second_sweep_at_one_time_does_nothing(
     one: Traffic, profile: Profile, lost_after_ms: int | None
 ) -> None:
-    """It gives nothing and leaves the whole state, deadline included, as it was."""
+    """It returns nothing and changes no state, not even the deadline."""
     network = network_of(one, replace(profile, lost_after_ms=lost_after_ms))
     play(network, one.sent)
     found = channels(network)
@@ -518,7 +518,7 @@ class Restarting:
 def test_restart_at_any_call_changes_nothing(
     one: Traffic, profile: Profile, restarts: list[bool], for_ms: int
 ) -> None:
-    """Broadcasts, events, deadlines and the snapshot are as without it."""
+    """Broadcasts, events, deadlines and snapshot are the same without it."""
     made: list[Restarting] = []
 
     def make(name: str, random: Random) -> Restarting:
@@ -534,7 +534,7 @@ def test_restart_at_any_call_changes_nothing(
 
 
 def test_deadline_of_a_cancelled_answer_does_not_outlive_a_restart() -> None:
-    """Another answers for what we were to answer next: a duplicate to us."""
+    """Another participant answers the request first."""
     profile = replace(SPEC, sync_interval_ms=HOUR)
     bob = participant(profile, "bob", Random(0))
     frames = FrameFactory()
@@ -558,14 +558,14 @@ def test_deadline_of_a_cancelled_answer_does_not_outlive_a_restart() -> None:
     st.lists(st.text(min_size=1, max_size=20), min_size=3, max_size=3, unique=True),
     st.lists(st.binary(min_size=1), min_size=1),
 )
-def test_frames_of_participants_are_read_as_they_were_meant(
+def test_frames_of_participants_round_trip(
     one: Traffic,
     profile: Profile,
     channel_id: str,
     names: list[str],
     contents: list[bytes],
 ) -> None:
-    """Reading gives the values, and writing them again the same bytes."""
+    """Decoding gives the values, and encoding again the same bytes."""
     broadcasts: list[tuple[str, Broadcast]] = []
     network = LossyNetwork(
         names,

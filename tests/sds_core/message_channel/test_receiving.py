@@ -1,4 +1,4 @@
-"""What becomes of a frame that comes in (SDS, "Receive Message")."""
+"""What happens to a received frame (SDS, "Receive Message")."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FRAMES = FrameFactory(CHANNEL)
     "sds-receive-6", "sds-event-1a", "sds-event-1b", "sds-schedule-1", "sds-sdk-waku-2"
 )
 def test_message_with_met_dependencies_is_delivered_at_once() -> None:
-    """The application gets its own content, unwrapped, and who sent it."""
+    """The application gets content and sender."""
     bob = participant("bob")
     step = participant().send(b"hi", START_MS, message_id="one")
     assert typed(hand_over(step, bob)) == typed(
@@ -52,7 +52,7 @@ def test_message_with_met_dependencies_is_delivered_at_once() -> None:
 
 @pytest.mark.rule("sds-receive-5", "sds-receive-7", "sds-state-1d", "sds-event-1c")
 def test_message_with_unmet_dependencies_waits() -> None:
-    """It is received, not delivered, and what it lacks is named in order."""
+    """It is received, not delivered, and its missing dependencies are listed."""
     bob = participant("bob")
     receive(bob, FRAMES.content("known", "alice"))
     events = receive(
@@ -73,8 +73,8 @@ def test_message_with_unmet_dependencies_waits() -> None:
 
 @pytest.mark.rule("sds-receive-1")
 @pytest.mark.parametrize("kind", ["content", "sync", "ephemeral"])
-def test_own_echo_is_ignored(kind: str) -> None:
-    """Whatever it claims: it changes nothing."""
+def test_own_message_that_comes_back_is_ignored(kind: str) -> None:
+    """It changes nothing, whatever its fields say."""
     alice = participant()
     alice.send(b"hi", START_MS, message_id="one")
     before = alice.snapshot()
@@ -90,7 +90,7 @@ def test_own_echo_is_ignored(kind: str) -> None:
 
 @pytest.mark.rule("sds-receive-2")
 def test_message_that_was_received_before_is_ignored() -> None:
-    """Whether it was delivered, waits, or is our own under another name."""
+    """Whether delivered, waiting, or our own under another sender's name."""
     bob = participant("bob")
     bob.send(b"hi", START_MS, message_id="ours")
     frames = [
@@ -111,7 +111,7 @@ def test_message_that_was_received_before_is_ignored() -> None:
 
 
 def test_frame_of_another_channel_is_ignored() -> None:
-    """With the channel's name, cut off, for a log line."""
+    """The event has the start of that channel's name."""
     alice = participant()
     before = alice.snapshot()
     frame = FrameFactory("r" * 100).content("one", "bob")
@@ -122,7 +122,7 @@ def test_frame_of_another_channel_is_ignored() -> None:
 
 
 def test_frame_of_the_other_dialect_is_ignored() -> None:
-    """Its timestamps and filters mean something else."""
+    """Its timestamps and filters have another meaning."""
     alice = participant()
     before = alice.snapshot()
     frame = FRAMES.content("one", "bob", dialect=Dialect.NIM)
@@ -134,7 +134,7 @@ def test_frame_of_the_other_dialect_is_ignored() -> None:
 
 @pytest.mark.rule("sds-receive-4")
 def test_received_ids_enter_the_filter_whether_delivered_or_not() -> None:
-    """So that a sender learns that its message came, even if it must wait."""
+    """So the sender learns that its message arrived, even if it waits."""
     bob = participant("bob")
     receive(
         bob,
@@ -152,7 +152,7 @@ def test_received_ids_enter_the_filter_whether_delivered_or_not() -> None:
 
 @pytest.mark.rule("sds-receive-3")
 def test_message_is_reviewed_for_acknowledgements_even_if_it_must_wait() -> None:
-    """What its sender has received does not depend on what we have."""
+    """Its sender's receptions do not depend on ours."""
     alice = participant()
     alice.send(b"hi", START_MS, message_id="one")
     events = receive(alice, FRAMES.content("late", "bob", history=["missing", "one"]))
@@ -166,7 +166,7 @@ def test_message_is_reviewed_for_acknowledgements_even_if_it_must_wait() -> None
 
 
 def test_hint_of_a_message_survives_its_wait() -> None:
-    """And stands in the histories that name it."""
+    """It is in histories that name the message."""
     bob = participant("bob")
     late = FRAMES.content("late", "alice", START_MS + 9, history=["missing"])
     bob.receive(value_of(late), START_MS, retrieval_hint=b"hint")
@@ -178,8 +178,8 @@ def test_hint_of_a_message_survives_its_wait() -> None:
     ]
 
 
-def test_frame_that_is_decoded_already_has_the_same_effect() -> None:
-    """A caller who has decoded it need not pay twice."""
+def test_decoded_frame_has_the_same_effect() -> None:
+    """So a caller need not decode twice."""
     frames = [
         FRAMES.content("late", "alice", history=["missing"]),
         FRAMES.sync("alice", history=["missing"]),
@@ -209,19 +209,19 @@ def test_frame_that_is_decoded_already_has_the_same_effect() -> None:
     ids=["content", "sync", "ephemeral"],
 )
 def test_frame_without_a_sender_counts(frame: Frame, event: Event) -> None:
-    """As nim-sds sends them where no participant id is set."""
+    """nim-sds sends such frames if no participant id is set."""
     (first, *_) = receive(participant(), frame)
     assert typed([first]) == typed([event])
 
 
-def test_events_of_two_kinds_differ_whatever_they_hold() -> None:
-    """They are equal by kind and values."""
+def test_events_of_different_kinds_are_unequal() -> None:
+    """Equality needs the same kind and values."""
     assert Received("one", "bob") == Received("one", "bob")
     assert Received("one", "bob") != SyncReceived("one", "bob")
 
 
 def test_receiving_broadcasts_nothing() -> None:
-    """What is to be answered or retried comes from `advance`."""
+    """Answers and retries come from `advance`."""
     alice = participant()
     assert alice.receive(value_of(FRAMES.content("one", "bob")), START_MS) == Step(
         (),
@@ -233,7 +233,7 @@ def test_receiving_broadcasts_nothing() -> None:
 
 
 def test_missing_dependency_keeps_a_hint_that_is_not_too_long() -> None:
-    """A longer one is left out, and the dependency stays."""
+    """A longer hint is dropped, but not the dependency."""
     alice = participant()
     for message_id, hint in (("a", b"1234"), ("b", b"12345")):
         alice.send(b"hi", START_MS, message_id=message_id)

@@ -1,4 +1,4 @@
-"""The memories of SDS-R: both repair buffers, and the messages kept to answer with."""
+"""Memories of SDS-R: both repair buffers, and messages to answer with."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ class TestRequests:
 
     @pytest.mark.rule("sds-r-state-2", "sds-r-send-2")
     def test_most_overdue_entries_come_first(self) -> None:
-        """Whatever the order in which they were put in; equal times by id."""
+        """For any order of insertion; equal times by id."""
         buffer = requests({"c": 30, "a": 10, "y": 20, "x": 20})
         assert due(buffer, 20) == ["a", "x", "y"]
         buffer.remove("a")
         assert due(buffer, 30) == ["x", "y", "c"]
 
     def test_due_entries_keep_hint_and_sender(self) -> None:
-        """The request names both."""
+        """The request has both."""
         assert requests({"a": 10}).due(10) == [HistoryEntry("a", b"hint", "alice")]
 
     @pytest.mark.rule("sds-r-send-2", "sds-r-performance-3")
@@ -87,7 +87,7 @@ class TestRequests:
     @pytest.mark.rule("sds-r-edge-1")
     @pytest.mark.parametrize("second_ms", [5, 50])
     def test_entry_that_is_named_again_keeps_its_t_req(self, second_ms: int) -> None:
-        """One entry for each message, with its first time."""
+        """There is one entry per message, with its first time."""
         buffer = requests({"a": 10})
         assert buffer.add(HistoryEntry("a", b"other", "bob"), second_ms) is None
         assert due(buffer, 9) == []
@@ -96,14 +96,14 @@ class TestRequests:
 
     @pytest.mark.rule("sds-r-edge-1")
     def test_carried_entry_that_is_named_again_is_not_carried_again(self) -> None:
-        """It stays one entry."""
+        """There is still one entry."""
         buffer = requests({"a": 10})
         carry(buffer, 10)
         buffer.add(entry("a"), 20)
         assert due(buffer, 20) == []
 
     def test_removed_entry_can_be_queued_anew(self) -> None:
-        """It is as if it had never been in."""
+        """It is handled as a new entry."""
         buffer = requests({"a": 10})
         carry(buffer, 10)
         buffer.remove("a")
@@ -113,15 +113,15 @@ class TestRequests:
         assert "a" in buffer
         assert due(buffer, 50) == ["a"]
 
-    def test_removing_what_is_not_in_changes_nothing(self) -> None:
-        """Every message that arrives is removed."""
+    def test_removing_an_absent_entry_changes_nothing(self) -> None:
+        """The caller removes every message that arrives."""
         buffer = requests({"a": 10})
         buffer.remove("b")
         assert due(buffer, 10) == ["a"]
         assert buffer.next_ms == 10 + T_MAX_MS
 
-    def test_buffer_tells_whether_entries_wait_to_be_carried(self) -> None:
-        """Then sync messages are not put off."""
+    def test_buffer_knows_whether_entries_wait_for_a_frame(self) -> None:
+        """Sync messages are then not postponed."""
         assert not requests({}).has_waiting
         buffer = requests({"a": 10, "b": 20})
         assert buffer.has_waiting
@@ -134,10 +134,10 @@ class TestRequests:
 class TestEvictionOfRequests:
     @pytest.mark.rule("sds-r-memory-1", "sds-r-memory-2", "sds-r-scenario-5")
     @EVICTIONS
-    def test_full_buffer_gives_up_the_entry_that_its_rule_names(
+    def test_full_buffer_evicts_by_its_rule(
         self, eviction: Eviction, evicted: str
     ) -> None:
-        """The guide gives up the earliest T_req, js-waku the latest."""
+        """The guide evicts the earliest T_req, js-waku the latest."""
         buffer = RepairRequests(
             replace(SPEC, repair_buffer_limit=2, repair_eviction=eviction)
         )
@@ -156,10 +156,10 @@ class TestEvictionOfRequests:
 
     @EVICTIONS
     @pytest.mark.parametrize("after_request", [ASK_AGAIN, ONCE])
-    def test_full_buffer_gives_up_what_was_asked_for_first(
+    def test_full_buffer_evicts_requested_entries_first(
         self, eviction: Eviction, evicted: str, after_request: AfterRequest
     ) -> None:
-        """By the same rule among those, whatever has not had its turn yet."""
+        """Entries that were never carried stay; among the others its rule decides."""
         profile = replace(
             SPEC,
             after_request=after_request,
@@ -178,10 +178,8 @@ class TestEvictionOfRequests:
         assert buffer.add(entry("newer"), 0) == other
 
     @pytest.mark.parametrize("after_request", [ASK_AGAIN, ONCE])
-    def test_entry_that_is_put_in_is_not_the_one_to_go(
-        self, after_request: AfterRequest
-    ) -> None:
-        """As long as another was asked for, be its T_req the latest of all."""
+    def test_new_entry_is_not_evicted(self, after_request: AfterRequest) -> None:
+        """As long as another entry was requested, whatever its T_req."""
         profile = replace(
             SPEC,
             after_request=after_request,
@@ -195,7 +193,7 @@ class TestEvictionOfRequests:
         assert buffer.add(entry("c"), 2 * 10**9) == "c"
 
     def test_evicted_entry_that_was_carried_leaves_nothing_behind(self) -> None:
-        """What waits is still known after it."""
+        """The buffer still knows whether entries wait."""
         buffer = requests({"a": 10, "b": 20}, limit=2)
         assert carry(buffer, 10) == ["a"]
         assert buffer.add(entry("c"), 30) == "a"
@@ -205,7 +203,7 @@ class TestEvictionOfRequests:
         assert not buffer.has_waiting
 
     def test_profiles_evict_as_their_library_does(self) -> None:
-        """nim-sds knows no limit, so it has the guide's."""
+        """nim-sds has no limit, so it gets the guide's."""
         profiles = (SPEC, Profile.js_sds(), Profile.nim_sds())
         assert [one.repair_eviction for one in profiles] == [
             Eviction.EARLIEST,
@@ -218,7 +216,7 @@ class TestExpiry:
     @pytest.mark.rule("sds-r-edge-2")
     @pytest.mark.parametrize("is_carried", [False, True])
     def test_entry_expires_t_max_after_its_t_req(self, is_carried: bool) -> None:
-        """Whether a frame has carried it or none came."""
+        """Whether or not a frame carried it."""
         buffer = requests({"a": 10, "b": 20})
         if is_carried:
             assert carry(buffer, 500) == ["a", "b"]
@@ -231,8 +229,8 @@ class TestExpiry:
         assert buffer.next_ms == inf
         assert not buffer.has_waiting
 
-    def test_expired_entry_is_given_once(self) -> None:
-        """It has left the buffer."""
+    def test_expired_entry_is_returned_once(self) -> None:
+        """It is no longer in the buffer then."""
         buffer = requests({"a": 10})
         assert buffer.expired(T_MAX_MS * 2) == [entry("a")]
         assert buffer.expired(T_MAX_MS * 3) == []
@@ -241,15 +239,15 @@ class TestExpiry:
 class TestAfterRequest:
     @pytest.mark.rule("sds-r-state-3")
     def test_carried_entry_waits_for_its_answer(self) -> None:
-        """In its window it is not carried again."""
+        """Until its window ends it is not carried again."""
         buffer = requests({"a": 10}, ASK_AGAIN)
         assert carry(buffer, 10) == ["a"]
         assert "a" in buffer
         assert due(buffer, 9 + T_MAX_MS) == []
         assert buffer.expired(10 + T_MAX_MS) == [entry("a")]
 
-    def test_entry_that_is_asked_for_once_stays_for_ever(self) -> None:
-        """So does js-waku: it is never carried again, and never expires."""
+    def test_entry_that_is_requested_once_stays_for_ever(self) -> None:
+        """As in js-waku it is not carried again and does not expire."""
         buffer = requests({"a": 10, "b": 20}, ONCE)
         assert carry(buffer, 10) == ["a"]
         assert "a" in buffer
@@ -257,16 +255,16 @@ class TestAfterRequest:
         assert buffer.expired(1_000 * T_MAX_MS) == []
         assert due(buffer, 1_000 * T_MAX_MS) == ["b"]
 
-    def test_forgotten_entry_leaves_when_it_is_carried(self) -> None:
-        """So does nim-sds; before that it expires."""
+    def test_forgotten_entry_is_removed_when_it_is_carried(self) -> None:
+        """As in nim-sds; before that it can expire."""
         buffer = requests({"a": 10, "b": 20}, FORGET)
         assert carry(buffer, 10) == ["a"]
         assert "a" not in buffer
         assert buffer.next_ms == 20 + T_MAX_MS
         assert buffer.expired(20 + T_MAX_MS) == [entry("b")]
 
-    def test_profiles_go_on_as_their_library_does(self) -> None:
-        """The guide names none of the three."""
+    def test_profiles_handle_carried_entries_as_their_library(self) -> None:
+        """The guide prescribes none of the three ways."""
         profiles = (SPEC, Profile.js_sds(), Profile.nim_sds())
         assert [one.after_request for one in profiles] == [ASK_AGAIN, ONCE, FORGET]
 
@@ -274,7 +272,7 @@ class TestAfterRequest:
 class TestAskedByAnother:
     @pytest.mark.rule("sds-r-receive-6")
     def test_entry_is_held_back_for_t_max(self) -> None:
-        """Then it has expired, and can be queued anew."""
+        """Then it has expired and can be queued again."""
         buffer = requests({"a": 10, "b": 20}, ASK_AGAIN)
         buffer.asked_by_another("a", 700)
         assert due(buffer, 5_000) == ["b"]
@@ -284,7 +282,7 @@ class TestAskedByAnother:
         assert buffer.expired(699 + T_MAX_MS) == []
         assert buffer.expired(700 + T_MAX_MS) == [entry("a")]
 
-    def test_entry_that_both_asked_for_is_held_from_the_later(self) -> None:
+    def test_entry_requested_by_both_is_held_from_the_later_request(self) -> None:
         """The answer to the later request may come until then."""
         buffer = requests({"a": 10}, ASK_AGAIN)
         carry(buffer, 10)
@@ -293,20 +291,20 @@ class TestAskedByAnother:
 
     @pytest.mark.rule("sds-r-receive-6")
     @pytest.mark.parametrize("after_request", [ONCE, FORGET])
-    def test_entry_leaves_where_it_is_not_asked_for_again(
+    def test_entry_is_removed_if_it_is_not_requested_again(
         self, after_request: AfterRequest
     ) -> None:
-        """As the guide says, and both libraries do."""
+        """As the guide says and both libraries do."""
         buffer = requests({"a": 10}, after_request)
         buffer.asked_by_another("a", 5)
         assert "a" not in buffer
         assert buffer.state() == []
 
     @pytest.mark.parametrize("after_request", list(AfterRequest))
-    def test_request_for_what_is_not_in_changes_nothing(
+    def test_request_of_another_for_an_absent_entry_changes_nothing(
         self, after_request: AfterRequest
     ) -> None:
-        """A stranger asks for what it likes."""
+        """Others may request any id."""
         buffer = requests({"a": 10}, after_request)
         before = buffer.next_ms
         buffer.asked_by_another("b", 5)
@@ -317,7 +315,7 @@ class TestAskedByAnother:
 
 class TestStateOfRequests:
     def test_times_stay_absolute(self) -> None:
-        """What was due before a restart is due after it, what was held is held."""
+        """Due and held entries have the same times after a restart."""
         buffer = requests({"b": 20, "a": 10, "c": 5_000})
         buffer.asked_by_another("b", 15)
         state = buffer.state()
@@ -336,7 +334,7 @@ class TestStateOfRequests:
 class TestResponses:
     @pytest.mark.rule("sds-r-state-4", "sds-r-sweep-6")
     def test_answers_due_are_taken_out_most_overdue_first(self) -> None:
-        """An answer is due from its T_resp on; equal times go by id."""
+        """An answer is due from its T_resp on; equal times by id."""
         buffer = RepairResponses(SPEC)
         for message_id, t_resp_ms in {"c": 30, "b": 20, "a": 20, "d": 10}.items():
             assert buffer.add(message_id, t_resp_ms) is None
@@ -350,8 +348,8 @@ class TestResponses:
         assert buffer.next_ms == inf
 
     @pytest.mark.rule("sds-r-receive-2")
-    def test_removed_answer_is_not_given(self) -> None:
-        """Another has given it; removing what is not in changes nothing."""
+    def test_removed_answer_is_not_sent(self) -> None:
+        """Another participant sent it; removing an absent entry is allowed."""
         buffer = RepairResponses(SPEC)
         buffer.add("a", 10)
         buffer.add("b", 20)
@@ -364,10 +362,10 @@ class TestResponses:
 
     @pytest.mark.rule("sds-r-memory-1", "sds-r-memory-2", "sds-r-scenario-5")
     @EVICTIONS
-    def test_full_buffer_gives_up_the_answer_that_its_rule_names(
+    def test_full_answer_buffer_evicts_by_its_rule(
         self, eviction: Eviction, evicted: str
     ) -> None:
-        """The guide gives up the earliest T_resp, js-waku the latest."""
+        """The guide evicts the earliest T_resp, js-waku the latest."""
         buffer = RepairResponses(
             replace(SPEC, repair_buffer_limit=2, repair_eviction=eviction)
         )
@@ -381,7 +379,7 @@ class TestResponses:
         assert buffer.next_ms == min(left.values())
 
     def test_times_stay_absolute_over_a_restart(self) -> None:
-        """What was due before is due after it."""
+        """Due times are the same afterwards."""
         buffer = RepairResponses(SPEC)
         buffer.add("b", 20)
         buffer.add("a", 10)
@@ -394,15 +392,15 @@ class TestResponses:
 class TestRetained:
     @pytest.mark.rule("sds-r-state-7", "sds-r-state-9", "sds-r-modified-1")
     def test_whole_message_is_found_by_its_id(self) -> None:
-        """Its bytes, and who sent it first."""
+        """Its bytes and its first sender."""
         kept = RetainedMessages(SPEC)
         kept.add("m1", b"frame", "alice", 5)
         assert kept.get("m1", 6) == (b"frame", "alice", 5)
         assert kept.get("m2", 6) is None
 
     @pytest.mark.rule("sds-r-memory-3")
-    def test_message_is_kept_for_its_time(self) -> None:
-        """To the last millisecond of it."""
+    def test_message_is_stored_for_its_time(self) -> None:
+        """To the last millisecond."""
         kept = RetainedMessages(replace(SPEC, repair_retention_ms=100))
         kept.add("m1", b"frame", "alice", 5)
         assert kept.get("m1", 105) is not None
@@ -410,7 +408,7 @@ class TestRetained:
 
     @pytest.mark.rule("sds-r-memory-3")
     def test_messages_past_their_time_are_dropped(self) -> None:
-        """When the next one is put in, not only passed over."""
+        """They are deleted when the next message is stored."""
         kept = RetainedMessages(replace(SPEC, repair_retention_ms=100))
         for number in range(4):
             kept.add(f"m{number}", b"frame", "alice", 10 * number)
@@ -418,29 +416,29 @@ class TestRetained:
         assert list(kept.state()) == ["m2", "m3", "last"]
 
     @pytest.mark.rule("sds-r-memory-3")
-    def test_message_is_kept_for_the_longest_that_a_request_may_take(self) -> None:
-        """Noticed late, requested just before T_max, answered T_max after that."""
+    def test_message_is_stored_for_the_longest_repair(self) -> None:
+        """Noticed late, requested just before T_max, answered T_max later."""
         assert SPEC.repair_retention_ms is not None
         assert SPEC.repair_retention_ms >= 2 * SPEC.t_max_ms
 
     @pytest.mark.parametrize("profile", [Profile.js_sds(), Profile.nim_sds()])
-    def test_libraries_keep_messages_whatever_their_age(self, profile: Profile) -> None:
-        """By number alone."""
+    def test_libraries_store_messages_of_any_age(self, profile: Profile) -> None:
+        """Only their number is limited."""
         kept = RetainedMessages(profile)
         kept.add("m1", b"frame", "alice", 0)
         kept.add("m2", b"frame", "alice", 10**12)
         assert kept.get("m1", 10**12) is not None
 
-    def test_oldest_messages_go_beyond_the_limit(self) -> None:
-        """What is kept is bounded in number too."""
+    def test_oldest_messages_are_dropped_beyond_the_limit(self) -> None:
+        """The number is limited as well as the age."""
         kept = RetainedMessages(replace(SPEC, repair_retained_limit=2))
         for message_id in ("m3", "m1", "m2"):
             kept.add(message_id, b"frame", "alice", 5)
         assert kept.get("m3", 5) is None
         assert list(kept.state()) == ["m1", "m2"]
 
-    def test_kept_messages_stay_over_a_restart(self) -> None:
-        """With the time since when."""
+    def test_stored_messages_survive_a_restart(self) -> None:
+        """With the times of their storage."""
         kept = RetainedMessages(SPEC)
         kept.add("m1", b"frame", "alice", 5)
         restored = RetainedMessages(SPEC)

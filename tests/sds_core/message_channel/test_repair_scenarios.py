@@ -83,7 +83,7 @@ def test_single_missing_message_costs_one_request_and_one_response(
 
 @pytest.mark.rule("sds-r-sweep-4", "sds-r-state-9", "sds-r-security-4")
 def test_rebroadcast_is_byte_identical_whoever_sends_it() -> None:
-    """A frame by another than its sender is taken as if the sender had sent it."""
+    """Receivers handle it as the original sender's frame."""
     bus = Bus("alice", "bob", "carol")
     bus.send("alice", "m1", lost_for={"bob"})
     bus.send("carol", "m2")
@@ -107,7 +107,7 @@ def test_rebroadcast_is_byte_identical_whoever_sends_it() -> None:
 def test_missing_message_that_depends_on_a_missing_message_is_recovered(
     profile: Profile,
 ) -> None:
-    """Each answer names the next, and all are delivered in order at the end."""
+    """Each answer names the next one, and all are delivered in order."""
     bus = Bus("alice", "bob", "carol", profile=replace(profile, causal_history_size=1))
     for message_id in ("m1", "m2", "m3"):
         bus.send("alice", message_id, lost_for={"bob"})
@@ -126,7 +126,7 @@ def test_missing_message_that_depends_on_a_missing_message_is_recovered(
 def test_next_closest_participant_answers_when_those_before_it_are_away(
     away: int,
 ) -> None:
-    """The original sender first, then by distance; it alone answers."""
+    """The original sender first, then by distance, and only one answers."""
     holders = ["carol", "dave", "erin", "frank"]
     order = ["alice", *by_distance(holders, "m1")]
     bus = Bus("alice", "bob", *holders)
@@ -140,7 +140,7 @@ def test_next_closest_participant_answers_when_those_before_it_are_away(
 
 @pytest.mark.rule("sds-r-receive-2", "sds-r-concept-4")
 def test_first_answer_cancels_all_others() -> None:
-    """Everybody who holds the message would answer, one does."""
+    """All holders have an answer due, but only one sends it."""
     names = [f"p{number}" for number in range(20)]
     bus = Bus("alice", "bob", *names)
     bus.send("alice", "m1", lost_for={"bob"})
@@ -180,7 +180,7 @@ def test_only_participants_in_the_response_group_answer() -> None:
 
 @pytest.mark.rule("sds-r-scenario-4", "sds-r-group-3")
 def test_message_with_nobody_else_in_its_group_waits_for_its_sender() -> None:
-    """Holders outside of the group stay silent; bob asks again."""
+    """Holders outside the group do not answer; bob requests again."""
     profile = replace(SPEC, response_groups=1_000)
     bus = Bus("alice", "bob", "carol", "dave", profile=profile)
     bus.send("alice", "m1", lost_for={"bob"})
@@ -197,8 +197,8 @@ def test_message_with_nobody_else_in_its_group_waits_for_its_sender() -> None:
 
 @pytest.mark.rule("sds-r-scenario-5", "sds-r-memory-2")
 @pytest.mark.parametrize("eviction", list(Eviction))
-def test_overflow_gives_up_the_requests_that_its_rule_names(eviction: Eviction) -> None:
-    """The others are carried and repaired."""
+def test_overflow_evicts_requests_by_its_rule(eviction: Eviction) -> None:
+    """The others are carried and answered."""
     profile = replace(
         SPEC,
         repair_buffer_limit=4,
@@ -236,8 +236,8 @@ def test_overflow_gives_up_the_requests_that_its_rule_names(eviction: Eviction) 
 
 @pytest.mark.rule("sds-r-scenario-5")
 @pytest.mark.parametrize("eviction", list(Eviction))
-def test_overflow_does_not_keep_gaps_from_being_repaired(eviction: Eviction) -> None:
-    """What was given up is queued anew by later histories, and has its turn."""
+def test_overflow_does_not_prevent_repairs(eviction: Eviction) -> None:
+    """Later histories queue the evicted requests again."""
     profile = replace(
         SPEC, repair_buffer_limit=4, repair_eviction=eviction, causal_history_size=9
     )
@@ -253,7 +253,7 @@ def test_overflow_does_not_keep_gaps_from_being_repaired(eviction: Eviction) -> 
 
 @pytest.mark.rule("sds-r-scenario-6", "sds-r-edge-2")
 def test_partition_longer_than_the_window_heals_after_it() -> None:
-    """Requests that nobody hears expire, and are made anew until one is heard."""
+    """Requests that reach nobody expire and are repeated."""
     bus = Bus("alice", "bob", "carol")
     bus.send("alice", "m1", lost_for={"bob"})
     bus.send("carol", "m2")
@@ -272,8 +272,8 @@ def test_partition_longer_than_the_window_heals_after_it() -> None:
 
 
 @pytest.mark.rule("sds-r-scenario-6")
-def test_partition_longer_than_anything_is_kept_loses_and_goes_on() -> None:
-    """What waited is delivered without what it lacked; repairs work as before."""
+def test_partition_longer_than_all_timeouts_loses_messages() -> None:
+    """Waiting messages are delivered without them; later repairs work."""
     bus = Bus("alice", "bob", "carol")
     bus.send("alice", "m1", lost_for={"bob"})
     bus.send("carol", "m2")
@@ -297,7 +297,7 @@ def test_partition_longer_than_anything_is_kept_loses_and_goes_on() -> None:
 
 @pytest.mark.rule("sds-r-receive-6", "sds-r-concept-4")
 def test_one_request_serves_all_who_miss_the_message() -> None:
-    """Who hears it asks no more, and hears the answer."""
+    """Others who receive it do not request, but use the answer."""
     without = ["bob", "dave", "erin", "frank"]
     bus = Bus("alice", "carol", *without)
     bus.send("alice", "m1", lost_for=without)
@@ -313,8 +313,8 @@ def test_one_request_serves_all_who_miss_the_message() -> None:
 
 
 @pytest.mark.rule("sds-r-receive-6", "sds-r-edge-2")
-def test_request_of_another_that_finds_no_answer_is_followed_by_our_own() -> None:
-    """After T_max; until then all who heard it keep quiet."""
+def test_unanswered_request_of_another_is_followed_by_our_own() -> None:
+    """After T_max; until then all who received it wait."""
     profile = replace(SPEC, repair_retention_ms=None)
     bus = Bus("alice", "bob", "carol", "dave", profile=profile)
     bus.send("alice", "m1", lost_for={"bob", "dave"})
@@ -338,7 +338,7 @@ def test_request_of_another_that_finds_no_answer_is_followed_by_our_own() -> Non
 
 @pytest.mark.rule("sds-r-send-2", "sds-r-performance-3")
 def test_five_gaps_are_requested_in_two_messages_and_repaired() -> None:
-    """Three and two, the most overdue first."""
+    """Three, then two, the most overdue first."""
     ids = [f"m{number}" for number in range(1, 6)]
     profile = replace(SPEC, causal_history_size=9, sync_interval_ms=60 * MINUTE)
     bus = Bus("alice", "bob", "carol", profile=profile)
@@ -361,8 +361,8 @@ def test_five_gaps_are_requested_in_two_messages_and_repaired() -> None:
 
 
 @pytest.mark.rule("sds-r-sync-1", "sds-r-sync-2", "sds-r-sync-3")
-def test_requests_are_made_in_a_busy_channel_by_somebody_who_only_listens() -> None:
-    """Traffic that puts off the sync messages of others does not put off these."""
+def test_listener_in_a_busy_channel_sends_requests() -> None:
+    """Traffic postpones sync messages, but not those with requests."""
     bus = Bus("alice", "bob", "carol")
     bus.send("alice", "m1", lost_for={"bob"})
     for number in range(100):
@@ -376,8 +376,8 @@ def test_requests_are_made_in_a_busy_channel_by_somebody_who_only_listens() -> N
     assert len(bus.logs()) == 1
 
 
-def test_sync_messages_that_have_nothing_to_tell_are_not_sent() -> None:
-    """A channel in which nobody has said anything is silent."""
+def test_empty_sync_messages_are_not_sent() -> None:
+    """A channel without messages is silent."""
     bus = Bus("alice", "bob")
     bus.run(10 * MINUTE)
     assert bus.aired == []
@@ -385,7 +385,7 @@ def test_sync_messages_that_have_nothing_to_tell_are_not_sent() -> None:
 
 @pytest.mark.rule("sds-r-concept-1")
 def test_without_repair_a_missing_message_stays_missing() -> None:
-    """What the other scenarios show is the work of SDS-R alone."""
+    """So the other scenarios do test SDS-R."""
     bus = Bus("alice", "bob", "carol", profile=replace(SPEC, repair=False))
     bus.send("alice", "m1", lost_for={"bob"})
     bus.send("carol", "m2")

@@ -114,7 +114,7 @@ class TestNoticing:
     )
     @pytest.mark.parametrize("text", [b"text", b""], ids=["content", "sync"])
     def test_missing_dependencies_are_queued_by_the_formula(self, text: bytes) -> None:
-        """With own id and theirs, and with hint and sender as the history says."""
+        """With own id and message id; hint and sender are those in the history."""
         bob = participant("bob")
         history = (
             HistoryEntry("m1", b"hint", "alice"),
@@ -129,7 +129,7 @@ class TestNoticing:
 
     @pytest.mark.rule("sds-r-concept-2")
     def test_two_participants_queue_one_message_for_two_times(self) -> None:
-        """Each waits by its own id."""
+        """T_req depends on the participant's id."""
         queued = set()
         for name in ("bob", "carol"):
             channel = participant(name)
@@ -149,7 +149,7 @@ class TestNoticing:
     def test_message_of_an_unknown_sender_is_not_requested(
         self, after_request: AfterRequest, counts_from_ms: int
     ) -> None:
-        """Until a history names the sender; where it is repeated, T_req runs before."""
+        """Until a history names the sender; T_req may be over by then."""
         bob = participant("bob", replace(SPEC, after_request=after_request))
         events = receive(bob, FRAMES.content("first", "carol", history=["m1"]))
         assert of_type(events, Missing) == [Missing("m1", b"", "", "first")]
@@ -186,7 +186,7 @@ class TestNoticing:
         assert queued[1] == t_req_ms("bob", "m1")
 
     def test_message_that_waits_or_is_delivered_is_not_requested(self) -> None:
-        """Only what never came is."""
+        """Only messages that never arrived are."""
         bob = participant("bob")
         receive(bob, FRAMES.content("m1", "alice"), missing("m2", message_id="m3"))
         receive(bob, missing("m1", "m3"))
@@ -195,7 +195,7 @@ class TestNoticing:
     @pytest.mark.rule("sds-r-receive-1")
     @pytest.mark.parametrize("deliverable", [True, False])
     def test_message_that_arrives_is_requested_no_more(self, deliverable: bool) -> None:
-        """Even if it must wait for another."""
+        """Even if it has to wait for another."""
         bob = participant("bob")
         history = [] if deliverable else ["m0"]
         receive(bob, missing("m1"), FRAMES.content("m1", "alice", history=history))
@@ -203,8 +203,8 @@ class TestNoticing:
         assert requested(bob.send(b"text", LATER)) == []
 
     @pytest.mark.rule("sds-r-memory-1", "sds-r-memory-2", "sds-r-scenario-5")
-    def test_full_buffer_tells_what_it_gives_up(self) -> None:
-        """The request that would come first goes; it is still missing."""
+    def test_full_buffer_reports_the_evicted_request(self) -> None:
+        """The one with the earliest T_req goes; its message is still missing."""
         bob = participant("bob", replace(SPEC, repair_buffer_limit=4))
         events = receive(bob, missing(*GAPS))
         order = by_t_req("bob", GAPS)
@@ -214,10 +214,10 @@ class TestNoticing:
         assert len(bob.missing) == 5
 
     @pytest.mark.rule("sds-r-memory-2")
-    def test_request_that_was_given_up_is_not_put_off_when_it_is_queued_anew(
+    def test_evicted_request_that_is_queued_again_keeps_its_t_req(
         self,
     ) -> None:
-        """Its T_req counts from when it was first missing, or it would never come."""
+        """It counts from when the message was first missing."""
         bob = participant("bob", replace(SPEC, repair_buffer_limit=1))
         first, second = by_t_req("bob", GAPS[:2])
         receive(bob, missing(first, second))
@@ -228,8 +228,8 @@ class TestNoticing:
             (HistoryEntry(first, b"", "alice"), t_req_ms("bob", first), None)
         ]
 
-    def test_ids_that_were_asked_for_in_vain_keep_no_request_out(self) -> None:
-        """A thousand invented ones fill the buffer; js-waku never drops them."""
+    def test_vain_requests_do_not_block_later_ones(self) -> None:
+        """A thousand invented ids fill the buffer; js-waku never drops them."""
         profile = Profile.js_sds()
         bob = participant("bob", profile)
         invented = [(f"x{number}", "eve") for number in range(1_000)]
@@ -250,7 +250,7 @@ class TestCarrying:
         "sds-r-send-1", "sds-r-send-3", "sds-r-send-4", "sds-r-send-5", "sds-r-send-7"
     )
     def test_due_request_goes_with_the_next_message(self) -> None:
-        """With id, hint and original sender; the message itself is as any other."""
+        """With id, hint and original sender."""
         bob = participant("bob")
         history = (
             HistoryEntry("m1", b"hint", "alice"),
@@ -273,7 +273,7 @@ class TestCarrying:
 
     @pytest.mark.rule("sds-r-send-6", "sds-r-concept-2")
     def test_request_that_is_not_due_is_not_carried(self) -> None:
-        """The field is not set until T_req, and set from then on."""
+        """The field is absent before T_req and present from then on."""
         due_ms = t_req_ms("bob", "m1")
         bob = participant("bob")
         receive(bob, missing("m1"))
@@ -284,7 +284,7 @@ class TestCarrying:
 
     @pytest.mark.rule("sds-r-send-2", "sds-r-performance-3", "sds-r-state-2")
     def test_five_requests_need_two_messages(self) -> None:
-        """Three in the first, those with the lowest T_req; each is carried once."""
+        """The three with the lowest T_req go first; each is carried once."""
         bob = participant("bob")
         receive(bob, missing(*GAPS))
         order = by_t_req("bob", GAPS)
@@ -299,8 +299,8 @@ class TestCarrying:
         receive(bob, missing(*GAPS))
         assert requested(bob.send(b"text", LATER)) == by_t_req("bob", GAPS)[:2]
 
-    def test_message_that_is_too_large_carries_nothing_off(self) -> None:
-        """It was not sent, so its requests go with the next."""
+    def test_requests_of_a_refused_message_go_with_the_next(self) -> None:
+        """A message that is too large is not sent."""
         bob = participant("bob")
         receive(bob, missing("m1"))
         with pytest.raises(FrameTooLarge):
@@ -323,7 +323,7 @@ class TestCarrying:
     def test_request_is_field_13_and_sender_field_3(
         self, dialect: Dialect, profile: Profile
     ) -> None:
-        """In bytes: a field of a number and a type, a length, then what it holds."""
+        """Compared byte by byte."""
         bob = participant("bob", profile)
         receive(
             bob,
@@ -337,7 +337,7 @@ class TestCarrying:
 
     @pytest.mark.rule("sds-r-modified-3")
     def test_senders_are_named_in_later_histories(self) -> None:
-        """Ours and those of others, however the message came."""
+        """Our own and those of others, however a message arrived."""
         bob = participant("bob", replace(SPEC, causal_history_size=3))
         receive(bob, FRAMES.content("m2", "carol", 2, history=[("m1", "alice")]))
         receive(bob, FRAMES.content("m1", "alice", 1))
@@ -353,7 +353,7 @@ class TestRequestOfAnother:
     def test_message_that_another_requests_is_not_requested_too(
         self, after_request: AfterRequest
     ) -> None:
-        """Its answer reaches everybody."""
+        """The answer reaches all participants."""
         bob = participant("bob", replace(SPEC, after_request=after_request))
         receive(bob, missing("m1", "m2"))
         receive(bob, asking("m1"), now_ms=START_MS + SECOND)
@@ -361,7 +361,7 @@ class TestRequestOfAnother:
 
     @pytest.mark.rule("sds-r-receive-6", "sds-r-edge-2")
     def test_request_is_queued_anew_if_that_of_another_finds_no_answer(self) -> None:
-        """T_max after it, for another wait of its own."""
+        """T_max later, with a new wait of its own."""
         bob = participant("bob")
         receive(bob, missing("m1"))
         receive(bob, asking("m1"), now_ms=START_MS + SECOND)
@@ -372,8 +372,8 @@ class TestRequestOfAnother:
         assert requested(bob.send(b"text", again_ms - 1)) == []
         assert requested(bob.send(b"more", again_ms)) == ["m1"]
 
-    def test_request_is_heard_even_if_nothing_of_it_concerns_us(self) -> None:
-        """It tells that somebody misses something."""
+    def test_request_for_an_unknown_message_is_reported(self) -> None:
+        """It says that some participant misses a message."""
         events = receive(participant("bob"), asking("m1"))
         assert of_type(events, RepairRequestReceived) == [
             RepairRequestReceived((), "erin")
@@ -382,8 +382,8 @@ class TestRequestOfAnother:
 
 class TestExpiry:
     @pytest.mark.rule("sds-r-edge-2", "sds-r-sweep-1", "sds-r-scenario-6")
-    def test_unanswered_request_expires_and_is_asked_anew(self) -> None:
-        """At T_req + T_max; the deadline says so."""
+    def test_unanswered_request_expires_and_is_repeated(self) -> None:
+        """At T_req + T_max, as the deadline says."""
         bob = participant("bob", replace(SPEC, max_retries=0, sync_interval_ms=10**9))
         receive(bob, missing("m1"))
         assert requested(bob.send(b"text", LATER)) == ["m1"]
@@ -399,8 +399,8 @@ class TestExpiry:
         )
         assert requested(bob.send(b"more", queued[1])) == ["m1"]
 
-    def test_request_that_is_asked_once_never_comes_again(self) -> None:
-        """Not even when another history names it."""
+    def test_request_is_sent_only_once(self) -> None:
+        """Not even if another history names the message."""
         bob = participant("bob", replace(SPEC, after_request=AfterRequest.ONCE))
         receive(bob, missing("m1"))
         assert requested(bob.send(b"text", LATER)) == ["m1"]
@@ -410,7 +410,7 @@ class TestExpiry:
         assert requested(bob.send(b"more", late_ms + T_MAX_MS)) == []
 
     def test_forgotten_request_comes_again_with_the_next_history(self) -> None:
-        """It gets another T_req then."""
+        """It gets a new T_req."""
         bob = participant("bob", replace(SPEC, after_request=AfterRequest.FORGET))
         receive(bob, missing("m1"))
         assert requested(bob.send(b"text", LATER)) == ["m1"]
@@ -420,8 +420,8 @@ class TestExpiry:
         assert requested(bob.send(b"more", again_ms - 1)) == []
         assert requested(bob.send(b"last", again_ms)) == ["m1"]
 
-    def test_forgotten_request_that_expires_is_not_asked_anew(self) -> None:
-        """So does nim-sds."""
+    def test_forgotten_request_that_expires_is_not_repeated(self) -> None:
+        """As in nim-sds."""
         profile = replace(SPEC, after_request=AfterRequest.FORGET)
         bob = participant("bob", profile)
         receive(bob, missing("m1"))
@@ -430,7 +430,7 @@ class TestExpiry:
         assert state(bob).requests == []
 
     def test_lost_message_is_not_requested_any_more(self) -> None:
-        """Nothing waits for it; if it comes, it is delivered all the same."""
+        """If it arrives, it is still delivered."""
         bob = participant("bob", replace(SPEC, lost_after_ms=SECOND))
         receive(bob, missing("m1"))
         events = bob.advance(START_MS + SECOND).events
@@ -444,10 +444,8 @@ class TestExpiry:
         assert Delivered("m1", "alice", 1_000, b"text") in late
 
     @pytest.mark.parametrize("limit", ["missing_limit", "incoming_limit"])
-    def test_message_that_is_lost_for_want_of_room_is_not_requested_any_more(
-        self, limit: str
-    ) -> None:
-        """Of what is missing, or of what waits for it."""
+    def test_message_lost_by_a_full_buffer_is_not_requested(self, limit: str) -> None:
+        """By a full list of missing messages or of waiting ones."""
         bob = participant("bob", replace(SPEC, **{limit: 1}))
         receive(bob, missing("m1", message_id="a"))
         events = receive(bob, missing("m2", message_id="b"))
@@ -471,7 +469,7 @@ class TestTakingRequests:
     )
     @pytest.mark.parametrize("text", [b"text", b""], ids=["content", "sync"])
     def test_answers_are_queued_by_the_formula(self, text: bytes) -> None:
-        """For what we hold; the frame's content is taken as ever."""
+        """For messages that we have; the requesting frame is handled as usual."""
         bob = participant("bob")
         receive(bob, FRAMES.content("m1", "alice"), FRAMES.content("m2", "carol"))
         frame = FRAMES.content(
@@ -489,15 +487,15 @@ class TestTakingRequests:
 
     @pytest.mark.rule("sds-r-tresp-4")
     def test_requester_cannot_misstate_the_sender(self) -> None:
-        """What is kept says who sent it, so that all holders reckon alike."""
+        """The stored sender counts, so all holders compute alike."""
         bob = participant("bob")
         receive(bob, FRAMES.content("m1", "alice"), asking("m1", sender="bob"))
         t_resp_ms = START_MS + response_offset_ms("bob", "alice", "m1", SPEC)
         assert state(bob).responses == {"m1": t_resp_ms}
 
     @pytest.mark.rule("sds-r-receive-7", "sds-r-state-5")
-    def test_request_for_what_we_do_not_hold_is_not_answered(self) -> None:
-        """Nor for what waits for its dependencies: local history lacks it."""
+    def test_request_for_an_undelivered_message_is_not_answered(self) -> None:
+        """A message that waits is not in the local history either."""
         bob = participant("bob")
         receive(bob, missing("m0", message_id="m1"))
         events = receive(bob, asking("m1", "unheard of"))
@@ -508,7 +506,7 @@ class TestTakingRequests:
 
     @pytest.mark.rule("sds-r-edge-4")
     def test_request_that_names_no_sender_is_not_answered(self) -> None:
-        """Although we could."""
+        """Although we have the message."""
         bob = participant("bob")
         receive(bob, FRAMES.content("m1", "alice"), asking("m1", sender=""))
         assert state(bob).responses == {}
@@ -526,8 +524,8 @@ class TestTakingRequests:
         assert state(bob).responses == {"m1": t_resp_ms}
 
     @pytest.mark.rule("sds-r-memory-1", "sds-r-memory-2", "sds-r-scenario-5")
-    def test_full_buffer_tells_which_answer_it_gives_up(self) -> None:
-        """The one that would come first."""
+    def test_full_buffer_reports_the_evicted_answer(self) -> None:
+        """The one with the earliest T_resp."""
         bob = participant("bob", replace(SPEC, repair_buffer_limit=2))
         receive(bob, *(FRAMES.content(one, "alice") for one in GAPS[:3]))
         events = receive(bob, asking(*GAPS[:3]))
@@ -538,15 +536,15 @@ class TestTakingRequests:
         assert sorted(state(bob).responses) == [one for one in GAPS[:3] if one != first]
 
     @pytest.mark.rule("sds-r-security-4", "sds-r-security-5")
-    def test_request_of_somebody_never_heard_of_is_trusted(self) -> None:
-        """The channel is secure, so all its members may ask."""
+    def test_request_of_an_unknown_participant_is_answered(self) -> None:
+        """The channel is secure, so all its members may request."""
         bob = participant("bob")
         bob.send(b"text", START_MS, message_id="own")
         receive(bob, asking("own", by="stranger", sender="bob"))
         assert list(state(bob).responses) == ["own"]
 
-    def test_message_is_answered_for_only_as_long_as_it_is_kept(self) -> None:
-        """By age and by number, the oldest first."""
+    def test_message_is_answered_only_while_it_is_stored(self) -> None:
+        """Age and number are limited, and the oldest go first."""
         profile = replace(SPEC, repair_retention_ms=100, repair_retained_limit=2)
         bob = participant("bob", profile)
         receive(bob, *(FRAMES.content(one, "alice") for one in GAPS[:3]))
@@ -584,7 +582,7 @@ class TestGroups:
 
     @pytest.mark.rule("sds-r-group-3", "sds-r-tresp-6")
     def test_own_message_is_always_answered(self) -> None:
-        """However many groups there are."""
+        """With any number of groups."""
         bob = participant("bob", replace(SPEC, response_groups=1_000))
         for message_id in GAPS:
             bob.send(b"text", START_MS, message_id=message_id)
@@ -592,8 +590,8 @@ class TestGroups:
         assert state(bob).responses == dict.fromkeys(GAPS, START_MS)
 
     @pytest.mark.rule("sds-r-state-8", "sds-r-memory-4")
-    def test_message_is_kept_whole_only_inside_of_our_group(self) -> None:
-        """And our own, for which we answer always."""
+    def test_message_is_stored_only_inside_our_group(self) -> None:
+        """And our own messages, for which we always answer."""
         inside, outside = self.ids(True, 3)[0], self.ids(False, 3)[0]
         bob = participant("bob", replace(SPEC, response_groups=3))
         receive(bob, *(FRAMES.content(one, "alice") for one in (inside, outside)))
@@ -603,10 +601,10 @@ class TestGroups:
 
     @pytest.mark.rule("sds-r-config-3")
     @pytest.mark.parametrize(("heard_of", "groups"), [(254, 1), (255, 2)])
-    def test_number_of_groups_is_by_participants_heard_of(
+    def test_number_of_groups_follows_the_participants_seen(
         self, heard_of: int, groups: int
     ) -> None:
-        """Ourselves included; nobody announces how many there are."""
+        """Ourselves included; no participant announces their number."""
         outside = self.ids(False, 2)[0]
         bob = participant("bob")
         receive(bob, FRAMES.content(outside, "alice"))
@@ -618,7 +616,7 @@ class TestGroups:
     @pytest.mark.rule("sds-r-config-3")
     @pytest.mark.parametrize("silent_ms", [3_600_000, 3_600_001])
     def test_number_of_groups_follows_those_who_have_left(self, silent_ms: int) -> None:
-        """Who is silent for longer than an hour does not share the answering."""
+        """A participant silent for more than an hour no longer counts."""
         outside = self.ids(False, 2)[0]
         bob = participant("bob")
         receive(bob, *(FRAMES.sync(f"p{number}") for number in range(254)))
@@ -628,10 +626,8 @@ class TestGroups:
         assert (outside in state(bob).responses) is (silent_ms > 3_600_000)
 
     @pytest.mark.parametrize(("limit", "groups"), [(254, 1), (255, 2)])
-    def test_number_of_groups_is_limited_by_the_participants_kept(
-        self, limit: int, groups: int
-    ) -> None:
-        """However many names are made up."""
+    def test_number_of_groups_is_limited(self, limit: int, groups: int) -> None:
+        """For any number of invented names."""
         outside = self.ids(False, 2)[0]
         bob = participant("bob", replace(SPEC, participants_limit=limit))
         receive(bob, *(FRAMES.sync(f"p{number}") for number in range(600)))
@@ -654,7 +650,7 @@ class TestAnswering:
         "sds-r-sweep-4", "sds-r-sweep-6", "sds-r-state-7", "sds-r-state-9"
     )
     def test_original_bytes_are_broadcast_again(self, bob: MessageChannel) -> None:
-        """From T_resp on, once, sender and Lamport timestamp included."""
+        """Once, from T_resp on, with original sender and Lamport timestamp."""
         assert bob.sweep_repairs(self.T_RESP_MS - 1) == Step([], [])
         value = value_of(FRAMES.content("m1", "alice"))
         assert bob.sweep_repairs(self.T_RESP_MS) == Step(
@@ -665,7 +661,7 @@ class TestAnswering:
 
     @pytest.mark.rule("sds-r-sweep-4", "sds-r-state-9", "sds-r-modified-1")
     def test_own_message_is_broadcast_again_as_it_was(self) -> None:
-        """With the filter and history of its first sending."""
+        """With filter and history of its first broadcast."""
         bob = participant("bob")
         first = bob.send(b"text", START_MS, message_id="own").broadcasts[0].value
         receive(bob, FRAMES.content("m1", "alice"), asking("own", sender="bob"))
@@ -679,7 +675,7 @@ class TestAnswering:
     def test_answer_comes_with_the_next_sweep(
         self, profile: Profile, period_ms: int
     ) -> None:
-        """The original sender's within one period, and no earlier deadline hides it."""
+        """Within one period, whatever other deadlines there are."""
         bob = participant("bob", replace(profile, sync_interval_ms=10**9))
         first = bob.send(b"text", START_MS, message_id="own").broadcasts[0].value
         asked_ms = START_MS + 2 * period_ms + 1
@@ -692,7 +688,7 @@ class TestAnswering:
         assert Broadcast(Cause.REPAIR, "own", first) in bob.advance(sweep_ms).broadcasts
 
     def test_answer_due_at_a_sweep_comes_with_that_sweep(self) -> None:
-        """A message asked for at the very moment is answered in it."""
+        """Even if it was requested at that moment."""
         bob = participant("bob")
         bob.send(b"text", START_MS, message_id="own")
         asked_ms = START_MS + 10_000
@@ -701,7 +697,7 @@ class TestAnswering:
         assert bob.advance(asked_ms).events == [RepairAnswered("own")]
 
     def test_several_answers_go_most_overdue_first(self, bob: MessageChannel) -> None:
-        """All that is due goes in one sweep, in order of T_resp."""
+        """All due answers go in one sweep, in order of T_resp."""
         receive(bob, asking(*GAPS))
         events = bob.sweep_repairs(LATER).events
         order = sorted(
@@ -710,8 +706,8 @@ class TestAnswering:
         assert events == [RepairAnswered(one) for one in order]
 
     @pytest.mark.rule("sds-r-sweep-5")
-    def test_message_that_is_kept_no_more_is_not_broadcast(self) -> None:
-        """Its entry leaves the buffer with nothing said."""
+    def test_message_no_longer_stored_is_not_broadcast(self) -> None:
+        """Its entry is removed without an event."""
         bob = participant("bob", replace(SPEC, repair_retention_ms=SECOND))
         receive(bob, FRAMES.content("m1", "alice"), asking("m1"))
         assert response_offset_ms("bob", "alice", "m1", SPEC) > SECOND
@@ -719,8 +715,8 @@ class TestAnswering:
         assert state(bob).responses == {}
 
     @pytest.mark.rule("sds-r-receive-2", "sds-r-concept-4")
-    def test_answer_is_dropped_when_another_gives_it(self, bob: MessageChannel) -> None:
-        """The rebroadcast is a duplicate for us, and tells all the same."""
+    def test_answer_is_dropped_when_another_sends_it(self, bob: MessageChannel) -> None:
+        """The rebroadcast is a duplicate that cancels our answer."""
         events = receive(bob, FRAMES.content("m1", "alice"))
         assert events == [Ignored(IgnoredReason.DUPLICATE, "m1")]
         assert state(bob).responses == {}
@@ -728,7 +724,7 @@ class TestAnswering:
 
     @pytest.mark.rule("sds-r-receive-2")
     def test_answer_is_dropped_when_another_sends_our_message(self) -> None:
-        """It is an echo for us, and tells all the same."""
+        """It is our own message, and cancels our answer."""
         bob = participant("bob")
         value = bob.send(b"text", START_MS, message_id="own").broadcasts[0].value
         receive(bob, asking("own", sender="bob"))
@@ -737,7 +733,7 @@ class TestAnswering:
         assert bob.sweep_repairs(LATER) == Step([], [])
 
     def test_dropped_answer_is_no_deadline(self) -> None:
-        """The deadline is kept up to date, also by a frame of no other effect."""
+        """A frame without any other effect updates the deadline too."""
         bob = participant("bob", replace(SPEC, sync_interval_ms=10**9))
         receive(bob, FRAMES.content("m1", "alice"), asking("m1"))
         assert bob.next_deadline_ms < state(bob).next_sync_ms
@@ -749,10 +745,10 @@ class TestAnswering:
         [FrameFactory("other"), FrameFactory(CHANNEL, Dialect.NIM)],
         ids=["channel", "dialect"],
     )
-    def test_frame_of_elsewhere_drops_no_answer(
+    def test_frame_of_another_channel_drops_no_answer(
         self, bob: MessageChannel, frames: FrameFactory
     ) -> None:
-        """The same id there names another message."""
+        """There the same id is another message."""
         receive(bob, frames.content("m1", "alice"))
         assert list(state(bob).responses) == ["m1"]
 
@@ -761,7 +757,7 @@ class TestAnswering:
     def test_frame_that_is_no_content_message_drops_no_answer(
         self, bob: MessageChannel, make: Callable[..., Frame], sender: str
     ) -> None:
-        """Anybody may give it the id, and nobody gets the message by it."""
+        """It may have the id but does not deliver the message."""
         receive(bob, make(sender, message_id="m1"))
         assert list(state(bob).responses) == ["m1"]
         assert RepairAnswered("m1") in bob.sweep_repairs(self.T_RESP_MS).events
@@ -769,7 +765,7 @@ class TestAnswering:
     def test_retry_of_a_request_is_not_answered_again(
         self, bob: MessageChannel
     ) -> None:
-        """The same frame again is a duplicate; nothing of it is new."""
+        """The same frame again is a duplicate."""
         carrier = FRAMES.content("ask", "erin", requests=[("m2", "alice")])
         receive(bob, carrier)
         answered = bob.sweep_repairs(LATER).events
@@ -784,8 +780,8 @@ class TestAnswering:
         receive(bob, asking("m1"), now_ms=LATER)
         assert bob.sweep_repairs(LATER + T_MAX_MS).events == [RepairAnswered("m1")]
 
-    def test_answer_goes_on_after_a_restart(self, bob: MessageChannel) -> None:
-        """What to ask and to answer, and when, is all in the snapshot."""
+    def test_requests_and_answers_survive_a_restart(self, bob: MessageChannel) -> None:
+        """They are in the snapshot with their times."""
         receive(bob, missing("gap"))
         restored = MessageChannel.restore(bob.snapshot(), random=Random(1))
         assert restored.next_deadline_ms == bob.next_deadline_ms
@@ -799,7 +795,7 @@ class TestAnswering:
 class TestSync:
     @pytest.mark.rule("sds-r-sync-1", "sds-r-sync-2")
     def test_sync_message_carries_due_requests(self) -> None:
-        """At most three, the most overdue first, as every message."""
+        """At most three, the most overdue first, as in any message."""
         bob = participant("bob")
         receive(bob, missing(*GAPS))
         assert requested(bob.sync(START_MS)) == []
@@ -813,15 +809,15 @@ class TestSync:
         ]
         assert requested(bob.sync(LATER)) == order[3:]
 
-    def test_sync_message_with_nothing_to_tell_is_not_sent(self) -> None:
-        """Neither asked for nor when it is due."""
+    def test_empty_sync_message_is_not_sent(self) -> None:
+        """Neither by a call nor when it is due."""
         bob = participant("bob")
         assert bob.sync(START_MS) == Step((), ())
         for _ in range(3):
             assert bob.advance(bob.next_deadline_ms) == Step([], [])
 
     def test_sync_message_without_history_is_sent_if_it_carries_requests(self) -> None:
-        """Somebody who has delivered nothing yet may ask."""
+        """The participant has delivered nothing yet."""
         bob = participant("bob")
         receive(bob, missing("m1"))
         assert bob.log == ()
@@ -832,7 +828,7 @@ class TestSync:
     def test_traffic_does_not_put_off_a_sync_message_with_requests(
         self, text: bytes
     ) -> None:
-        """Others' frames put off only that of a participant with nothing to ask."""
+        """Frames of others postpone only sync messages without requests."""
         planned = {}
         for history in ((), ("m1",)):
             bob = MessageChannel(
@@ -849,8 +845,8 @@ class TestSync:
         assert planned[("m1",)] <= 0
 
     @pytest.mark.rule("sds-r-sync-3")
-    def test_own_message_does_not_put_off_what_it_cannot_carry(self) -> None:
-        """What is left goes with the sync message that was planned."""
+    def test_own_message_does_not_postpone_requests_that_do_not_fit(self) -> None:
+        """They go with the sync message that was planned."""
         profile = replace(SPEC, requests_per_message=1)
         bob = MessageChannel(
             CHANNEL, "bob", now_ms=START_MS, random=Draw(0.99), profile=profile
@@ -865,7 +861,7 @@ class TestSync:
 
     @pytest.mark.rule("sds-r-sync-3")
     def test_traffic_may_bring_a_sync_message_with_requests_forward(self) -> None:
-        """Received content asks for an early sign of life."""
+        """After received content the next sync message is due early."""
         draw = Draw(0.9)
         bob = MessageChannel(CHANNEL, "bob", now_ms=START_MS, random=draw, profile=SPEC)
         receive(bob, missing("m1"))
@@ -887,8 +883,8 @@ class TestWithoutRepair:
     OFF = replace(SPEC, repair=False)
 
     @pytest.mark.rule("sds-r-concept-1")
-    def test_nothing_is_requested_or_answered(self) -> None:
-        """Messages that wait are delivered all the same once they can be."""
+    def test_no_repair_is_requested_or_answered(self) -> None:
+        """Waiting messages are still delivered when they become free."""
         bob = participant("bob", self.OFF)
         receive(bob, FRAMES.content("m1", "alice"), missing("m2"))
         events = receive(bob, asking("m1"))
@@ -899,8 +895,8 @@ class TestWithoutRepair:
         assert bob.waiting == ()
 
     @pytest.mark.rule("sds-r-concept-1")
-    def test_nothing_is_kept_to_answer_with(self) -> None:
-        """Neither our own messages nor those of others."""
+    def test_no_message_is_stored_for_answers(self) -> None:
+        """Neither our own nor those of others."""
         kept = []
         for profile in (SPEC, self.OFF):
             bob = participant("bob", profile)
@@ -916,8 +912,8 @@ class TestWithoutRepair:
         "sds-r-unchanged-4",
         "sds-r-receive-11",
     )
-    def test_all_else_is_the_same_with_and_without(self) -> None:
-        """Timestamps, filters, what waits and is missing, what is delivered, logs."""
+    def test_option_changes_nothing_but_repairs(self) -> None:
+        """Timestamps, filters, waiting and missing messages, deliveries and logs."""
         frames = [
             FRAMES.content("m3", "alice", START_MS + 9, history=[("m2", "alice")]),
             FRAMES.content("m5", "carol", START_MS + 9, requests=[("m2", "alice")]),
@@ -986,7 +982,7 @@ class TestCircularDependencies:
         circle: list[tuple[str, list[str]]],
         end: Callable[[MessageChannel], object],
     ) -> None:
-        """Its messages are delivered when their time or the buffer's room is over."""
+        """Its messages are delivered after a timeout or by a full buffer."""
         bob = participant("bob", replace(SPEC, incoming_limit=len(circle)))
         for message_id, history in circle:
             receive(bob, missing(*history, message_id=message_id))

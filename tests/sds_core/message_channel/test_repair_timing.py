@@ -1,4 +1,4 @@
-"""When a missing message is requested, and by whom it is answered when (SDS-R)."""
+"""When a missing message is requested, and who answers when (SDS-R)."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class TestHash:
     def test_first_eight_bytes_of_sha256_are_the_integer(
         self, text: str, expected: int
     ) -> None:
-        """The most significant first."""
+        """The most significant byte first."""
         assert hash_of(text, SHA256) == expected
 
     def test_texts_are_hashed_in_utf8(self) -> None:
-        """All participants must take the same bytes."""
+        """All participants must hash the same bytes."""
         digest = sha256(b"\xc3\xa9").digest()
         assert hash_of("\xe9", SHA256) == int.from_bytes(digest[:8], "big")
 
@@ -69,25 +69,25 @@ class TestHash:
     def test_hash_of_nim_has_no_sign(
         self, text: str, modulus: int, expected: int
     ) -> None:
-        """As a compiled Nim program printed it, in the indices of its filters too."""
+        """Values were printed by a compiled Nim program."""
         assert hash_of(text, FARM) % modulus == expected
         assert hash_of(text, FARM) == abs(nim_hash(text))
 
     def test_profiles_name_the_hash_of_their_library(self) -> None:
-        """The guide's is also that of js-waku."""
+        """The guide and js-waku use the same."""
         assert [p.repair_hash for p in (SPEC, JS, NIM)] == [SHA256, SHA256, FARM]
 
 
 class TestConfiguration:
     @pytest.mark.rule("sds-r-config-1", "sds-r-config-2")
     def test_window_is_from_30_to_120_seconds(self) -> None:
-        """nim-sds has a window of its own."""
+        """nim-sds has another window."""
         windows = [(p.t_min_ms, p.t_max_ms) for p in (SPEC, JS, NIM)]
         assert windows == [(30_000, 120_000), (30_000, 120_000), (30_000, 300_000)]
 
     @pytest.mark.rule("sds-r-config-2")
     def test_window_can_be_as_long_as_600_seconds(self) -> None:
-        """The guide recommends 120 to 600 s; both waits then use all of it."""
+        """The guide recommends 120 to 600 s; T_req and T_resp use all of it."""
         profile = replace(SPEC, t_max_ms=600_000)
         asked = [request_offset_ms(one, ID_1, profile) for one in PEOPLE]
         answered = [response_offset_ms(one, "alice", ID_1, profile) for one in PEOPLE]
@@ -102,12 +102,12 @@ class TestConfiguration:
     def test_there_is_a_group_for_every_128_participants(
         self, participants: int, groups: int
     ) -> None:
-        """Rounded down, and at least one."""
+        """Rounded down, but at least one."""
         assert response_groups(participants, SPEC) == groups
 
     @pytest.mark.parametrize("participants", [1, 10_000])
     def test_number_of_groups_can_be_fixed(self, participants: int) -> None:
-        """nim-sds has it in its configuration, 1 unless told otherwise."""
+        """nim-sds configures it, with a default of 1."""
         assert response_groups(participants, replace(SPEC, response_groups=5)) == 5
         assert response_groups(participants, NIM) == 1
 
@@ -121,7 +121,7 @@ class TestRequest:
     def test_t_req_is_that_of_js_waku(
         self, participant: str, expected: int, profile: Profile
     ) -> None:
-        """Each participant has another, worked out by its own id."""
+        """It depends on the participant's id."""
         assert request_offset_ms(participant, ID_1, profile) == expected
 
     @pytest.mark.parametrize("participant", ["alice", "bob", "carol", "dave"])
@@ -133,21 +133,21 @@ class TestRequest:
 
     @pytest.mark.rule("sds-r-treq-3")
     def test_t_req_depends_on_the_missing_message(self) -> None:
-        """One participant asks for several messages at several times."""
+        """One participant requests several messages at different times."""
         offsets = {request_offset_ms("alice", one, SPEC) for one in PEOPLE}
         assert len(offsets) > 390
 
     @pytest.mark.rule("sds-r-treq-4")
     @pytest.mark.parametrize("profile", [SPEC, NIM], ids=["spec", "nim"])
     def test_t_req_is_from_t_min_to_before_t_max(self, profile: Profile) -> None:
-        """Both ends of a short window occur, and nothing beyond them."""
+        """Both ends of a short window occur, and nothing outside."""
         short = replace(profile, t_min_ms=7, t_max_ms=10)
         offsets = {request_offset_ms(one, ID_1, short) for one in PEOPLE}
         assert offsets == {7, 8, 9}
 
     @pytest.mark.rule("sds-r-concept-2")
-    def test_participants_ask_at_times_spread_over_the_window(self) -> None:
-        """So that one asks before the others do."""
+    def test_t_req_of_participants_is_spread_over_the_window(self) -> None:
+        """So one participant requests before the others do."""
         tenths = Counter(
             (request_offset_ms(one, ID_1, SPEC) - SPEC.t_min_ms) // 9_000
             for one in PEOPLE
@@ -160,13 +160,13 @@ class TestResponse:
     @pytest.mark.rule("sds-r-tresp-1", "sds-r-tresp-2", "sds-r-id-1", "sds-r-edge-3")
     @pytest.mark.parametrize("profile", [SPEC, JS], ids=["spec", "js"])
     def test_t_resp_is_that_of_js_waku(self, profile: Profile) -> None:
-        """The product of distance and hash is not cut to 64 bits."""
+        """The product of distance and hash is not truncated to 64 bits."""
         assert response_offset_ms("bob", "alice", ID_1, profile) == 3_226
 
     @pytest.mark.parametrize("participant", ["bob", "carol", "dave", "erin", "frank"])
     @pytest.mark.parametrize("sender", ["alice", "grace"])
     def test_t_resp_is_that_of_nim_sds(self, participant: str, sender: str) -> None:
-        """Signed hashes are XORed there, and the sign is dropped after that."""
+        """It XORs signed hashes and then drops the sign."""
         distance = abs(nim_hash(participant) ^ nim_hash(sender))
         reduced = (distance % 300_000) * (abs(nim_hash(ID_1)) % 300_000)
         expected = reduced % 300_000
@@ -175,12 +175,12 @@ class TestResponse:
     @pytest.mark.rule("sds-r-tresp-6")
     @pytest.mark.parametrize("profile", [SPEC, JS, NIM], ids=["spec", "js", "nim"])
     def test_own_message_is_answered_without_waiting(self, profile: Profile) -> None:
-        """The distance to oneself is 0."""
+        """The distance to the sender itself is 0."""
         assert response_offset_ms("alice", "alice", ID_1, profile) == 0
 
     @pytest.mark.rule("sds-r-tresp-3", "sds-r-tresp-5", "sds-r-concept-3")
     def test_t_resp_depends_on_participant_sender_and_message(self) -> None:
-        """Whichever of them is another, so is the wait."""
+        """Each of them changes the wait."""
         by_participant = {
             response_offset_ms(one, "alice", ID_1, SPEC) for one in PEOPLE
         }
@@ -190,7 +190,7 @@ class TestResponse:
 
     @pytest.mark.parametrize("profile", [SPEC, NIM], ids=["spec", "nim"])
     def test_t_resp_is_from_now_to_before_t_max(self, profile: Profile) -> None:
-        """Unlike T_req it has no least wait."""
+        """Unlike T_req it has no minimum."""
         short = replace(profile, t_min_ms=2, t_max_ms=3)
         offsets = {
             response_offset_ms(one, "alice", f"m{number}", short)
@@ -202,7 +202,7 @@ class TestResponse:
 class TestGroups:
     @pytest.mark.rule("sds-r-group-1")
     def test_group_is_by_the_hash_of_participant_and_message(self) -> None:
-        """Both hashes are equal modulo the number of groups."""
+        """Both hashes must be equal modulo the number of groups."""
         theirs = int.from_bytes(sha256(f"alice{ID_1}".encode()).digest()[:8], "big")
         for one in PEOPLE[:100]:
             ours = int.from_bytes(sha256(f"{one}{ID_1}".encode()).digest()[:8], "big")
@@ -212,20 +212,20 @@ class TestGroups:
     @pytest.mark.rule("sds-r-group-3")
     @pytest.mark.parametrize("hashed_with", list(RepairHash))
     def test_sender_is_always_in_its_own_group(self, hashed_with: RepairHash) -> None:
-        """However many groups there are."""
+        """With any number of groups."""
         assert all(
             in_response_group(one, one, ID_1, groups, hashed_with)
             for groups, one in enumerate(PEOPLE, 1)
         )
 
-    def test_one_group_holds_everybody(self) -> None:
+    def test_one_group_has_all_participants(self) -> None:
         """A small channel is not divided."""
         assert all(in_response_group(one, "alice", ID_1, 1, SHA256) for one in PEOPLE)
 
     @pytest.mark.rule("sds-r-hash-3")
     @pytest.mark.parametrize("hashed_with", list(RepairHash))
     def test_groups_divide_participants_evenly(self, hashed_with: RepairHash) -> None:
-        """Every participant draws the same lines between the same groups."""
+        """Every participant computes the same groups."""
         groups = {
             frozenset(
                 other
@@ -239,7 +239,7 @@ class TestGroups:
         assert all(30 <= len(group) <= 70 for group in groups)
 
     def test_groups_differ_from_message_to_message(self) -> None:
-        """So that nobody answers for all messages of one sender."""
+        """So no participant answers for all messages of a sender."""
         answers = {
             in_response_group("bob", "alice", f"m{number}", 2, SHA256)
             for number in range(50)

@@ -1,4 +1,4 @@
-"""The filter of what was received, and how it forgets (SDS, "Participant state")."""
+"""The filter of received ids and its roll-over (SDS, "Participant state")."""
 
 from __future__ import annotations
 
@@ -68,21 +68,21 @@ def one_by_one(
 
 
 @pytest.mark.parametrize("count", [1, 7, 8, 20])
-def test_filter_has_the_bits_of_ids_put_in_one_by_one(count: int) -> None:
-    """However many wait until it is needed."""
+def test_filter_equals_one_with_ids_added_one_by_one(count: int) -> None:
+    """For any number of ids that wait until it is read."""
     assert filter_of(filled(ROLLING, count)) == one_by_one(ids(count), SMALL)
 
 
 @pytest.mark.parametrize("count", [1_024, 1_025, 1_026, 2_500])
-def test_ids_that_wait_to_be_put_in_are_not_lost(count: int) -> None:
-    """Nor put in late, when they are many."""
+def test_pending_ids_are_not_lost(count: int) -> None:
+    """Many of them are added at once."""
     profile = replace(SPEC, repair=False)
     expected = one_by_one(ids(count), DEFAULT_PARAMETERS)
     assert filter_of(filled(profile, count)) == expected
 
 
-def test_filter_holds_what_came_between_two_uses() -> None:
-    """It is not computed once and for all."""
+def test_filter_has_ids_added_between_two_reads() -> None:
+    """Its bytes are not cached for ever."""
     bob = filled(ROLLING, 3)
     assert filter_of(bob) == one_by_one(ids(3), SMALL)
     assert filter_of(bob) == one_by_one(ids(3), SMALL)
@@ -93,7 +93,7 @@ def test_filter_holds_what_came_between_two_uses() -> None:
 @pytest.mark.rule("sds-state-2")
 @pytest.mark.parametrize("used_before", [False, True])
 def test_full_filter_is_computed_anew_of_the_newest_ids(used_before: bool) -> None:
-    """The first id too many makes it so."""
+    """The first id beyond its capacity triggers it."""
     bob = filled(ROLLING, 20)
     if used_before:
         assert filter_of(bob) == one_by_one(ids(20), SMALL)
@@ -102,16 +102,16 @@ def test_full_filter_is_computed_anew_of_the_newest_ids(used_before: bool) -> No
 
 
 @pytest.mark.parametrize("count", [22, 31, 32, 45])
-def test_filter_goes_on_after_rolling_over(count: int) -> None:
-    """And rolls over again when it is full again: every 11 ids here."""
+def test_filter_rolls_over_repeatedly(count: int) -> None:
+    """Here every 11 ids."""
     rolled = 21 + (count - 21) // 11 * 11
     assert filter_of(filled(ROLLING, count)) == one_by_one(
         ids(count)[rolled - 10 :], SMALL
     )
 
 
-def test_filter_of_nim_sds_is_made_for_more_when_it_rolls_over() -> None:
-    """For 1.2 times its capacity, of the newest 0.8 times; SDS's stays as it is."""
+def test_filter_of_nim_sds_grows_at_a_roll_over() -> None:
+    """To 1.2 times its capacity, with the newest 0.8 times; SDS's does not."""
     nim = Dialect.NIM
     assert filter_of(filled(NIM, 24)) == one_by_one(ids(24), SMALL, nim)
     assert filter_of(filled(NIM, 25)) == one_by_one(ids(25)[-16:], LARGER, nim)
@@ -119,7 +119,7 @@ def test_filter_of_nim_sds_is_made_for_more_when_it_rolls_over() -> None:
 
 
 def test_filter_of_js_sds_never_rolls_over() -> None:
-    """It fills up instead."""
+    """It fills up."""
     bob = filled(JS, 1_500)
     assert filter_of(bob) == one_by_one(ids(1_500), SMALL)
     receive(bob, FrameFactory(CHANNEL).content("m1500", "alice"))
@@ -129,7 +129,7 @@ def test_filter_of_js_sds_never_rolls_over() -> None:
 @pytest.mark.parametrize("profile", [ROLLING, NIM, JS], ids=["spec", "nim", "js"])
 @pytest.mark.parametrize("count", [0, 5, 24, 25, 30])
 def test_filter_is_the_same_after_a_restart(profile: Profile, count: int) -> None:
-    """Now, and when it rolls over next."""
+    """Now and at the next roll-over."""
     bob = filled(profile, count)
     restored = MessageChannel.restore(bob.snapshot(), random=Random(1), profile=profile)
     frames = FrameFactory(CHANNEL, profile.dialect)
@@ -145,7 +145,7 @@ def test_filter_is_the_same_after_a_restart(profile: Profile, count: int) -> Non
     "profile", [Profile.spec(), Profile.js_sds(), Profile.nim_sds()]
 )
 def test_filter_is_made_for_few_false_positives(profile: Profile) -> None:
-    """10,000 ids at 0.001 by all profiles; full, it keeps the promise."""
+    """10,000 ids at 0.001 in all profiles, also when full."""
     assert profile.bloom.capacity == 10_000
     assert profile.bloom.error_rate == 0.001
     filter_ = BloomFilter(profile.dialect, profile.bloom)
@@ -159,10 +159,10 @@ ANY_IDS = ["", "a", "é", "🎉" * 40, "0" * 64, "\x00", *ids(50)]
 @pytest.mark.parametrize("dialect", [Dialect.SPEC, Dialect.NIM])
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, len(ANY_IDS)])
 @pytest.mark.parametrize("parameters", [SMALL, DEFAULT_PARAMETERS])
-def test_ids_put_in_at_once_set_the_same_bits(
+def test_ids_added_at_once_set_the_same_bits(
     dialect: Dialect, count: int, parameters: BloomParameters
 ) -> None:
-    """Few or many, and with others in it already."""
+    """Few or many, in an empty or a used filter."""
     at_once = BloomFilter(dialect, parameters)
     at_once.add("before")
     at_once.add_all(ANY_IDS[:count])

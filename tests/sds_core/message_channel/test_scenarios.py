@@ -77,7 +77,7 @@ class TestAcknowledgement:
         assert alice.possibly_acknowledged == ("a",)
 
     def test_filter_of_a_second_participant_acknowledges_the_rest(self) -> None:
-        """What nobody received stays untouched."""
+        """Messages that no participant received are unchanged."""
         alice = participant(profile=QUIET)
         bob, carol = participant("bob", QUIET), participant("carol", QUIET)
         steps = send_all(alice, "a", "b", "c", "d", "unseen")
@@ -97,8 +97,10 @@ class TestAcknowledgement:
         assert alice.possibly_acknowledged == ()
 
     @ALL
-    def test_of_six_messages_three_are_acknowledged(self, profile: Profile) -> None:
-        """Those that arrived; in nim-sds one filter suffices for it."""
+    def test_only_messages_that_arrived_are_acknowledged(
+        self, profile: Profile
+    ) -> None:
+        """Three of six; in nim-sds one filter is enough."""
         alice, bob = participant(profile=profile), participant("bob", profile)
         ids = [f"m{number}" for number in range(6)]
         for step in send_all(alice, *ids)[:3]:
@@ -106,7 +108,7 @@ class TestAcknowledgement:
         hand_over(bob.sync(START_MS), alice)
         assert alice.unacknowledged == tuple(ids[3:])
 
-    def test_message_that_was_lost_is_acknowledged_when_it_is_sent_again(self) -> None:
+    def test_lost_message_is_acknowledged_after_its_retry(self) -> None:
         """The retry is the same frame, and the next sync message names it."""
         alice, bob = participant(profile=QUIET), participant("bob", QUIET)
         (lost,) = send_all(alice, "m")
@@ -123,7 +125,7 @@ class TestAcknowledgement:
         ]
         assert alice.advance(START_MS + 90_000).broadcasts == []
 
-    def test_message_is_acknowledged_when_somebody_joins_later(self) -> None:
+    def test_message_is_acknowledged_by_a_participant_that_joins_later(self) -> None:
         """As long as it is being retried."""
         alice = participant(profile=QUIET)
         send_all(alice, "m")
@@ -136,7 +138,7 @@ class TestAcknowledgement:
         assert alice.unacknowledged == ()
 
     def test_message_that_waits_at_its_receiver_is_possibly_acknowledged(self) -> None:
-        """It is in the filter, and not yet in a history."""
+        """It is in the receiver's filter, and not yet in a history."""
         alice, bob = participant(profile=QUIET), participant("bob", QUIET)
         first, _, third = send_all(alice, "a", "b", "c")
         hand_over(first, bob)
@@ -152,8 +154,8 @@ class TestAcknowledgement:
 class TestDependencies:
     """js-waku message_channel.spec.ts; nim-sds; logos-delivery."""
 
-    def test_missing_messages_are_as_many_as_the_history_and_oldest_first(self) -> None:
-        """One message that arrives tells of all that it names."""
+    def test_all_missing_messages_of_a_history_are_reported(self) -> None:
+        """The oldest first."""
         profile = replace(QUIET, causal_history_size=4)
         alice, bob = participant(profile=profile), participant("bob", profile)
         *_, last = send_all(alice, "a", "b", "c", "d", "e", "f")
@@ -164,7 +166,7 @@ class TestDependencies:
     def test_messages_that_arrive_backwards_are_delivered_forwards(
         self, profile: Profile
     ) -> None:
-        """A chain of three: one is missing after the other."""
+        """In a chain of three, one after the other is missing."""
         profile = replace(profile, causal_history_size=1)
         alice, bob = participant(profile=profile), participant("bob", profile)
         first, second, third = send_all(alice, "a", "b", "c")
@@ -176,7 +178,7 @@ class TestDependencies:
         assert bob.log == alice.log
         assert bob.waiting == bob.missing == ()
 
-    def test_js_sds_delivers_them_as_soon_as_it_has_their_cause(self) -> None:
+    def test_js_sds_delivers_each_message_that_has_its_dependency(self) -> None:
         """The log is in order all the same."""
         profile = replace(Profile.js_sds(), causal_history_size=1)
         alice, bob = participant(profile=profile), participant("bob", profile)
@@ -186,8 +188,8 @@ class TestDependencies:
         assert delivered(hand_over(first, bob)) == ["a", "b"]
         assert bob.log == alice.log == ("a", "b", "c")
 
-    def test_what_is_fetched_by_its_hint_frees_what_waits(self) -> None:
-        """The application asks a store for what `Missing` names."""
+    def test_message_fetched_by_its_hint_frees_waiting_messages(self) -> None:
+        """The application queries a store for the hints in `Missing`."""
         alice, bob = participant(profile=QUIET), participant("bob", QUIET)
         store = {}
         for step in send_all(alice, "a", "b"):
@@ -206,8 +208,8 @@ class TestDependencies:
         assert delivered(events) == ["a", "b", "c"]
         assert bob.log == alice.log
 
-    def test_message_is_lost_first_and_received_after(self) -> None:
-        """Lost is a word on waiting, not on the message."""
+    def test_lost_message_can_still_be_received(self) -> None:
+        """Lost only means that it is no longer awaited."""
         alice, bob = participant(profile=QUIET), participant("bob", QUIET)
         lost, named = send_all(alice, "a", "b")
         hand_over(named, bob)
@@ -220,8 +222,8 @@ class TestDependencies:
         assert delivered(hand_over(lost, bob, now_ms=over_ms)) == ["a"]
         assert bob.log == alice.log == ("a", "b")
 
-    def test_late_comer_misses_what_the_first_message_names(self) -> None:
-        """Only that: older messages are in no history any more."""
+    def test_late_participant_misses_messages_that_the_first_names(self) -> None:
+        """Older messages are in no history any more."""
         alice = participant(profile=QUIET)
         *_, last = send_all(alice, "a", "b", "c", "d")
         late = participant("late", QUIET)
@@ -250,7 +252,7 @@ class TestLog:
         assert {one.log for one in everybody} == {("a1", "z1", "a2", "z2")}
 
     def test_restarted_participant_does_not_deliver_twice(self) -> None:
-        """nim-sds test_persistence.nim, on what else is kept: test_snapshot.py."""
+        """nim-sds test_persistence.nim; for other state see test_snapshot.py."""
         alice, bob = participant(profile=QUIET), participant("bob", QUIET)
         (step,) = send_all(alice, "a")
         hand_over(step, bob)
@@ -261,8 +263,8 @@ class TestLog:
 class TestSync:
     """js-waku reliable_channel_sync.spec.ts; logos-delivery."""
 
-    def test_sync_messages_go_on_while_a_message_is_unknown(self) -> None:
-        """By the history of one, somebody learns what it never received."""
+    def test_sync_message_names_a_message_that_another_missed(self) -> None:
+        """Its history shows a participant what it never received."""
         alice = participant(profile=replace(SPEC, retry_unacknowledged_ms=10**9))
         bob = participant("bob")
         send_all(alice, "a")
@@ -284,8 +286,8 @@ class TestSync:
 class TestApart:
     """logos-delivery test_reliable_channel_send_receive.nim."""
 
-    def test_channels_on_one_transport_do_not_meet(self) -> None:
-        """Every participant hears every frame."""
+    def test_channels_on_one_transport_are_separate(self) -> None:
+        """Every participant receives every frame."""
         here = [participant(name, QUIET, channel_id="here") for name in ("a", "b")]
         there = [participant(name, QUIET, channel_id="there") for name in ("a", "b")]
         step = here[0].send(b"hi", START_MS, message_id="m")
@@ -294,16 +296,16 @@ class TestApart:
         assert delivered(hand_over(step, here[1])) == ["m"]
         assert there[1].log == ()
 
-    def test_dialects_on_one_transport_do_not_meet(self) -> None:
-        """A frame of one is no frame of the other."""
+    def test_dialects_on_one_transport_are_separate(self) -> None:
+        """A frame of one cannot be read in the other."""
         spec, nim = participant("a", QUIET), participant("b", Profile.nim_sds())
         for sender, receiver in ((spec, nim), (nim, spec)):
             step = sender.send(b"hi", START_MS, message_id="m")
             (event,) = of_type(hand_over(step, receiver), Ignored)
             assert event.reason is IgnoredReason.FOREIGN_DIALECT
 
-    def test_ephemeral_message_passes_by_what_waits(self) -> None:
-        """It is handed over at once, in whatever state the receiver is."""
+    def test_ephemeral_message_overtakes_waiting_messages(self) -> None:
+        """It is delivered at once in any state of the receiver."""
         alice, bob = participant(profile=QUIET), participant("bob", QUIET)
         _, second = send_all(alice, "a", "b")
         hand_over(second, bob)
@@ -314,7 +316,7 @@ class TestApart:
         assert bob.waiting == ("b",)
 
     def test_js_and_spec_share_a_channel(self) -> None:
-        """They differ in what they do, not in what they write."""
+        """They behave differently but write the same frames."""
         js, spec = participant("js", Profile.js_sds()), participant("spec")
         for number in range(5):
             hand_over(js.send(b"hi", START_MS, message_id=f"js{number}"), spec)
@@ -325,8 +327,8 @@ class TestApart:
         hand_over(js.sync(START_MS), spec)
         assert js.unacknowledged == spec.unacknowledged == ()
 
-    def test_frame_made_elsewhere_starts_a_conversation(self) -> None:
-        """A reply comes after what it replies to, whatever our clock says."""
+    def test_reply_follows_a_foreign_frame_in_the_log(self) -> None:
+        """Whatever our clock says."""
         frames = FrameFactory()
         bob = participant("bob", QUIET)
         receive(bob, frames.content("m", "alice", START_MS + 10_000))

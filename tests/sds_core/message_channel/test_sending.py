@@ -1,4 +1,4 @@
-"""What a message of ours carries, and what is kept of it (SDS, "Send Message")."""
+"""Content of our messages, and what is stored of them (SDS, "Send Message")."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def test_message_has_the_fields_of_the_schema() -> None:
 
 
 @pytest.mark.rule("sds-message-2", "sds-message-4", "sds-message-9")
-def test_message_says_who_sent_what_in_which_channel() -> None:
-    """Sender, channel and content are those of the application."""
+def test_message_has_sender_channel_and_content() -> None:
+    """As the application gave them."""
     frame = frame_of(participant("bob", channel_id="room").send(b"hi", START_MS))
     assert (frame.sender_id, frame.channel_id, frame.content) == ("bob", "room", b"hi")
     assert frame.kind is FrameKind.CONTENT
@@ -69,7 +69,7 @@ def test_message_says_who_sent_what_in_which_channel() -> None:
 
 @pytest.mark.rule("sds-message-5")
 def test_channel_of_a_group_without_channels_is_called_0() -> None:
-    """It is a name like any other."""
+    """The name has no special meaning here."""
     alice = participant(channel_id="0")
     bob = participant("bob", channel_id="0")
     (broadcast,) = alice.send(b"hi", START_MS).broadcasts
@@ -79,7 +79,7 @@ def test_channel_of_a_group_without_channels_is_called_0() -> None:
 
 @pytest.mark.rule("sds-event-2a", "sds-schedule-1", "sds-sdk-task-4")
 def test_sending_is_done_when_the_call_returns() -> None:
-    """The frame to broadcast and the event come at once, and nothing is queued."""
+    """It returns frame and event, and queues nothing."""
     step = participant().send(b"hi", START_MS, message_id="one")
     (broadcast,) = step.broadcasts
     assert broadcast == Broadcast(Cause.CONTENT, "one", broadcast.value)
@@ -88,7 +88,7 @@ def test_sending_is_done_when_the_call_returns() -> None:
 
 @pytest.mark.rule("sds-assumption-3", "sds-message-3")
 def test_ids_of_identical_messages_differ() -> None:
-    """By time, sender and channel, and wherever one name ends and the next begins."""
+    """They hash time, sender and channel, with unambiguous boundaries."""
     alice = participant("alice")
     steps = [
         alice.send(b"same", START_MS),
@@ -104,14 +104,14 @@ def test_ids_of_identical_messages_differ() -> None:
     assert {len(message_id) for message_id in ids} == {64}
 
 
-def test_id_follows_from_the_message_alone() -> None:
-    """So that a participant restored from before a crash says the same again."""
+def test_id_depends_only_on_the_message() -> None:
+    """After a restore the same message gets the same id."""
     first, second = (participant().send(b"same", START_MS) for _ in range(2))
     assert frame_of(first).message_id == frame_of(second).message_id
 
 
-def test_application_may_name_its_message() -> None:
-    """Up to the limit of an id, which counts characters."""
+def test_application_may_choose_the_message_id() -> None:
+    """Up to the limit, in characters."""
     alice = participant()
     for message_id in ("one", "é" * SPEC.id_limit):
         step = alice.send(b"hi", START_MS, message_id=message_id)
@@ -127,8 +127,8 @@ def test_application_may_name_its_message() -> None:
         ("\ud800", "message_id '.*' is not valid Unicode text: surrogates"),
     ],
 )
-def test_id_that_no_peer_could_read_is_refused(message_id: str, message: str) -> None:
-    """Before anything has changed."""
+def test_invalid_id_is_refused(message_id: str, message: str) -> None:
+    """Before any change of state."""
     alice = participant()
     before = alice.snapshot()
     with pytest.raises(ValueError, match=message):
@@ -138,7 +138,7 @@ def test_id_that_no_peer_could_read_is_refused(message_id: str, message: str) ->
 
 @pytest.mark.parametrize("bad", ["", "x" * 257, "\ud800"])
 def test_names_of_channel_and_participant_are_checked(bad: str) -> None:
-    """At the start, not at the first sending."""
+    """When the participant is created, not when it first sends."""
     with pytest.raises(ValueError, match="channel_id"):
         MessageChannel(bad, "alice", now_ms=START_MS, random=Random(1))
     with pytest.raises(ValueError, match="participant_id"):
@@ -146,7 +146,7 @@ def test_names_of_channel_and_participant_are_checked(bad: str) -> None:
 
 
 def test_id_of_another_message_is_refused() -> None:
-    """Of one in the log, and of one that waits."""
+    """Of one in the log, or of one that waits."""
     alice = participant()
     alice.send(b"hi", START_MS, message_id="sent")
     receive(alice, FRAMES.content("waiting", "bob", history=["missing"]))
@@ -159,7 +159,7 @@ def test_id_of_another_message_is_refused() -> None:
 
 
 def test_id_of_a_missing_message_is_refused() -> None:
-    """Lost or not: another's would then be taken for a duplicate and never come."""
+    """Otherwise the missing one would count as a duplicate later."""
     alice = participant()
     receive(alice, FRAMES.content("waiting", "bob", history=["missing"]))
     lost_ms = START_MS + 600_000
@@ -172,8 +172,8 @@ def test_id_of_a_missing_message_is_refused() -> None:
     assert alice.log == ("missing", "waiting")
 
 
-def test_id_of_a_message_that_the_log_has_forgotten_is_refused() -> None:
-    """Others may have it still."""
+def test_id_of_a_message_dropped_by_the_log_is_refused() -> None:
+    """Other participants may still have it."""
     alice = participant(profile=replace(SPEC, log_limit=1))
     for message_id in ("first", "second"):
         alice.send(b"hi", START_MS, message_id=message_id)
@@ -194,7 +194,7 @@ def test_message_without_content_is_refused() -> None:
 
 
 def test_frame_longer_than_allowed_is_refused_and_changes_nothing() -> None:
-    """One byte less is sent."""
+    """With one byte less it is sent."""
     content = bytes(100_000)
     frame = participant().send(content, START_MS, message_id="one").broadcasts[0]
     size = len(frame.value)
@@ -210,7 +210,7 @@ def test_frame_longer_than_allowed_is_refused_and_changes_nothing() -> None:
 
 @pytest.mark.rule("sds-send-1")
 def test_lamport_timestamp_goes_up_by_one() -> None:
-    """From the time of the start, however much time has passed since."""
+    """From the time of the start, however much time has passed."""
     alice = participant()
     frames = [frame_of(alice.send(b"hi", START_MS + 5_000)) for _ in range(3)]
     assert [frame.lamport for frame in frames] == [
@@ -223,7 +223,7 @@ def test_lamport_timestamp_goes_up_by_one() -> None:
 
 @pytest.mark.rule("sds-send-2", "sds-send-6")
 def test_causal_history_names_the_last_two_of_the_log_in_order() -> None:
-    """By the log's order, not by that of arrival, with their senders."""
+    """In log order, not in order of arrival, with their senders."""
     alice = participant()
     alice.send(b"hi", START_MS, message_id="ours")
     receive(
@@ -242,7 +242,7 @@ def test_causal_history_names_the_last_two_of_the_log_in_order() -> None:
     ("size", "named"), [(0, []), (1, ["c"]), (3, ["a", "b", "c"]), (4, ["a", "b", "c"])]
 )
 def test_size_of_the_causal_history_is_an_option(size: int, named: list[str]) -> None:
-    """None at all is a choice too."""
+    """It may be 0."""
     alice = participant(profile=replace(SPEC, causal_history_size=size))
     for message_id in "abc":
         alice.send(b"hi", START_MS, message_id=message_id)
@@ -252,7 +252,7 @@ def test_size_of_the_causal_history_is_an_option(size: int, named: list[str]) ->
 
 @pytest.mark.rule("sds-send-3", "sds-sdk-waku-1b")
 def test_causal_history_carries_retrieval_hints() -> None:
-    """Of own messages as the transport names them, of others as they came in."""
+    """Those of own messages come from the transport, others as received."""
     alice = participant()
     alice.send(b"hi", START_MS, message_id="ours")
     alice.note_retrieval_hint("ours", b"\x01" * 32)
@@ -263,8 +263,8 @@ def test_causal_history_carries_retrieval_hints() -> None:
     assert hints == {"ours": b"\x01" * 32, theirs.message_id: b"\x02" * 32}
 
 
-def test_hint_that_is_too_long_or_of_an_unknown_message_is_left_out() -> None:
-    """Of ours; a hint of just the limit is taken."""
+def test_invalid_hint_for_an_own_message_is_ignored() -> None:
+    """If it is too long or for an unknown message."""
     alice = participant(profile=replace(SPEC, hint_limit=4))
     alice.send(b"hi", START_MS, message_id="one")
     alice.send(b"hi", START_MS, message_id="two")
@@ -277,10 +277,8 @@ def test_hint_that_is_too_long_or_of_an_unknown_message_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(("hint", "kept"), [(b"1234", b"1234"), (b"12345", b"")])
-def test_hint_that_a_message_comes_with_has_the_limit_too(
-    hint: bytes, kept: bytes
-) -> None:
-    """A longer one is left out, and the message counts."""
+def test_too_long_received_hint_is_dropped(hint: bytes, kept: bytes) -> None:
+    """The message itself counts."""
     alice = participant(profile=replace(SPEC, hint_limit=4))
     value = value_of(FRAMES.content("theirs", "bob"))
     alice.receive(value, START_MS, retrieval_hint=hint)
@@ -294,7 +292,7 @@ def test_hint_that_a_message_comes_with_has_the_limit_too(
 def test_causal_history_leaves_room_in_the_frame(
     hint_bytes: int, named: list[str]
 ) -> None:
-    """A quarter of it at most, 16 bytes an entry for tags; the last are kept."""
+    """At most a quarter, with 16 bytes per entry for tags; newest entries stay."""
     profile = replace(
         SPEC, causal_history_size=3, max_frame_bytes=100_000, hint_limit=13_000
     )
@@ -307,8 +305,8 @@ def test_causal_history_leaves_room_in_the_frame(
 
 
 @pytest.mark.rule("sds-state-1b", "sds-send-4")
-def test_message_carries_the_filter_as_it_stands_before_it() -> None:
-    """With all that was sent and received so far, the message itself not yet."""
+def test_message_has_the_filter_from_before_it() -> None:
+    """With all ids sent and received so far, but not its own."""
     alice = participant()
     assert held(alice.send(b"hi", START_MS, message_id="one"), "one") == [False]
     receive(alice, FRAMES.content("theirs", "bob"))
@@ -318,7 +316,7 @@ def test_message_carries_the_filter_as_it_stands_before_it() -> None:
 
 @pytest.mark.rule("sds-state-1c", "sds-state-4", "sds-send-5")
 def test_message_awaits_acknowledgement() -> None:
-    """In the outgoing buffer, oldest first, and in the log."""
+    """It is in the outgoing buffer, oldest first, and in the log."""
     alice = participant()
     alice.send(b"hi", START_MS, message_id="b")
     alice.send(b"hi", START_MS, message_id="a")
@@ -328,7 +326,7 @@ def test_message_awaits_acknowledgement() -> None:
 
 
 @pytest.mark.rule("sds-steps-1")
-def test_channels_of_one_participant_know_nothing_of_each_other() -> None:
+def test_channels_of_one_participant_are_independent() -> None:
     """Each has its own timestamp, log, filter and buffers."""
     here = participant(channel_id="here")
     there = participant(channel_id="there")

@@ -1,4 +1,4 @@
-"""A participant that is kept over a restart."""
+"""A participant that is stored and restored."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def told_by(profile: Profile, restarts: Callable[[int], bool]) -> list[object]:
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
 def test_restart_at_any_call_changes_nothing(profile: Profile) -> None:
-    """Once before each call, and before every call."""
+    """One restart before each call in turn, and one before every call."""
     expected = told_by(profile, lambda _: False)
     for restart in range(len(script(profile))):
         assert told_by(profile, restart.__eq__) == expected
@@ -152,7 +152,7 @@ def test_restart_at_any_call_changes_nothing(profile: Profile) -> None:
 
 
 def test_views_are_the_same_after_a_restart() -> None:
-    """What can be looked at, and the snapshot itself."""
+    """All public properties and the snapshot itself."""
     busy = busy_participant()
     again = restored(busy, Random(1), PROFILE)
     for view in (
@@ -171,8 +171,8 @@ def test_views_are_the_same_after_a_restart() -> None:
     assert again.snapshot() == busy.snapshot()
 
 
-def test_restored_participant_draws_from_what_it_is_given() -> None:
-    """Nothing is drawn at the restart itself."""
+def test_restored_participant_uses_the_given_randomness() -> None:
+    """The restore itself draws no random number."""
     alice = participant()
     alice.send(b"hi", START_MS)
     first, second = Random(5), Random(5)
@@ -186,7 +186,7 @@ def test_restored_participant_draws_from_what_it_is_given() -> None:
 
 
 def test_time_of_a_repair_request_is_absolute() -> None:
-    """A restart neither begins the wait anew nor makes it shorter."""
+    """A restart neither restarts nor shortens the wait."""
     late = FrameFactory(CHANNEL).content("m", "alice", history=[("x", "alice")])
 
     def asks(at: int, restarts: int) -> bool:
@@ -205,8 +205,8 @@ def test_time_of_a_repair_request_is_absolute() -> None:
     assert [asks(at, 3) for at in window] == expected
 
 
-def test_what_fell_due_meanwhile_is_due_at_once() -> None:
-    """A participant that was away does not wait again for what it waited for."""
+def test_deadlines_that_passed_meanwhile_are_due_at_once() -> None:
+    """The participant does not wait again."""
     alice = participant()
     alice.send(b"hi", START_MS, message_id="a")
     again = restored(alice, Random(1))
@@ -215,8 +215,8 @@ def test_what_fell_due_meanwhile_is_due_at_once() -> None:
     assert retry.message_id == "a"
 
 
-def test_own_message_that_a_snapshot_is_too_old_for_comes_back() -> None:
-    """From others, who have it and name it: it is no echo, and delivered once."""
+def test_own_message_missing_in_an_old_snapshot_is_received() -> None:
+    """Others have it and name it; it is delivered once."""
     alice, bob = participant(), participant("bob")
     old = alice.snapshot()
     sent = alice.send(b"hi", START_MS, message_id="a")
@@ -233,7 +233,7 @@ def test_own_message_that_a_snapshot_is_too_old_for_comes_back() -> None:
 
 @pytest.mark.parametrize("version", [0, 2, 255])
 def test_snapshot_of_an_unknown_version_is_refused(version: int) -> None:
-    """With both versions in the error."""
+    """The error has both versions."""
     blob = bytes([version]) + participant().snapshot()[1:]
     detail = f"it has version {version}, this program reads 1"
     with pytest.raises(SnapshotError, match=f"cannot be restored: {detail}") as caught:
@@ -249,7 +249,7 @@ def test_empty_snapshot_is_refused() -> None:
 
 
 def test_snapshot_cut_off_anywhere_is_refused() -> None:
-    """As after a full disk; and so is one with something behind it."""
+    """As after a full disk; extra bytes at its end are refused too."""
     blob = busy_participant().snapshot()
     for length in range(1, len(blob)):
         with pytest.raises(SnapshotError):
@@ -260,7 +260,7 @@ def test_snapshot_cut_off_anywhere_is_refused() -> None:
 
 @pytest.mark.parametrize("flipped", [0x01, 0x80, 0xFF])
 def test_snapshot_with_one_wrong_byte_is_refused(flipped: int) -> None:
-    """Wherever it is: no other error, and never another participant."""
+    """With the documented error, at every position."""
     blob = busy_participant().snapshot()
     for position in range(len(blob)):
         damaged = bytearray(blob)
@@ -270,17 +270,17 @@ def test_snapshot_with_one_wrong_byte_is_refused(flipped: int) -> None:
 
 
 @pytest.mark.parametrize("packed", [b"", b"\xc1", b"\x90", b"\xa2\xff\xfe"])
-def test_bytes_that_are_no_state_are_refused_whatever_their_checksum(
+def test_invalid_state_is_refused_despite_a_valid_checksum(
     packed: bytes,
 ) -> None:
-    """As from a program that writes something else."""
+    """Another program may have written it."""
     blob = bytes([VERSION]) + crc32(packed).to_bytes(4, "big") + packed
     with pytest.raises(SnapshotError):
         MessageChannel.restore(blob, random=Random(1))
 
 
-def test_snapshot_with_a_waiting_message_that_is_none_is_refused() -> None:
-    """Nothing of it could be delivered."""
+def test_snapshot_with_an_invalid_waiting_message_is_refused() -> None:
+    """It could never be delivered."""
     state = unpack(busy_participant().snapshot())
     state.waiting[0].value = b"no frame"
     with pytest.raises(SnapshotError):
@@ -297,7 +297,7 @@ def test_snapshot_with_a_waiting_message_that_is_none_is_refused() -> None:
     ids=["capacity", "error rate", "dialect"],
 )
 def test_snapshot_of_another_profile_is_refused(other: Profile) -> None:
-    """If its filter tells: what is in it would mean something else."""
+    """If its filter differs: the bits would have another meaning."""
     with pytest.raises(SnapshotError, match="bloom filter"):
         restored(participant(), Random(1), other)
     with pytest.raises(SnapshotError):
@@ -305,7 +305,7 @@ def test_snapshot_of_another_profile_is_refused(other: Profile) -> None:
 
 
 def test_snapshot_with_a_log_in_another_order_is_refused() -> None:
-    """Its keys are timestamps in the one, numbers of arrivals in the other."""
+    """Log keys are timestamps in one profile, arrival numbers in another."""
     other = replace(SPEC, log_order=LogOrder.ARRIVAL)
     with pytest.raises(SnapshotError, match="ordered by lamport, not by arrival"):
         restored(participant(), Random(1), other)
@@ -349,7 +349,7 @@ def full_participant() -> MessageChannel:
 def test_snapshot_over_a_limit_is_refused(
     option: str, size: Callable[[State], int]
 ) -> None:
-    """With the limit that it needs; just that much is enough."""
+    """The error has the required limit, which is then enough."""
     alice = full_participant()
     needed = size(unpack(alice.snapshot()))
     assert needed > 1
@@ -381,7 +381,7 @@ def test_each_of_two_buffers_with_one_limit_must_fit(
 
 
 def test_snapshot_of_a_channel_with_a_longer_name_than_allowed_is_refused() -> None:
-    """The error is the documented one."""
+    """With the documented error."""
     alice = participant(channel_id="c" * 65)
     with pytest.raises(SnapshotError, match="it needs id_limit = 65"):
         restored(alice, Random(1), replace(SPEC, id_limit=64))
@@ -389,7 +389,7 @@ def test_snapshot_of_a_channel_with_a_longer_name_than_allowed_is_refused() -> N
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("v*.bin")), ids=lambda p: p.stem)
 def test_snapshot_of_every_version_is_restored(path: Path) -> None:
-    """Whatever was written is read for ever, and goes on where it stopped."""
+    """It continues where it stopped."""
     alice = MessageChannel.restore(path.read_bytes(), random=Random(1), profile=PROFILE)
     assert (alice.channel_id, alice.participant_id) == (CHANNEL, "alice")
     assert alice.lamport == START_MS + 6
@@ -430,6 +430,6 @@ def test_snapshot_of_every_version_is_restored(path: Path) -> None:
 
 
 def test_every_version_has_a_golden_snapshot() -> None:
-    """``tests.support.golden.snapshots`` makes it before the version is out."""
+    """``tests.support.golden.snapshots`` writes it before a release."""
     versions = {path.stem for path in GOLDEN.glob("v*.bin")}
     assert f"v{participant().snapshot()[0]}" in versions

@@ -1,4 +1,4 @@
-"""Messages that only tell what a participant knows (SDS, "Periodic Sync Message")."""
+"""Messages without content (SDS, "Periodic Sync Message")."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class TestMessage:
         "sds-message-8", "sds-sync-2", "sds-sync-3", "sds-sync-4", "sds-message-6"
     )
     def test_sync_message_has_all_but_content(self) -> None:
-        """A timestamp that went up by one, and history and filter as any message."""
+        """A timestamp increased by one, and history and filter as any message."""
         alice = participant()
         for message_id in "abc":
             alice.send(b"hi", START_MS, message_id=message_id)
@@ -96,7 +96,7 @@ class TestMessage:
 
     @pytest.mark.rule("sds-sync-5", "sds-sync-6", "sds-sync-7", "sds-sync-8")
     def test_sync_message_leaves_no_trace_at_its_sender(self) -> None:
-        """Not in the outgoing buffer, later histories, the filter or the log."""
+        """In outgoing buffer, later histories, filter and log."""
         alice = participant()
         alice.send(b"hi", START_MS, message_id="m")
         sync_id = frame_of(alice.sync(START_MS)).message_id
@@ -111,7 +111,7 @@ class TestMessage:
         "sds-sync-6", "sds-sync-7", "sds-sync-8", "sds-sync-12", "sds-event-3b"
     )
     def test_sync_message_leaves_no_trace_at_its_receivers(self) -> None:
-        """It is told, and its timestamp is not adopted either."""
+        """It is reported, and its timestamp is not adopted."""
         alice, bob = participant(), participant("bob")
         hand_over(alice.send(b"hi", START_MS, message_id="m"), bob)
         lamport = bob.lamport
@@ -128,23 +128,23 @@ class TestMessage:
 
     @pytest.mark.rule("sds-sync-9")
     def test_sync_message_with_a_known_id_is_no_duplicate(self) -> None:
-        """Even with that of a message in the log."""
+        """Even with the id of a message in the log."""
         bob = participant("bob")
         receive(bob, FRAMES.content("m", "alice"))
         for message_id in ("s", "s", "m"):
             events = receive(bob, FRAMES.sync("alice", message_id=message_id))
             assert typed(events) == typed([SyncReceived(message_id, "alice")])
 
-    def test_ids_of_sync_messages_are_drawn(self) -> None:
-        """They differ, and do not follow from what is sent."""
+    def test_ids_of_sync_messages_are_random(self) -> None:
+        """They do not depend on the content."""
         alice = participant()
         alice.send(b"hi", START_MS, message_id="m")
         ids = [frame_of(alice.sync(START_MS)).message_id for _ in range(3)]
         assert len(set(ids)) == 3
         assert all(one.startswith("sync-") and len(one) == 21 for one in ids)
 
-    def test_participant_with_nothing_to_tell_sends_none(self) -> None:
-        """Its turn passes, and its timestamp stays."""
+    def test_participant_without_news_sends_no_sync_message(self) -> None:
+        """Its deadline passes, and its timestamp does not change."""
         alice = drawing(0.5, 0.25)
         now_ms = alice.next_deadline_ms
         assert alice.advance(now_ms) == Step([], [])
@@ -152,22 +152,22 @@ class TestMessage:
         assert wait_ms(alice, now_ms) == 75_001
 
     @pytest.mark.rule("sds-sync-1")
-    def test_participant_that_only_misses_something_asks_for_it(self) -> None:
-        """A repair to request is something to tell."""
+    def test_participant_with_only_a_repair_request_sends_a_sync_message(self) -> None:
+        """A due request is news."""
         alice = participant(profile=replace(SPEC, t_min_ms=0, t_max_ms=1))
         receive(alice, FRAMES.sync("bob", history=[("x", "bob")]))
         frame = frame_of(alice.sync(START_MS))
         assert [one.message_id for one in frame.repair_request] == ["x"]
 
-    def test_participant_whose_only_message_waits_tells_that_it_came(self) -> None:
-        """Its sender learns so from the filter."""
+    def test_participant_with_only_a_waiting_message_sends_a_sync_message(self) -> None:
+        """Its filter shows the sender that the message arrived."""
         alice = participant(profile=replace(SPEC, repair=False))
         receive(alice, FRAMES.content("m", "bob", history=["x"]))
         frame = frame_of(alice.sync(START_MS))
         filter_ = BloomFilter.from_wire(Dialect.SPEC, frame.bloom_filter)
         assert filter_.contains("m")
 
-    def test_request_that_is_not_due_yet_is_nothing_to_tell(self) -> None:
+    def test_request_that_is_not_due_yet_is_no_news(self) -> None:
         """The frame could not carry it."""
         alice = participant()
         receive(alice, FRAMES.sync("bob", history=[("x", "bob")]))
@@ -175,7 +175,7 @@ class TestMessage:
 
     @pytest.mark.rule("sds-sync-11")
     def test_sync_message_older_than_a_full_log_is_read(self) -> None:
-        """It has no place in the log that could be too far back."""
+        """It needs no place in the log."""
         alice = participant(profile=replace(SPEC, log_limit=2))
         for message_id in "ab":
             alice.send(b"hi", START_MS, message_id=message_id)
@@ -189,17 +189,17 @@ class TestTime:
         ("least_share", "waits"),
         [(0.0, [1, 15_001, 29_971]), (1.0, [30_001, 45_001, 59_971])],
     )
-    def test_first_wait_is_the_least_share_of_the_interval_and_a_random_one(
+    def test_first_wait_is_a_minimum_share_plus_a_random_part(
         self, least_share: float, waits: list[int]
     ) -> None:
-        """At least 1 ms, so that a timer never stands still."""
+        """At least 1 ms, so that timers advance."""
         profile = replace(SPEC, sync_least_share=least_share)
         drawn = [drawing(share, profile=profile) for share in (0.0, 0.5, 0.999)]
         assert [wait_ms(alice) for alice in drawn] == waits
 
     @pytest.mark.rule("sds-sdk-task-1a")
     def test_wait_after_an_own_sync_message_is_twice_as_long(self) -> None:
-        """As nothing has happened in the channel meanwhile."""
+        """The channel was quiet meanwhile."""
         alice = drawing(0.9, 0.9, 0.5, 0.5)
         receive(alice, FRAMES.content("m", "bob"))
         alice.sync(START_MS)
@@ -209,20 +209,20 @@ class TestTime:
 
     @pytest.mark.rule("sds-sdk-task-1b")
     def test_wait_after_received_content_is_half_as_long(self) -> None:
-        """To acknowledge it."""
+        """To acknowledge it sooner."""
         alice = drawing(0.9, 0.5)
         receive(alice, FRAMES.content("m", "bob"), now_ms=START_MS + 7)
         assert wait_ms(alice, START_MS + 7) == 22_501
 
     @pytest.mark.rule("sds-sync-10")
-    def test_received_sync_message_puts_off_our_own(self) -> None:
-        """It has told the channel what ours would."""
+    def test_received_sync_message_postpones_our_own(self) -> None:
+        """Ours would have the same news."""
         alice = drawing(0.1, 0.5)
         receive(alice, FRAMES.sync("bob"), now_ms=START_MS + 7)
         assert wait_ms(alice, START_MS + 7) == 45_001
 
     @pytest.mark.rule("sds-sync-10")
-    def test_sent_content_puts_off_the_sync_message(self) -> None:
+    def test_sent_content_postpones_the_sync_message(self) -> None:
         """It carries the same."""
         profile = replace(SPEC, retry_unacknowledged_ms=10**9)
         alice = drawing(0.1, 0.5, profile=profile)
@@ -231,7 +231,7 @@ class TestTime:
 
     @pytest.mark.rule("sds-sync-10")
     def test_busy_channel_needs_no_sync_messages(self) -> None:
-        """Whoever hears others more often than its wait is long stays silent."""
+        """A participant that receives frames more often than its wait sends none."""
         alice = drawing(*[0.5] * 101)
         for number in range(100):
             now_ms = START_MS + number * 5_000
@@ -239,8 +239,8 @@ class TestTime:
             receive(alice, FRAMES.content(f"m{number}", "bob"), now_ms=now_ms)
 
     @pytest.mark.parametrize("kind", ["echo", "duplicate", "ephemeral", "foreign"])
-    def test_frames_without_effect_put_off_nothing(self, kind: str) -> None:
-        """Only what tells the channel something counts."""
+    def test_frames_without_effect_postpone_nothing(self, kind: str) -> None:
+        """Only frames with news for the channel count."""
         alice = drawing(0.9, 0.1)
         receive(alice, FRAMES.content("m", "bob"))
         planned_ms = alice.next_deadline_ms
@@ -253,8 +253,8 @@ class TestTime:
         receive(alice, frame, now_ms=START_MS + 500)
         assert alice.next_deadline_ms == planned_ms
 
-    def test_repair_request_that_waits_is_not_put_off(self) -> None:
-        """Other traffic may bring the sync message forward, never back."""
+    def test_sync_message_with_a_due_request_is_not_postponed(self) -> None:
+        """Other traffic may only make it earlier."""
         alice = drawing(0.9, 0.5, 0.1, 0.9)
         events = [("x", "bob")]
         receive(alice, FRAMES.sync("bob", history=events))
@@ -267,14 +267,14 @@ class TestTime:
     def test_wait_after_an_own_sync_message_is_shorter_while_requests_wait(
         self,
     ) -> None:
-        """Nobody can answer what has not been asked."""
+        """Requests that were not sent cannot be answered."""
         alice = drawing(0.9, 0.5, 0.5)
         receive(alice, FRAMES.sync("bob", history=[("x", "bob")]))
         alice.sync(START_MS)
         assert wait_ms(alice) == 27_001
 
     def test_interval_may_be_fixed(self) -> None:
-        """As that of nim-sds, which other traffic does not move."""
+        """As in nim-sds, where other traffic does not change it."""
         alice = drawing(profile=replace(SPEC, sync_least_share=None))
         assert wait_ms(alice) == INTERVAL_MS
         receive(alice, FRAMES.content("m", "bob"), now_ms=START_MS + 7)
@@ -283,7 +283,7 @@ class TestTime:
         assert wait_ms(alice) == 2 * INTERVAL_MS + 5
 
     def test_interval_is_an_option(self) -> None:
-        """All waits follow it."""
+        """All waits are proportional to it."""
         alice = drawing(0.5, 0.5, profile=replace(SPEC, sync_interval_ms=1_000))
         assert wait_ms(alice) == 1_501
         receive(alice, FRAMES.content("m", "bob"))
@@ -306,12 +306,14 @@ class TestGroup:
 
     @pytest.mark.rule("sds-sync-10")
     @pytest.mark.parametrize("participants", [2, 10, 40])
-    def test_sync_messages_do_not_grow_with_the_group(self, participants: int) -> None:
-        """One in each interval at the most, whoever sends it; a first comes sooner."""
+    def test_number_of_sync_messages_does_not_grow_with_the_group(
+        self, participants: int
+    ) -> None:
+        """At most one per interval from all participants, after a first one."""
         most = 1 + self.FOR_MS // INTERVAL_MS
         assert most / 2 <= self.syncs(participants, SPEC) <= most
 
-    def test_without_a_least_share_they_do(self) -> None:
-        """Somebody of many always draws a short time, as in js-waku."""
+    def test_without_a_minimum_share_their_number_grows(self) -> None:
+        """As in js-waku: of many random waits one is always short."""
         few, many = (self.syncs(number, Profile.js_sds()) for number in (2, 40))
         assert many > 10 * few

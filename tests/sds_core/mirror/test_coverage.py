@@ -1,4 +1,4 @@
-"""What one node lost, another may have heard."""
+"""What one node lost, another node may have relayed."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def reported(events: list[Event]) -> Iterator[tuple[int, Event, bool]]:
 
 
 @given(histories())
-def test_a_break_is_a_loss_unless_another_node_was_heard_all_that_time(
+def test_break_is_a_loss_unless_another_node_covers_it(
     events: list[Event],
 ) -> None:
-    """As all spans of all nodes tell when each is looked up from the beginning."""
+    """Compared with a full search over all spans of all nodes."""
     for place, (at_ms, node, _), is_lost in reported(events):
         before = events[:place]
         own = heard_spans(before, node)[-1:]
@@ -82,8 +82,8 @@ def test_a_break_is_a_loss_unless_another_node_was_heard_all_that_time(
 
 
 @given(histories())
-def test_no_moment_that_nobody_heard_stays_unreported(events: list[Event]) -> None:
-    """When each node has broken in the end, whatever the order and the patience."""
+def test_every_uncovered_moment_is_reported(events: list[Event]) -> None:
+    """Once each node has broken off, in any order and with any patience."""
     covered: set[int] = set()
     first_ms = min((at_ms for at_ms, _, is_heard in events if is_heard), default=None)
     for node in NODES:
@@ -106,8 +106,8 @@ def test_no_moment_that_nobody_heard_stays_unreported(events: list[Event]) -> No
         assert set(range(first_ms, max(last_ms.values()))) <= covered | told
 
 
-def test_a_loss_is_told_once_until_the_node_answers_again() -> None:
-    """However often it fails meanwhile."""
+def test_loss_is_reported_once_until_the_node_answers_again() -> None:
+    """For any number of failures meanwhile."""
     coverage = Coverage(["a"], 0)
     coverage.answered("a", 10)
     assert [coverage.interrupted("a", 20), coverage.interrupted("a", 30)] == [
@@ -118,8 +118,8 @@ def test_a_loss_is_told_once_until_the_node_answers_again() -> None:
     assert coverage.interrupted("a", 50)
 
 
-def test_what_a_new_mirror_never_heard_is_no_loss() -> None:
-    """Of one that ran before it may be: nobody knows of what passed since."""
+def test_time_before_a_new_mirror_is_no_loss() -> None:
+    """For a restarted mirror it may be one."""
     assert not Coverage(["a"], 0).interrupted("a", 10)
     going_on = Coverage(["a", "b"], 1_000, goes_on=True)
     going_on.answered("b", 5)
@@ -127,8 +127,8 @@ def test_what_a_new_mirror_never_heard_is_no_loss() -> None:
     assert not going_on.interrupted("a", 20)
 
 
-def test_a_mirror_listens_while_any_node_has_answered_lately() -> None:
-    """And not before the first answer, though it ran before."""
+def test_mirror_is_alive_while_any_node_answered_recently() -> None:
+    """Not before the first answer, even after a restart."""
     coverage = Coverage(["a", "b"], 0, goes_on=True)
     assert not coverage.has_answer_since(5)
     coverage.answered("b", 10)
@@ -138,8 +138,8 @@ def test_a_mirror_listens_while_any_node_has_answered_lately() -> None:
     assert not coverage.has_answer_since(10)
 
 
-def test_every_node_is_followed_by_itself() -> None:
-    """A node that came later covers nothing of before."""
+def test_every_node_is_tracked_separately() -> None:
+    """A node that was added later covers no earlier time."""
     heard: defaultdict[str, list[bool]] = defaultdict(list)
     coverage = Coverage(NODES, 0)
     coverage.answered("a", 10)

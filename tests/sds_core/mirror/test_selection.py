@@ -36,22 +36,22 @@ def skipped(
         (SEGMENT, RELIABLE_CHANNEL_META, None),
     ],
 )
-def test_on_a_whole_shard_only_sds_is_meant(
+def test_whole_shard_selects_only_sds(
     payload: bytes, meta: bytes, expected: Skip | None
 ) -> None:
-    """What is marked as such counts, even if it cannot be decoded."""
+    """Messages marked as SDS count even if they cannot be decoded."""
     assert skipped(payload, meta=meta) is expected
 
 
 @pytest.mark.parametrize("payload", [FRAME, b"something else", SEGMENT, b""])
-def test_on_the_topics_asked_for_everything_is_meant(payload: bytes) -> None:
-    """What cannot be decoded there is worth a dead letter; other topics are not."""
+def test_requested_content_topics_select_every_message(payload: bytes) -> None:
+    """Undecodable ones become dead letters; other topics are ignored."""
     assert skipped(payload, frozenset({TOPIC, "/app/1/other/proto"})) is None
     assert skipped(payload, frozenset({"/app/1/other/proto"})) is Skip.OTHER_TOPIC
 
 
 def test_the_key_is_the_channel_inside_the_frame() -> None:
-    """In either dialect; what is no frame has none."""
+    """In both dialects; None if the payload is no frame."""
     assert channel_of(FRAME) == channel_of(NIM_FRAME) == "town"
     assert channel_of(SEGMENT) is None
     assert channel_of(b"") is None

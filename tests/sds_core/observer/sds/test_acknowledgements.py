@@ -45,7 +45,11 @@ def test_second_mention_changes_nothing(channel: Channel) -> None:
 
 
 def test_mention_in_a_rebroadcast_acknowledges(channel: Channel) -> None:
+<<<<<<< HEAD
     """Any frame of another participant counts, except replicas."""
+=======
+    """Every frame of another counts that is no replica, not only first copies."""
+>>>>>>> wt-words1
     channel.content("b", "bob", at=60_000, waku_hash="1")
     channel.content("m", "alice", at=61_000)
     channel.take(
@@ -56,7 +60,11 @@ def test_mention_in_a_rebroadcast_acknowledges(channel: Channel) -> None:
 
 
 def test_senders_own_mention_does_not_count(channel: Channel) -> None:
+<<<<<<< HEAD
     """It says nothing about other participants."""
+=======
+    """It does not show that another participant has the message."""
+>>>>>>> wt-words1
     channel.content("m", "alice", at=60_000)
     channel.sync("alice", at=61_000, history=["m"], holds=["m"])
     assert channel.totals.acknowledged_definite == 0
@@ -65,10 +73,17 @@ def test_senders_own_mention_does_not_count(channel: Channel) -> None:
 
 
 @pytest.mark.parametrize(("sender", "by"), [("", "bob"), ("alice", ""), ("", "")])
+<<<<<<< HEAD
 def test_unknown_sender_does_not_acknowledge(
     channel: Channel, sender: str, by: str
 ) -> None:
     """If either sender is unknown, they may be the same participant."""
+=======
+def test_frame_or_message_without_sender_acknowledges_nothing(
+    channel: Channel, sender: str, by: str
+) -> None:
+    """The frame may be the sender's own."""
+>>>>>>> wt-words1
     channel.content("m", sender, at=60_000)
     channel.sync(by, at=61_000, lamport=2_000, history=["m"], holds=["m"])
     assert channel.totals.acknowledged_definite == 0
@@ -80,7 +95,7 @@ def test_unknown_sender_does_not_acknowledge(
 def test_mention_before_the_first_copy_counts_with_latency_zero(
     channel: Channel,
 ) -> None:
-    """The tap may see an acknowledgement before the message itself."""
+    """The tap may see an acknowledgement before the message."""
     channel.sync("bob", at=60_000, history=["m"])
     channel.content("m", "alice", at=60_500)
     assert channel.totals.acknowledged_definite == 1
@@ -89,8 +104,13 @@ def test_mention_before_the_first_copy_counts_with_latency_zero(
     assert channel.totals.definite_latency.count == 1
 
 
+<<<<<<< HEAD
 def test_early_mention_by_the_sender_leaves_that_of_another(channel: Channel) -> None:
     """Of the mentions before the first copy, the first by another counts."""
+=======
+def test_early_mention_by_another_counts_despite_the_senders(channel: Channel) -> None:
+    """Of mentions before the first copy, the first by another counts."""
+>>>>>>> wt-words1
     channel.sync("alice", at=60_000, history=["m"])
     channel.sync("bob", at=62_000, history=["m"])
     channel.sync("carol", at=63_000, history=["m"])
@@ -99,10 +119,14 @@ def test_early_mention_by_the_sender_leaves_that_of_another(channel: Channel) ->
     assert channel.totals.definite_latency.sum_ms == 0
 
 
-def test_early_mention_of_a_message_that_came_late_has_its_own_latency(
+def test_early_mention_of_a_late_message_has_its_own_latency(
     channel: Channel,
 ) -> None:
+<<<<<<< HEAD
     """A first copy older than the clock keeps its own time as t0."""
+=======
+    """The t0 of a late first copy is its own time, not the clock."""
+>>>>>>> wt-words1
     channel.sync("bob", at=70_000, history=["m"])
     channel.content("m", "alice", at=66_000)
     assert channel.totals.definite_latency.sum_ms == 4_000
@@ -117,7 +141,7 @@ def test_late_mention_keeps_its_own_time(channel: Channel) -> None:
 
 
 def test_mention_older_than_the_message_has_latency_zero(channel: Channel) -> None:
-    """A latency is never below zero."""
+    """Latencies are not negative."""
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=59_000, history=["m"])
     assert channel.totals.definite_latency.sum_ms == 0
@@ -140,8 +164,13 @@ def test_deadline_is_the_last_moment_in_time(
     assert totals.definite_latency.sum_ms == 120_000 + late_ms
 
 
+<<<<<<< HEAD
 def test_silence_reaches_the_deadline_by_the_clock_alone(channel: Channel) -> None:
     """At the deadline a message is in flight; a millisecond later it is not."""
+=======
+def test_deadline_passes_by_the_clock_alone(channel: Channel) -> None:
+    """At the deadline the message is in flight, a millisecond later it is not."""
+>>>>>>> wt-words1
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, lamport=1_001)
     channel.clock(DEADLINE)
@@ -153,7 +182,7 @@ def test_silence_reaches_the_deadline_by_the_clock_alone(channel: Channel) -> No
 
 
 def test_late_message_has_its_deadline_from_the_clock(channel: Channel) -> None:
-    """For deadlines the effective time of a late record is the clock."""
+    """For deadlines, a late record has the time of the clock."""
     channel.clock(100_000)
     channel.content("m", "alice", at=60_000)
     channel.clock(220_000)
@@ -163,7 +192,7 @@ def test_late_message_has_its_deadline_from_the_clock(channel: Channel) -> None:
 
 
 def test_oldest_in_flight_is_that_with_the_least_t0(channel: Channel) -> None:
-    """The gauge follows event time, not the order of arrival."""
+    """The gauge depends on event time, not on order of arrival."""
     channel.content("m1", "alice", at=62_000)
     channel.content("m2", "alice", at=61_000, lamport=999)
     assert channel.totals.oldest_in_flight_ms == START_MS + 61_000
@@ -175,7 +204,11 @@ def test_oldest_in_flight_is_that_with_the_least_t0(channel: Channel) -> None:
 
 
 def test_message_without_anyone_after_it_is_unwitnessed(channel: Channel) -> None:
+<<<<<<< HEAD
     """The last message of a quiet channel is not a fault."""
+=======
+    """The last message of a quiet channel is no fault."""
+>>>>>>> wt-words1
     channel.sync("bob", at=59_999, lamport=2_000)
     channel.content("m", "alice", at=60_000)
     channel.clock(DEADLINE + 1)
@@ -232,17 +265,24 @@ def test_ephemeral_frame_is_no_opportunity(channel: Channel) -> None:
 
 
 def test_lamports_of_two_dialects_are_never_compared(channel: Channel) -> None:
-    """Their units differ: milliseconds here, seconds there."""
+    """One is in milliseconds, the other in seconds."""
     channel.content("m", "alice", at=60_000, lamport=1_000)
     channel.sync("nia", at=61_000, lamport=2_000, dialect=Dialect.NIM)
     channel.clock(DEADLINE + 1)
     assert channel.totals.unwitnessed == 1
 
 
+<<<<<<< HEAD
 def test_acknowledgement_after_the_deadline_retracts_nothing(
     channel: Channel,
 ) -> None:
     """It is counted with its latency; the earlier count stays."""
+=======
+def test_acknowledgement_after_the_deadline_leaves_the_count(
+    channel: Channel,
+) -> None:
+    """It counts with its latency; the message stays unacknowledged."""
+>>>>>>> wt-words1
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, lamport=1_001)
     channel.clock(DEADLINE + 1)
@@ -255,10 +295,17 @@ def test_acknowledgement_after_the_deadline_retracts_nothing(
 
 @pytest.mark.parametrize(("after_ms", "found"), [(0, 1), (1, 0)])
 @pytest.mark.parametrize("evidence", ["definite", "probable"])
+<<<<<<< HEAD
 def test_nothing_counts_after_the_horizon(
     channel: Channel, after_ms: int, found: int, evidence: str
 ) -> None:
     """Evidence counts at t0 + 3600 s; a millisecond later it does not."""
+=======
+def test_evidence_after_the_horizon_does_not_count(
+    channel: Channel, after_ms: int, found: int, evidence: str
+) -> None:
+    """It counts up to t0 + 3600 s, and not a millisecond later."""
+>>>>>>> wt-words1
     channel.content("m", "alice", at=60_000)
     at = 3_660_000 + after_ms
     if evidence == "definite":
@@ -271,7 +318,7 @@ def test_nothing_counts_after_the_horizon(
 
 
 def test_details_name_each_definite_acknowledgement_once(channel: Channel) -> None:
-    """Details give the id, its t0 and the latency; probable ones are left out."""
+    """With id, t0 and latency; probable ones are not included."""
     channel.content("m", "alice", at=60_000)
     channel.content("n", "alice", at=60_100, lamport=1_001)
     channel.sync("bob", at=62_000, history=["m"], holds=["m", "n"])
@@ -295,7 +342,11 @@ def test_filter_of_the_only_other_participant_is_probable(channel: Channel) -> N
 
 
 def test_filter_without_the_id_is_no_evidence(channel: Channel) -> None:
+<<<<<<< HEAD
     """It does not hold the id."""
+=======
+    """The participant may not have received the message."""
+>>>>>>> wt-words1
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=62_000, holds=["other"])
     assert channel.totals.acknowledged_probable == 0
@@ -314,7 +365,7 @@ def test_each_dialect_has_filters_of_its_own(dialect: Dialect) -> None:
 def test_rate_must_lie_below_one_in_a_million(
     channel: Channel, bits_set: int, probable: int
 ) -> None:
-    """One bit more in the filter and its rate is no longer below 1e-6."""
+    """With one more bit in the filter the rate is 1e-6 or more."""
     channel.content("m", "alice", at=60_000)
     filter_ = bloom(["m"], bits_set=MOST_BITS_BELOW_THE_RATE + bits_set)
     channel.sync("bob", at=62_000, filter_=filter_)
@@ -322,7 +373,11 @@ def test_rate_must_lie_below_one_in_a_million(
 
 
 def test_rates_of_distinct_participants_are_multiplied(channel: Channel) -> None:
+<<<<<<< HEAD
     """Two filters at about 1e-4 are enough together; one is not."""
+=======
+    """Two filters of about 1e-4 each are enough together."""
+>>>>>>> wt-words1
     half = bloom(["m"], bits_set=60_000)
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, filter_=half)
@@ -333,7 +388,7 @@ def test_rates_of_distinct_participants_are_multiplied(channel: Channel) -> None
 
 
 def test_one_participant_counts_once(channel: Channel) -> None:
-    """The same participant's second filter adds nothing (js counts it twice)."""
+    """Its second filter adds nothing (js-waku counts it twice)."""
     half = bloom(["m"], bits_set=60_000)
     channel.content("m", "alice", at=60_000)
     for at in (61_000, 62_000, 63_000):
@@ -342,7 +397,7 @@ def test_one_participant_counts_once(channel: Channel) -> None:
 
 
 def test_first_filter_of_each_participant_gives_the_rate(channel: Channel) -> None:
-    """A better filter later does not replace the first positive one."""
+    """A later filter with a lower rate does not replace it."""
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, filter_=bloom(["m"], bits_set=60_000))
     channel.sync("bob", at=62_000, holds=["m"])
@@ -352,10 +407,14 @@ def test_first_filter_of_each_participant_gives_the_rate(channel: Channel) -> No
 @pytest.mark.parametrize(
     ("others", "needed"), [([], 1), (["bob"], 1), (["bob", "carol"], 2)]
 )
-def test_so_many_witnesses_are_needed_as_others_were_active(
+def test_needed_witnesses_are_the_active_others_up_to_two(
     channel: Channel, others: list[str], needed: int
 ) -> None:
+<<<<<<< HEAD
     """Two, but no more than active others, and at least one."""
+=======
+    """At least one is always needed."""
+>>>>>>> wt-words1
     channel.sync("alice", at=58_000)
     for other in others:
         channel.sync(other, at=59_000)
@@ -366,7 +425,11 @@ def test_so_many_witnesses_are_needed_as_others_were_active(
 
 
 def test_never_more_than_two_witnesses_are_needed(channel: Channel) -> None:
+<<<<<<< HEAD
     """Whatever the number of others."""
+=======
+    """For any number of other participants."""
+>>>>>>> wt-words1
     for other in ("bob", "carol", "dave", "erin"):
         channel.sync(other, at=59_000)
     channel.content("m", "alice", at=60_000)
@@ -378,10 +441,17 @@ def test_never_more_than_two_witnesses_are_needed(channel: Channel) -> None:
 @pytest.mark.parametrize(
     ("at", "active"), [(59_999, True), (60_000, False)], ids=["before", "at t0"]
 )
+<<<<<<< HEAD
 def test_participant_that_spoke_before_t0_is_active(
     channel: Channel, at: int, active: bool
 ) -> None:
     """A first copy at t0 itself does not make its sender active."""
+=======
+def test_participant_that_sent_before_t0_is_active(
+    channel: Channel, at: int, active: bool
+) -> None:
+    """A first copy at t0 itself does not count."""
+>>>>>>> wt-words1
     channel.sync("bob", at=59_000)
     channel.sync("carol", at=at)
     channel.content("m", "alice", at=60_000)
@@ -392,10 +462,17 @@ def test_participant_that_spoke_before_t0_is_active(
 @pytest.mark.parametrize(
     ("silent_ms", "active"), [(3_600_000, True), (3_600_001, False)]
 )
+<<<<<<< HEAD
 def test_participant_that_spoke_within_the_horizon_is_active(
     channel: Channel, silent_ms: int, active: bool
 ) -> None:
     """A participant silent for longer than 3600 s is not active."""
+=======
+def test_participant_silent_for_the_horizon_is_not_active(
+    channel: Channel, silent_ms: int, active: bool
+) -> None:
+    """After more than 3600 s."""
+>>>>>>> wt-words1
     channel.sync("carol", at=61_000)
     channel.sync("bob", at=61_000 + silent_ms - 1)
     channel.content("m", "alice", at=61_000 + silent_ms)
@@ -404,7 +481,11 @@ def test_participant_that_spoke_within_the_horizon_is_active(
 
 
 def test_participant_that_is_only_named_is_not_active(channel: Channel) -> None:
+<<<<<<< HEAD
     """A sender that only a history names has not spoken."""
+=======
+    """A sender in a history need not have sent to this tap."""
+>>>>>>> wt-words1
     channel.sync("bob", at=59_000, history=[("x", "carol"), ("y", "dave")])
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, holds=["m"])
@@ -412,14 +493,14 @@ def test_participant_that_is_only_named_is_not_active(channel: Channel) -> None:
 
 
 def test_filter_before_the_message_is_no_evidence(channel: Channel) -> None:
-    """Only frames after the message are searched."""
+    """Only frames after the message count."""
     channel.sync("bob", at=60_000, holds=["m"])
     channel.content("m", "alice", at=61_000)
     assert channel.totals.acknowledged_probable == 0
 
 
 def test_filter_in_a_rebroadcast_is_evidence(channel: Channel) -> None:
-    """Positive evidence may come from any non-replica frame after m."""
+    """Every frame after the message counts that is no replica."""
     channel.content("b", "bob", at=59_000, waku_hash="1")
     channel.content("m", "alice", at=60_000)
     channel.content("b", "bob", at=61_000, holds=["m"], waku_hash="2")
@@ -427,7 +508,11 @@ def test_filter_in_a_rebroadcast_is_evidence(channel: Channel) -> None:
 
 
 def test_history_is_tested_before_the_filter_of_one_frame(channel: Channel) -> None:
+<<<<<<< HEAD
     """A message that is definite does not become probable."""
+=======
+    """A definite acknowledgement does not become probable."""
+>>>>>>> wt-words1
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, history=["m"], holds=["m"])
     channel.sync("carol", at=62_000, holds=["m"])
@@ -438,7 +523,11 @@ def test_history_is_tested_before_the_filter_of_one_frame(channel: Channel) -> N
 def test_probable_message_that_becomes_definite_counts_in_both(
     channel: Channel,
 ) -> None:
+<<<<<<< HEAD
     """Each kind is counted, and in_time once."""
+=======
+    """It counts once in time."""
+>>>>>>> wt-words1
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, holds=["m"])
     channel.sync("bob", at=64_000, history=["m"])
@@ -467,7 +556,11 @@ def test_probable_acknowledgement_has_the_same_deadline(
 def test_filter_of_wrong_length_gives_no_evidence(
     channel: Channel, wrong: bytes
 ) -> None:
+<<<<<<< HEAD
     """Its size is unknown; the frame and its history still count."""
+=======
+    """The frame and its history count."""
+>>>>>>> wt-words1
     channel.content("m", "alice", at=60_000)
     channel.content("n", "alice", at=60_000, lamport=1_001)
     channel.sync("bob", at=61_000, filter_=wrong, history=["n"], requests=["m"])
@@ -479,7 +572,11 @@ def test_filter_of_wrong_length_gives_no_evidence(
 
 
 def test_unusable_header_of_a_nim_filter_gives_no_evidence() -> None:
+<<<<<<< HEAD
     """The frame still counts."""
+=======
+    """The frame itself counts."""
+>>>>>>> wt-words1
     channel = Channel.after_warm_up(dialect=Dialect.NIM)
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, filter_=b"\x0a\xff\xff")
@@ -490,8 +587,13 @@ def test_unusable_header_of_a_nim_filter_gives_no_evidence() -> None:
 # Pushed out by the limit, and seen again.
 
 
+<<<<<<< HEAD
 def test_deadline_of_a_forgotten_message_is_not_that_of_the_next() -> None:
     """Seen again, a message has a new deadline after 120 s."""
+=======
+def test_message_seen_again_after_eviction_has_a_new_deadline() -> None:
+    """Its old deadline does not end it."""
+>>>>>>> wt-words1
     channel = Channel(ObserverSettings(remembered=2))
     for number in range(3):
         channel.content(f"m{number}", "alice", at=number, lamport=number)
@@ -509,7 +611,11 @@ def test_deadline_of_a_forgotten_message_is_not_that_of_the_next() -> None:
 
 
 def test_message_seen_again_at_the_clock_of_the_forgotten_one_ends_once() -> None:
+<<<<<<< HEAD
     """Both deadlines then have the same time."""
+=======
+    """Old and new deadline have the same time."""
+>>>>>>> wt-words1
     channel = Channel(ObserverSettings(remembered=1))
     for message_id in ("m0", "m1", "m0"):
         channel.content(message_id, "alice", at=0)

@@ -1,4 +1,8 @@
+<<<<<<< HEAD
 """Frames survive the way through a digest to the view."""
+=======
+"""A chunk of frames as a digest: it has all that the view needs."""
+>>>>>>> wt-words1
 
 from __future__ import annotations
 
@@ -36,8 +40,13 @@ def seen(*records: Record) -> list[SeenFrame]:
     return list(frames_of(digest_of((record, record.at) for record in records)))
 
 
+<<<<<<< HEAD
 def test_frame_keeps_what_the_model_uses() -> None:
     """Place, headers, kind, ids in order and requests."""
+=======
+def test_digest_has_all_fields_that_the_view_uses() -> None:
+    """Place, headers, kind, names in order, and requests."""
+>>>>>>> wt-words1
     frame = FRAMES.content(
         "m",
         "alice",
@@ -66,14 +75,18 @@ def test_frame_keeps_what_the_model_uses() -> None:
 
 
 def test_absent_headers_stay_absent() -> None:
+<<<<<<< HEAD
     """Tap, sequence number and hash."""
+=======
+    """Tap, number and hash."""
+>>>>>>> wt-words1
     (found,) = seen(Record(0, FRAMES.sync("alice")))
     assert (found.observer, found.seq, found.waku_hash) == ("", NO_SEQ, NO_HASH)
 
 
 @pytest.mark.parametrize("dialect", Dialect)
 def test_kinds_and_dialects_survive(dialect: Dialect) -> None:
-    """All six pairs."""
+    """All six combinations."""
     frames = [
         FRAMES.content("m", "a", dialect=dialect),
         FRAMES.sync("a", 0, dialect=dialect),
@@ -84,8 +97,8 @@ def test_kinds_and_dialects_survive(dialect: Dialect) -> None:
     assert [f.lamport for f in found] == [1_000, 0, 0]
 
 
-def test_histories_of_many_frames_stay_apart() -> None:
-    """Each frame has its own slices, in offset order."""
+def test_histories_of_many_frames_stay_separate() -> None:
+    """Each frame has its own slices, in order of offset."""
     found = seen(
         Record(0, FRAMES.sync("a", history=["x"], requests=["p"])),
         Record(1, FRAMES.sync("b")),
@@ -103,7 +116,11 @@ def test_histories_of_many_frames_stay_apart() -> None:
 
 
 def test_naming_keeps_its_own_sender() -> None:
+<<<<<<< HEAD
     """One id may be named with different senders and without one."""
+=======
+    """One id may be named with different senders and with none."""
+>>>>>>> wt-words1
     found = seen(
         Record(0, FRAMES.sync("a", history=["x"], requests=["x"])),
         Record(1, FRAMES.sync("b", history=[("x", "sue")], requests=["x"])),
@@ -118,7 +135,11 @@ def test_naming_keeps_its_own_sender() -> None:
 
 
 def test_naming_keeps_its_own_hint() -> None:
+<<<<<<< HEAD
     """A frame does not get the hint of a later one; requests have no hint."""
+=======
+    """A hint of one frame must not reach earlier ones; requests have none."""
+>>>>>>> wt-words1
     given = [b"", b"hint", b"other", b"x" * LONGEST_HINT, b"x" * (LONGEST_HINT + 1)]
     found = seen(
         *(
@@ -139,7 +160,11 @@ def test_naming_keeps_its_own_hint() -> None:
 
 @pytest.mark.parametrize("dialect", Dialect)
 def test_frame_keeps_its_bytes_by_part(dialect: Dialect) -> None:
+<<<<<<< HEAD
     """Each frame has its own sizes."""
+=======
+    """Each frame its own counts."""
+>>>>>>> wt-words1
     frames = [
         FRAMES.content("m", "a", holds=["a"], requests=["b"], dialect=dialect),
         FRAMES.sync("a", history=["m"], dialect=dialect),
@@ -150,7 +175,11 @@ def test_frame_keeps_its_bytes_by_part(dialect: Dialect) -> None:
 
 
 def test_content_keeps_its_whole_waku_hash() -> None:
+<<<<<<< HEAD
     """Incidents need it; other kinds have only the fingerprint."""
+=======
+    """Incidents need it; for other frames a fingerprint is enough."""
+>>>>>>> wt-words1
     frames = [FRAMES.content("m", "a"), FRAMES.sync("a"), FRAMES.content("n", "a")]
     hashes = [b"m" * 32, b"s" * 32, b""]
     digester = ChannelDigester(0)
@@ -163,8 +192,8 @@ def test_content_keeps_its_whole_waku_hash() -> None:
     ]  # fmt: skip
 
 
-def test_fingerprints_tell_ids_and_their_authors_choice_apart() -> None:
-    """They are signed 64-bit integers, not an id's own first bytes."""
+def test_fingerprints_are_hashes_of_ids() -> None:
+    """Signed 64-bit integers that senders cannot choose."""
     prints = {fingerprint(f"{'0' * 60}{number}") for number in range(1_000)}
     assert len(prints) == 1_000
     assert all(-(2**63) <= number < 2**63 for number in prints)
@@ -172,7 +201,11 @@ def test_fingerprints_tell_ids_and_their_authors_choice_apart() -> None:
 
 
 def test_empty_digest_has_no_frames() -> None:
+<<<<<<< HEAD
     """Reading it raises no error."""
+=======
+    """It can be packed and read."""
+>>>>>>> wt-words1
     digest = ChannelDigester(0).finish()
     assert list(frames_of(ChannelDigest.from_bytes(digest.to_bytes()))) == []
 
@@ -182,14 +215,23 @@ def test_empty_digest_has_no_frames() -> None:
     [b"", b"\x01", bloom(["m"])[:-1], bloom(["m"], Dialect.NIM)],
     ids=["none", "short", "one byte less", "of the other dialect"],
 )
+<<<<<<< HEAD
 def test_unusable_filter_is_none(raw: bytes) -> None:
     """A filter of invalid size counts as no filter."""
+=======
+def test_unusable_filter_equals_no_filter(raw: bytes) -> None:
+    """A filter of unknown size is treated as absent."""
+>>>>>>> wt-words1
     (found,) = seen(Record(0, FRAMES.sync("a", filter_=raw)))
     assert found.filter is None
 
 
 def test_usable_filters_around_an_unusable_one_are_restored() -> None:
+<<<<<<< HEAD
     """Changes refer to the last usable filter."""
+=======
+    """Changes are relative to the last usable filter."""
+>>>>>>> wt-words1
     records = [
         Record(0, FRAMES.sync("a", holds=["m"])),
         Record(1, FRAMES.sync("a", filter_=b"\x01")),
@@ -205,8 +247,13 @@ def test_usable_filters_around_an_unusable_one_are_restored() -> None:
     assert held == [(True, False), None, None, (True, True)]
 
 
+<<<<<<< HEAD
 def test_filter_that_hardly_changed_is_packed_as_its_changes() -> None:
     """Whole filters of 18 kB each would be too large."""
+=======
+def test_similar_filter_is_stored_as_its_changes() -> None:
+    """A whole filter takes 18 kB."""
+>>>>>>> wt-words1
     ids = [f"m{number}" for number in range(50)]
     records = [
         Record(at, FRAMES.sync("a", holds=ids[:at])) for at in range(1, len(ids))
@@ -258,7 +305,11 @@ def test_every_filter_is_restored_bit_for_bit(
 
 @pytest.mark.parametrize("dialect", Dialect)
 def test_bits_beyond_the_size_do_not_count(dialect: Dialect) -> None:
+<<<<<<< HEAD
     """A stranger may set them: the last of 2,344 words has 48 used bits."""
+=======
+    """A sender may set them: the last of 2,344 words uses 48 bits."""
+>>>>>>> wt-words1
     filter_ = BloomFilter(dialect)
     assert (filter_.m_bits, len(filter_.bits)) == (150_000, 18_752)
     filter_.bits[-8:] = b"\xff" * 8
@@ -269,7 +320,11 @@ def test_bits_beyond_the_size_do_not_count(dialect: Dialect) -> None:
 
 
 def test_columns_are_packed_integers() -> None:
+<<<<<<< HEAD
     """Eight bytes per frame, whatever the values."""
+=======
+    """Eight bytes per frame for any values."""
+>>>>>>> wt-words1
     digest = digest_of([(Record(1, FRAMES.sync("a")), 2)] * 3)
     assert len(digest.times) == 3 * 8
     assert np.frombuffer(digest.clocks, np.int64).tolist() == [START_MS + 2] * 3
