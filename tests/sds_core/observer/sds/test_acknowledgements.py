@@ -45,11 +45,7 @@ def test_second_mention_changes_nothing(channel: Channel) -> None:
 
 
 def test_mention_in_a_rebroadcast_acknowledges(channel: Channel) -> None:
-<<<<<<< HEAD
     """Any frame of another participant counts, except replicas."""
-=======
-    """Every frame of another counts that is no replica, not only first copies."""
->>>>>>> wt-words1
     channel.content("b", "bob", at=60_000, waku_hash="1")
     channel.content("m", "alice", at=61_000)
     channel.take(
@@ -60,11 +56,7 @@ def test_mention_in_a_rebroadcast_acknowledges(channel: Channel) -> None:
 
 
 def test_senders_own_mention_does_not_count(channel: Channel) -> None:
-<<<<<<< HEAD
     """It says nothing about other participants."""
-=======
-    """It does not show that another participant has the message."""
->>>>>>> wt-words1
     channel.content("m", "alice", at=60_000)
     channel.sync("alice", at=61_000, history=["m"], holds=["m"])
     assert channel.totals.acknowledged_definite == 0
@@ -73,17 +65,10 @@ def test_senders_own_mention_does_not_count(channel: Channel) -> None:
 
 
 @pytest.mark.parametrize(("sender", "by"), [("", "bob"), ("alice", ""), ("", "")])
-<<<<<<< HEAD
 def test_unknown_sender_does_not_acknowledge(
     channel: Channel, sender: str, by: str
 ) -> None:
     """If either sender is unknown, they may be the same participant."""
-=======
-def test_frame_or_message_without_sender_acknowledges_nothing(
-    channel: Channel, sender: str, by: str
-) -> None:
-    """The frame may be the sender's own."""
->>>>>>> wt-words1
     channel.content("m", sender, at=60_000)
     channel.sync(by, at=61_000, lamport=2_000, history=["m"], holds=["m"])
     assert channel.totals.acknowledged_definite == 0
@@ -104,13 +89,8 @@ def test_mention_before_the_first_copy_counts_with_latency_zero(
     assert channel.totals.definite_latency.count == 1
 
 
-<<<<<<< HEAD
 def test_early_mention_by_the_sender_leaves_that_of_another(channel: Channel) -> None:
     """Of the mentions before the first copy, the first by another counts."""
-=======
-def test_early_mention_by_another_counts_despite_the_senders(channel: Channel) -> None:
-    """Of mentions before the first copy, the first by another counts."""
->>>>>>> wt-words1
     channel.sync("alice", at=60_000, history=["m"])
     channel.sync("bob", at=62_000, history=["m"])
     channel.sync("carol", at=63_000, history=["m"])
@@ -122,11 +102,7 @@ def test_early_mention_by_another_counts_despite_the_senders(channel: Channel) -
 def test_early_mention_of_a_late_message_has_its_own_latency(
     channel: Channel,
 ) -> None:
-<<<<<<< HEAD
     """A first copy older than the clock keeps its own time as t0."""
-=======
-    """The t0 of a late first copy is its own time, not the clock."""
->>>>>>> wt-words1
     channel.sync("bob", at=70_000, history=["m"])
     channel.content("m", "alice", at=66_000)
     assert channel.totals.definite_latency.sum_ms == 4_000
@@ -164,13 +140,8 @@ def test_deadline_is_the_last_moment_in_time(
     assert totals.definite_latency.sum_ms == 120_000 + late_ms
 
 
-<<<<<<< HEAD
 def test_silence_reaches_the_deadline_by_the_clock_alone(channel: Channel) -> None:
     """At the deadline a message is in flight; a millisecond later it is not."""
-=======
-def test_deadline_passes_by_the_clock_alone(channel: Channel) -> None:
-    """At the deadline the message is in flight, a millisecond later it is not."""
->>>>>>> wt-words1
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, lamport=1_001)
     channel.clock(DEADLINE)
@@ -204,11 +175,7 @@ def test_oldest_in_flight_is_that_with_the_least_t0(channel: Channel) -> None:
 
 
 def test_message_without_anyone_after_it_is_unwitnessed(channel: Channel) -> None:
-<<<<<<< HEAD
     """The last message of a quiet channel is not a fault."""
-=======
-    """The last message of a quiet channel is no fault."""
->>>>>>> wt-words1
     channel.sync("bob", at=59_999, lamport=2_000)
     channel.content("m", "alice", at=60_000)
     channel.clock(DEADLINE + 1)
@@ -272,17 +239,10 @@ def test_lamports_of_two_dialects_are_never_compared(channel: Channel) -> None:
     assert channel.totals.unwitnessed == 1
 
 
-<<<<<<< HEAD
 def test_acknowledgement_after_the_deadline_retracts_nothing(
     channel: Channel,
 ) -> None:
     """It is counted with its latency; the earlier count stays."""
-=======
-def test_acknowledgement_after_the_deadline_leaves_the_count(
-    channel: Channel,
-) -> None:
-    """It counts with its latency; the message stays unacknowledged."""
->>>>>>> wt-words1
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, lamport=1_001)
     channel.clock(DEADLINE + 1)
@@ -295,17 +255,10 @@ def test_acknowledgement_after_the_deadline_leaves_the_count(
 
 @pytest.mark.parametrize(("after_ms", "found"), [(0, 1), (1, 0)])
 @pytest.mark.parametrize("evidence", ["definite", "probable"])
-<<<<<<< HEAD
 def test_nothing_counts_after_the_horizon(
     channel: Channel, after_ms: int, found: int, evidence: str
 ) -> None:
     """Evidence counts at t0 + 3600 s; a millisecond later it does not."""
-=======
-def test_evidence_after_the_horizon_does_not_count(
-    channel: Channel, after_ms: int, found: int, evidence: str
-) -> None:
-    """It counts up to t0 + 3600 s, and not a millisecond later."""
->>>>>>> wt-words1
     channel.content("m", "alice", at=60_000)
     at = 3_660_000 + after_ms
     if evidence == "definite":
@@ -342,11 +295,7 @@ def test_filter_of_the_only_other_participant_is_probable(channel: Channel) -> N
 
 
 def test_filter_without_the_id_is_no_evidence(channel: Channel) -> None:
-<<<<<<< HEAD
     """It does not hold the id."""
-=======
-    """The participant may not have received the message."""
->>>>>>> wt-words1
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=62_000, holds=["other"])
     assert channel.totals.acknowledged_probable == 0
@@ -373,11 +322,7 @@ def test_rate_must_lie_below_one_in_a_million(
 
 
 def test_rates_of_distinct_participants_are_multiplied(channel: Channel) -> None:
-<<<<<<< HEAD
     """Two filters at about 1e-4 are enough together; one is not."""
-=======
-    """Two filters of about 1e-4 each are enough together."""
->>>>>>> wt-words1
     half = bloom(["m"], bits_set=60_000)
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, filter_=half)
@@ -410,11 +355,7 @@ def test_first_filter_of_each_participant_gives_the_rate(channel: Channel) -> No
 def test_needed_witnesses_are_the_active_others_up_to_two(
     channel: Channel, others: list[str], needed: int
 ) -> None:
-<<<<<<< HEAD
     """Two, but no more than active others, and at least one."""
-=======
-    """At least one is always needed."""
->>>>>>> wt-words1
     channel.sync("alice", at=58_000)
     for other in others:
         channel.sync(other, at=59_000)
@@ -425,11 +366,7 @@ def test_needed_witnesses_are_the_active_others_up_to_two(
 
 
 def test_never_more_than_two_witnesses_are_needed(channel: Channel) -> None:
-<<<<<<< HEAD
     """Whatever the number of others."""
-=======
-    """For any number of other participants."""
->>>>>>> wt-words1
     for other in ("bob", "carol", "dave", "erin"):
         channel.sync(other, at=59_000)
     channel.content("m", "alice", at=60_000)
@@ -441,17 +378,10 @@ def test_never_more_than_two_witnesses_are_needed(channel: Channel) -> None:
 @pytest.mark.parametrize(
     ("at", "active"), [(59_999, True), (60_000, False)], ids=["before", "at t0"]
 )
-<<<<<<< HEAD
 def test_participant_that_spoke_before_t0_is_active(
     channel: Channel, at: int, active: bool
 ) -> None:
     """A first copy at t0 itself does not make its sender active."""
-=======
-def test_participant_that_sent_before_t0_is_active(
-    channel: Channel, at: int, active: bool
-) -> None:
-    """A first copy at t0 itself does not count."""
->>>>>>> wt-words1
     channel.sync("bob", at=59_000)
     channel.sync("carol", at=at)
     channel.content("m", "alice", at=60_000)
@@ -462,17 +392,10 @@ def test_participant_that_sent_before_t0_is_active(
 @pytest.mark.parametrize(
     ("silent_ms", "active"), [(3_600_000, True), (3_600_001, False)]
 )
-<<<<<<< HEAD
 def test_participant_that_spoke_within_the_horizon_is_active(
     channel: Channel, silent_ms: int, active: bool
 ) -> None:
     """A participant silent for longer than 3600 s is not active."""
-=======
-def test_participant_silent_for_the_horizon_is_not_active(
-    channel: Channel, silent_ms: int, active: bool
-) -> None:
-    """After more than 3600 s."""
->>>>>>> wt-words1
     channel.sync("carol", at=61_000)
     channel.sync("bob", at=61_000 + silent_ms - 1)
     channel.content("m", "alice", at=61_000 + silent_ms)
@@ -481,11 +404,7 @@ def test_participant_silent_for_the_horizon_is_not_active(
 
 
 def test_participant_that_is_only_named_is_not_active(channel: Channel) -> None:
-<<<<<<< HEAD
     """A sender that only a history names has not spoken."""
-=======
-    """A sender in a history need not have sent to this tap."""
->>>>>>> wt-words1
     channel.sync("bob", at=59_000, history=[("x", "carol"), ("y", "dave")])
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, holds=["m"])
@@ -508,11 +427,7 @@ def test_filter_in_a_rebroadcast_is_evidence(channel: Channel) -> None:
 
 
 def test_history_is_tested_before_the_filter_of_one_frame(channel: Channel) -> None:
-<<<<<<< HEAD
     """A message that is definite does not become probable."""
-=======
-    """A definite acknowledgement does not become probable."""
->>>>>>> wt-words1
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, history=["m"], holds=["m"])
     channel.sync("carol", at=62_000, holds=["m"])
@@ -523,11 +438,7 @@ def test_history_is_tested_before_the_filter_of_one_frame(channel: Channel) -> N
 def test_probable_message_that_becomes_definite_counts_in_both(
     channel: Channel,
 ) -> None:
-<<<<<<< HEAD
     """Each kind is counted, and in_time once."""
-=======
-    """It counts once in time."""
->>>>>>> wt-words1
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, holds=["m"])
     channel.sync("bob", at=64_000, history=["m"])
@@ -556,11 +467,7 @@ def test_probable_acknowledgement_has_the_same_deadline(
 def test_filter_of_wrong_length_gives_no_evidence(
     channel: Channel, wrong: bytes
 ) -> None:
-<<<<<<< HEAD
     """Its size is unknown; the frame and its history still count."""
-=======
-    """The frame and its history count."""
->>>>>>> wt-words1
     channel.content("m", "alice", at=60_000)
     channel.content("n", "alice", at=60_000, lamport=1_001)
     channel.sync("bob", at=61_000, filter_=wrong, history=["n"], requests=["m"])
@@ -572,11 +479,7 @@ def test_filter_of_wrong_length_gives_no_evidence(
 
 
 def test_unusable_header_of_a_nim_filter_gives_no_evidence() -> None:
-<<<<<<< HEAD
     """The frame still counts."""
-=======
-    """The frame itself counts."""
->>>>>>> wt-words1
     channel = Channel.after_warm_up(dialect=Dialect.NIM)
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, filter_=b"\x0a\xff\xff")
@@ -587,13 +490,8 @@ def test_unusable_header_of_a_nim_filter_gives_no_evidence() -> None:
 # Pushed out by the limit, and seen again.
 
 
-<<<<<<< HEAD
 def test_deadline_of_a_forgotten_message_is_not_that_of_the_next() -> None:
     """Seen again, a message has a new deadline after 120 s."""
-=======
-def test_message_seen_again_after_eviction_has_a_new_deadline() -> None:
-    """Its old deadline does not end it."""
->>>>>>> wt-words1
     channel = Channel(ObserverSettings(remembered=2))
     for number in range(3):
         channel.content(f"m{number}", "alice", at=number, lamport=number)
@@ -611,11 +509,7 @@ def test_message_seen_again_after_eviction_has_a_new_deadline() -> None:
 
 
 def test_message_seen_again_at_the_clock_of_the_forgotten_one_ends_once() -> None:
-<<<<<<< HEAD
     """Both deadlines then have the same time."""
-=======
-    """Old and new deadline have the same time."""
->>>>>>> wt-words1
     channel = Channel(ObserverSettings(remembered=1))
     for message_id in ("m0", "m1", "m0"):
         channel.content(message_id, "alice", at=0)

@@ -42,13 +42,8 @@ END_PAUSES_MS = (0, 1, 2_001, 30_000, 120_001, 135_001, 300_001, 600_000, 700_00
 # By hand: time.
 
 
-<<<<<<< HEAD
 def test_view_without_records_knows_nothing() -> None:
     """It is warming up and has no deadline."""
-=======
-def test_view_without_records_has_no_deadline() -> None:
-    """It is warming up."""
->>>>>>> wt-words1
     view = ChannelView()
     view.apply([], START_MS)
     assert view.totals == ChannelTotals(clock_ms=START_MS)
@@ -56,11 +51,7 @@ def test_view_without_records_has_no_deadline() -> None:
 
 
 def test_clock_never_goes_back() -> None:
-<<<<<<< HEAD
     """An earlier admission time is ignored, like the time of a late record."""
-=======
-    """An earlier admission time is ignored, as a late record's time is."""
->>>>>>> wt-words1
     channel = Channel()
     channel.clock(5_000)
     channel.clock(4_000)
@@ -87,13 +78,8 @@ def test_deadlines_fire_before_a_later_frame_is_applied() -> None:
     assert channel.totals.acknowledged_in_time == 0
 
 
-<<<<<<< HEAD
 def test_duplicate_moves_the_clock_all_the_same() -> None:
     """Nothing else about it counts."""
-=======
-def test_duplicate_moves_the_clock() -> None:
-    """Nothing else of it counts."""
->>>>>>> wt-words1
     channel = Channel.after_warm_up()
     frame = channel.content("m", "alice", at=60_000, observer="tap", seq=1)
     channel.take(frame, at=180_001, observer="tap", seq=1)
@@ -103,11 +89,7 @@ def test_duplicate_moves_the_clock() -> None:
 
 @pytest.mark.parametrize("dialect", Dialect)
 def test_idle_channel_has_no_deadline_in_the_end(dialect: Dialect) -> None:
-<<<<<<< HEAD
     """Called at its deadlines only, it finally has none."""
-=======
-    """Only its own deadlines wake it, and each ends a wait."""
->>>>>>> wt-words1
     channel = Channel(dialect=dialect)
     channel.sync("", at=0, lamport=1)
     channel.content("anchor", "anna", at=40_000, lamport=2)
@@ -156,13 +138,8 @@ def test_next_deadline_is_the_earliest() -> None:
     assert channel.next_deadline_ms == 40_000 + 600_000
 
 
-<<<<<<< HEAD
 def test_frames_of_two_partitions_are_taken_by_their_clocks() -> None:
     """Partition and offset decide only for equal clocks."""
-=======
-def test_frames_of_two_partitions_are_ordered_by_clock() -> None:
-    """Partition and offset decide only between equal clocks."""
->>>>>>> wt-words1
     frames = Channel().frames
     first = [Record(0, frames.sync("", 1)), Record(40_000, frames.sync("", 1))]
     m = Record(60_000, frames.content("m", "alice"))
@@ -178,11 +155,7 @@ def test_frames_of_two_partitions_are_ordered_by_clock() -> None:
 
 
 def test_sender_named_later_in_a_batch_does_not_act_backwards() -> None:
-<<<<<<< HEAD
     """An entry names a sender from its own frame on, for any batches."""
-=======
-    """A sender is known from the naming frame on, in any batches."""
->>>>>>> wt-words1
     frames = FrameFactory()
     records = [
         Record(0, frames.sync("", 100)),
@@ -199,11 +172,7 @@ def test_sender_named_later_in_a_batch_does_not_act_backwards() -> None:
 
 
 def test_participants_are_bounded_by_the_limit() -> None:
-<<<<<<< HEAD
     """Further names count as unknown, and the state does not grow."""
-=======
-    """Further names count as unknown, and the state no longer grows."""
->>>>>>> wt-words1
     limits = ObserverSettings(remembered=3)
     sizes = []
     for named in (10, 200):
@@ -222,11 +191,7 @@ def test_participants_are_bounded_by_the_limit() -> None:
 
 
 def test_full_memory_forgets_before_the_next_deadline() -> None:
-<<<<<<< HEAD
     """It does not wait for the next frame or the end of the batch."""
-=======
-    """Before the next frame or the end of the batch."""
->>>>>>> wt-words1
     frames = FrameFactory()
     limits = ObserverSettings(remembered=2)
     records = [
@@ -346,17 +311,10 @@ def test_cutting_the_records_into_batches_changes_nothing(
 @pytest.mark.slow
 @CAREFUL
 @given(scenes(LONG_PAUSES_MS), LIMITS)
-<<<<<<< HEAD
 def test_view_called_at_its_deadlines_is_never_behind(
     scene: Scene, remembered: int
 ) -> None:
     """Called at its deadlines, it has the figures of the next record's call."""
-=======
-def test_view_woken_at_its_deadlines_is_never_behind(
-    scene: Scene, remembered: int
-) -> None:
-    """Its figures equal those of a view woken by the next record."""
->>>>>>> wt-words1
     records = play(scene)
     limits = ObserverSettings(remembered=remembered)
     end_ms = max((record.at for record in records), default=0) + 10_000_000
@@ -383,11 +341,7 @@ def test_view_woken_at_its_deadlines_is_never_behind(
 @CAREFUL
 @given(scenes(max_steps=30), st.data())
 def test_replayed_records_change_nothing(scene: Scene, data: st.DataObject) -> None:
-<<<<<<< HEAD
     """A batch that Kafka delivers again consists of duplicates."""
-=======
-    """A batch that Kafka delivers again has only duplicates."""
->>>>>>> wt-words1
     records = play(scene)
     end_ms = max((record.at for record in records), default=0)
     place = data.draw(st.integers(0, len(records)))
@@ -399,11 +353,7 @@ def test_replayed_records_change_nothing(scene: Scene, data: st.DataObject) -> N
 @CAREFUL
 @given(scenes(LONG_PAUSES_MS), LIMITS)
 def test_blob_is_the_whole_view(scene: Scene, remembered: int) -> None:
-<<<<<<< HEAD
     """After unpacking it packs to the same bytes, with the same totals."""
-=======
-    """A restored view packs to the same bytes and has the same totals."""
->>>>>>> wt-words1
     records = play(scene)
     limits = ObserverSettings(remembered=remembered)
     view = ChannelView(limits)
@@ -446,11 +396,7 @@ def standing(incidents: Incidents) -> set[tuple[str, str, frozenset[str]]]:
 
 @pytest.mark.slow
 def test_figures_are_those_of_a_slow_reference() -> None:
-<<<<<<< HEAD
     """Recomputed from the whole list of records, for every figure."""
-=======
-    """It computes them from the list of all records."""
->>>>>>> wt-words1
     reached: set[str] = set()
 
     # More, since some figures are rarely reached.

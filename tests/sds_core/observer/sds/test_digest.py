@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 """Frames survive the way through a digest to the view."""
-=======
-"""A chunk of frames as a digest: it has all that the view needs."""
->>>>>>> wt-words1
 
 from __future__ import annotations
 
@@ -40,13 +36,8 @@ def seen(*records: Record) -> list[SeenFrame]:
     return list(frames_of(digest_of((record, record.at) for record in records)))
 
 
-<<<<<<< HEAD
 def test_frame_keeps_what_the_model_uses() -> None:
     """Place, headers, kind, ids in order and requests."""
-=======
-def test_digest_has_all_fields_that_the_view_uses() -> None:
-    """Place, headers, kind, names in order, and requests."""
->>>>>>> wt-words1
     frame = FRAMES.content(
         "m",
         "alice",
@@ -75,11 +66,7 @@ def test_digest_has_all_fields_that_the_view_uses() -> None:
 
 
 def test_absent_headers_stay_absent() -> None:
-<<<<<<< HEAD
     """Tap, sequence number and hash."""
-=======
-    """Tap, number and hash."""
->>>>>>> wt-words1
     (found,) = seen(Record(0, FRAMES.sync("alice")))
     assert (found.observer, found.seq, found.waku_hash) == ("", NO_SEQ, NO_HASH)
 
@@ -116,11 +103,7 @@ def test_histories_of_many_frames_stay_separate() -> None:
 
 
 def test_naming_keeps_its_own_sender() -> None:
-<<<<<<< HEAD
     """One id may be named with different senders and without one."""
-=======
-    """One id may be named with different senders and with none."""
->>>>>>> wt-words1
     found = seen(
         Record(0, FRAMES.sync("a", history=["x"], requests=["x"])),
         Record(1, FRAMES.sync("b", history=[("x", "sue")], requests=["x"])),
@@ -135,11 +118,7 @@ def test_naming_keeps_its_own_sender() -> None:
 
 
 def test_naming_keeps_its_own_hint() -> None:
-<<<<<<< HEAD
     """A frame does not get the hint of a later one; requests have no hint."""
-=======
-    """A hint of one frame must not reach earlier ones; requests have none."""
->>>>>>> wt-words1
     given = [b"", b"hint", b"other", b"x" * LONGEST_HINT, b"x" * (LONGEST_HINT + 1)]
     found = seen(
         *(
@@ -160,11 +139,7 @@ def test_naming_keeps_its_own_hint() -> None:
 
 @pytest.mark.parametrize("dialect", Dialect)
 def test_frame_keeps_its_bytes_by_part(dialect: Dialect) -> None:
-<<<<<<< HEAD
     """Each frame has its own sizes."""
-=======
-    """Each frame its own counts."""
->>>>>>> wt-words1
     frames = [
         FRAMES.content("m", "a", holds=["a"], requests=["b"], dialect=dialect),
         FRAMES.sync("a", history=["m"], dialect=dialect),
@@ -175,11 +150,7 @@ def test_frame_keeps_its_bytes_by_part(dialect: Dialect) -> None:
 
 
 def test_content_keeps_its_whole_waku_hash() -> None:
-<<<<<<< HEAD
     """Incidents need it; other kinds have only the fingerprint."""
-=======
-    """Incidents need it; for other frames a fingerprint is enough."""
->>>>>>> wt-words1
     frames = [FRAMES.content("m", "a"), FRAMES.sync("a"), FRAMES.content("n", "a")]
     hashes = [b"m" * 32, b"s" * 32, b""]
     digester = ChannelDigester(0)
@@ -201,11 +172,7 @@ def test_fingerprints_are_hashes_of_ids() -> None:
 
 
 def test_empty_digest_has_no_frames() -> None:
-<<<<<<< HEAD
     """Reading it raises no error."""
-=======
-    """It can be packed and read."""
->>>>>>> wt-words1
     digest = ChannelDigester(0).finish()
     assert list(frames_of(ChannelDigest.from_bytes(digest.to_bytes()))) == []
 
@@ -215,23 +182,14 @@ def test_empty_digest_has_no_frames() -> None:
     [b"", b"\x01", bloom(["m"])[:-1], bloom(["m"], Dialect.NIM)],
     ids=["none", "short", "one byte less", "of the other dialect"],
 )
-<<<<<<< HEAD
 def test_unusable_filter_is_none(raw: bytes) -> None:
     """A filter of invalid size counts as no filter."""
-=======
-def test_unusable_filter_equals_no_filter(raw: bytes) -> None:
-    """A filter of unknown size is treated as absent."""
->>>>>>> wt-words1
     (found,) = seen(Record(0, FRAMES.sync("a", filter_=raw)))
     assert found.filter is None
 
 
 def test_usable_filters_around_an_unusable_one_are_restored() -> None:
-<<<<<<< HEAD
     """Changes refer to the last usable filter."""
-=======
-    """Changes are relative to the last usable filter."""
->>>>>>> wt-words1
     records = [
         Record(0, FRAMES.sync("a", holds=["m"])),
         Record(1, FRAMES.sync("a", filter_=b"\x01")),
@@ -247,13 +205,8 @@ def test_usable_filters_around_an_unusable_one_are_restored() -> None:
     assert held == [(True, False), None, None, (True, True)]
 
 
-<<<<<<< HEAD
 def test_filter_that_hardly_changed_is_packed_as_its_changes() -> None:
     """Whole filters of 18 kB each would be too large."""
-=======
-def test_similar_filter_is_stored_as_its_changes() -> None:
-    """A whole filter takes 18 kB."""
->>>>>>> wt-words1
     ids = [f"m{number}" for number in range(50)]
     records = [
         Record(at, FRAMES.sync("a", holds=ids[:at])) for at in range(1, len(ids))
@@ -305,11 +258,7 @@ def test_every_filter_is_restored_bit_for_bit(
 
 @pytest.mark.parametrize("dialect", Dialect)
 def test_bits_beyond_the_size_do_not_count(dialect: Dialect) -> None:
-<<<<<<< HEAD
     """A stranger may set them: the last of 2,344 words has 48 used bits."""
-=======
-    """A sender may set them: the last of 2,344 words uses 48 bits."""
->>>>>>> wt-words1
     filter_ = BloomFilter(dialect)
     assert (filter_.m_bits, len(filter_.bits)) == (150_000, 18_752)
     filter_.bits[-8:] = b"\xff" * 8
@@ -320,11 +269,7 @@ def test_bits_beyond_the_size_do_not_count(dialect: Dialect) -> None:
 
 
 def test_columns_are_packed_integers() -> None:
-<<<<<<< HEAD
     """Eight bytes per frame, whatever the values."""
-=======
-    """Eight bytes per frame for any values."""
->>>>>>> wt-words1
     digest = digest_of([(Record(1, FRAMES.sync("a")), 2)] * 3)
     assert len(digest.times) == 3 * 8
     assert np.frombuffer(digest.clocks, np.int64).tolist() == [START_MS + 2] * 3
