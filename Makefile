@@ -33,7 +33,7 @@ WORKERS := 4
 report = $(if $(REPORTS),--junitxml=$(REPORTS)/$@.xml)
 
 .PHONY: test
-test: test-unit test-rest ## All tests, with real Kafka, Spark and Chromium
+test: test-unit test-rest test-alone ## All tests, with real Kafka, Spark and Chromium
 
 .PHONY: test-unit
 test-unit: $(VENV)/installed ## The quick tests: no Kafka, Spark, Node, browser, Prometheus
@@ -43,7 +43,11 @@ test-unit: $(VENV)/installed ## The quick tests: no Kafka, Spark, Node, browser,
 test-rest: test-unit
 	@tools/install-test-programs || true
 	@$(VENV)/bin/sds-monitor broker --fetch-only || true
-	$(PYTEST) -n $(WORKERS) -m "not ($(UNIT))" $(report) $(PYTEST_OPTIONS)
+	$(PYTEST) -n $(WORKERS) -m "not ($(UNIT)) and not alone" $(report) $(PYTEST_OPTIONS)
+
+.PHONY: test-alone
+test-alone: test-rest
+	$(PYTEST) -m alone $(report) $(PYTEST_OPTIONS)
 
 .PHONY: check
 check: install lint type ## What CI checks beside the tests
@@ -68,6 +72,13 @@ format: install ## Rewrite the code in the house's style
 dashboards: install ## Dashboards, rules and the list of alerts, made anew
 	$(PYTHON) -m dashboards.build
 	$(PYTHON) -m docs.make_alerts
+
+.PHONY: docs-tables
+docs-tables: install ## Pages and parts of pages that are made from the code
+	$(PYTHON) -m docs.make_metrics
+	$(PYTHON) -m docs.make_history
+	$(PYTHON) -m docs.make_rules
+	$(PYTHON) -m docs.make_gap_states
 
 .PHONY: screenshots
 screenshots: install ## Pictures of the status page, from a demo of its own

@@ -34,14 +34,14 @@ from connectors.history.topics import HistoryTopics
 from connectors.kafka.settings import INCIDENTS_TOPIC, MINUTES_TOPIC, KafkaSettings
 from connectors.simulator.records import simulated_records
 from sds_core.observer.incidents import ChannelIncident, Incident
-from sds_core.observer.minutes import ChannelMinute
 from sds_core.observer.record import RawRecord
+from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.channel_view import ChannelView
 from sds_core.observer.sds.digest import ChannelDigest
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.truth import Truth
 from streaming.chunk import Chunk
-from streaming.keys import KeyKind, split_key
 
 _START_MS = 1_760_054_400_000
 """Start of a day in UTC."""
@@ -147,8 +147,8 @@ def _events(
     """Apply a chunk to the views; yield incidents and minutes with their channel."""
     digests: dict[str, list[ChannelDigest]] = {channel: [] for channel in views}
     for row in chunk.take_rows():
-        kind, name = split_key(row.key)
-        if kind is KeyKind.CHANNEL:
+        prefix, _, name = row.key.partition(":")
+        if prefix == CHANNELS.prefix:
             digest = msgspec.msgpack.decode(row.digest, type=ChannelDigest)
             digests.setdefault(name, []).append(digest)
     for channel, some in digests.items():

@@ -23,14 +23,14 @@ from connectors.simulator.records import simulated_records
 from sds_core.observer import blob
 from sds_core.observer.record import RawRecord
 from sds_core.observer.sds.channel_state import ChannelState
-from sds_core.observer.sds.channel_view import ChannelView
+from sds_core.observer.sds.channel_view import BLOB_VERSION, ChannelView
 from sds_core.observer.sds.digest import ChannelDigest
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.settings import DEFAULTS
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.truth import Truth
 from sds_core.wire import Dialect, Frame, HistoryEntry, encode
 from streaming.chunk import Chunk
-from streaming.keys import KeyKind, split_key
 
 _START_MS = 1_760_000_000_000
 _MINUTE_MS = 60_000
@@ -127,7 +127,7 @@ def main(
     click.echo(f"{frames} records, {view.totals.messages} messages")
     click.echo(f"  blob: {max(sizes)} B at most, {sizes[-1]} B at the end")
     click.echo(f"  evicted by the limit: {view.totals.remembered_evicted}")
-    state = msgspec.msgpack.decode(blob.split(blob.VERSION, view.to_blob())[1])
+    state = msgspec.msgpack.decode(blob.split(view.to_blob())[1])
     for name, part in zip(ChannelState.__struct_fields__, state, strict=True):
         click.echo(f"    {name}: {len(msgspec.msgpack.encode(part))} B")
 
@@ -137,10 +137,10 @@ def _apply(view: ChannelView, chunk: Chunk, clock_ms: int) -> ChannelView:
     digests = [
         msgspec.msgpack.decode(row.digest, type=ChannelDigest)
         for row in chunk.take_rows()
-        if split_key(row.key)[0] is KeyKind.CHANNEL
+        if row.key.startswith(CHANNELS.key(""))
     ]
     view.apply(digests, clock_ms)
-    return ChannelView.from_blob(blob.VERSION, view.to_blob())
+    return ChannelView.from_blob(BLOB_VERSION, view.to_blob())
 
 
 if __name__ == "__main__":

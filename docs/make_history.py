@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-import pyarrow as pa
-
 from connectors.history.parquet import FILE_LIMIT, QUIET_MS
 from connectors.history.schema import (
     CHANNEL_MINUTES,
@@ -17,13 +15,14 @@ from connectors.history.schema import (
 from connectors.history.topics import RETENTION_MS
 from connectors.kafka.settings import INCIDENTS_TOPIC, MINUTES_TOPIC
 from sds_core.observer.histogram import BUCKETS_MS
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
 
 PAGE = Path(__file__).with_name("history.md")
 
 _HEAD = """\
 # History
 
-How were incidents and figures at an earlier time, and how do I query them?
+What were the figures and incidents at an earlier time, and how do I query them?
 
 Made from `connectors/history/schema.py` by `.venv/bin/python -m docs.make_history`; do not edit it by hand.
 
@@ -145,6 +144,7 @@ Topics created by the monitor are compacted (the newest row of each key stays) a
 ## Fields
 
 Fields without a type are int64.
+If a [metric](metrics.md#channels) is named, it defines the field; the end of a name selects a part of it, such as an outcome.
 Fields are only ever added; in rows written before, they are null.
 """  # noqa: E501 - one sentence per line
 
@@ -156,6 +156,19 @@ _TABLES = (
         "per channel and minute of event time in which its figures changed",
     ),
 )
+
+_PARTS = ("count", "sum", "buckets")
+"""Endings of the names of a histogram's fields."""
+
+_METRIC_OF = {
+    name: series.family.name
+    for figure in CHANNEL_FIGURES.figures
+    for path in figure.report or (figure.field,)
+    for name in (path.replace(".", "_"),)
+    for series in figure.series
+    if all(name.endswith(f"_{label}") for label in series.labels)
+}
+"""The metric of each figure whose name ends with the metric's label, if it has one."""
 
 _HISTOGRAMS = """
 Each histogram has three fields, its name and an ending: `_count`, the number of durations; `_sum`, their sum in milliseconds; `_buckets` (list<int64>), the number in each bucket, not cumulative, with the inclusive upper bounds {bounds} ms and a last, open bucket.
@@ -177,7 +190,7 @@ def page() -> str:
         file_limit=FILE_LIMIT,
         quiet_minutes=QUIET_MS // 60_000,
     )
-    parts = [f"### {table.name}\n\n{_fields(table)}" for table, _, _ in _TABLES]
+    parts = [f"### {table.name}\n\n{fields(table)}" for table, _, _ in _TABLES]
     return "\n".join([head, *parts])
 
 
@@ -185,28 +198,42 @@ def _names(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _fields(table: HistoryTable) -> str:
-    """The fields of a table; the three of a histogram stand in one row."""
-    stems = {
-        name.removesuffix("_buckets")
-        for name in table.schema.names
-        if name.endswith("_buckets")
-    }
-    rows, histograms = [], {}
+def fields(table: HistoryTable) -> str:
+    """The fields of a table; those of one metric stand in one row."""
+    plain: dict[tuple[str, str], list[str]] = {}
+    histograms: dict[str, list[str]] = {}
     for field in table.schema:
-        stem, _, _ = field.name.rpartition("_")
-        if stem in stems:
-            meaning, _, _ = description(field).rpartition(":")
-            histograms[stem] = f"| `{stem}` | {meaning}. |"
-        else:
-            kind = "" if field.type == pa.int64() else f" ({field.type})"
-            rows.append(f"| `{field.name}`{kind} | {description(field)} |")
+        stem, _, part = field.name.rpartition("_")
+        if f"{stem}_buckets" not in table.schema.names or part not in _PARTS:
+            meaning = _metric_or(field.name, description(field))
+            plain.setdefault((meaning, str(field.type)), []).append(field.name)
+        elif part == _PARTS[0]:
+            meaning = _metric_or(stem, description(field))
+            histograms.setdefault(meaning, []).append(stem)
+    rows = [
+        f"| {_names(names)}{_kind(kind)} | {meaning} |"
+        for (meaning, kind), names in plain.items()
+    ]
     text = "\n".join(["| field | meaning |", "|---|---|", *rows, ""])
     if histograms:
+        rows = [
+            f"| {_names(stems)} | {meaning} |" for meaning, stems in histograms.items()
+        ]
         text += _HISTOGRAMS.format(
-            rows="\n".join(histograms.values()), bounds=", ".join(map(str, BUCKETS_MS))
+            rows="\n".join(rows), bounds=", ".join(map(str, BUCKETS_MS))
         )
     return text
+
+
+def _metric_or(name: str, meaning: str) -> str:
+    """The metric of a figure; a meaning if none exports it."""
+    metric = _METRIC_OF.get(name)
+    return f"`{metric}`" if metric else meaning
+
+
+def _kind(type_: str) -> str:
+    """A type behind a field's name, unless it is the one that most fields have."""
+    return "" if type_ == "int64" else f" ({type_})"
 
 
 def main() -> None:

@@ -98,11 +98,11 @@ SECTIONS = (
 )
 
 
-def page() -> str:
+def page(sections: Iterable[Section] = SECTIONS) -> str:
     """The whole page."""
     bounds = ", ".join(f"{bound_ms / 1000:g}" for bound_ms in BUCKETS_MS)
     parts = [_HEAD.format(bounds=bounds)]
-    for section in SECTIONS:
+    for section in sections:
         rows = "\n".join(_rows(section))
         parts.append(
             f"## {section.title}\n\n{section.text}\n\n"

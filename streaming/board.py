@@ -1,27 +1,19 @@
-"""Where the newest figures hang: written by the job, read by exporter and page."""
+"""The newest figures: written by the job, read by exporter and page."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 from sds_core.observer import blob
 from sds_core.observer.channel_table import ChannelTable
-from sds_core.observer.dead_letter_view import DeadLetterTotals
-from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.snapshot import JobFigures, Snapshot
-from sds_core.observer.tap_view import TapTotals
-from streaming.keys import KeyKind, split_key
+from sds_core.observer.kinds import AnyProtocol
+from sds_core.observer.protocols import PROTOCOLS, kinds_of
+from sds_core.observer.snapshot import JobFigures, Snapshot, Views
 from streaming.position import Position
-
-_TOTALS: dict[KeyKind, type[Any]] = {
-    KeyKind.CHANNEL: ChannelTotals,
-    KeyKind.TAP: TapTotals,
-    KeyKind.DEAD_LETTERS: DeadLetterTotals,
-}
 
 
 class Board:
@@ -29,51 +21,62 @@ class Board:
 
     Setting the same totals twice gives the same snapshot, so a replayed batch does
     no harm.
+
+    Args:
+        protocols: Registered protocols.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, protocols: Iterable[AnyProtocol] = PROTOCOLS) -> None:
         self._lock = threading.Lock()
-        self._snapshot = Snapshot()
-        self._dead: dict[str, DeadLetterTotals] = {}
+        self._kinds = kinds_of(protocols)
+        self._views: dict[str, Views[Any]] = {
+            kind.prefix: Views(kind) for kind in self._kinds
+        }
+        self._snapshot = Snapshot().with_views(self._views)
 
     @property
     def snapshot(self) -> Snapshot:
         """The newest figures."""
         return self._snapshot
 
+    def names(self, prefix: str) -> frozenset[str]:
+        """Return the names of the views of one kind that have figures."""
+        return frozenset(self._views[prefix].totals)
+
     def set_totals(
         self,
         packed: Mapping[str, bytes],
-        labels: tuple[str, ...],
-        tap_labels: tuple[str, ...],
+        labels: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
     ) -> None:
         """Set the totals of some views, by key; the others stay as they are.
 
-        A tap of which nothing is known, or nothing any more, is dropped.
+        A view whose totals describe nothing (`Kind.is_known`) is dropped.
 
         Args:
-            packed: Totals as `blob.totals_part` gives them.
-            labels: Channels that have a label, see `streaming.labels`.
-            tap_labels: Taps that have one.
+            packed: Totals as `blob.totals_part` returns them.
+            labels: By the prefix of a kind, the names of all its views that have a
+                metric label of their own; see `streaming.labels`.
+
+        Raises:
+            sds_core.observer.kinds.UnknownKind: A key is of no registered kind.
         """
-        fresh: dict[KeyKind, dict[str, Any]] = {kind: {} for kind in _TOTALS}
+        fresh: dict[str, dict[str, Any]] = {prefix: {} for prefix in self._views}
         for key, data in packed.items():
-            kind, name = split_key(key)
-            fresh[kind][name] = blob.unpack_totals(data, _TOTALS[kind])
+            kind, name = self._kinds.split(key)
+            fresh[kind.prefix][name] = blob.unpack_totals(data, kind.totals)
         with self._lock:
-            old = self._snapshot
-            self._dead |= fresh[KeyKind.DEAD_LETTERS]
-            channels = dict(old.channels) | fresh[KeyKind.CHANNEL]
-            taps = dict(old.taps) | fresh[KeyKind.TAP]
-            taps = {name: tap for name, tap in taps.items() if tap.last_seen_ms}
-            self._snapshot = replace(
-                old,
-                primed=True,
-                channels=MappingProxyType(channels),
-                labels=labels,
-                taps=MappingProxyType(taps),
-                tap_labels=tap_labels,
-                undecodable=MappingProxyType(_by_reason(self._dead)),
+            for prefix, old in self._views.items():
+                totals = dict(old.totals) | fresh[prefix]
+                for name, one in fresh[prefix].items():
+                    if not old.kind.is_known(one):
+                        del totals[name]
+                self._views[prefix] = Views(
+                    old.kind,
+                    MappingProxyType(totals),
+                    labels.get(prefix, old.labels),
+                )
+            self._snapshot = replace(self._snapshot, primed=True).with_views(
+                self._views
             )
 
     def set_position(self, position: Position) -> None:
@@ -83,7 +86,7 @@ class Board:
         self.set_job(records=position.records, records_lost=position.skipped)
 
     def set_table(self, table: ChannelTable) -> None:
-        """Set what the operator says of channels."""
+        """Set the operator's channel table."""
         with self._lock:
             self._snapshot = replace(self._snapshot, table=table)
 
@@ -93,11 +96,3 @@ class Board:
             job = replace(self._snapshot.job, **figures)
             self._snapshot = replace(self._snapshot, job=job)
         return job
-
-
-def _by_reason(dead: Mapping[str, DeadLetterTotals]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for totals in dead.values():
-        for reason, count in totals.by_reason.items():
-            counts[reason] = counts.get(reason, 0) + count
-    return counts

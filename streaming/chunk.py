@@ -1,34 +1,33 @@
-"""A chunk of records becomes one row per channel, tap and partition of dead letters.
+"""A chunk of records becomes one row per view: the key and the packed digest.
 
 Runs inside the reader, so that whole frames never cross into the JVM.
 """
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import msgspec
 
-from sds_core.observer.dead_letter_view import DeadLetter, DeadLetterDigest
-from sds_core.observer.record import (
-    BadHeader,
-    RawRecord,
-    TapHeaders,
-    is_future,
-    read_headers,
-    read_tap,
+from sds_core.observer.dead_letter_view import (
+    DEAD_LETTERS,
+    DeadLetter,
+    DeadLetterDigest,
 )
-from sds_core.observer.sds.digest import Arrival, ChannelDigester
-from sds_core.observer.tap_view import TapDigest
-from sds_core.wire import MAX_VALUE_BYTES, Frame, Reason, UndecodableFrame, decode
-from streaming.keys import KeyKind, make_key
+from sds_core.observer.judgement import Dead, FrameRecord, Heartbeat, judge
+from sds_core.observer.kinds import AnyProtocol, Digester
+from sds_core.observer.protocols import PROTOCOLS, by_name
+from sds_core.observer.record import Arrival, RawRecord
+from sds_core.observer.tap_kind import TAPS
+from sds_core.observer.tap_view import TapDigester
 
 CHUNK_RECORDS = 5_000
 CHUNK_BYTES = 32 * 1024 * 1024
 """What one chunk holds at most: bounds the reader's memory, and is long enough for
 ids and filters to repeat."""
+
+_BY_NAME = by_name(PROTOCOLS)
 
 
 class DigestRow(NamedTuple):
@@ -36,15 +35,6 @@ class DigestRow(NamedTuple):
 
     key: str
     digest: bytes
-
-
-class _TapColumns(NamedTuple):
-    """Times and numbers, of frames and of heartbeats."""
-
-    times: array[int]
-    seqs: array[int]
-    heartbeat_times: array[int]
-    heartbeat_seqs: array[int]
 
 
 class Chunk:
@@ -55,11 +45,19 @@ class Chunk:
         clock_ms: Greatest record time of the partition before the chunk, or the
             admission time, whichever is later.
         admitted_ms: Wall time of the batch's admission.
+        protocols: Registered protocols, see `protocols.by_name`.
     """
 
-    def __init__(self, partition: int, clock_ms: int, admitted_ms: int) -> None:
+    def __init__(
+        self,
+        partition: int,
+        clock_ms: int,
+        admitted_ms: int,
+        protocols: Mapping[str, AnyProtocol] = _BY_NAME,
+    ) -> None:
         self._partition = partition
         self._admitted_ms = admitted_ms
+        self._protocols = protocols
         self.clock_ms = clock_ms
         self._clear()
 
@@ -69,74 +67,56 @@ class Chunk:
         return self._records >= CHUNK_RECORDS or self._bytes >= CHUNK_BYTES
 
     def add(self, record: RawRecord) -> None:
-        """Decode one record; whatever is wrong with it makes it a dead letter."""
+        """Judge one record, and collect it in the digests of the views it concerns."""
         self._records += 1
         self._bytes += len(record.value or b"")
-        future = is_future(record.timestamp_ms, self._admitted_ms)
-        if not future:
-            self.clock_ms = max(self.clock_ms, record.timestamp_ms)
-        headers, bad_header = _headers(record)
-        if headers.observer and not future:
+        judged = judge(record, self._admitted_ms, self._protocols)
+        if type(judged) is Dead:
+            letter = DeadLetter(record.partition, record.offset, judged.reason)
+            self._letters.append(letter)
+            if judged.is_future:
+                return
+        self.clock_ms = max(self.clock_ms, record.timestamp_ms)
+        headers = judged.headers
+        if headers.observer:
             tap = self._taps.get(headers.observer)
             if tap is None:
-                tap = _TapColumns(*(array("q") for _ in _TapColumns._fields))
-                self._taps[headers.observer] = tap
-            if headers.is_heartbeat:
-                tap.heartbeat_times.append(self.clock_ms)
-                tap.heartbeat_seqs.append(headers.seq)
+                tap = self._taps[headers.observer] = TapDigester()
+            if type(judged) is Heartbeat:
+                tap.add_heartbeat(self.clock_ms, headers.seq)
             else:
-                tap.times.append(self.clock_ms)
-                tap.seqs.append(headers.seq)
-        if headers.is_heartbeat:
-            if future:
-                self._dead(record, Reason.FUTURE_TIMESTAMP)
-            return
-        value = record.value or b""
-        if bad_header and len(value) <= MAX_VALUE_BYTES:
-            # What its value is meant to be is not known either.
-            self._dead(record, Reason.BAD_HEADER)
-            return
-        try:
-            frame = decode(value)
-        except UndecodableFrame as error:
-            self._dead(record, error.reason)
-            return
-        channel = frame.channel_id
-        if record.key is not None and record.key != channel.encode():
-            self._dead(record, Reason.CHANNEL_MISMATCH)
-        elif future:
-            self._dead(record, Reason.FUTURE_TIMESTAMP)
-        else:
-            self._add_frame(record, frame, headers)
+                tap.add_frame(self.clock_ms, headers.seq)
+        if type(judged) is FrameRecord:
+            self._add_frame(record, judged)
 
     def take_rows(self) -> Iterator[DigestRow]:
-        """The rows of what was collected; the chunk is empty again."""
-        for channel, digester in self._channels.items():
-            key = make_key(KeyKind.CHANNEL, channel)
-            yield DigestRow(key, digester.finish().to_bytes())
+        """Return the rows of what was collected, and empty the chunk."""
+        for protocol, digesters in self._views.items():
+            for name, digester in digesters.items():
+                key = self._protocols[protocol].kind.key(name)
+                yield _row(key, digester.finish())
         for observer, tap in self._taps.items():
-            digest = TapDigest(*(column.tobytes() for column in tap))
-            key = make_key(KeyKind.TAP, observer)
-            yield DigestRow(key, msgspec.msgpack.encode(digest))
+            yield _row(TAPS.key(observer), tap.finish())
         if self._letters:
-            key = make_key(KeyKind.DEAD_LETTERS, str(self._partition))
-            yield DigestRow(
-                key, msgspec.msgpack.encode(DeadLetterDigest(self._letters))
-            )
+            key = DEAD_LETTERS.key(str(self._partition))
+            yield _row(key, DeadLetterDigest(self._letters))
         self._clear()
 
     def _clear(self) -> None:
         self._records = self._bytes = 0
-        self._channels: dict[str, ChannelDigester] = {}
-        self._taps: dict[str, _TapColumns] = {}
+        # By the name of the protocol, then of the view.
+        self._views: dict[str, dict[str, Digester[Any, Any]]] = {
+            name: {} for name in self._protocols
+        }
+        self._taps: dict[str, TapDigester] = {}
         self._letters: list[DeadLetter] = []
 
-    def _add_frame(self, record: RawRecord, frame: Frame, headers: TapHeaders) -> None:
-        digester = self._channels.get(frame.channel_id)
+    def _add_frame(self, record: RawRecord, judged: FrameRecord) -> None:
+        headers, protocol, frame = judged
+        name, digesters = protocol.view_name(frame), self._views[protocol.name]
+        digester = digesters.get(name)
         if digester is None:
-            digester = self._channels[frame.channel_id] = ChannelDigester(
-                self._partition
-            )
+            digester = digesters[name] = protocol.new_digester(self._partition)
         arrival = Arrival(
             record.offset,
             record.timestamp_ms,
@@ -148,13 +128,6 @@ class Chunk:
         )
         digester.add(frame, record.value or b"", arrival)
 
-    def _dead(self, record: RawRecord, reason: Reason) -> None:
-        self._letters.append(DeadLetter(record.partition, record.offset, reason.value))
 
-
-def _headers(record: RawRecord) -> tuple[TapHeaders, bool]:
-    """The record's headers, and whether they are bad."""
-    try:
-        return read_headers(record.headers), False
-    except BadHeader:
-        return read_tap(record.headers), True
+def _row(key: str, digest: Any) -> DigestRow:
+    return DigestRow(key, msgspec.msgpack.encode(digest))

@@ -18,7 +18,7 @@ import msgspec
 
 from connectors.history.schema import ToldIncident, ToldMinute
 from sds_core.observer.incidents import ChannelIncident, Incident, IncidentQuery
-from sds_core.observer.minutes import ChannelMinute
+from sds_core.observer.sds.channel_minute import ChannelMinute
 from streaming.database import Database
 
 # Checkpoints since 0.3.0 have these tables, so their names stay. `told` is the

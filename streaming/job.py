@@ -24,6 +24,8 @@ from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.blindness import judge_blindness
 from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
+from sds_core.observer.kinds import AnyProtocol
+from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.report import build_report
 from streaming.board import Board
 from streaming.checkpoint import locked_checkpoint, own_files, record_start
@@ -32,20 +34,17 @@ from streaming.failure import hand_over, query_failure
 from streaming.findings import Findings
 from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, make_fold
 from streaming.history import HistoryExporter
-from streaming.labels import LabelLedger
+from streaming.labels import open_ledgers
 from streaming.lookup import find_incidents, find_minutes
 from streaming.prime import read_position, read_totals
 from streaming.progress import Progress
 from streaming.settings import JobSettings
 from streaming.sink import Sink
-from streaming.source import FORMAT, SdsFramesSource
+from streaming.source import FORMAT, make_source
 
 _log = logging.getLogger("sds-monitor")
 
 QUERY_NAME = "sds-monitor"
-TAP_LABEL_BUDGET = 50
-"""Taps that have a metric label of their own (docs/figures.md, 8)."""
-
 _LAG_TIMEOUT_S = 5.0
 """Longest wait for Kafka each time the lag is measured. The job cannot be ended
 meanwhile."""
@@ -137,14 +136,18 @@ class Job:
 
 @contextmanager
 def running_job(
-    spark: SparkSession, settings: JobSettings, board: Board | None = None
+    spark: SparkSession,
+    settings: JobSettings,
+    board: Board | None = None,
+    protocols: tuple[AnyProtocol, ...] = PROTOCOLS,
 ) -> Iterator[Job]:
     """Start a job, and stop it at the end of the block.
 
     Args:
         spark: The session that runs the query.
         settings: Settings of the job.
-        board: Gets the figures; None for a new one.
+        board: Gets the figures, of the same protocols; None for a new one.
+        protocols: Protocols that the job observes.
 
     Raises:
         streaming.checkpoint.CheckpointInUse: Another job runs on the checkpoint.
@@ -167,7 +170,7 @@ def running_job(
         identity = record_start(
             settings.checkpoint, source.kafka.topic, settings.report_detail
         )
-        board = Board() if board is None else board
+        board = Board(protocols) if board is None else board
         board.set_table(settings.channel_table)
         board.set_job(restarts=identity.starts - 1, version=version("sds-monitor"))
         directory = own_files(settings.checkpoint)
@@ -177,15 +180,16 @@ def running_job(
             details = DetailStore(directory / "acknowledgements.sqlite")
         dead_letters = _dead_letters(settings)
         with_history = settings.history is not None
+        kinds = kinds_of(protocols)
         sink = Sink(
             board,
-            LabelLedger(directory / "labels.json", settings.label_budget),
-            LabelLedger(directory / "taps.json", TAP_LABEL_BUDGET),
+            open_ledgers(directory, kinds, settings.label_budget),
             dead_letters,
             findings,
             # Without a history, minutes are not stored: nothing would delete them.
             with_history,
             details,
+            protocols,
         )
         position = read_position(settings.checkpoint)
         # The job's own counters come before the totals: a counter that began at 0 and
@@ -194,9 +198,11 @@ def running_job(
             board.set_position(position)
         if with_history:
             board.set_job(history_pending=findings.count_pending())
-        sink.show(read_totals(spark, settings.checkpoint))
+        sink.publish(read_totals(spark, settings.checkpoint, kinds))
         with _exporting(settings, findings, board) as exporter:
-            query = _start(spark, settings, sink, with_details=details is not None)
+            query = _start(
+                spark, settings, sink, protocols, with_details=details is not None
+            )
             progress = Progress(
                 board,
                 offsets,
@@ -243,9 +249,13 @@ def _exporting(
 
 
 def _start(
-    spark: SparkSession, settings: JobSettings, sink: Sink, with_details: bool
+    spark: SparkSession,
+    settings: JobSettings,
+    sink: Sink,
+    protocols: tuple[AnyProtocol, ...],
+    with_details: bool,
 ) -> StreamingQuery:
-    spark.dataSource.register(SdsFramesSource)
+    spark.dataSource.register(make_source(protocols))
     rows = (
         spark.readStream.format(FORMAT)
         .options(**settings.source.to_options())
@@ -253,7 +263,7 @@ def _start(
         .withWatermark("event_time", "1 millisecond")
         .groupBy("key")
         .applyInPandasWithState(
-            hand_over(make_fold(with_details=with_details)),
+            hand_over(make_fold(with_details=with_details, protocols=protocols)),
             OUTPUT_SCHEMA,
             STATE_SCHEMA,
             "update",

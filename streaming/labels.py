@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from sds_core.observer.kinds import Kinds
 from streaming.files import write_atomically
 
 MAX_LABEL_CHARACTERS = 200
@@ -69,3 +70,21 @@ class LabelLedger:
                 self._labels[name] = None
         if len(self._labels) > before:
             write_atomically(self._path, json.dumps(list(self._labels)))
+
+
+def open_ledgers(directory: Path, kinds: Kinds, budget: int) -> dict[str, LabelLedger]:
+    """Open the ledgers of all kinds whose views may have labels, by prefix.
+
+    Args:
+        directory: Of the job's own files, beside the checkpoint.
+        kinds: Registered kinds of view.
+        budget: Number of labels for each kind that has no `Kind.label_budget`.
+    """
+    return {
+        kind.prefix: LabelLedger(
+            directory / kind.label_file,
+            budget if kind.label_budget is None else kind.label_budget,
+        )
+        for kind in kinds
+        if kind.label_file
+    }

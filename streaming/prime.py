@@ -10,13 +10,22 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import col, expr
 
 from sds_core.observer import blob
+from sds_core.observer.kinds import Kinds
 from streaming.position import Position
 
 
-def read_totals(spark: SparkSession, checkpoint: Path) -> dict[str, bytes]:
-    """Packed totals by key as of the last committed batch; empty without one.
+def read_totals(
+    spark: SparkSession, checkpoint: Path, kinds: Kinds
+) -> dict[str, bytes]:
+    """Return packed totals by key as of the last committed batch; empty without one.
+
+    Args:
+        spark: Reads the checkpoint.
+        checkpoint: Its directory.
+        kinds: Kinds of view that this job knows.
 
     Raises:
+        sds_core.observer.kinds.UnknownKind: It holds views of another kind.
         sds_core.observer.blob.UnknownBlobVersion: A newer release wrote them.
     """
     if _last_commit(checkpoint) is None:
@@ -26,10 +35,12 @@ def read_totals(spark: SparkSession, checkpoint: Path) -> dict[str, bytes]:
         # its path.
         link = Path(directory) / "checkpoint"
         link.symlink_to(checkpoint.absolute(), target_is_directory=True)
-        return _read_state(spark, link)
+        return _read_state(spark, link, kinds)
 
 
-def _read_state(spark: SparkSession, checkpoint: Path) -> dict[str, bytes]:
+def _read_state(
+    spark: SparkSession, checkpoint: Path, kinds: Kinds
+) -> dict[str, bytes]:
     length = f"conv(hex(substring(blob, 1, {blob.LENGTH_BYTES})), 16, 10)"
     state = (
         spark.read.format("statestore")
@@ -46,8 +57,8 @@ def _read_state(spark: SparkSession, checkpoint: Path) -> dict[str, bytes]:
     )
     totals = {}
     for row in state.collect():
-        if row.version > blob.VERSION:
-            raise blob.UnknownBlobVersion(row.version)
+        kind, _ = kinds.split(row.key)
+        blob.check_version(row.version, kind.blob_version)
         totals[row.key] = blob.totals_part(bytes(row.head))
     return totals
 

@@ -94,7 +94,7 @@ class RecordTimes:
     Attributes:
         offsets: The broker's index.
         read_times: Reads record times where the index cannot be trusted.
-        is_record: Reads one offset. Should cache: one offset is asked for repeatedly.
+        is_record: Reads one offset; should be cached, as it is called repeatedly.
         start: Where the unread ranges begin; has all partitions.
         ends: Where they end, by partition.
         wall_ms: Wall time, Unix ms; decides which records are in the future.

@@ -8,25 +8,23 @@ chunk crosses into the JVM (docs/architecture.md, decision 2).
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceStreamReader,
-    InputPartition,
-)
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
 from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.offsets import TimedOffset, TopicOffsets
+from sds_core.observer.kinds import AnyProtocol, without_figures
+from sds_core.observer.protocols import PROTOCOLS, by_name
 from sds_core.observer.record import RawRecord, is_future
 from streaming.admission import Admission, Target
 from streaming.chunk import Chunk, DigestRow
 from streaming.failure import hand_over
-from streaming.keys import KeyKind, make_key
+from streaming.keys import CLOCK_KEY
 from streaming.position import PartitionPosition, Position
 from streaming.settings import EARLIEST, SourceSettings
 
@@ -80,28 +78,43 @@ class ReadTask(InputPartition):
         self.carries_clock = carries_clock
 
 
-class SdsFramesSource(DataSource):
-    """Registers the reader with Spark under the name `FORMAT`."""
+def make_source(protocols: Iterable[AnyProtocol] = PROTOCOLS) -> type[DataSource]:
+    """Make the data source that Spark registers under the name `FORMAT`.
 
-    @classmethod
-    def name(cls) -> str:
-        """Name of the format."""
-        return FORMAT
+    Args:
+        protocols: Registered protocols. They go to Spark's Python workers with the
+            reader, so whatever they name must be importable there.
+    """
+    registered = without_figures(protocols)
 
-    def schema(self) -> str:
-        """Schema of the rows: one row per view and chunk."""
-        return SCHEMA
+    class SdsFramesSource(DataSource):
+        """Registers the reader with Spark."""
 
-    def streamReader(self, schema: Any) -> DataSourceStreamReader:
-        """A reader for one query."""
-        return SdsFramesReader(SourceSettings.from_options(self.options))
+        @classmethod
+        def name(cls) -> str:
+            """Name of the format."""
+            return FORMAT
+
+        def schema(self) -> str:
+            """Schema of the rows: one row per view and chunk."""
+            return SCHEMA
+
+        def streamReader(self, schema: Any) -> DataSourceStreamReader:
+            """A reader for one query."""
+            settings = SourceSettings.from_options(self.options)
+            return SdsFramesReader(settings, registered)
+
+    return SdsFramesSource
 
 
 class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Plans batches on the driver and reads them in the workers."""
 
-    def __init__(self, settings: SourceSettings) -> None:
+    def __init__(
+        self, settings: SourceSettings, protocols: Iterable[AnyProtocol] = PROTOCOLS
+    ) -> None:
         self._settings = settings
+        self._protocols = by_name(protocols)
         self._target: Target | None = None
         self._offsets: TopicOffsets | None = None
 
@@ -164,11 +177,14 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         task = partition
         assert isinstance(task, ReadTask)  # noqa: S101 - Spark passes `partitions` back
         if task.carries_clock:
-            row = DigestRow(make_key(KeyKind.CLOCK), b"")
+            row = DigestRow(CLOCK_KEY, b"")
             yield _record_batch([row], task.clock_ms)
         chunks = {
             wanted.offsets.partition: Chunk(
-                wanted.offsets.partition, wanted.clock_ms, task.admitted_ms
+                wanted.offsets.partition,
+                wanted.clock_ms,
+                task.admitted_ms,
+                self._protocols,
             )
             for wanted in task.ranges
         }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.support import groups, programs
@@ -31,6 +33,12 @@ def pytest_collection_modifyitems(
     """Skip what cannot run, and arrange the rest for the workers."""
     programs.skip_without(items, config.stash[MISSING])
     groups.arrange(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep groups together."""
+    return groups.GroupScheduling(config, log)
 
 
 def pytest_terminal_summary(

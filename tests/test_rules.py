@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from pathlib import Path
@@ -14,6 +15,9 @@ from sds_core.message_channel import Profile
 
 DOCUMENTS = make_rules.documents()
 SECTIONS = [section for document in DOCUMENTS for section in document.sections]
+MARKERS = functools.cache(make_rules.markers)
+"""Those of all tests, which are read once."""
+
 RULES = [rule for section in SECTIONS for rule in section.rules]
 
 
@@ -52,22 +56,20 @@ def test_ids_of_rules_are_unique() -> None:
 
 def test_every_rule_is_shown_by_a_test() -> None:
     """A rule without a marker needs a reason in the file of rules."""
-    named = {marker.rule_id for marker in make_rules.markers()}
+    named = {marker.rule_id for marker in MARKERS()}
     assert [r.id for r in RULES if not r.covered_by and r.id not in named] == []
 
 
 def test_no_rule_has_both_tests_and_a_reason_for_none() -> None:
     """A reason that tests have outrun goes."""
-    named = {marker.rule_id for marker in make_rules.markers()}
+    named = {marker.rule_id for marker in MARKERS()}
     assert [r.id for r in RULES if r.covered_by and r.id in named] == []
 
 
 def test_markers_name_rules_that_exist() -> None:
     """A misspelt id would show nothing."""
     known = {rule.id for rule in RULES}
-    assert [
-        marker for marker in make_rules.markers() if marker.rule_id not in known
-    ] == []
+    assert [marker for marker in MARKERS() if marker.rule_id not in known] == []
 
 
 def test_options_named_in_notes_exist() -> None:

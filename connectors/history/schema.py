@@ -108,16 +108,16 @@ def channel_incident(row: Mapping[str, Any]) -> ChannelIncident:
     return ChannelIncident(row["channel"], incident, row["tap_hole"])
 
 
-def minute_row(told: ToldMinute) -> Row:
-    """The minute as a row of `CHANNEL_MINUTES`.
+def minute_row(told: ToldMinute, table: FigureTable[Any] = CHANNEL_FIGURES) -> Row:
+    """The minute as a row of the table that `minutes_schema` describes.
 
     Histograms have their buckets in place of percentiles, because buckets of two
     minutes can be subtracted.
     """
     return {
-        "channel": told.channel,
+        table.names.one: told.channel,
         "minute": told.minute_ms,
-        **CHANNEL_FIGURES.row(told.totals),
+        **table.row(told.totals),
         "told": told.told,
     }
 

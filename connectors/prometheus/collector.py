@@ -86,6 +86,9 @@ class SnapshotCollector(Collector):
         yield from _families(SETTINGS_METRICS, (self._channels.names.label,), settings)
         taps = _split(snapshot.taps, snapshot.tap_labels)
         yield from _view_families(TAP_FIGURES, *taps)
+        for views in snapshot.others.values():
+            others = _split(views.totals, views.labels)
+            yield from _view_families(views.figures, *others)
         yield from _families(SNAPSHOT_METRICS, (), [((), snapshot)])
 
 

@@ -6,12 +6,22 @@ from hashlib import blake2b
 from urllib.parse import quote
 
 from connectors.web import words
+from sds_core.observer.kinds import AnyKind
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.snapshot import Snapshot
 
 
-def called(snapshot: Snapshot, channel: str) -> str:
-    """What people call a channel; its id, shortened, if nobody has named it."""
-    return words.short(snapshot.table.of(channel).name or channel)
+def called(snapshot: Snapshot, name: str, kind: AnyKind = CHANNELS) -> str:
+    """Return what people call a view; its own name, shortened, if nobody named it.
+
+    Args:
+        snapshot: Holds the channel table.
+        name: Own name of the view, of a channel its id.
+        kind: Kind of the view.
+    """
+    if not kind.in_channel_table:
+        return words.short(name)
+    return words.short(snapshot.table.of(name).name or name)
 
 
 def channel_href(channel: str) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from connectors.web import words
 from connectors.web.naming import called
-from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.sds.kind import CHANNELS
+from sds_core.observer.snapshot import Snapshot, Views
 from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import ViewTotals
 
@@ -33,7 +33,8 @@ class Summary:
 
     Attributes:
         level: `FINE` and `WARNING` only while `Snapshot.ok` is true.
-        sentence: The verdict in words, with the names of at most three channels.
+        sentence: The verdict in words, with the names of at most three views of each
+            kind.
     """
 
     level: Level
@@ -41,7 +42,7 @@ class Summary:
 
 
 def summarise(snapshot: Snapshot) -> Summary:
-    """The verdict on all channels and the job; muted channels are only counted."""
+    """The verdict on all views and the job; muted channels are only counted."""
     job = snapshot.job
     if job.error:
         return Summary(Level.TROUBLE, f"Query stopped: {words.one_line(job.error)}")
@@ -58,7 +59,7 @@ def summarise(snapshot: Snapshot) -> Summary:
     troubles = [
         found
         for verdict in (Verdict.FAILING, Verdict.BLIND)
-        if (found := _channels_with(snapshot, verdict))
+        if (found := _views_with(snapshot, verdict))
     ]
     if snapshot.behind:
         lag = words.more_than(job.event_time_lag_seconds)
@@ -66,17 +67,25 @@ def summarise(snapshot: Snapshot) -> Summary:
     if troubles:
         sentence = "; ".join(troubles)
         return Summary(Level.TROUBLE, sentence[0].upper() + sentence[1:] + muted)
-    if degraded := _channels_with(snapshot, Verdict.DEGRADED):
+    if degraded := _views_with(snapshot, Verdict.DEGRADED):
         return Summary(Level.WARNING, f"Nothing is failing; {degraded}{muted}")
     return Summary(Level.FINE, f"Everything is fine{muted}")
 
 
-def by_trouble(snapshot: Snapshot) -> list[tuple[str, ViewTotals]]:
-    """All channels, the most troubled first, the muted last, then by id."""
-    channels: Mapping[str, ViewTotals] = snapshot.channels
+def by_trouble(
+    snapshot: Snapshot, prefix: str = CHANNELS.prefix
+) -> list[tuple[str, ViewTotals]]:
+    """All views of one kind, the most troubled first, the muted last, then by name.
+
+    Args:
+        snapshot: The figures.
+        prefix: Of the kind.
+    """
+    views = snapshot.views[prefix]
+    muted = _muted(snapshot, views)
     return sorted(
-        channels.items(),
-        key=lambda item: (item[0] in snapshot.muted, _RANK[item[1].verdict], item[0]),
+        views.totals.items(),
+        key=lambda item: (item[0] in muted, _RANK[item[1].verdict], item[0]),
     )
 
 
@@ -89,15 +98,26 @@ def channels_by_tap(snapshot: Snapshot) -> Counter[str]:
     )
 
 
-def _channels_with(snapshot: Snapshot, verdict: Verdict) -> str:
-    """As in "2 of 5 channels failing: a, b"; empty if no channel has the verdict."""
-    unmuted = {c: t for c, t in snapshot.channels.items() if c not in snapshot.muted}
-    found = sorted(channel for channel, t in unmuted.items() if t.verdict is verdict)
+def _views_with(snapshot: Snapshot, verdict: Verdict) -> str:
+    """As in "2 of 5 channels failing: a, b"; empty if no view has the verdict."""
+    parts = [_part(snapshot, views, verdict) for views in snapshot.views.values()]
+    return "; ".join(filter(None, parts))
+
+
+def _part(snapshot: Snapshot, views: Views[ViewTotals], verdict: Verdict) -> str:
+    """The same of the views of one kind."""
+    muted = _muted(snapshot, views)
+    unmuted = {name: t for name, t in views.totals.items() if name not in muted}
+    found = sorted(name for name, t in unmuted.items() if t.verdict is verdict)
     if not found:
         return ""
-    names = [called(snapshot, channel) for channel in found[:_NAMES_IN_SENTENCE]]
+    names = [called(snapshot, name, views.kind) for name in found[:_NAMES_IN_SENTENCE]]
     if len(found) > len(names):
         names.append(f"{words.number(len(found) - len(names))} more")
-    fleet = words.counted(len(unmuted), "channel")
+    fleet = words.counted(len(unmuted), views.figures.names.one)
     adjective = words.VERDICTS[verdict].lower()
     return f"{words.number(len(found))} of {fleet} {adjective}: {', '.join(names)}"
+
+
+def _muted(snapshot: Snapshot, views: Views[ViewTotals]) -> frozenset[str]:
+    return snapshot.muted if views.kind.in_channel_table else frozenset()

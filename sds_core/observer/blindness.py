@@ -1,6 +1,7 @@
-"""Channels whose taps see too little to judge them (observer model, section 8).
+"""Views whose taps see too little to judge them (docs/figures.md, 8).
 
-Joined outside the channels' views: a channel's figures never depend on a tap's health.
+Views and taps are joined here, outside both: the figures of a view never depend on the
+health of a tap.
 """
 
 from __future__ import annotations
@@ -8,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
+from sds_core.observer.view_totals import ViewTotals
+
+Totals = TypeVar("Totals", bound=ViewTotals)
 
 SILENT_MS = 60_000
 """Wall time without any record after which nothing can be said: twelve heartbeats."""
@@ -27,7 +30,7 @@ def judge_blindness(
     wall_ms: int | None = None,
     settings: ObserverSettings = DEFAULTS,
 ) -> Snapshot:
-    """The snapshot, with the verdict BLIND where no tap sees the channel whole.
+    """Return the snapshot, with the verdict BLIND for views that no tap sees whole.
 
     A verdict that follows blindness begins at its end, where that is still known.
 
@@ -43,11 +46,24 @@ def judge_blindness(
         and wall_ms - snapshot.clock_ms > SILENT_MS
         and not snapshot.job.records_behind
     )
-    channels = {
-        name: _judged(totals, snapshot, silent, settings)
-        for name, totals in snapshot.channels.items()
+
+    def judged(views: Mapping[str, Totals]) -> Mapping[str, Totals]:
+        return MappingProxyType(
+            {
+                name: _judged(totals, snapshot, silent, settings)
+                for name, totals in views.items()
+            }
+        )
+
+    others = {
+        prefix: replace(views, totals=judged(views.totals))
+        for prefix, views in snapshot.others.items()
     }
-    return replace(snapshot, channels=MappingProxyType(channels))
+    return replace(
+        snapshot,
+        channels=judged(snapshot.channels),
+        others=MappingProxyType(others),
+    )
 
 
 def coincides_with_hole(
@@ -89,14 +105,14 @@ class _Span(NamedTuple):
 
 
 def _judged(
-    totals: ChannelTotals, snapshot: Snapshot, silent: bool, settings: ObserverSettings
-) -> ChannelTotals:
+    totals: Totals, snapshot: Snapshot, silent: bool, settings: ObserverSettings
+) -> Totals:
     if totals.verdict is Verdict.WARMING_UP:
         return totals
     taps = [snapshot.taps[name] for name in totals.observers if name in snapshot.taps]
     blind = _all_troubled(taps, snapshot.clock_ms, settings)
     if blind is not None and blind.to_ms >= snapshot.clock_ms:
-        # A tap may have been troubled before the channel had a verdict.
+        # A tap may have been troubled before the view had a verdict.
         warm_ms = (totals.first_event_ms or 0) + settings.warm_up_ms
         return _blinded(totals, "tap_hole", max(blind.from_ms, warm_ms))
     if silent:
@@ -104,7 +120,7 @@ def _judged(
     if blind is None or totals.verdict_since_ms is None:
         return totals
     since_ms = max(totals.verdict_since_ms, blind.to_ms + 1)
-    return msgspec.structs.replace(totals, verdict_since_ms=since_ms)
+    return _replaced(totals, verdict_since_ms=since_ms)
 
 
 def _all_troubled(
@@ -150,7 +166,14 @@ def _holes(
     return [*tap.holes, (tap.last_seen_ms, clock_ms)]
 
 
-def _blinded(totals: ChannelTotals, reason: str, since_ms: int) -> ChannelTotals:
-    return msgspec.structs.replace(
+def _blinded(totals: Totals, reason: str, since_ms: int) -> Totals:
+    return _replaced(
         totals, verdict=Verdict.BLIND, verdict_reason=reason, verdict_since_ms=since_ms
     )
+
+
+def _replaced(totals: Totals, **changes: object) -> Totals:
+    """Return a copy of totals, which are a msgspec struct, with other values."""
+    struct: Any = totals
+    changed: Totals = msgspec.structs.replace(struct, **changes)
+    return changed

@@ -2,7 +2,8 @@
 
 ``length of totals (4 bytes, big-endian) | totals | state``, both MessagePack. The
 totals come first so that an exporter can be primed by reading only them, without
-decoding any view.
+decoding any view. The version is stored beside the blob; each kind of view counts its
+own (`Kind.blob_version`).
 """
 
 from __future__ import annotations
@@ -10,13 +11,6 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 import msgspec
-
-VERSION = 3
-"""Written by this release; every version from 1 on can be read.
-
-Version 3 differs from 2 by a field at the end, which a release that writes 2 could read
-over: it would drop the minutes that end meanwhile, unseen. So it is to refuse.
-"""
 
 LENGTH_BYTES = 4
 
@@ -31,14 +25,30 @@ class UnknownBlobVersion(ValueError):
 
     Attributes:
         version: The version found.
+        newest: The newest version that this release reads.
     """
 
-    def __init__(self, version: int) -> None:
+    def __init__(self, version: int, newest: int) -> None:
         self.version = version
+        self.newest = newest
         super().__init__(
             f"the checkpoint holds state of version {version}, this release reads "
-            f"up to {VERSION}: run the release that wrote it, or a newer one"
+            f"up to {newest}: run the release that wrote it, or a newer one"
         )
+
+
+def check_version(version: int, newest: int) -> None:
+    """Check that this release can read a blob.
+
+    Args:
+        version: Version in which the blob was stored.
+        newest: Newest version of the view's kind; every version from 1 on is readable.
+
+    Raises:
+        UnknownBlobVersion: `version` is newer.
+    """
+    if version > newest:
+        raise UnknownBlobVersion(version, newest)
 
 
 def pack(totals: Any, state: Any) -> bytes:
@@ -47,27 +57,17 @@ def pack(totals: Any, state: Any) -> bytes:
     return len(head).to_bytes(LENGTH_BYTES, "big") + head + _ENCODER.encode(state)
 
 
-def split(version: int, data: bytes) -> tuple[bytes, memoryview]:
-    """The packed totals and the packed state of a blob.
-
-    Raises:
-        UnknownBlobVersion: A newer release made it.
-    """
-    if version > VERSION:
-        raise UnknownBlobVersion(version)
+def split(data: bytes) -> tuple[bytes, memoryview]:
+    """Return the packed totals and the packed state of a blob."""
     head = totals_part(data)
     return head, memoryview(data)[LENGTH_BYTES + len(head) :]
 
 
 def unpack(
-    version: int, data: bytes, totals: type[Totals], state: type[State]
+    data: bytes, totals: type[Totals], state: type[State]
 ) -> tuple[Totals, State]:
-    """The totals and the state of a blob whose state is the same in every version.
-
-    Raises:
-        UnknownBlobVersion: A newer release made it.
-    """
-    head, rest = split(version, data)
+    """Return the totals and the state of a blob, if both are plain structs."""
+    head, rest = split(data)
     return unpack_totals(head, totals), msgspec.msgpack.decode(rest, type=state)
 
 

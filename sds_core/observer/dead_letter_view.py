@@ -1,4 +1,4 @@
-"""Undecodable records of one Kafka partition, by reason (contract, 1)."""
+"""Undecodable records of one Kafka partition, by reason (docs/records.md)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from collections.abc import Iterable
 import msgspec
 
 from sds_core.observer import blob
+from sds_core.observer.kinds import Kind, Outlet
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
+
+BLOB_VERSION = 3
+"""Version of `DeadLetterView.to_blob`; versions 1 to 3 have the same layout."""
 
 
 class DeadLetterTotals(msgspec.Struct, array_like=True):
-    """Undecodable records of one Kafka partition, by reason (contract, 1)."""
+    """Undecodable records of one Kafka partition, by reason (docs/records.md)."""
 
     by_reason: dict[str, int] = {}
 
@@ -57,12 +61,13 @@ class DeadLetterView:
     def from_blob(
         cls, version: int, data: bytes, settings: ObserverSettings = DEFAULTS
     ) -> DeadLetterView:
-        """The view as it was when the blob was made; see `blob.unpack`."""
-        totals, state = blob.unpack(version, data, DeadLetterTotals, DeadLetterState)
+        """Restore the view that `to_blob` packed; see `View.from_blob`."""
+        blob.check_version(version, BLOB_VERSION)
+        totals, state = blob.unpack(data, DeadLetterTotals, DeadLetterState)
         return cls(settings, totals, state)
 
     def to_blob(self) -> bytes:
-        """The whole view in version `blob.VERSION`."""
+        """Pack the whole view in version `BLOB_VERSION`."""
         return blob.pack(self.totals, self._state)
 
     def apply(
@@ -78,3 +83,14 @@ class DeadLetterView:
         for letter in letters:
             counts[letter.reason] = counts.get(letter.reason, 0) + 1
         return letters
+
+
+DEAD_LETTERS = Kind(
+    prefix="dead",
+    digest=DeadLetterDigest,
+    view=DeadLetterView,
+    totals=DeadLetterTotals,
+    blob_version=BLOB_VERSION,
+    outlets={DeadLetter: Outlet.DEAD_LETTERS},
+)
+"""A view for each Kafka partition, by its number."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -250,6 +251,10 @@ class FigureTable(Generic[Totals]):
             yield _metric(family, parts)
 
     def _check(self) -> None:
+        names = [*(one.field for one in self.figures), *(s.key for s in self.shares)]
+        for name, times in Counter(names).items():
+            if times > 1:
+                raise FigureError(name, "is declared twice")
         charts = {chart.key for chart in self.charts}
         for entry in self.entries:
             if isinstance(entry, Family):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from binascii import unhexlify
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from sds_core.observer.fingerprint import fingerprint
@@ -19,10 +18,15 @@ MAX_AHEAD_MS = 60_000
 
 SOURCES = frozenset({b"relay", b"store", b"filter", b"replay", b"simulator"})
 _KINDS = frozenset({b"heartbeat"})
-_PROTOCOLS = frozenset({b"sds"})
 _FLAGS = frozenset({b"true", b"false"})
 _WAKU_HASH = re.compile(rb"0x[0-9a-fA-F]{64}")
 _MAX_SEQ = 2**63 - 1
+
+DEFAULT_PROTOCOL = "sds"
+"""Protocol of a record without the header ``protocol``."""
+
+Headers = Sequence[tuple[str, bytes | None]]
+"""Names and values in order; a name may repeat, the last one counts."""
 
 
 class RawRecord(NamedTuple):
@@ -32,7 +36,7 @@ class RawRecord(NamedTuple):
         partition, offset: Where it lies.
         timestamp_ms: Record time, Unix ms.
         key, value: As written; None where absent.
-        headers: Names and values in order; a name may repeat, the last counts.
+        headers: See `Headers`.
     """
 
     partition: int
@@ -40,11 +44,32 @@ class RawRecord(NamedTuple):
     timestamp_ms: int
     key: bytes | None
     value: bytes | None
-    headers: Sequence[tuple[str, bytes | None]]
+    headers: Headers
 
 
-@dataclass(frozen=True, slots=True)
-class TapHeaders:
+class Arrival(NamedTuple):
+    """How one frame came to the topic.
+
+    Attributes:
+        offset: Offset in its Kafka partition.
+        time_ms: Record time, Unix ms: the event time.
+        clock_ms: Greatest record time of the partition up to this record.
+        observer: Tap id; empty if the record names none.
+        seq: The tap's number; `NO_SEQ` if the record has none.
+        waku_hash: Fingerprint of the Waku message hash; `NO_HASH` if none.
+        waku_hash_bytes: The hash itself, 32 bytes; empty if none.
+    """
+
+    offset: int
+    time_ms: int
+    clock_ms: int
+    observer: str = ""
+    seq: int = NO_SEQ
+    waku_hash: int = NO_HASH
+    waku_hash_bytes: bytes = b""
+
+
+class TapHeaders(NamedTuple):
     """What the headers of a record say, as far as the monitor uses it.
 
     Attributes:
@@ -53,6 +78,7 @@ class TapHeaders:
         waku_hash: Fingerprint of the Waku message hash; `NO_HASH` if absent.
         waku_hash_bytes: The hash itself, 32 bytes; empty if absent.
         is_heartbeat: Whether the record only says that the tap lives.
+        protocol: Name of the protocol of the value.
     """
 
     observer: str = ""
@@ -60,6 +86,7 @@ class TapHeaders:
     waku_hash: int = NO_HASH
     waku_hash_bytes: bytes = b""
     is_heartbeat: bool = False
+    protocol: str = DEFAULT_PROTOCOL
 
 
 NO_HEADERS = TapHeaders()
@@ -87,10 +114,17 @@ def is_future(timestamp_ms: int, wall_ms: int) -> bool:
     return timestamp_ms > wall_ms + MAX_AHEAD_MS
 
 
-def read_headers(headers: Iterable[tuple[str, bytes | None]]) -> TapHeaders:
+def read_headers(
+    headers: Iterable[tuple[str, bytes | None]],
+    protocols: Collection[str] = (DEFAULT_PROTOCOL,),
+) -> TapHeaders:
     """Read and check the headers of a record.
 
-    Headers that the contract does not name are ignored.
+    Headers that docs/records.md does not name are ignored.
+
+    Args:
+        headers: See `Headers`.
+        protocols: Values that the header ``protocol`` may have.
 
     Raises:
         BadHeader: One of them does not hold what the contract says.
@@ -110,15 +144,20 @@ def read_headers(headers: Iterable[tuple[str, bytes | None]]) -> TapHeaders:
     # Case does not make another hash.
     waku_hash = (waku_hash or b"").lower()
     _one_of(values, "source", SOURCES)
-    _one_of(values, "protocol", _PROTOCOLS)
+    protocol = DEFAULT_PROTOCOL
+    if "protocol" in values:
+        protocol = _text(values, "protocol")
+        if protocol not in protocols:
+            raise BadHeader("protocol", values["protocol"])
     _one_of(values, "ephemeral", _FLAGS)
     _number(values, "waku-timestamp")
     return TapHeaders(
-        observer=observer,
-        seq=_number(values, "seq"),
-        waku_hash=fingerprint(waku_hash) if waku_hash else NO_HASH,
-        waku_hash_bytes=unhexlify(waku_hash[2:]),
-        is_heartbeat=is_heartbeat,
+        observer,
+        _number(values, "seq"),
+        fingerprint(waku_hash) if waku_hash else NO_HASH,
+        unhexlify(waku_hash[2:]),
+        is_heartbeat,
+        protocol,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from sds_core.observer.incidents import ChannelIncident, incident_object
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
-from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.snapshot import Snapshot, Views
 
 SCHEMA = 1
 
@@ -57,11 +57,24 @@ def build_report(
         "totals": summed,
         table.names.many: channels,
     }
+    if snapshot.others:
+        report["views"] = {
+            prefix: _section(views) for prefix, views in snapshot.others.items()
+        }
     if incidents is not None:
         report["incidents"] = [
             incident_object(one) for one in sorted(incidents, key=_by_age)
         ]
     return report
+
+
+def _section(views: Views[Any]) -> dict[str, Any]:
+    """The section of one protocol other than SDS."""
+    table = views.figures
+    return {
+        "totals": table.report(table.sum(views.totals.values()), is_sum=True),
+        "views": {name: table.report(one) for name, one in views.totals.items()},
+    }
 
 
 def _exact(latencies: Latencies | None) -> dict[str, list[int]]:

@@ -5,17 +5,55 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Any, Generic, TypeVar
 
 from sds_core.observer.channel_table import ChannelTable
+from sds_core.observer.dead_letter_view import DEAD_LETTERS, DeadLetterTotals
+from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.histogram import Histogram
+from sds_core.observer.kinds import Kind
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.tap_kind import TAPS
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
+from sds_core.observer.view_totals import ViewTotals
 
 BEHIND_SECONDS = 60
 """Event-time lag from which the monitor counts as behind: one minute of figures."""
 
-_NOTHING: Mapping[str, int] = MappingProxyType({})
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+Totals = TypeVar("Totals")
+
+
+@dataclass(frozen=True, slots=True)
+class Views(Generic[Totals]):
+    """All views of one kind.
+
+    Attributes:
+        kind: Their kind.
+        totals: Their figures, by name.
+        labels: Names of the views with a metric label of their own, in the order in
+            which they got it; the others are exported as ``other``. A view that is
+            not in `totals` any more keeps its label.
+    """
+
+    kind: Kind[Any, Totals, Any]
+    totals: Mapping[str, Totals] = field(default_factory=lambda: _NOTHING)
+    labels: tuple[str, ...] = ()
+
+    @property
+    def figures(self) -> FigureTable[Any]:
+        """The table of their figures.
+
+        Raises:
+            ValueError: The kind has none: its views are not published one by one.
+        """
+        if self.kind.figures is None:
+            message = f"views of kind {self.kind.prefix} have no figures"
+            raise ValueError(message)
+        return self.kind.figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +103,7 @@ class Snapshot:
         tap_labels: The observers that have a label of their own, as `labels`; they
             keep it, also those that are not in `taps` any more.
         undecodable: Dead letters by reason.
+        others: Views of the protocols other than SDS, by the prefix of their kind.
         job: The job itself.
         table: What the operator says of channels.
         muted: Those of whose troubles nobody is to be told now.
@@ -79,9 +118,16 @@ class Snapshot:
     taps: Mapping[str, TapTotals] = field(default_factory=lambda: MappingProxyType({}))
     tap_labels: tuple[str, ...] = ()
     undecodable: Mapping[str, int] = field(default_factory=lambda: _NOTHING)
+    others: Mapping[str, Views[ViewTotals]] = field(default_factory=lambda: _NOTHING)
     job: JobFigures = field(default_factory=JobFigures)
     table: ChannelTable = field(default_factory=ChannelTable)
     muted: frozenset[str] = frozenset()
+
+    @property
+    def views(self) -> Mapping[str, Views[ViewTotals]]:
+        """The views of all protocols, by the prefix of their kind; SDS comes first."""
+        channels: Views[Any] = Views(CHANNELS, self.channels, self.labels)
+        return {CHANNELS.prefix: channels, **self.others}
 
     @property
     def behind(self) -> bool:
@@ -105,9 +151,42 @@ class Snapshot:
                 for channel, totals in self.channels.items()
                 if channel not in self.muted
             )
+            and not any(
+                totals.verdict in troubled
+                for views in self.others.values()
+                for totals in views.totals.values()
+            )
+        )
+
+    def with_views(self, views: Mapping[str, Views[Any]]) -> Snapshot:
+        """Return the snapshot with other figures.
+
+        Args:
+            views: All views of the job, by the prefix of their kind.
+        """
+        channels, taps = views[CHANNELS.prefix], views[TAPS.prefix]
+        shared = {CHANNELS.prefix, TAPS.prefix, DEAD_LETTERS.prefix}
+        others = {prefix: one for prefix, one in views.items() if prefix not in shared}
+        return replace(
+            self,
+            channels=channels.totals,
+            labels=channels.labels,
+            taps=taps.totals,
+            tap_labels=taps.labels,
+            undecodable=_by_reason(views[DEAD_LETTERS.prefix].totals),
+            others=MappingProxyType(others),
         )
 
     def with_table(self, table: ChannelTable, wall_ms: int) -> Snapshot:
         """The snapshot with what the operator says of channels at a wall time."""
         muted = frozenset(c for c in self.channels if table.of(c).is_muted(wall_ms))
         return replace(self, table=table, muted=muted)
+
+
+def _by_reason(dead: Mapping[str, DeadLetterTotals]) -> Mapping[str, int]:
+    """Sum dead letters over partitions."""
+    counts: dict[str, int] = {}
+    for totals in dead.values():
+        for reason, count in totals.by_reason.items():
+            counts[reason] = counts.get(reason, 0) + count
+    return MappingProxyType(counts)

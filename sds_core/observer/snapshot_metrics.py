@@ -8,7 +8,7 @@ from sds_core.metrics import Metric, MetricKind, Sample, in_seconds, one_sample
 from sds_core.observer.channel_table import ChannelSettings
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.verdict import Verdict
-from sds_core.wire.errors import Reason
+from sds_core.reason import Reason
 
 SETTINGS_METRICS: tuple[Metric[ChannelSettings], ...] = (
     Metric(

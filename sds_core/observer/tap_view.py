@@ -6,6 +6,7 @@ it says how far they can be trusted.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import Annotated
@@ -17,6 +18,9 @@ from sds_core.observer import blob
 from sds_core.observer.record import NO_SEQ
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.summing import least
+
+BLOB_VERSION = 3
+"""Version of `TapView.to_blob`; versions 1 to 3 have the same layout."""
 
 MAX_HOLE = 100_000
 """A jump of `seq` by more is a tap that began anew, not so many lost records."""
@@ -67,6 +71,44 @@ class TapDigest(msgspec.Struct, array_like=True):
     seqs: bytes
     heartbeat_times: bytes
     heartbeat_seqs: bytes
+
+
+class TapDigester:
+    """Collects the records of one tap in one chunk."""
+
+    def __init__(self) -> None:
+        self._times, self._seqs = array("q"), array("q")
+        self._heartbeat_times, self._heartbeat_seqs = array("q"), array("q")
+
+    def add_frame(self, clock_ms: int, seq: int) -> None:
+        """Add a record that is not a heartbeat.
+
+        Args:
+            clock_ms: Greatest record time of the partition up to the record, Unix ms.
+            seq: Sequence number of the record; `NO_SEQ` if it has none.
+        """
+        self._times.append(clock_ms)
+        self._seqs.append(seq)
+
+    def add_heartbeat(self, clock_ms: int, seq: int) -> None:
+        """Add a heartbeat.
+
+        Args:
+            clock_ms: As for `add_frame`.
+            seq: The last sequence number that the tap gave to a frame; `NO_SEQ` if
+                the heartbeat has none.
+        """
+        self._heartbeat_times.append(clock_ms)
+        self._heartbeat_seqs.append(seq)
+
+    def finish(self) -> TapDigest:
+        """Return the digest of all records that were added."""
+        return TapDigest(
+            self._times.tobytes(),
+            self._seqs.tobytes(),
+            self._heartbeat_times.tobytes(),
+            self._heartbeat_seqs.tobytes(),
+        )
 
 
 class Hole(msgspec.Struct, array_like=True):
@@ -126,11 +168,12 @@ class TapView:
     def from_blob(
         cls, version: int, data: bytes, settings: ObserverSettings = DEFAULTS
     ) -> TapView:
-        """The view as it was when the blob was made; see `blob.unpack`."""
-        return cls(settings, *blob.unpack(version, data, TapTotals, TapState))
+        """Restore the view that `to_blob` packed; see `View.from_blob`."""
+        blob.check_version(version, BLOB_VERSION)
+        return cls(settings, *blob.unpack(data, TapTotals, TapState))
 
     def to_blob(self) -> bytes:
-        """The whole view in version `blob.VERSION`."""
+        """Pack the whole view in version `BLOB_VERSION`."""
         return blob.pack(self.totals, self._state)
 
     def apply(self, digests: Iterable[TapDigest], clock_ms: int) -> list[object]:

@@ -1,4 +1,4 @@
-"""What the totals of every kind of view have in common."""
+"""What the totals of every view with a verdict have in common."""
 
 from __future__ import annotations
 
@@ -9,31 +9,36 @@ from sds_core.observer.verdict import Verdict
 
 
 class ViewTotals(Protocol):
-    """Totals of one view, as verdict, report and pages read them.
+    """The part of a view's totals that verdict, minutes and summary read.
 
-    Times are event times in Unix milliseconds; None if there is none yet.
+    Implementations are msgspec structs whose fields all have a default: the default
+    totals are those of a view that has seen nothing.
     """
 
     @property
     def first_event_ms(self) -> int | None:
-        """Time of the first record."""
+        """Earliest event time of a frame, Unix ms; None before the first frame."""
 
     @property
     def last_event_ms(self) -> int | None:
-        """Time of the newest record."""
+        """Latest event time of a frame, Unix ms; None before the first frame."""
+
+    @property
+    def clock_ms(self) -> int:
+        """Admission time up to which the figures hold, Unix ms."""
 
     @property
     def verdict(self) -> Verdict:
-        """Health of what the view follows."""
+        """Health of the view."""
 
     @property
     def verdict_reason(self) -> str:
-        """Why the verdict is what it is, as a code."""
+        """Why the view has this verdict, as one word."""
 
     @property
     def verdict_since_ms(self) -> int | None:
-        """When the verdict began."""
+        """Since when, Unix ms of event time; None if that is not known."""
 
     @property
     def observers(self) -> Sequence[str]:
-        """Taps that showed it within the horizon."""
+        """Ids of the taps that mirrored the view's frames within the horizon."""

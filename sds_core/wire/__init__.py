@@ -4,6 +4,7 @@
 in proto/, which says how to regenerate it.
 """
 
+from sds_core.reason import Reason
 from sds_core.wire.bloom import (
     DEFAULT_PARAMETERS,
     BloomFilter,
@@ -24,7 +25,6 @@ from sds_core.wire.errors import (
     NeitherLamportNorContent,
     NoChannel,
     NoMessageId,
-    Reason,
     UndecodableFrame,
     ValueTooLarge,
     WireError,

@@ -21,24 +21,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import ClassVar
 
-
-class Reason(StrEnum):
-    """Why a record is a dead letter: the value of header `dead-letter-reason`.
-
-    The list is closed (docs/records.md). This package gives the first six. The others
-    concern the record around the frame, and payloads of MVDS.
-    """
-
-    EMPTY_VALUE = "empty_value"
-    TOO_LARGE = "too_large"
-    PROTOBUF_ERROR = "protobuf_error"
-    NO_MESSAGE_ID = "no_message_id"
-    NEITHER_LAMPORT_NOR_CONTENT = "neither_lamport_nor_content"
-    NO_CHANNEL = "no_channel"
-    CHANNEL_MISMATCH = "channel_mismatch"
-    FUTURE_TIMESTAMP = "future_timestamp"
-    BAD_HEADER = "bad_header"
-    MVDS_ERROR = "mvds_error"
+from sds_core.reason import Reason
 
 
 class WireError(ValueError):
@@ -63,7 +46,7 @@ class UndecodableFrame(WireError):
         reason: the dead-letter reason, the same for all errors of a class.
     """
 
-    reason: ClassVar[Reason]
+    reason: ClassVar[StrEnum]
 
 
 class EmptyValue(UndecodableFrame):

@@ -10,10 +10,11 @@ import os
 import sys
 from importlib import import_module
 from importlib.metadata import version
-from typing import NoReturn
 
 import click
 
+from connectors.broker.errors import BrokerError
+from connectors.java import JavaMissing
 from connectors.kafka.settings import KafkaUnreachable, RecordsLost, TopicMissing
 from streaming.cli.log import logger, start_log
 from streaming.cli.log_option import requested_format
@@ -91,26 +92,15 @@ def main() -> None:
         sys.exit(FINE)
     except click.ClickException as error:
         _fail(error.format_message(), error.exit_code)
-    except (KafkaUnreachable, TopicMissing) as error:
+    except (KafkaUnreachable, TopicMissing, BrokerError, JavaMissing) as error:
         _fail(str(error), UNREACHABLE)
     except RecordsLost as error:
         _fail(str(error), FINDING)
     except Exception as error:
-        if _is_missing_program(error):
-            _fail(str(error), UNREACHABLE)
         logger.critical("unexpected error: %r", error, exc_info=True)
         sys.exit(FINDING)
 
 
-def _is_missing_program(error: Exception) -> bool:
-    """Return whether Java or the embedded broker is missing."""
-    # Imported here because no command needs them unless something fails.
-    from connectors.broker.errors import BrokerError
-    from connectors.java import JavaMissing
-
-    return isinstance(error, (BrokerError, JavaMissing))
-
-
-def _fail(message: str, code: int) -> NoReturn:
+def _fail(message: str, code: int) -> None:
     logger.critical("%s", message)
     sys.exit(code)

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from connectors.kafka.settings import DEAD_LETTER_TOPIC, KafkaSettings
-from sds_core.wire import Reason
+from connectors.kafka.settings import (
+    DEAD_LETTER_TOPIC,
+    KafkaSettings,
+)
+from sds_core.reason import Reason
 from streaming.cli.kafka_options import kafka_options
 from streaming.cli.settings import Time, config_option, setting
 
@@ -148,7 +151,11 @@ def show_command(
 @_common_options
 @_reason_option
 @setting("--all", "all_letters", is_flag=True, help="Replay all dead letters.")
-@setting("--topic", help="Write to this topic; by default to that of each source.")
+@setting(
+    "--topic",
+    "target",
+    help="Write to this topic; by default to that of each source.",
+)
 @setting("--force", is_flag=True, help="Write records that still cannot be used too.")
 @setting(
     "--dry-run", is_flag=True, help="Print what would be written, and write nothing."
@@ -165,7 +172,7 @@ def replay_command(
     dead_letter_topic: str,
     reason: str | None,
     all_letters: bool,
-    topic: str | None,
+    target: str | None,
     force: bool,
     dry_run: bool,
     sources: tuple[RecordSource, ...],
@@ -184,4 +191,4 @@ def replay_command(
     from streaming.cli.actions.dead_letter_replay import Replay
 
     wanted = None if all_letters else reason or frozenset(sources)
-    Replay(kafka, dead_letter_topic, topic, force, dry_run).run(wanted)
+    Replay(kafka, dead_letter_topic, target, force, dry_run).run(wanted)

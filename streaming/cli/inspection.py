@@ -7,12 +7,10 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-import msgspec
-
 from connectors.files.record_lines import NO_OFFSET, format_line
-from sds_core.observer.dead_letter_view import DeadLetterDigest
-from sds_core.observer.record import BadHeader, RawRecord, read_headers
-from sds_core.text import decode_text, iso_time
+from sds_core.observer.judgement import Dead, FrameRecord, judge
+from sds_core.observer.record import RawRecord
+from sds_core.text import iso_time
 from sds_core.waku import RELIABLE_CHANNEL_META
 from sds_core.wire import (
     BloomError,
@@ -20,15 +18,12 @@ from sds_core.wire import (
     Dialect,
     Frame,
     HistoryEntryLike,
-    Reason,
     UndecodableFrame,
     decode,
     part_sizes,
 )
 from sds_core.wire.protobuf_fields import BrokenProtobuf, protobuf_fields
 from sds_core.wire.segment_header import read_segment_header
-from streaming.chunk import Chunk
-from streaming.keys import KeyKind, split_key
 
 _PREVIEW_CHARACTERS = 200
 PREVIEW_BYTES = 64
@@ -42,42 +37,6 @@ Inspection = dict[str, Any]
 """A JSON object; docs/files.md describes its fields."""
 
 
-def judge(record: RawRecord, wall_ms: int) -> Reason | None:
-    """Why the monitor would call a record a dead letter now; None if it would not.
-
-    Args:
-        record: The record.
-        wall_ms: Wall time of its admission, Unix ms.
-    """
-    chunk = Chunk(record.partition, 0, wall_ms)
-    chunk.add(record)
-    for row in chunk.take_rows():
-        if split_key(row.key)[0] is KeyKind.DEAD_LETTERS:
-            digest = msgspec.msgpack.decode(row.digest, type=DeadLetterDigest)
-            return Reason(digest.letters[0].reason)
-    return None
-
-
-def explain(record: RawRecord, wall_ms: int) -> str:
-    """What is wrong with a record that `judge` finds bad, with its values."""
-    reason = judge(record, wall_ms)
-    try:
-        if reason is Reason.BAD_HEADER:
-            read_headers(record.headers)
-        frame = decode(record.value or b"")
-    except (BadHeader, UndecodableFrame) as error:
-        return str(error)
-    if reason is Reason.CHANNEL_MISMATCH:
-        return (
-            f"the key is {decode_text(record.key or b'')!r:.80}, "
-            f"the channel inside is {frame.channel_id!r:.80}"
-        )
-    return (
-        f"the record is stamped {iso_time(record.timestamp_ms)}, and it is "
-        f"{iso_time(wall_ms)} now"
-    )
-
-
 def inspect_record(record: RawRecord, wall_ms: int) -> Inspection:
     """Decode a record as far as possible.
 
@@ -86,9 +45,10 @@ def inspect_record(record: RawRecord, wall_ms: int) -> Inspection:
         wall_ms: Wall time, Unix ms.
     """
     value = record.value or b""
-    reason = judge(record, wall_ms)
+    judged = judge(record, wall_ms)
+    dead = judged if isinstance(judged, Dead) else None
     found: Inspection = {
-        "reason": reason and reason.value,
+        "reason": dead and dead.reason,
         "error": None,
         "error_offset": None,
         "bytes": len(value),
@@ -103,10 +63,15 @@ def inspect_record(record: RawRecord, wall_ms: int) -> Inspection:
         headers = dict(record.headers)
         found["heartbeat"] = headers.get("kind") == b"heartbeat"
         found["reliable_channel"] = headers.get("meta") == RELIABLE_CHANNEL_META
-    if reason is not None:
-        found["error"] = explain(record, wall_ms)
+    if dead is not None:
+        found["error"] = dead.explanation
         found["head_hex"] = value[:_HEAD_BYTES].hex()
     if found["heartbeat"] and not value:
+        return found
+    if isinstance(judged, FrameRecord):
+        frame = judged.frame
+        if isinstance(frame, Frame):
+            found["frame"] = _frame_object(frame, value)
         return found
     try:
         frame = decode(value)

@@ -24,6 +24,7 @@ pytestmark = [
     pytest.mark.kafka,
     pytest.mark.spark,
     pytest.mark.slow,
+    pytest.mark.alone,
     pytest.mark.needs("prometheus", "prometheus-alertmanager"),
 ]
 

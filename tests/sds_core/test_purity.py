@@ -27,7 +27,9 @@ FORBIDDEN_STANDARD = {
     "tempfile", "threading", "time", "urllib", "uuid", "zoneinfo",
 }  # fmt: skip
 # A generator that is passed in, not the one that a process shares.
-ALLOWED_NAMES = {("random", "Random")}
+# To format times; reading the clock is a forbidden call.
+ALLOWED_NAMES = {("random", "Random"), ("datetime", "UTC"), ("datetime", "datetime")}
+FORBIDDEN_METHODS = {"now", "today", "utcnow"}
 FORBIDDEN_CALLS = {"open", "print", "input", "exec", "eval", "__import__"}
 NEVER_LOADED = (
     "confluent_kafka", "connectors", "dashboards", "kafka", "pandas",
@@ -55,6 +57,13 @@ def calls(tree: ast.AST) -> Iterator[str]:
             yield node.func.id
 
 
+def methods(tree: ast.AST) -> Iterator[str]:
+    """Names of all methods and functions called by an attribute."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            yield node.func.attr
+
+
 def impurities(source: str) -> set[str]:
     """What a source does that sds_core may not."""
     tree = ast.parse(source)
@@ -62,6 +71,7 @@ def impurities(source: str) -> set[str]:
     standard = roots & sys.stdlib_module_names
     foreign = roots - standard - ALLOWED_LIBRARIES
     called = FORBIDDEN_CALLS & set(calls(tree))
+    called |= FORBIDDEN_METHODS & set(methods(tree))
     return foreign | (standard & FORBIDDEN_STANDARD) | called
 
 
@@ -79,7 +89,9 @@ def test_file_imports_only_pure_libraries(path: Path) -> None:
         "from prometheus_client import Counter",
         "from connectors.kafka import record",
         "import time",
-        "from datetime import datetime",
+        "import datetime",
+        "from datetime import datetime\ndatetime.now()",
+        "from datetime import date",
         "import random",
         "from random import random",
         "from random import Random, choice",

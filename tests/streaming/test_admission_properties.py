@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.admission import Window
@@ -14,11 +14,13 @@ from tests.support.batches import (
     partition_times,
     replayed,
 )
+from tests.support.properties import CAREFUL
 from tests.support.topics import ListedTopic
 
 LIMITS = st.lists(st.integers(1, 14), min_size=1, max_size=5)
 
 
+@CAREFUL
 @given(st.lists(partition_times(), min_size=1, max_size=4), LIMITS)
 def test_drained_topic_is_read_whole(
     partitions: list[list[int]], limits: list[int]
@@ -33,6 +35,7 @@ def test_drained_topic_is_read_whole(
     )
 
 
+@CAREFUL
 @given(st.lists(partition_times(), min_size=1, max_size=4), LIMITS, LIMITS)
 def test_clock_at_each_record_does_not_depend_on_the_cut(
     partitions: list[list[int]], limits: list[int], others: list[int]
@@ -46,6 +49,7 @@ def test_clock_at_each_record_does_not_depend_on_the_cut(
     assert readers[0].clocks == readers[1].clocks == readers[2].clocks
 
 
+@CAREFUL
 @given(
     st.lists(partition_times(), min_size=1, max_size=4),
     st.integers(0, 200_000),
@@ -79,6 +83,7 @@ def test_window_is_read_whole_and_alike_however_it_is_cut(
     assert {reader.position.clock_ms for reader in readers} == {clock_ms}
 
 
+@CAREFUL
 @given(st.lists(partition_times(futures=False), min_size=1, max_size=4), LIMITS)
 def test_live_topic_is_read_whole(
     partitions: list[list[int]], limits: list[int]
@@ -93,7 +98,7 @@ def test_live_topic_is_read_whole(
     assert reader.position.clock_ms == max(newest, default=0)
 
 
-@settings(max_examples=200)
+@CAREFUL
 @given(st.data())
 def test_growing_topic_is_read_whole(data: st.DataObject) -> None:
     """Records and partitions are added and wall time passes between batches."""
@@ -111,6 +116,7 @@ def test_growing_topic_is_read_whole(data: st.DataObject) -> None:
     assert ends(reader.position) == [len(log.entries) for log in topic.logs]
 
 
+@CAREFUL
 @given(
     st.lists(
         st.lists(st.tuples(partition_times(futures=False), st.integers(0, 400_000))),

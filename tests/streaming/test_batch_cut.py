@@ -21,6 +21,7 @@ from tests.support.batches import (
     partition_times,
     record_times,
 )
+from tests.support.properties import CAREFUL
 from tests.support.topics import Entry, ListedTopic
 
 # --- alignment
@@ -126,6 +127,7 @@ def test_records_that_come_during_the_plan_are_not_scanned() -> None:
     assert topic.scanned == 0
 
 
+@CAREFUL
 @given(
     st.lists(entries(), min_size=1, max_size=3),
     st.integers(1, 20),
@@ -142,6 +144,7 @@ def test_aligned_end_fits_and_ends_at_its_time(
     assert aligned_end(times, latest_ms, row_limit) == end
 
 
+@CAREFUL
 @given(
     st.lists(partition_times(futures=False), min_size=1, max_size=3),
     st.integers(1, 20),
@@ -156,6 +159,7 @@ def test_aligned_end_is_nearly_full(times: list[list[int]], row_limit: int) -> N
         assert cut_at(known, end.clock_ms + 1).rows > row_limit
 
 
+@CAREFUL
 @given(
     st.lists(entries(), min_size=1, max_size=3),
     st.lists(st.integers(0, 120_000), min_size=2, max_size=6),

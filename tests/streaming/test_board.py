@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
+
 from sds_core.observer import blob
-from sds_core.observer.dead_letter_view import DeadLetterTotals
+from sds_core.observer.dead_letter_view import DEAD_LETTERS, DeadLetterTotals
+from sds_core.observer.kinds import UnknownKind
+from sds_core.observer.protocols import PROTOCOLS
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.tap_kind import TAPS
 from sds_core.observer.tap_view import TapTotals
 from streaming.board import Board
-from streaming.keys import KeyKind, make_key
 from streaming.position import Position
+from tests.support.toy.protocol import ROOMS, TOY, RoomTotals
 
 
 def packed(totals: object) -> bytes:
@@ -20,7 +26,7 @@ def test_a_board_is_unprimed_until_totals_are_set() -> None:
     """An empty checkpoint primes it all the same."""
     board = Board()
     assert not board.snapshot.primed
-    board.set_totals({}, (), ())
+    board.set_totals({})
     assert board.snapshot.primed
 
 
@@ -28,15 +34,14 @@ def test_setting_totals_twice_changes_nothing() -> None:
     """A replayed batch does no harm."""
     board = Board()
     batch = {
-        make_key(KeyKind.CHANNEL, "town"): packed(ChannelTotals(messages=3)),
-        make_key(KeyKind.TAP, "tap"): packed(TapTotals(last_seen_ms=7)),
-        make_key(KeyKind.DEAD_LETTERS, "0"): packed(
-            DeadLetterTotals({"empty_value": 2})
-        ),
+        CHANNELS.key("town"): packed(ChannelTotals(messages=3)),
+        TAPS.key("tap"): packed(TapTotals(last_seen_ms=7)),
+        DEAD_LETTERS.key("0"): packed(DeadLetterTotals({"empty_value": 2})),
     }
-    board.set_totals(batch, ("town",), ("tap",))
+    labels = {"sds": ("town",), "tap": ("tap",)}
+    board.set_totals(batch, labels)
     first = board.snapshot
-    board.set_totals(batch, ("town",), ("tap",))
+    board.set_totals(batch, labels)
     assert board.snapshot == first
     assert first.channels["town"].messages == 3
     assert first.taps["tap"].last_seen_ms == 7
@@ -48,18 +53,18 @@ def test_dead_letters_are_summed_over_partitions() -> None:
     """Each partition has absolute counts of its own."""
     board = Board()
     for partition in ("0", "1"):
-        key = make_key(KeyKind.DEAD_LETTERS, partition)
-        board.set_totals({key: packed(DeadLetterTotals({"too_large": 1}))}, (), ())
+        key = DEAD_LETTERS.key(partition)
+        board.set_totals({key: packed(DeadLetterTotals({"too_large": 1}))})
     assert board.snapshot.undecodable == {"too_large": 2}
 
 
 def test_an_older_snapshot_is_never_changed() -> None:
     """A scrape in progress keeps what it has."""
     board = Board()
-    key = make_key(KeyKind.CHANNEL, "town")
-    board.set_totals({key: packed(ChannelTotals(messages=1))}, (), ())
+    key = CHANNELS.key("town")
+    board.set_totals({key: packed(ChannelTotals(messages=1))})
     before = board.snapshot
-    board.set_totals({key: packed(ChannelTotals(messages=2))}, (), ())
+    board.set_totals({key: packed(ChannelTotals(messages=2))})
     board.set_position(Position(clock_ms=9, records=8, skipped=7))
     assert before.channels["town"].messages == 1
     assert board.snapshot.channels["town"].messages == 2
@@ -69,13 +74,31 @@ def test_an_older_snapshot_is_never_changed() -> None:
 def test_a_tap_of_which_nothing_is_known_is_dropped() -> None:
     """Forgotten, or not seen yet; it is there again when it returns."""
     board = Board()
-    west, east = (make_key(KeyKind.TAP, name) for name in ("west", "east"))
+    west, east = (TAPS.key(name) for name in ("west", "east"))
     seen = packed(TapTotals(last_seen_ms=7))
-    board.set_totals({west: seen, east: packed(TapTotals())}, (), ("west",))
+    board.set_totals({west: seen, east: packed(TapTotals())}, {"tap": ("west",)})
     before = board.snapshot
     assert set(before.taps) == {"west"}
-    board.set_totals({west: packed(TapTotals())}, (), ("west",))
+    board.set_totals({west: packed(TapTotals())}, {"tap": ("west",)})
     assert not board.snapshot.taps
     assert board.snapshot.tap_labels == ("west",)
-    board.set_totals({west: seen}, (), ("west",))
+    board.set_totals({west: seen}, {"tap": ("west",)})
     assert board.snapshot.taps == before.taps
+
+
+def test_views_of_another_protocol_have_a_place_of_their_own() -> None:
+    """From the start, so that pages know them; channels are left alone."""
+    board = Board([*PROTOCOLS, TOY])
+    assert set(board.snapshot.others) == {"toy"}
+    hall = packed(RoomTotals(moves=3))
+    board.set_totals({ROOMS.key("hall"): hall}, {"toy": ("hall",)})
+    rooms = board.snapshot.others["toy"]
+    assert (rooms.kind, rooms.labels) == (ROOMS, ("hall",))
+    assert rooms.totals["hall"].moves == 3
+    assert not board.snapshot.channels
+
+
+def test_totals_of_a_kind_that_is_not_registered_are_refused() -> None:
+    """A checkpoint of a job with more protocols is not read over."""
+    with pytest.raises(UnknownKind, match="'toy'"):
+        Board().set_totals({ROOMS.key("hall"): packed(RoomTotals())})

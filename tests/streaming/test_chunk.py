@@ -6,16 +6,18 @@ import msgspec
 import numpy as np
 import pytest
 
-from sds_core.observer.dead_letter_view import DeadLetterDigest
+from sds_core.observer.dead_letter_view import DEAD_LETTERS, DeadLetterDigest
 from sds_core.observer.fingerprint import fingerprint
+from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.record import MAX_AHEAD_MS, NO_HASH, NO_SEQ, RawRecord
 from sds_core.observer.sds.digest import ChannelDigest
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.seen_frames import SeenFrame, frames_of
+from sds_core.observer.tap_kind import TAPS
 from sds_core.observer.tap_view import TapDigest
 from sds_core.wire import MAX_VALUE_BYTES, Dialect, FrameKind, Reason, encode
 from streaming import chunk as chunk_module
 from streaming.chunk import CHUNK_BYTES, CHUNK_RECORDS, Chunk
-from streaming.keys import KeyKind, make_key, split_key
 from tests.support.frames import START_MS, FrameFactory
 
 PARTITION = 3
@@ -62,14 +64,14 @@ def frame(message_id: str = "m", channel: str = "channel") -> bytes:
 
 def frames(rows: dict[str, bytes], channel: str = "channel") -> list[SeenFrame]:
     """The frames of a channel."""
-    digest = ChannelDigest.from_bytes(rows[make_key(KeyKind.CHANNEL, channel)])
+    digest = ChannelDigest.from_bytes(rows[CHANNELS.key(channel)])
     assert digest.partition == PARTITION
     return list(frames_of(digest))
 
 
 def letters(rows: dict[str, bytes]) -> list[tuple[int, str]]:
     """Offsets and reasons of the dead letters."""
-    packed = rows.get(make_key(KeyKind.DEAD_LETTERS, str(PARTITION)))
+    packed = rows.get(DEAD_LETTERS.key(str(PARTITION)))
     if packed is None:
         return []
     digest = msgspec.msgpack.decode(packed, type=DeadLetterDigest)
@@ -81,7 +83,7 @@ def tap(
     rows: dict[str, bytes], observer: str, heartbeats: bool = False
 ) -> list[tuple[int, int]]:
     """Relative times and numbers of the frames of a tap, or of its heartbeats."""
-    packed = rows.get(make_key(KeyKind.TAP, observer))
+    packed = rows.get(TAPS.key(observer))
     if packed is None:
         return []
     digest = msgspec.msgpack.decode(packed, type=TapDigest)
@@ -165,7 +167,7 @@ def test_any_channel_name_is_a_key(channel: str) -> None:
     feed = Feed()
     feed.add(frame("m", channel), key=channel.encode())
     ((key, _),) = feed.rows().items()
-    assert split_key(key) == (KeyKind.CHANNEL, channel)
+    assert kinds_of(PROTOCOLS).split(key) == (CHANNELS, channel)
 
 
 # --- taps

@@ -61,7 +61,7 @@ def spark_error(message: str) -> StreamingQueryException:
         (TopicMissing("frames", "a:1"), True),
         (RecordRefused("a:1", "it is too large", "allow larger ones"), False),
         (LOST, False),
-        (UnknownBlobVersion(99), False),
+        (UnknownBlobVersion(99, 3), False),
     ],
 )
 def test_error_of_our_own_says_what_to_do(error: Exception, unreachable: bool) -> None:
@@ -228,7 +228,7 @@ def test_error_of_spark_in_a_batch_is_named(
     @hand_over
     def fail_in_java(output: DataFrame, batch_id: int) -> None:
         jvm: Any = output.sparkSession.sparkContext._jvm  # noqa: SLF001
-        jvm.java.util.ArrayList().iterator().next()
+        jvm.java.util.ArrayDeque().getFirst()
 
     failure = failure_of(spark, tmp_path / "sql", fail_in_sql, failing_fold(""))
     assert failure.cause == "[USER_RAISED_EXCEPTION] the disk"

@@ -19,7 +19,7 @@ from sds_core.observer.incidents import (
     IncidentKind,
     IncidentQuery,
 )
-from sds_core.observer.minutes import ChannelMinute
+from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.totals import ChannelTotals
 from streaming.findings import Destination, Findings, OutboxRow
 from tests.support.golden.checkpoints import CHECKPOINTS

@@ -17,18 +17,21 @@ from connectors.kafka.producer import TopicRecord, write
 from connectors.kafka.settings import KafkaSettings
 from sds_core.observer import blob
 from sds_core.observer.dead_letter_view import (
+    DEAD_LETTERS,
     DeadLetter,
     DeadLetterDigest,
     DeadLetterTotals,
 )
-from sds_core.observer.minutes import ChannelMinute
 from sds_core.observer.record import NO_SEQ
+from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.channel_view import ChannelEvent
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.settings import DEFAULTS
-from sds_core.observer.tap_view import TapDigest, TapTotals
+from sds_core.observer.tap_kind import TAPS
+from sds_core.observer.tap_view import BLOB_VERSION, TapDigest, TapTotals
 from streaming.fold import make_fold
 from streaming.job import Job
-from streaming.keys import KeyKind, make_key
+from streaming.keys import CLOCK_KEY
 from tests.support.channel import digest_of
 from tests.support.frames import START_MS, FrameFactory, Record
 from tests.support.streaming.jobs import wait_for_end
@@ -36,7 +39,7 @@ from tests.support.streaming.jobs import wait_for_end
 SCHEMA = StructType(
     [StructField("version", IntegerType()), StructField("blob", BinaryType())]
 )
-TAP = make_key(KeyKind.TAP, "tap")
+TAP = TAPS.key("tap")
 
 
 def a_state(
@@ -78,7 +81,7 @@ def test_a_view_is_kept_with_its_version_and_told_whole() -> None:
     state = a_state()
     (output,) = make_fold()((TAP,), rows(tap_digest(1_000, 1), clock_ms=2_000), state)
     version, data = state.get
-    assert version == blob.VERSION
+    assert version == BLOB_VERSION
     assert output["totals"][0] == blob.totals_part(data)
     totals = blob.unpack_totals(output["totals"][0], TapTotals)
     assert totals.last_seen_ms == 1_000
@@ -102,7 +105,7 @@ def test_a_deadline_fires_just_when_the_clock_has_passed_it() -> None:
 
 def test_dead_letters_leave_once() -> None:
     """Where each lies goes out with the batch that found it."""
-    key = make_key(KeyKind.DEAD_LETTERS, "0")
+    key = DEAD_LETTERS.key("0")
     letter = DeadLetter(0, 17, "empty_value")
     digest = msgspec.msgpack.encode(DeadLetterDigest([letter]))
     state = a_state()
@@ -146,7 +149,7 @@ def test_incidents_always_leave_and_acknowledgements_for_detail_alone(
     ]
     digest = digest_of((record, record.at) for record in records)
     fold = make_fold(with_details=with_details)
-    key = make_key(KeyKind.CHANNEL, "town")
+    key = CHANNELS.key("town")
     clock_ms = START_MS + 2_000 + DEFAULTS.ack_deadline_ms + 1
     (output,) = fold((key,), rows(digest.to_bytes(), clock_ms=clock_ms), a_state())
     events = msgspec.msgpack.decode(output["events"][0], type=list[ChannelEvent])
@@ -162,9 +165,10 @@ def test_incidents_always_leave_and_acknowledgements_for_detail_alone(
 def test_the_clock_row_keeps_no_state() -> None:
     """It is there to move the watermark, and tells the sink the admission time."""
     state = a_state()
-    key = make_key(KeyKind.CLOCK)
-    (output,) = make_fold()((key,), rows(b"", clock_ms=1), state)
-    assert msgspec.msgpack.decode(output["events"][0]) == 1
+    (output,) = make_fold()((CLOCK_KEY,), rows(b"", clock_ms=1), state)
+    assert output.to_dict("records") == [
+        {"key": CLOCK_KEY, "totals": None, "events": None, "clock_ms": 1}
+    ]
     assert not state.exists
 
 
@@ -174,7 +178,7 @@ def test_record_of_before_1970_stops_nothing(time_ms: int) -> None:
     state = a_state()
     columns = [array("q", [one]).tobytes() for one in (time_ms, NO_SEQ)]
     digest = msgspec.msgpack.encode(TapDigest(b"", b"", *columns))
-    key = make_key(KeyKind.TAP, "tap")
+    key = TAPS.key("tap")
     list(make_fold()((key,), rows(digest, clock_ms=time_ms), state))
     assert state.exists
 
@@ -208,6 +212,6 @@ def heartbeat(tap: str, time_ms: int) -> TopicRecord:
 
 def test_state_of_a_newer_release_is_refused() -> None:
     """The error says what to do."""
-    state = a_state((blob.VERSION + 1, b""))
+    state = a_state((BLOB_VERSION + 1, b""))
     with pytest.raises(blob.UnknownBlobVersion, match="run the release that wrote it"):
         list(make_fold()((TAP,), rows(clock_ms=1), state))

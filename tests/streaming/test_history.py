@@ -1,4 +1,4 @@
-"""What leaves the job reaches its history, and is found there."""
+"""Rows of the outbox reach the history, and lookups find them there."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
 from sds_core.observer.incidents import Incident, IncidentKind, IncidentQuery
-from sds_core.observer.minutes import ChannelMinute
+from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from streaming.findings import Destination, Findings
@@ -72,10 +72,10 @@ def minutes(count: int, messages: int = 1) -> list[ChannelMinute]:
 
 
 class Checkpoint:
-    """What a job keeps of its findings, and where they go.
+    """The findings of a job, and its history.
 
     Args:
-        directory: Of the file beside the checkpoint.
+        directory: Directory of the SQLite file.
         history: Directory of the history.
         first_sequence: See `Findings`.
     """
@@ -95,22 +95,22 @@ class Checkpoint:
     def exporter(
         self, clock_ms: int = MONDAY_MS, topics: HistoryTopics | None = None
     ) -> HistoryExporter:
-        """One that has not begun."""
+        """An exporter that is not started."""
         return HistoryExporter(self.settings, self.findings, topics, lambda: clock_ms)
 
     def export(
         self, clock_ms: int = MONDAY_MS, topics: HistoryTopics | None = None
     ) -> None:
-        """Begin, and end at once."""
+        """Start an exporter, and end it at once."""
         with self.exporter(clock_ms, topics):
             pass
 
     def pending(self, destination: Destination) -> int:
-        """How many rows a destination lacks."""
+        """Number of rows that a destination has not confirmed."""
         return len(self.findings.pending(destination, 1_000_000))
 
     def incidents(self, query: IncidentQuery = EVERYTHING) -> list[tuple[str, bool]]:
-        """Message ids of what is found, and whether they stand."""
+        """Message id of each incident found, and whether it stands."""
         return [
             (one.incident.message_id, one.incident.ended_ms is None)
             for one in find_incidents(self.findings, self.settings, query)
@@ -126,7 +126,7 @@ class Checkpoint:
 
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Checkpoint:
-    """A new one with a new history."""
+    """A new checkpoint with a new history."""
     return Checkpoint(tmp_path / "monitor", tmp_path / "history")
 
 
@@ -134,14 +134,14 @@ def wait_until(condition: Callable[[], bool]) -> None:
     """Wait until something holds."""
     deadline = time.monotonic() + 30
     while not condition():
-        assert time.monotonic() < deadline, "nothing came of it"
+        assert time.monotonic() < deadline, "the condition did not come true"
         time.sleep(0.02)
 
 
-def test_the_end_of_the_block_carries_over_all_that_is_left(
+def test_end_of_the_block_exports_all_rows_that_are_left(
     checkpoint: Checkpoint,
 ) -> None:
-    """More than what is in memory at once, too."""
+    """Even more rows than are in memory at a time."""
     told = minutes(2_100)
     checkpoint.findings.record_minutes({"town": told})
     checkpoint.findings.record_incidents({"town": [lost("m")]})
@@ -152,10 +152,10 @@ def test_the_end_of_the_block_carries_over_all_that_is_left(
     assert found == checkpoint.findings.find_incidents(EVERYTHING)
 
 
-def test_minutes_are_found_in_files_and_while_they_wait(
+def test_minutes_are_found_in_files_and_in_the_outbox(
     checkpoint: Checkpoint,
 ) -> None:
-    """Each once, as it was told last, and only those that were asked for."""
+    """Each minute once, in its newest version, and only in the range."""
 
     def found(since: int, until: int) -> list[int]:
         rows = find_minutes(
@@ -177,10 +177,10 @@ def test_minutes_are_found_in_files_and_while_they_wait(
     assert find_minutes(checkpoint.findings, None, "town", 0, 1 << 62) == []
 
 
-def test_what_waits_from_before_leaves_soon_after_a_start(
+def test_rows_of_the_job_before_are_exported_soon_after_a_start(
     checkpoint: Checkpoint,
 ) -> None:
-    """Not only at the end, which a killed process does not see."""
+    """Not only at the end, which a killed process does not reach."""
     checkpoint.findings.record_minutes({"town": minutes(1)})
     with checkpoint.exporter():
         wait_until(lambda: checkpoint.findings.count_pending() == 0)
@@ -188,7 +188,7 @@ def test_what_waits_from_before_leaves_soon_after_a_start(
 
 
 def test_rows_that_were_written_twice_count_once(checkpoint: Checkpoint) -> None:
-    """As after a crash between the writing of the rows and the note that they are."""
+    """As after a crash between writing the rows and confirming them."""
     checkpoint.findings.record_incidents({"town": [lost("m")]})
     checkpoint.findings.record_minutes({"town": minutes(3)})
     before = shutil.copytree(checkpoint.directory, checkpoint.directory / "before")
@@ -210,10 +210,10 @@ def _table(checkpoint: Checkpoint, name: str) -> Path:
     return checkpoint.settings.directory / name
 
 
-def test_rows_wait_while_the_disk_takes_none(
+def test_rows_wait_while_the_disk_fails(
     checkpoint: Checkpoint, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nothing is lost, and the log says so."""
+    """No row is lost, and the log names the failure."""
     checkpoint.findings.record_minutes({"town": minutes(2)})
     checkpoint.findings.record_incidents({"town": [lost("m")]})
     in_the_way = _table(checkpoint, CHANNEL_MINUTES.name)
@@ -235,10 +235,10 @@ def test_rows_wait_while_the_disk_takes_none(
     assert checkpoint.incidents() == [("m", True)]
 
 
-def test_row_that_no_file_can_hold_holds_up_no_job(
+def test_row_that_no_file_can_hold_does_not_end_the_job(
     checkpoint: Checkpoint, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What nobody has foreseen ends no thread either, and the log says where it was."""
+    """An unforeseen error does not end the thread; the log has its traceback."""
     long_ago = ChannelMinute(-(10**15), ChannelTotals())
     checkpoint.findings.record_minutes({"town": [long_ago]})
     with checkpoint.exporter():
@@ -249,10 +249,10 @@ def test_row_that_no_file_can_hold_holds_up_no_job(
     assert caplog.records[0].exc_info
 
 
-def test_damaged_file_holds_up_no_row(
+def test_damaged_file_does_not_delay_rows(
     checkpoint: Checkpoint, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Only the files of its day stay as they are."""
+    """Only the files of its day are not merged."""
     day = day_directory(_table(checkpoint, INCIDENTS.name), _MONDAY)
     day.mkdir(parents=True)
     for number in range(2):
@@ -268,10 +268,10 @@ def test_damaged_file_holds_up_no_row(
 
 
 @refused_sockets_stay_open
-def test_rows_wait_for_kafka_and_nobody_waits_for_them(
+def test_rows_wait_for_kafka_without_delaying_anything(
     checkpoint: Checkpoint, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Files are written meanwhile; at the end what failed is not tried again."""
+    """Files are written meanwhile; at the end Kafka is not tried again."""
     checkpoint.findings.record_minutes({"town": minutes(2)})
     with checkpoint.exporter(topics=HistoryTopics(NOBODY)):
         wait_until(lambda: bool(caplog.records))
@@ -288,10 +288,10 @@ def test_rows_wait_for_kafka_and_nobody_waits_for_them(
 
 
 @pytest.mark.kafka
-def test_topics_get_the_rows_that_waited_in_their_order(
+def test_topics_get_waiting_rows_in_order(
     checkpoint: Checkpoint, kafka_broker: EmbeddedBroker
 ) -> None:
-    """The same as the files."""
+    """They hold the same rows as the files."""
     told = [lost("a"), lost("b"), lost("a", ended_ms=MONDAY_MS + 1)]
     for incident in told:
         checkpoint.findings.record_incidents({"town": [incident]})
@@ -317,17 +317,17 @@ def _values(kafka: KafkaSettings, count: int) -> list[dict[str, object]]:
     return [json.loads(record.value or b"") for records in found for record in records]
 
 
-def test_topics_that_are_wanted_later_get_what_is_told_from_then_on(
+def test_topics_that_are_switched_on_later_get_only_later_rows(
     checkpoint: Checkpoint,
 ) -> None:
-    """Where none are wanted, no row is kept for them."""
+    """Without topics no row waits for them."""
     checkpoint.findings.record_incidents({"town": [lost("m")]})
     checkpoint.export()
     assert checkpoint.pending(Destination.TOPICS) == 0
 
 
-def test_what_is_old_by_event_time_expires(checkpoint: Checkpoint) -> None:
-    """A day goes as a whole once all of it is too old."""
+def test_days_that_are_old_by_event_time_are_deleted(checkpoint: Checkpoint) -> None:
+    """A day is deleted whole, once all of it is too old."""
     checkpoint.settings = replace(checkpoint.settings, days=1)
     checkpoint.findings.record_incidents(
         {"town": [lost("old"), lost("new", MONDAY_MS + DAY_MS)]}
@@ -342,7 +342,7 @@ def test_what_is_old_by_event_time_expires(checkpoint: Checkpoint) -> None:
 def test_incidents_older_than_a_day_are_found_in_the_history(
     checkpoint: Checkpoint,
 ) -> None:
-    """Beside the checkpoint they are no more."""
+    """They are removed from the file beside the checkpoint."""
     newer = lost("newer", MONDAY_MS + 1)
     checkpoint.findings.record_incidents({"town": [lost("old"), newer]})
     checkpoint.export(MONDAY_MS + 1 + RECENT_MS)
@@ -352,10 +352,10 @@ def test_incidents_older_than_a_day_are_found_in_the_history(
     assert checkpoint.incidents(IncidentQuery(limit=1)) == [("newer", True)]
 
 
-def test_incident_that_is_in_no_file_yet_is_kept_beside_the_checkpoint(
+def test_incident_that_is_in_no_file_yet_stays_beside_the_checkpoint(
     checkpoint: Checkpoint,
 ) -> None:
-    """However old it is."""
+    """No matter how old it is."""
     checkpoint.findings.record_incidents({"town": [lost("a"), lost("b")]})
     checkpoint.export()
     checkpoint.findings.record_incidents({"town": [lost("b", ended_ms=MONDAY_MS + 1)]})
@@ -364,8 +364,8 @@ def test_incident_that_is_in_no_file_yet_is_kept_beside_the_checkpoint(
     assert checkpoint.incidents() == [("a", True), ("b", False)]
 
 
-def test_older_telling_in_the_history_does_not_count(checkpoint: Checkpoint) -> None:
-    """Whatever is asked for: what ended a moment ago stands no more."""
+def test_older_version_in_the_history_does_not_count(checkpoint: Checkpoint) -> None:
+    """An incident that has just ended is not found as standing."""
     checkpoint.findings.record_incidents(
         {"town": [lost("a"), lost("b", MONDAY_MS + DAY_MS)]}
     )
@@ -377,7 +377,7 @@ def test_older_telling_in_the_history_does_not_count(checkpoint: Checkpoint) -> 
 
 
 def test_history_whose_directory_is_gone_is_named(checkpoint: Checkpoint) -> None:
-    """Nothing was found, would be a lie; by the API too."""
+    """An empty answer would be wrong; the API reports the error too."""
     checkpoint.findings.record_incidents({"town": [lost("a")]})
     checkpoint.export(MONDAY_MS + 1 + RECENT_MS)
     shutil.rmtree(checkpoint.settings.directory)
@@ -414,13 +414,14 @@ _QUERIES = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(_SCENES, st.lists(_QUERIES, min_size=4, max_size=4))
 @settings(CAREFUL, max_examples=40)
-def test_answers_are_those_of_a_store_that_forgets_nothing(
+def test_lookups_find_what_a_file_that_forgets_nothing_has(
     scenes: list[tuple[str, str, IncidentKind, str, int]],
     queries: Iterable[IncidentQuery],
 ) -> None:
-    """Incidents are found, end, and are found anew; some are exported by then."""
+    """Incidents begin, end and begin anew; some are exported meanwhile."""
     clock_ms = MONDAY_MS
     with TemporaryDirectory() as place:
         job = Checkpoint(Path(place) / "monitor", Path(place) / "history")
@@ -447,7 +448,7 @@ def test_answers_are_those_of_a_store_that_forgets_nothing(
 def test_job_on_a_new_checkpoint_goes_on_with_an_old_history(
     checkpoint: Checkpoint, tmp_path: Path
 ) -> None:
-    """What it tells later replaces what the job before it told."""
+    """Its rows replace those of the job before."""
     checkpoint.findings.record_incidents({"town": [lost("a"), lost("b")]})
     checkpoint.findings.record_minutes({"town": minutes(2)})
     checkpoint.export()
@@ -461,7 +462,7 @@ def test_job_on_a_new_checkpoint_goes_on_with_an_old_history(
 
 
 def test_history_has_one_writer(checkpoint: Checkpoint, tmp_path: Path) -> None:
-    """Two would take each other's file numbers; the second is told so."""
+    """A second job is refused: both would use the same file numbers."""
     other = Checkpoint(tmp_path / "other", checkpoint.settings.directory)
     with (
         checkpoint.exporter(),
@@ -472,7 +473,7 @@ def test_history_has_one_writer(checkpoint: Checkpoint, tmp_path: Path) -> None:
 
 
 def test_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    """Before the job begins, not while its rows pile up."""
+    """The job does not start."""
     (tmp_path / "file").write_text("")
     checkpoint = Checkpoint(tmp_path / "monitor", tmp_path / "file" / "history")
     with pytest.raises(HistoryUnwritable, match=r"file.history cannot be written to"):
@@ -481,6 +482,6 @@ def test_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 @pytest.fixture(autouse=True)
 def warnings_are_seen(caplog: pytest.LogCaptureFixture) -> None:
-    """Of our own logger alone: that of a Kafka library has its own words."""
+    """Those of our own logger alone, without those of Kafka libraries."""
     caplog.set_level(logging.CRITICAL)
     caplog.set_level(logging.WARNING, logger="sds-monitor")

@@ -27,8 +27,11 @@ from sds_core.observer.incidents import (
     IncidentKind,
     IncidentQuery,
 )
+from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.tap_kind import TAPS
 from sds_core.observer.tap_view import TapTotals
 from sds_core.simulation.truth import Truth
 from streaming.board import Board
@@ -39,8 +42,8 @@ from streaming.cli.serving import status_server
 from streaming.details import DetailStore
 from streaming.findings import Findings
 from streaming.job import Job
-from streaming.keys import KeyKind, make_key
-from streaming.labels import LabelLedger
+from streaming.keys import CLOCK_KEY
+from streaming.labels import open_ledgers
 from streaming.settings import HistorySettings
 from streaming.sink import Sink
 from tests.support.identities import assert_identities
@@ -69,9 +72,8 @@ class Feed:
         self.details = DetailStore(directory / "details.sqlite")
         self._sink = Sink(
             Board(),
-            LabelLedger(directory / "labels.json", 9),
-            LabelLedger(directory / "taps.json", 9),
-            None,  # type: ignore[arg-type] - no dead letters come
+            open_ledgers(directory, kinds_of(PROTOCOLS), 9),
+            None,
             findings,
             True,
             self.details,
@@ -89,24 +91,19 @@ class Feed:
         The channel may be ahead of that time: its partition was read further.
         """
         town = ChannelTotals(clock_ms=clock_ms + ahead_ms, observers=["east", "west"])
-        rows = [(make_key(KeyKind.CHANNEL, "town"), town, list(events))]
-        rows += [(make_key(KeyKind.TAP, name), tap, []) for name, tap in taps.items()]
+        rows = [(CHANNELS.key("town"), town, list(events))]
+        rows += [(TAPS.key(name), tap, []) for name, tap in taps.items()]
         self._sink.take(
             [
                 Row(
                     key=key,
                     totals=blob.totals_part(blob.pack(totals, None)),
                     events=msgspec.msgpack.encode(events),
+                    clock_ms=None,
                 )
                 for key, totals, events in rows
             ]
-            + [
-                Row(
-                    key=make_key(KeyKind.CLOCK),
-                    totals=b"",
-                    events=msgspec.msgpack.encode(clock_ms),
-                )
-            ]
+            + [Row(key=CLOCK_KEY, totals=None, events=None, clock_ms=clock_ms)]
         )
 
 

@@ -1,4 +1,4 @@
-"""Labels once given stay."""
+"""A label, once given, stays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from streaming.labels import EXTRA_LABELS, MAX_LABEL_CHARACTERS, LabelLedger
 
 
 def test_labels_are_given_while_the_budget_lasts(tmp_path: Path) -> None:
-    """Later channels get none, in this process and the next."""
+    """Later channels get no label, in this process and the next."""
     path = tmp_path / "monitor" / "labels.json"
     ledger = LabelLedger(path, budget=2)
     ledger.admit(["b"])
@@ -19,21 +19,21 @@ def test_labels_are_given_while_the_budget_lasts(tmp_path: Path) -> None:
     assert again.labels == ("b", "a")
 
 
-def test_a_smaller_budget_takes_no_label_away(tmp_path: Path) -> None:
+def test_smaller_budget_removes_no_label(tmp_path: Path) -> None:
     """An exported counter must never fall."""
     path = tmp_path / "labels.json"
     LabelLedger(path, budget=2).admit(["a", "b"])
     assert LabelLedger(path, budget=1).labels == ("a", "b")
 
 
-def test_an_id_of_any_length_is_no_label(tmp_path: Path) -> None:
+def test_very_long_id_gets_no_label(tmp_path: Path) -> None:
     """A stranger's channel of a megabyte stays in ``other``."""
     ledger = LabelLedger(tmp_path / "labels.json", budget=5)
     ledger.admit(["x" * (MAX_LABEL_CHARACTERS + 1), "y" * MAX_LABEL_CHARACTERS])
     assert ledger.labels == ("y" * MAX_LABEL_CHARACTERS,)
 
 
-def test_a_budget_of_nothing_gives_no_label(tmp_path: Path) -> None:
+def test_budget_of_zero_gives_no_label(tmp_path: Path) -> None:
     """All channels are then exported as ``other``."""
     ledger = LabelLedger(tmp_path / "labels.json", budget=0)
     ledger.admit(["a"])
@@ -41,7 +41,7 @@ def test_a_budget_of_nothing_gives_no_label(tmp_path: Path) -> None:
 
 
 def test_order_of_first_sight_survives_a_restart(tmp_path: Path) -> None:
-    """Whatever order the names come in then, and whoever is gone."""
+    """Later orders of the names change nothing."""
     path = tmp_path / "taps.json"
     LabelLedger(path, budget=3).admit(["west", "east"])
     again = LabelLedger(path, budget=3)
@@ -49,8 +49,8 @@ def test_order_of_first_sight_survives_a_restart(tmp_path: Path) -> None:
     assert again.labels == ("west", "east", "north")
 
 
-def test_a_wish_counts_whatever_the_budget_and_comes_first(tmp_path: Path) -> None:
-    """So a budget of nothing and a few wishes give just those; a refusal, none."""
+def test_wish_overrides_the_budget_and_comes_first(tmp_path: Path) -> None:
+    """A refused name gets no label, even within the budget."""
     wishes = {"b": True, "d": False}
     ledger = LabelLedger(tmp_path / "labels.json", budget=1)
     ledger.admit(["a", "b"], wishes.get)
@@ -63,8 +63,8 @@ def test_a_wish_counts_whatever_the_budget_and_comes_first(tmp_path: Path) -> No
     assert ledger.labels == ("e",)
 
 
-def test_a_pattern_that_strangers_match_gives_not_every_label(tmp_path: Path) -> None:
-    """A wish is bounded as well."""
+def test_number_of_wished_labels_is_limited(tmp_path: Path) -> None:
+    """Strangers may choose names that match an operator's pattern."""
     ledger = LabelLedger(tmp_path / "labels.json", budget=1)
     ledger.admit((f"room-{n}" for n in range(2 * EXTRA_LABELS)), lambda name: True)
     assert len(ledger.labels) == 1 + EXTRA_LABELS

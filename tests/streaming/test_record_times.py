@@ -17,6 +17,7 @@ from tests.support.batches import (
     listed,
     record_times,
 )
+from tests.support.properties import CAREFUL
 from tests.support.topics import Entry, ListedTopic
 
 # --- records from the future
@@ -156,6 +157,7 @@ def test_newest_time_is_that_of_the_newest_record_that_counts() -> None:
     assert newest_ms == {0: 1_000, 1: 2_000, 3: 3_000}
 
 
+@CAREFUL
 @given(
     st.lists(entries(), min_size=1, max_size=3),
     st.lists(st.integers(0, 120_000), min_size=1, max_size=6),
@@ -172,6 +174,7 @@ def test_lookup_changes_no_answer_to_the_next(
     assert times.scans == {}
 
 
+@CAREFUL
 @given(
     st.lists(entries(), min_size=1, max_size=3),
     st.lists(st.integers(0, 120_000), min_size=1, max_size=6),

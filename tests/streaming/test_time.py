@@ -12,9 +12,10 @@ from connectors.kafka.producer import TopicRecord, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.simulator.records import simulated_records
 from connectors.simulator.scenario_files import load_scenario
+from sds_core.observer.sds.kind import CHANNELS
+from sds_core.observer.tap_kind import TAPS
 from sds_core.simulation.truth import Truth
 from streaming.job import Job
-from streaming.keys import KeyKind, make_key
 from tests.support.frames import FrameFactory, value_of
 from tests.support.streaming.jobs import JobRunner, wait_until
 
@@ -127,12 +128,12 @@ def test_idle_channel_is_not_called_again(
 ) -> None:
     """Once nothing of it is pending it costs nothing, however far the clock goes."""
     kafka = topic(PARTITIONS)
-    town, tap = make_key(KeyKind.CHANNEL, "town"), make_key(KeyKind.TAP, "tap")
+    town, tap = CHANNELS.key("town"), TAPS.key("tap")
     called: list[str] = []
     with live(kafka) as job:
         set_totals = job.board.set_totals
 
-        def note(packed: Mapping[str, bytes], *labels: tuple[str, ...]) -> None:
+        def note(packed: Mapping[str, bytes], *labels: Any) -> None:
             called.extend(packed)
             set_totals(packed, *labels)
 

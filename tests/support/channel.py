@@ -6,13 +6,12 @@ import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sds_core.observer import blob
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.incidents import Incident
 from sds_core.observer.record import NO_HASH, NO_SEQ
 from sds_core.observer.report import build_report
 from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
-from sds_core.observer.sds.channel_view import ChannelEvent, ChannelView
+from sds_core.observer.sds.channel_view import BLOB_VERSION, ChannelEvent, ChannelView
 from sds_core.observer.sds.digest import Arrival, ChannelDigest, ChannelDigester
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
@@ -25,7 +24,7 @@ START_LAMPORT = 100
 """L0 of a channel from `Channel.after_warm_up`, in both dialects."""
 
 Incidents = dict[tuple[str, str], Incident]
-"""Incidents as they were told last, by kind and message id."""
+"""Latest record of each incident, by kind and message id."""
 
 
 @functools.lru_cache(maxsize=4096)
@@ -68,7 +67,7 @@ class Channel:
         frames: Builds the frames.
         clock_ms: The channel's clock.
         details: All definite acknowledgements so far.
-        incidents: All incidents so far as they were told last, by kind and message id.
+        incidents: Latest record of each incident, by kind and message id.
     """
 
     def __init__(
@@ -192,7 +191,7 @@ class Channel:
     def _apply(self, digests: list[ChannelDigest], clock_ms: int) -> None:
         self.clock_ms = max(self.clock_ms, clock_ms)
         events = self._view.apply(digests, START_MS + clock_ms)
-        twin = ChannelView.from_blob(blob.VERSION, self._packed, self._settings)
+        twin = ChannelView.from_blob(BLOB_VERSION, self._packed, self._settings)
         assert twin.apply(digests, START_MS + clock_ms) == events
         self._packed = twin.to_blob()
         assert twin.totals == self.totals

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import click
 import yaml
@@ -115,7 +117,9 @@ def parameters(arguments: list[str]) -> dict[str, Any]:
     context = click.Context(group, info_name="sds-monitor")
     command = group.get_command(context, name)
     assert command is not None, name
-    return command.make_context(name, rest, parent=context).params
+    # The operator sets it in the environment; docker-compose.yml passes it on.
+    with patch.dict(os.environ, {"SDS_MONITOR_REST": "http://node:8645"} | os.environ):
+        return command.make_context(name, rest, parent=context).params
 
 
 def version() -> str:

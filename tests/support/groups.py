@@ -1,55 +1,72 @@
 """Which tests a parallel run keeps together, and in which order they begin.
 
 The tests of a group run one after the other in one worker of pytest-xdist. Each worker
-starts a broker and a Spark session at most once, when its first test asks for one: all
-tests of a broker or session are one group, so that few workers need any.
+starts a broker and a Spark session at most once, when its first test asks for one. The
+modules of the shared session are one group, those of the shared broker two: so few
+workers need either.
+
+pytest-xdist 3.8 loses the groups of its own marker under pytest 9.2, therefore the
+scheduler here asks `group_of`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+import re
+from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
-SESSION = "spark"
-BROKER = "kafka"
-LONG = ("tests/soak/", "tests/e2e/")
-"""Their tests last for minutes of real time, most of which they wait."""
+SOAK = "soak"
+"""Minutes of real time, most of which it waits: it begins first."""
+
+SESSION = "session"
+COMMANDS = "commands"
+"""Commands in processes of their own, with a JVM each, on the shared broker."""
+BROKER = "broker"
+
+_ROOT = Path(__file__).parents[2]
+_ORDER = (SOAK, SESSION, COMMANDS, BROKER)
+# Parameters of tests and fixtures, with their types.
+_USES_SESSION = re.compile(r"\b(spark|drain|live|observe): ")
+_USES_BROKER = re.compile(r"\b(kafka_broker|kafka_topic|topic|module_topic): ")
 
 
-def group_of(item: pytest.Item) -> str:
-    """Name of the group of a test.
+@functools.cache
+def group_of(path: str) -> str:
+    """Return the name of the group of all tests of a module.
 
-    The slow suites are groups of their own, then come the tests of a shared session
-    and of a shared broker. All others are grouped by module, for its fixtures.
+    Args:
+        path: Of the module, from the root of the repository.
     """
-    path = item.nodeid.partition("::")[0]
-    for directory in LONG:
-        if path.startswith(directory):
-            return directory
-    fixtures = getattr(item, "fixturenames", ())
-    if "spark" in fixtures:
+    if path.startswith("tests/soak/"):
+        return SOAK
+    source = (_ROOT / path).read_text("utf-8")
+    if _USES_SESSION.search(source):
         return SESSION
-    if "kafka_broker" in fixtures:
-        return BROKER if path.startswith("tests/connectors/") else f"{BROKER} commands"
+    if _USES_BROKER.search(source) and "pytest.mark.kafka" in source:
+        return COMMANDS if path.startswith("tests/streaming/") else BROKER
+    # The fixtures of a module are made once.
     return path
 
 
-def rank_of(group: str) -> int:
-    """Place of a group: long ones begin first, so that no worker ends late."""
-    if group in LONG:
-        return LONG.index(group)
-    return len(LONG) + (group != SESSION) + (not group.startswith((SESSION, BROKER)))
+def _module_of(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
 
 
 def arrange(items: list[pytest.Item]) -> None:
-    """Mark tests with their groups, and order them, in place."""
-    groups = {item: group_of(item) for item in items}
-    for item, group in groups.items():
-        item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: rank_of(groups[item]))
+    """Sort tests in place: large groups first, so that no worker ends late."""
+
+    def place(item: pytest.Item) -> int:
+        group = group_of(_module_of(item.nodeid))
+        return _ORDER.index(group) if group in _ORDER else len(_ORDER)
+
+    items.sort(key=place)
 
 
-def names(items: Iterable[pytest.Item]) -> list[str]:
-    """The groups of some tests, in order."""
-    return list(dict.fromkeys(group_of(item) for item in items))
+class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]
+    """Gives each worker one group after the other."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(_module_of(nodeid))

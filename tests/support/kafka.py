@@ -26,7 +26,12 @@ from connectors.kafka.settings import MAX_MESSAGE_BYTES, Client, KafkaSettings
 from connectors.kafka.topics import KEEP_FOR_EVER, ensure_topic
 from sds_core.observer.record import RawRecord
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 60.0
+"""Of all settings: what must come soon takes far less, also on a busy machine."""
+
+BUSY_S = 20.0
+"""How long a busy machine may hold up what takes no time on an idle one."""
+
 NOBODY = KafkaSettings("127.0.0.1:1", "nothing", timeout_s=1.0)
 """A cluster where no broker answers."""
 

@@ -19,7 +19,7 @@ PASSWORD = f'pa"ss\\wörd=,§;{TELLTALE}'
 """With everything that a file format or a protocol may stumble over."""
 KEY_PASSWORD = f"key-{TELLTALE}"
 WRONG = f"other-{TELLTALE}"
-TIMEOUT_S = 30.0
+TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True)

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from connectors.kafka.producer import TopicRecord
-from sds_core.observer import blob
 from sds_core.observer.blindness import coincides_with_hole, judge_blindness
 from sds_core.observer.incidents import ChannelIncident, Incident
-from sds_core.observer.minutes import ChannelMinute
+from sds_core.observer.kinds import View
+from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.record import RawRecord
 from sds_core.observer.report import build_report
 from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
+from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.settings import DEFAULTS
-from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.tap_view import TapView
+from sds_core.observer.snapshot import Snapshot, Views
 from streaming.chunk import Chunk
-from streaming.fold import VIEWS, View
-from streaming.keys import KeyKind, split_key
 from tests.support.identities import assert_identities
 
 _NEVER_MS = 1 << 62
+_KINDS = kinds_of(PROTOCOLS)
 
 Batch = tuple[Sequence[TopicRecord], int]
 """Records, and the admission time T of the batch that holds them, Unix ms."""
@@ -88,7 +87,7 @@ class Monitor:
         self._offsets: defaultdict[int, itertools.count[int]] = defaultdict(
             itertools.count
         )
-        self._views: dict[str, View] = {}
+        self._views: dict[str, View[Any, Any, Any]] = {}
         self._deadlines: dict[str, int] = {}
         self._in_hole: set[IncidentKey] = set()
         self.acknowledgements: defaultdict[str, list[DefiniteAcknowledgement]] = (
@@ -142,21 +141,12 @@ class Monitor:
     @property
     def snapshot(self) -> Snapshot:
         """All figures now, channels judged with the health of their taps."""
-        totals: defaultdict[KeyKind, dict[str, Any]] = defaultdict(dict)
+        totals: dict[str, dict[str, Any]] = {kind.prefix: {} for kind in _KINDS}
         for key, view in self._views.items():
-            kind, name = split_key(key)
-            totals[kind][name] = view.totals
-        undecodable: Counter[str] = Counter()
-        for dead in totals[KeyKind.DEAD_LETTERS].values():
-            undecodable.update(dead.by_reason)
-        return judge_blindness(
-            Snapshot(
-                clock_ms=self._clock_ms,
-                channels=totals[KeyKind.CHANNEL],
-                taps=totals[KeyKind.TAP],
-                undecodable=undecodable,
-            )
-        )
+            kind, name = _KINDS.split(key)
+            totals[kind.prefix][name] = view.totals
+        views = {kind.prefix: Views(kind, totals[kind.prefix]) for kind in _KINDS}
+        return judge_blindness(Snapshot(clock_ms=self._clock_ms).with_views(views))
 
     def report(self, with_detail: bool = False) -> dict[str, Any]:
         """The report as of now.
@@ -183,14 +173,13 @@ class Monitor:
         return report
 
     def _call(self, key: str, packed: Sequence[bytes]) -> dict[IncidentKey, Incident]:
-        kind, name = split_key(key)
-        view_type, digest_type = VIEWS[kind]
-        view: View = self._views.get(key) or view_type()
+        kind, name = _KINDS.split(key)
+        view = self._views.get(key) or kind.view()
         if self._restarts and key in self._views:
-            view = view_type.from_blob(blob.VERSION, view.to_blob())
+            view = kind.view.from_blob(kind.blob_version, view.to_blob())
         told: dict[IncidentKey, Incident] = {}
         for event in view.apply(
-            [msgspec.msgpack.decode(one, type=digest_type) for one in packed],
+            [msgspec.msgpack.decode(one, type=kind.digest) for one in packed],
             self._clock_ms,
         ):
             if isinstance(event, Incident):
@@ -202,7 +191,7 @@ class Monitor:
         self._views[key] = view
         deadline_ms = view.next_deadline_ms
         self._deadlines[key] = _NEVER_MS if deadline_ms is None else deadline_ms
-        if isinstance(view, TapView) and view.is_forgotten:
+        if view.is_forgotten:
             del self._views[key], self._deadlines[key]
         return told
 

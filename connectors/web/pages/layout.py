@@ -22,7 +22,7 @@ VIEWS = (
     ("monitor", "Monitor"),
     ("runbooks", "Runbooks"),
 )
-"""Path and name of each view in the navigation."""
+"""Path and name of each page in the navigation."""
 
 _HERE = Path(__file__).parent.parent
 
@@ -51,7 +51,7 @@ class Layout:
             lstrip_blocks=True,
             undefined=StrictUndefined,
         )
-        self._environment.globals.update(words=words, views=VIEWS)
+        self._environment.globals.update(words=words)
 
     def page(
         self,
@@ -81,6 +81,7 @@ class Layout:
         html = self._environment.get_template(template).render(
             root=_root(request),
             view=request.url.path.strip("/"),
+            views=_navigation(snapshot),
             title=title,
             summary=summarise(snapshot),
             snapshot=snapshot,
@@ -117,6 +118,21 @@ class Layout:
     def assets(self) -> BaseRoute:
         """Stylesheets, scripts and the icon under `/static`."""
         return Mount("/static", StaticFiles(directory=_HERE / "static"))
+
+
+def other_path(prefix: str) -> str:
+    """Return the path of the page with the views of a protocol other than SDS."""
+    return f"views/{prefix}"
+
+
+def _navigation(snapshot: Snapshot) -> list[tuple[str, str]]:
+    """Path and name of each link: `VIEWS`, and a page for each other protocol."""
+    others = [
+        (other_path(prefix), views.figures.names.many.capitalize())
+        for prefix, views in snapshot.others.items()
+    ]
+    channels, *rest = VIEWS
+    return [channels, *others, *rest]
 
 
 def _root(request: Request) -> str:

@@ -15,13 +15,14 @@ import msgspec
 from sds_core.observer import blob
 from sds_core.observer.deadlines import Deadlines, Due
 from sds_core.observer.incidents import Incident, Incidents
-from sds_core.observer.minutes import ChannelMinute, Minutes
+from sds_core.observer.minutes import Minutes
 from sds_core.observer.sds import version_1
 from sds_core.observer.sds.acknowledgements import (
     Acknowledgements,
     DefiniteAcknowledgement,
 )
 from sds_core.observer.sds.capacity import Capacity
+from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.channel_state import ChannelState
 from sds_core.observer.sds.copies import Copies, Copy
 from sds_core.observer.sds.deliveries import Deliveries
@@ -38,6 +39,13 @@ from sds_core.observer.sds.timing import RepairTiming
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.wire import Dialect, FrameKind
+
+BLOB_VERSION = 3
+"""Version of `ChannelView.to_blob`; every version from 1 on can be read.
+
+Version 3 adds one field at the end of the state of version 2. A release that writes 2
+would ignore the field and lose the minutes that end meanwhile, so it must refuse.
+"""
 
 _SWEEP_MS = 60_000
 """Time between sweeps: old messages and gaps are forgotten up to this much later."""
@@ -111,25 +119,26 @@ class ChannelView:
             incidents,
             state.gaps,
         )
-        self._minutes = Minutes(totals, state.minutes, state.clock_ms)
+        self._minutes = Minutes(ChannelMinute, totals, state.minutes, state.clock_ms)
 
     @classmethod
     def from_blob(
         cls, version: int, data: bytes, settings: ObserverSettings = DEFAULTS
     ) -> ChannelView:
-        """The view as it was when the blob was made.
+        """Restore the view that `to_blob` packed; see `View.from_blob`.
 
         Raises:
-            UnknownBlobVersion: A newer sds-monitor made it.
+            UnknownBlobVersion: A newer release made it.
         """
-        head, rest = blob.split(version, data)
+        blob.check_version(version, BLOB_VERSION)
+        head, rest = blob.split(data)
         totals = blob.unpack_totals(head, ChannelTotals)
         if version == 1:
             return cls(settings, totals, version_1.channel_state(rest, totals))
         return cls(settings, totals, msgspec.msgpack.decode(rest, type=ChannelState))
 
     def to_blob(self) -> bytes:
-        """The whole view, totals first, in version `blob.VERSION`."""
+        """Pack the whole view, totals first, in version `BLOB_VERSION`."""
         state = self._state
         state.copies = self._copies.state()
         state.deliveries = self._deliveries.state()
@@ -202,7 +211,7 @@ class ChannelView:
         self._forget(clock_ms)
 
     def _next_moment_ms(self) -> int:
-        """Next time at which a deadline is or an event leaves the verdict's window."""
+        """Next deadline, or when an event leaves the verdict's window, if earlier."""
         deadline_ms, edge_ms = self._deadlines.next_ms, self._health.edge_ms
         return edge_ms if deadline_ms is None else min(deadline_ms, edge_ms)
 
@@ -221,7 +230,7 @@ class ChannelView:
             self._health.expired(deadline_ms)
 
     def _apply_frame(self, frame: SeenFrame) -> None:
-        """Count a frame if it is a copy; otherwise follow what it says."""
+        """Ignore a duplicate, count a replica, follow a broadcast."""
         clock_ms = self._state.clock_ms
         copy = self._copies.classify(frame, clock_ms)
         if copy is Copy.DUPLICATE:
@@ -368,7 +377,7 @@ class ChannelView:
     def _read_history(self, frame: SeenFrame, by: int) -> None:
         """Follow each id that the frame's causal history names."""
         clock_ms = self._state.clock_ms
-        naming = GapEvent.NAMED_BEFORE_START
+        naming = before_start = GapEvent.NAMED_BEFORE_START
         if self._health.in_warm_up(clock_ms):
             naming = GapEvent.NAMED_IN_WARM_UP
         highest = self._state.highest_lamports
@@ -377,9 +386,8 @@ class ChannelView:
             message = self._acknowledgements.get(key)
             if message is not None:
                 message.latest_ms = clock_ms
-                if (
-                    naming is GapEvent.NAMED_BEFORE_START
-                    and message.lamport > highest.get(message.dialect, 0)
+                if naming is before_start and (
+                    message.lamport > highest.get(message.dialect, 0)
                 ):
                     naming = GapEvent.NAMED_AFTER_START
                 if self._acknowledgements.is_recent(message, clock_ms):

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import enum
 from array import array
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from sds_core.observer.fingerprint import fingerprint
-from sds_core.observer.record import NO_HASH, NO_SEQ
+from sds_core.observer.record import Arrival
 from sds_core.observer.sds.frame_filter import Filter, usable_filter
 from sds_core.wire import (
     Dialect,
@@ -43,28 +42,6 @@ class FilterCode(enum.IntEnum):
     WHOLE = 1
     CHANGED = 2
     """As the bytes that differ from the previous filter."""
-
-
-class Arrival(NamedTuple):
-    """How one frame arrived in the topic.
-
-    Attributes:
-        offset: Offset in its Kafka partition.
-        time_ms: Record time, Unix ms: the event time.
-        clock_ms: Greatest record time of the partition up to this record, Unix ms.
-        observer: Tap id; empty if the record has none.
-        seq: The tap's sequence number; `NO_SEQ` if the record has none.
-        waku_hash: Fingerprint of the Waku message hash; `NO_HASH` if there is none.
-        waku_hash_bytes: The hash itself, 32 bytes; empty if there is none.
-    """
-
-    offset: int
-    time_ms: int
-    clock_ms: int
-    observer: str = ""
-    seq: int = NO_SEQ
-    waku_hash: int = NO_HASH
-    waku_hash_bytes: bytes = b""
 
 
 class ChannelDigest(msgspec.Struct, array_like=True):

@@ -49,7 +49,7 @@ class GapEvent(enum.IntEnum):
     DEADLINE_PASSED_WITH_EVIDENCE = 5
     """The deadline passes, and participants other than its sender had the message."""
     ARRIVED = 6
-    """The first copy arrives; nobody asked for the message."""
+    """The first copy arrives; no participant requested the message."""
     ARRIVED_AFTER_REQUEST = 7
     """The first copy arrives within the repair window of the latest request."""
     ARRIVED_AFTER_REPAIR_WINDOW = 8
@@ -57,7 +57,7 @@ class GapEvent(enum.IntEnum):
     ARRIVED_AFTER_HORIZON = 9
     """The first copy arrives after the deadline and after the horizon."""
     FORGOTTEN = 10
-    """Nobody has named it for the horizon, or the limit of entries pushes it out."""
+    """It was not named for the horizon, or the limit of entries evicts it."""
 
 
 NAMINGS = (

@@ -142,12 +142,14 @@ def _filters_of(
     changed_from = 0
     bits, m_bits, k = bytearray(), 0, 0
     dialects = columns["kinds"]
+    # Local: each access to a member of an enum costs a call.
+    none, whole_filter = FilterCode.NONE, FilterCode.WHOLE
     for row, kind in enumerate(columns["filter_kinds"]):
         changed_to = columns["change_ends"][row]
-        if kind == FilterCode.NONE:
+        if kind == none:
             yield None
             continue
-        if kind == FilterCode.WHOLE:
+        if kind == whole_filter:
             packed, m_bits, k = next(whole)
             bits = bytearray(packed)
         for change in range(changed_from, changed_to):

@@ -15,11 +15,11 @@ from connectors.kafka.producer import TopicRecord, write
 from connectors.kafka.record_source import RecordSource
 from connectors.kafka.rewrite import kept_partition, topic_record
 from connectors.kafka.settings import KafkaSettings
+from sds_core.observer.judgement import Dead, judge
 from sds_core.observer.record import RawRecord
 from sds_core.text import counted, number, printable
 from streaming.cli import FINDING
 from streaming.cli.actions.dead_letters import not_found, whole_record
-from streaming.cli.inspection import explain, judge
 from streaming.cli.log import logger
 from streaming.cli.output import wall_ms
 
@@ -93,12 +93,11 @@ class Replay:
                 )
                 continue
             record = _marked(record)
-            now_ms = wall_ms()
-            reason = judge(record, now_ms)
-            if reason is not None and not self.force:
+            judged = judge(record, wall_ms())
+            if isinstance(judged, Dead) and not self.force:
                 self.refused += 1
-                why = printable(explain(record, now_ms))
-                logger.warning("%s refused: %s: %s", letter.source, reason, why)
+                why = printable(judged.explanation)
+                logger.warning("%s refused: %s: %s", letter.source, judged.reason, why)
                 continue
             yield letter.source, record
 

@@ -79,6 +79,7 @@ queries = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(tellings(), st.lists(st.tuples(st.integers(0, 12), st.booleans())), queries)
 @settings(CAREFUL, max_examples=60)
 def test_history_finds_what_the_store_beside_the_checkpoint_finds(

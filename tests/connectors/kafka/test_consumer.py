@@ -22,6 +22,7 @@ from connectors.kafka.settings import (
 )
 from sds_core.observer.record import RawRecord
 from tests.support.kafka import (
+    BUSY_S,
     NOBODY,
     KafkaTopic,
     TopicMaker,
@@ -90,10 +91,13 @@ def test_range_is_read_without_waiting(kafka_topic: TopicMaker) -> None:
     topic = kafka_topic()
     topic.write_times(range(100))
     read(Client.CONFLUENT, topic, (0, 0, 1))
-    started = time.monotonic()
+    took_s = []
     for _ in range(10):
+        started = time.monotonic()
         read(Client.CONFLUENT, topic, (0, 0, 100))
-    assert time.monotonic() - started < 2.5
+        took_s.append(time.monotonic() - started)
+    # A machine that is busy holds up some of them, the wait of the client all.
+    assert min(took_s) < 0.25
 
 
 @BOTH_CLIENTS
@@ -114,12 +118,12 @@ def test_abandoned_read_does_not_disturb_the_next(
 @BOTH_CLIENTS
 def test_slow_reader_does_not_time_out(kafka_topic: TopicMaker, client: Client) -> None:
     """Only time in which Kafka does not answer counts."""
-    topic = kafka_topic(timeout_s=1.0)
+    topic = kafka_topic(timeout_s=3.0)
     topic.write_times(range(2_500))
     rows = 0
     for records in fetch(client, topic.settings, [OffsetRange(0, 0, 2_500)]):
         if not rows:
-            time.sleep(1.2)
+            time.sleep(3.3)
         rows += len(records)
     assert rows == 2_500
 
@@ -191,7 +195,7 @@ def test_large_records_are_read(kafka_topic: TopicMaker, client: Client) -> None
             topic.write(bytes(size), partition=partition)
     started = time.monotonic()
     records = read(client, topic, (0, 0, 4), (1, 0, 4))
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < BUSY_S
     assert [len(record.value or b"") for record in records] == 2 * sizes
 
 
@@ -218,7 +222,7 @@ def test_range_may_end_at_an_offset_without_a_record(
     ]:
         found = [record.offset for record in read(client, topic, (0, start, end))]
         assert found == expected, (start, end)
-    assert time.monotonic() - started < 7
+    assert time.monotonic() - started < BUSY_S
 
 
 @BOTH_CLIENTS
@@ -253,11 +257,11 @@ def test_compacted_offsets_are_skipped(kafka_topic: TopicMaker) -> None:
     def is_compacted() -> bool:
         # A later record begins a new segment: only those before it are looked at.
         topic.write(b"", key=b"other", time_ms=next(times_ms))
-        return len(read(Client.CONFLUENT, topic, (0, 0, 6))) < 6
+        # One run of the cleaner need not reach all segments.
+        return offsets(read(Client.CONFLUENT, topic, (0, 0, 6))) == [(0, 5)]
 
     topic.wait_for(is_compacted)
-    rows = [read(client, topic, (0, 0, 6)) for client in Client]
-    assert offsets(rows[0]) == offsets(rows[1]) == [(0, 5)]
+    assert offsets(read(Client.KAFKA_PYTHON, topic, (0, 0, 6))) == [(0, 5)]
     for client in Client:
         assert read(client, topic, (0, 0, 4)) == []
 
@@ -274,7 +278,7 @@ def test_records_gone_by_retention_are_an_error(
     started = time.monotonic()
     with pytest.raises(RecordsLost) as caught:
         read(client, topic, (0, 0, 20), (1, 10, 20), (2, 0, 20))
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < BUSY_S
     error = caught.value
     assert (error.topic, error.partition) == (topic.settings.topic, 1)
     assert (error.first, error.end) == (10, 20)
@@ -301,7 +305,7 @@ def test_unreachable_broker_is_an_error_in_time(client: Client) -> None:
     started = time.monotonic()
     with pytest.raises(KafkaUnreachable, match=r"127\.0\.0\.1:1"):
         list(fetch(client, NOBODY, [OffsetRange(0, 0, 1)]))
-    assert time.monotonic() - started < NOBODY.timeout_s + 2
+    assert time.monotonic() - started < NOBODY.timeout_s + BUSY_S
 
 
 @BOTH_CLIENTS
@@ -313,7 +317,7 @@ def test_missing_topic_is_an_error_in_time(
     started = time.monotonic()
     with pytest.raises((KafkaUnreachable, TopicMissing)):
         list(fetch(client, settings, [OffsetRange(0, 0, 1)]))
-    assert time.monotonic() - started < settings.timeout_s + 2
+    assert time.monotonic() - started < settings.timeout_s + BUSY_S
 
 
 @refused_sockets_stay_open
@@ -329,7 +333,7 @@ def test_restart_of_the_broker_is_survived(tmp_path: Path, client: Client) -> No
         port = int(broker.bootstrap.rpartition(":")[2])
         batches = fetch(client, topic.settings, [OffsetRange(0, 0, 30)])
         records = list(next(batches))
-    impatient = replace(topic.settings, timeout_s=1.0)
+    impatient = replace(topic.settings, timeout_s=5.0)
     with EmbeddedBroker(tmp_path, port=port):
         for batch in batches:
             records += batch
@@ -339,4 +343,4 @@ def test_restart_of_the_broker_is_survived(tmp_path: Path, client: Client) -> No
     started = time.monotonic()
     with pytest.raises(KafkaUnreachable):
         list(fetch(client, impatient, [OffsetRange(0, 0, 1)]))
-    assert time.monotonic() - started < impatient.timeout_s + 2
+    assert time.monotonic() - started < impatient.timeout_s + BUSY_S

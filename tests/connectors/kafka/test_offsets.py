@@ -15,6 +15,7 @@ from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.offsets import TimedOffset, TopicOffsets
 from connectors.kafka.settings import KafkaUnreachable, TopicMissing
 from tests.support.kafka import (
+    BUSY_S,
     NOBODY,
     KafkaTopic,
     TopicMaker,
@@ -156,7 +157,7 @@ def test_missing_topic_is_an_error_soon(
         started = time.monotonic()
         with pytest.raises(TopicMissing, match="--topic"):
             ask()
-        assert time.monotonic() - started < 6
+        assert time.monotonic() - started < BUSY_S
 
 
 def test_commit_is_seen_by_lag_tools(kafka_topic: TopicMaker, offsets_of: Look) -> None:
@@ -194,13 +195,14 @@ def test_restart_of_the_broker_is_survived(tmp_path: Path) -> None:
         topic.write_times([1_000])
         port = int(broker.bootstrap.rpartition(":")[2])
         offsets = TopicOffsets(topic.settings)
-        impatient = TopicOffsets(replace(topic.settings, timeout_s=1.0))
+        impatient_s = 5.0
+        impatient = TopicOffsets(replace(topic.settings, timeout_s=impatient_s))
         assert offsets.latest([0]) == impatient.latest([0]) == {0: 1}
     with closing(offsets), closing(impatient):
         started = time.monotonic()
         with pytest.raises(KafkaUnreachable):
             impatient.latest([0])
-        assert time.monotonic() - started < 4
+        assert time.monotonic() - started < impatient_s + BUSY_S
         with EmbeddedBroker(tmp_path, port=port):
             assert offsets.latest([0]) == {0: 1}
             assert offsets.partitions() == [0]
@@ -212,4 +214,4 @@ def test_unreachable_broker_is_an_error_in_time() -> None:
     started = time.monotonic()
     with pytest.raises(KafkaUnreachable, match=r"127\.0\.0\.1:1 .*--bootstrap"):
         TopicOffsets(NOBODY).partitions()
-    assert time.monotonic() - started < NOBODY.timeout_s + 2
+    assert time.monotonic() - started < NOBODY.timeout_s + BUSY_S

@@ -73,7 +73,7 @@ loss = 0.1
 [[taps]]
 name = "tap"
 """
-SOON_S = 5.0
+SOON_S = 20.0
 """Far below the settings' time, for a machine that is busy."""
 
 

@@ -33,7 +33,7 @@ from sds_core.observer.snapshot_metrics import SETTINGS_METRICS, SNAPSHOT_METRIC
 from sds_core.observer.tap_figures import TAP_FIGURES
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
-from sds_core.wire.errors import Reason
+from sds_core.reason import Reason
 
 HOSTILE_IDS = (
     '<b>"quoted"\\',
@@ -389,7 +389,7 @@ def test_scrape_reads_one_snapshot() -> None:
 def test_sample_of_the_wrong_type_is_refused() -> None:
     """The error names the metric."""
     slip = Figure(
-        "replicas", Unit.COUNT, "Replicas.", series=(histogram_of("sds_slip").of(),)
+        "clock_ms", Unit.COUNT, "The clock.", series=(histogram_of("sds_slip").of(),)
     )
     wrong = SnapshotCollector(snapshot, CHANNEL_FIGURES.with_entries(slip))
     with pytest.raises(TypeError, match="sds_slip: a histogram cannot hold"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from pathlib import Path
 
@@ -15,8 +17,7 @@ from connectors.simulator.scenario_files import (
 )
 from connectors.simulator.scenario_names import scenario_names
 from sds_core.message_channel.events import Cause
-from sds_core.simulation.log import Happening, Heartbeat, Sighting, Transmission
-from sds_core.simulation.scenario import Scenario
+from sds_core.simulation.log import Entry, Happening, Heartbeat, Sighting, Transmission
 from sds_core.simulation.simulator import simulate
 from sds_core.wire import Dialect
 
@@ -29,12 +30,33 @@ NAMES = [
 OF_MODERATE_SIZE = [name for name in NAMES if name != "flood"]
 
 
-def counts(scenario: Scenario, until_s: float) -> Counter[str]:
+def counts(name: str, until_s: float) -> Counter[str]:
     """Simulate up to a time; return how much of each kind there was."""
+    return add_counts(Counter(), simulated(name, until_s))
+
+
+@functools.cache
+def counts_by_phase(name: str) -> tuple[Counter[str], Counter[str]]:
+    """Of one simulation, the counts while its traffic lasts and those of all of it."""
+    scenario = load_scenario(name)
+    log = simulated(name, scenario.duration_s + scenario.settle_s)
+    end_ms = START_MS + scenario.duration_s * 1_000
+    entries = list(log)
+    traffic = list(takewhile(lambda entry: entry.at_ms < end_ms, entries))
+    counted = add_counts(Counter(), traffic)
+    return counted, add_counts(counted.copy(), entries[len(traffic) :])
+
+
+def simulated(name: str, until_s: float) -> Iterator[Entry]:
+    """What happens in a scenario up to a time."""
     end_ms = START_MS + until_s * 1_000
-    counted: Counter[str] = Counter()
-    log = simulate(scenario, 7, START_MS)
-    for entry in takewhile(lambda entry: entry.at_ms < end_ms, log):
+    log = simulate(load_scenario(name), 7, START_MS)
+    return takewhile(lambda entry: entry.at_ms < end_ms, log)
+
+
+def add_counts(counted: Counter[str], entries: Iterable[Entry]) -> Counter[str]:
+    """Count how much of each kind there is; return the counter."""
+    for entry in entries:
         counted[type(entry).__name__] += 1
         match entry:
             case Transmission():
@@ -57,8 +79,7 @@ def test_shipped_scenarios_have_the_names_of_their_files() -> None:
 @pytest.mark.parametrize("name", OF_MODERATE_SIZE)
 def test_scenario_runs_to_its_end_at_a_moderate_size(name: str) -> None:
     """Each makes hundreds to thousands of frames, and a tap writes them."""
-    scenario = load_scenario(name)
-    counted = counts(scenario, scenario.duration_s + scenario.settle_s)
+    _, counted = counts_by_phase(name)
     assert 200 < counted["Transmission"] < 6_000
     assert counted[Cause.CONTENT] > 100
     assert counted[Sighting.__name__] > 200
@@ -72,8 +93,7 @@ def test_scenario_runs_to_its_end_at_a_moderate_size(name: str) -> None:
 )  # fmt: skip
 def test_scenario_with_loss_has_repairs(name: str) -> None:
     """A scenario with loss but without repairs would be useless."""
-    scenario = load_scenario(name)
-    counted = counts(scenario, scenario.duration_s)
+    counted, _ = counts_by_phase(name)
     assert counted["RepairRequested"] > 10
     assert counted["RepairAnswered"] == counted[Cause.REPAIR] > 10
 
@@ -83,8 +103,7 @@ def test_clean_scenario_has_no_repair_requests() -> None:
 
     Now and then nobody has spoken for 30 s, and a message is sent again.
     """
-    scenario = load_scenario("clean")
-    counted = counts(scenario, scenario.duration_s + scenario.settle_s)
+    _, counted = counts_by_phase("clean")
     assert counted[Cause.REPAIR] == 0
     assert counted[Cause.RETRY] < counted[Cause.CONTENT] / 50
     assert counted["IrretrievablyLost"] == counted["RepairRequested"] == 0
@@ -93,13 +112,13 @@ def test_clean_scenario_has_no_repair_requests() -> None:
 
 def test_mixed_scenario_has_many_frames_of_both_dialects() -> None:
     """Neither is a matter of a few frames."""
-    counted = counts(load_scenario("mixed-dialects"), 300)
+    counted = counts("mixed-dialects", 300)
     assert min(counted[Dialect.SPEC], counted[Dialect.NIM]) > 50
 
 
 def test_flood_makes_two_thousand_frames_a_second() -> None:
-    """In virtual time, spread over all 200 channels."""
-    counted = counts(load_scenario("flood"), 3)
+    """Virtual seconds: about 2,000 frames in each, in all of 200 channels."""
+    counted = counts("flood", 3)
     assert 4_500 < counted["Transmission"] < 7_500
 
 

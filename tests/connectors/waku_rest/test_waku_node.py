@@ -206,15 +206,15 @@ def test_page_that_did_not_arrive_counts_as_dropped(
     """In part if it was cut, completely if nobody waited for it."""
     subscribe(node, SHARD)
     url = f"{node.url}/relay/v1/messages/{quote(SHARD, safe='')}"
-    patience = httpx.Timeout(10, read=0.5)
-    for fault in (Fault(cut=True), Fault(delay_s=0.8)):
+    patience = httpx.Timeout(10, read=2)
+    for fault in (Fault(cut=True), Fault(delay_s=3)):
         for age_s in (1, 2):
             node.offer(message(clock, age_s, ephemeral=True), pubsub_topic=SHARD)
         node.inject(Endpoint.RELAY, fault)
         with pytest.raises(httpx.TransportError):
             httpx.get(url, timeout=patience)
         clock.now_ns += S
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while len(node.dropped) < 3 and time.monotonic() < deadline:
         time.sleep(0.01)
     hashes = [one.hash for one in node.offers]

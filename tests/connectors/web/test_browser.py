@@ -44,6 +44,7 @@ VIEWS = {
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Headless Chromium: the system's, or else Playwright's own."""
+    expect.set_options(timeout=30_000)
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(
             executable_path=shutil.which("chromium"),
@@ -299,14 +300,14 @@ def test_unreachable_monitor_is_reported_until_it_returns(
         # One request may still be waiting for the server that has just gone.
         expect(silence).to_have_text(
             re.compile(r"^No answer from the monitor since \d\d:\d\d:\d\d$"),
-            timeout=15_000,
+            timeout=60_000,
         )
         known, stage.snapshot = stage.snapshot, Snapshot()
         server = WebServer(stage.app, port=port)
         server.start()
         sentence = page.locator(".sentence")
         expect(sentence).to_have_text(
-            "Starting: reading the checkpoint", timeout=15_000
+            "Starting: reading the checkpoint", timeout=60_000
         )
         expect(silence).to_be_hidden()
         messages = page.get_by_text("Messages", exact=True).first.locator("..")

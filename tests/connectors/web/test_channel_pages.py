@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from connectors.history.schema import ToldMinute, minute_row
-from connectors.web.pages.fleet import SHOWN_CHANNELS
+from connectors.web.pages.fleet import SHOWN_VIEWS
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable, Objectives
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import IncidentKind
@@ -41,7 +41,7 @@ def test_fleet_page_is_limited_to_the_worst_channels(
     """Of 2,000 channels the page has 200 rows, and says so."""
     channels = {f"c{n:04}": totals() for n in range(1_999)}
     stage.snapshot = snapshot(channels | {"z": totals(Verdict.BLIND)})
-    assert len(keys(client, "/")) == SHOWN_CHANNELS
+    assert len(keys(client, "/")) == SHOWN_VIEWS
     assert keys(client, "/")[0] == "z"
     assert "1,800 more channels not shown here" in text_of(client, "/")
     assert keys(client, "/?find=C1998") == ["c1998"]

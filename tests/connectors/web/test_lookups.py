@@ -24,7 +24,7 @@ def test_third_simultaneous_query_waits_and_is_then_refused(tmp_path: Path) -> N
 
     def find(query: IncidentQuery) -> Sequence[ChannelIncident]:
         under_way.release()
-        assert end.wait(10)
+        assert end.wait(60)
         return []
 
     sources = Sources(Snapshot, find, lambda *asked: [], tmp_path)
@@ -33,7 +33,7 @@ def test_third_simultaneous_query_waits_and_is_then_refused(tmp_path: Path) -> N
     for thread in threads:
         thread.start()
     try:
-        assert all(under_way.acquire(timeout=5) for _ in threads)
+        assert all(under_way.acquire(timeout=30) for _ in threads)
         with pytest.raises(HistoryBusy):
             lookups.incidents(QUERY)
     finally:

@@ -70,7 +70,7 @@ class SlowSnapshot:
     def __call__(self) -> Snapshot:
         """Wait and give it."""
         self.asked.set()
-        assert self.end.wait(10)
+        assert self.end.wait(60)
         return Snapshot(primed=True)
 
 
@@ -102,8 +102,8 @@ def test_slow_view_does_not_delay_the_probe(
     request = threading.Thread(target=httpx.get, args=[f"{server.url}{path}"])
     request.start()
     try:
-        assert slow.asked.wait(5)
-        assert httpx.get(f"{server.url}/healthz", timeout=3).status_code == 200
+        assert slow.asked.wait(30)
+        assert httpx.get(f"{server.url}/healthz", timeout=30).status_code == 200
     finally:
         slow.end.set()
         request.join()

@@ -9,18 +9,15 @@ import msgspec
 import pytest
 
 from sds_core.observer import blob
-from sds_core.observer.dead_letter_view import DeadLetterTotals, DeadLetterView
+from sds_core.observer.kinds import AnyKind
+from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.sds.channel_view import ChannelView
-from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.tap_view import TapTotals, TapView
 from tests.support.channel import Channel, assert_identities
 from tests.support.frames import START_MS
-from tests.support.golden.blobs import VIEWS, made, totals_of
+from tests.support.golden.blobs import KINDS, made, totals_of
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "blobs"
 BLOBS = sorted(GOLDEN.glob("v*/*.bin"))
-
-View = ChannelView | TapView | DeadLetterView
 
 
 class Totals(msgspec.Struct, array_like=True):
@@ -41,7 +38,7 @@ def test_blob_begins_with_the_length_of_the_totals() -> None:
     data = blob.pack(Totals(5), NewTotals(1, 2))
     length = int.from_bytes(data[: blob.LENGTH_BYTES], "big")
     assert msgspec.msgpack.decode(data[4 : 4 + length], type=Totals) == Totals(5)
-    assert blob.unpack(blob.VERSION, data, Totals, NewTotals) == (
+    assert blob.unpack(data, Totals, NewTotals) == (
         Totals(5),
         NewTotals(1, 2),
     )
@@ -50,7 +47,7 @@ def test_blob_begins_with_the_length_of_the_totals() -> None:
 def test_fields_added_later_take_their_default() -> None:
     """So that a blob of an older release can be read."""
     data = blob.pack(Totals(5), Totals(6))
-    assert blob.unpack(blob.VERSION, data, NewTotals, NewTotals) == (
+    assert blob.unpack(data, NewTotals, NewTotals) == (
         NewTotals(5, 7),
         NewTotals(6, 7),
     )
@@ -58,26 +55,29 @@ def test_fields_added_later_take_their_default() -> None:
 
 def test_blob_of_a_newer_version_is_refused() -> None:
     """With the version in the error and in its message."""
-    data = blob.pack(Totals(5), Totals(6))
-    newer = blob.VERSION + 1
-    with pytest.raises(blob.UnknownBlobVersion, match=f"version {newer}") as caught:
-        blob.unpack(newer, data, Totals, Totals)
-    assert caught.value.version == newer
+    blob.check_version(5, newest=5)
+    with pytest.raises(
+        blob.UnknownBlobVersion, match="version 6, this release reads up to 5"
+    ) as caught:
+        blob.check_version(6, newest=5)
+    assert (caught.value.version, caught.value.newest) == (6, 5)
 
 
-@pytest.mark.parametrize("view", [ChannelView, TapView, DeadLetterView])
-def test_every_view_refuses_a_newer_version(view: type[View]) -> None:
-    """None guesses at what it does not know."""
-    with pytest.raises(blob.UnknownBlobVersion):
-        view.from_blob(blob.VERSION + 1, view().to_blob())
+@pytest.mark.parametrize("kind", [*kinds_of(PROTOCOLS)], ids=lambda kind: kind.prefix)
+def test_every_view_refuses_a_newer_version(kind: AnyKind) -> None:
+    """Each kind by its own blob version."""
+    data = kind.view().to_blob()
+    with pytest.raises(blob.UnknownBlobVersion) as caught:
+        kind.view.from_blob(kind.blob_version + 1, data)
+    assert caught.value.newest == kind.blob_version
 
 
-@pytest.mark.parametrize("view", [ChannelView, TapView, DeadLetterView])
-def test_new_view_round_trips(view: type[View]) -> None:
+@pytest.mark.parametrize("kind", [*kinds_of(PROTOCOLS)], ids=lambda kind: kind.prefix)
+def test_new_view_round_trips(kind: AnyKind) -> None:
     """An empty view is the same after its blob."""
-    data = view().to_blob()
-    again = view.from_blob(blob.VERSION, data)
-    assert again.totals == view().totals
+    data = kind.view().to_blob()
+    again = kind.view.from_blob(kind.blob_version, data)
+    assert again.totals == kind.view().totals == kind.totals()
     assert again.to_blob() == data
 
 
@@ -94,16 +94,17 @@ def test_packing_changes_nothing() -> None:
 
 def test_golden_blobs_exist_for_every_version() -> None:
     """Every version up to this one can be read, and is tested."""
-    versions = {int(path.parent.name[1:]) for path in BLOBS}
-    assert versions == set(range(1, blob.VERSION + 1))
-    assert {path.name.partition(".")[0] for path in BLOBS} >= set(VIEWS)
+    for name, kind in KINDS.items():
+        blobs = [path for path in BLOBS if path.name.startswith(f"{name}.")]
+        versions = {int(path.parent.name[1:]) for path in blobs}
+        assert versions == set(range(1, kind.blob_version + 1))
 
 
 @pytest.mark.parametrize("path", BLOBS, ids=lambda p: f"{p.parent.name}-{p.stem}")
 def test_golden_blob_has_its_totals(path: Path) -> None:
     """All figures that the release knew that wrote it; newer ones are at default."""
     expected = json.loads(path.with_suffix(".json").read_text())
-    view_type = VIEWS[path.name.partition(".")[0]]
+    view_type = KINDS[path.name.partition(".")[0]].view
     view = view_type.from_blob(int(path.parent.name[1:]), path.read_bytes())
     # Through JSON, which knows no tuples.
     totals = json.loads(json.dumps(totals_of(view)))
@@ -116,20 +117,17 @@ def test_golden_blob_has_its_totals(path: Path) -> None:
 @pytest.mark.parametrize("path", BLOBS, ids=lambda p: f"{p.parent.name}-{p.stem}")
 def test_golden_blob_can_be_primed_from_its_totals(path: Path) -> None:
     """The totals are read without decoding the view."""
-    types = {
-        "channel": ChannelTotals, "tap": TapTotals, "dead_letters": DeadLetterTotals,
-    }  # fmt: skip
-    kind = path.name.partition(".")[0]
+    kind = KINDS[path.name.partition(".")[0]]
     data = path.read_bytes()
-    totals = blob.unpack_totals(blob.totals_part(data), types[kind])
+    totals = blob.unpack_totals(blob.totals_part(data), kind.totals)
     version = int(path.parent.name[1:])
-    assert totals == VIEWS[kind].from_blob(version, data).totals
+    assert totals == kind.view.from_blob(version, data).totals
 
 
 @pytest.mark.parametrize("path", BLOBS, ids=lambda p: f"{p.parent.name}-{p.stem}")
 def test_view_from_a_golden_blob_goes_on(path: Path) -> None:
     """Whatever its release had pending ends, and the figures still add up."""
-    view = VIEWS[path.name.partition(".")[0]].from_blob(
+    view = KINDS[path.name.partition(".")[0]].view.from_blob(
         int(path.parent.name[1:]), path.read_bytes()
     )
     for _ in range(100):
@@ -146,7 +144,8 @@ def test_view_from_a_golden_blob_goes_on(path: Path) -> None:
 def test_packed_view_goes_on_as_one_never_packed(name: str) -> None:
     """What the blob keeps is all that the future depends on."""
     fresh = made()[name]
-    packed = VIEWS[name.partition(".")[0]].from_blob(blob.VERSION, fresh.to_blob())
+    kind = KINDS[name.partition(".")[0]]
+    packed = kind.view.from_blob(kind.blob_version, fresh.to_blob())
     for _ in range(100):
         assert packed.next_deadline_ms == fresh.next_deadline_ms
         if fresh.next_deadline_ms is None:

@@ -1,4 +1,4 @@
-"""An operator's channel table, and which entry counts."""
+"""The channel table, and which of its entries count."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from sds_core.observer.verdict import Verdict
 
 
 def test_channel_without_an_entry_has_the_defaults() -> None:
-    """With an empty table, or one for other channels."""
+    """Also if the table has entries for other channels."""
     assert ChannelTable().of("a") == DEFAULT_SETTINGS
     assert ChannelTable([ChannelEntry("b", "B")]).of("a") == DEFAULT_SETTINGS
 
 
-def test_first_entry_that_sets_a_key_counts() -> None:
+def test_first_entry_with_a_setting_counts() -> None:
     """So a last ``*`` sets the operator's own defaults."""
     table = ChannelTable(
         [
@@ -34,8 +34,8 @@ def test_first_entry_that_sets_a_key_counts() -> None:
     assert table.of("hall") == ChannelSettings("Any", 0.5, 0.6, True, 7)
 
 
-def test_exact_id_comes_before_every_pattern() -> None:
-    """Wherever it is in the file."""
+def test_an_id_comes_before_every_pattern() -> None:
+    """The position of its entry does not matter."""
     table = ChannelTable([ChannelEntry("*", "Any"), ChannelEntry("a", "A")])
     assert table.of("a").name == "A"
 
@@ -51,7 +51,7 @@ def test_exact_id_comes_before_every_pattern() -> None:
         ("*", "two\nlines", True),
     ],
 )
-def test_patterns_match_whole_ids_with_case(
+def test_patterns_match_whole_ids_and_mind_case(
     pattern: str, channel: str, matches: bool
 ) -> None:
     """On every platform."""
@@ -59,8 +59,8 @@ def test_patterns_match_whole_ids_with_case(
     assert bool(table.of(channel).name) is matches
 
 
-def test_muted_channels_do_not_count_until_their_time() -> None:
-    """`sds_monitor_ok` is then computed from the others."""
+def test_muted_channels_are_left_aside_until_their_time() -> None:
+    """The overall verdict then covers the other channels only."""
     snapshot = Snapshot(
         primed=True,
         channels={"a": ChannelTotals(verdict=Verdict.FAILING), "b": ChannelTotals()},

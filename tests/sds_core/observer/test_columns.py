@@ -1,4 +1,4 @@
-"""Integers and sets as they are stored in the state."""
+"""Packed form of integers and sets in the state."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HEAD_BYTES = 9
 @CAREFUL
 @given(st.lists(INT64))
 def test_signed_integers_round_trip(values: list[int]) -> None:
-    """In order, with any distances."""
+    """In order, with any differences."""
     assert unpack_ints(pack_ints(values, signed=True), signed=True) == values
 
 
@@ -40,7 +40,7 @@ def test_unsigned_integers_round_trip(values: list[int]) -> None:
     "values", [[-(2**63), 2**63 - 1], [2**63 - 1, -(2**63), 0], [-1, 0, 1]]
 )
 def test_span_of_signed_integers_may_exceed_their_type(values: list[int]) -> None:
-    """The distance of the extremes is no signed 64-bit integer."""
+    """The difference of the extremes exceeds a signed 64-bit integer."""
     assert unpack_ints(pack_ints(values, signed=True), signed=True) == values
 
 
@@ -53,7 +53,7 @@ def test_span_of_signed_integers_may_exceed_their_type(values: list[int]) -> Non
     ],
 )  # fmt: skip
 def test_distances_take_the_fewest_bytes(span: int, width: int, signed: bool) -> None:
-    """One, two, four or eight each, by the greatest of them."""
+    """One, two, four or eight each; the greatest decides."""
     least = -5 if signed else 5
     values = [least, least + span, least]
     packed = pack_ints(values, signed=signed)
@@ -61,8 +61,8 @@ def test_distances_take_the_fewest_bytes(span: int, width: int, signed: bool) ->
     assert unpack_ints(packed, signed=signed) == values
 
 
-def test_empty_column_takes_no_bytes() -> None:
-    """The state of a new channel is small."""
+def test_nothing_takes_no_bytes() -> None:
+    """So the state of a new channel is small."""
     assert pack_ints([]) == pack_steps([]) == b""
     assert unpack_ints(b"") == unpack_steps(b"") == []
 
@@ -70,12 +70,12 @@ def test_empty_column_takes_no_bytes() -> None:
 @CAREFUL
 @given(st.lists(st.integers(-(2**62), 2**62 - 1)))
 def test_steps_round_trip(values: list[int]) -> None:
-    """Also of falling integers."""
+    """Also for integers that fall."""
     assert unpack_steps(pack_steps(values)) == values
 
 
 def test_steps_of_rising_integers_take_a_byte_each() -> None:
-    """Times of a busy channel rise by little and are large."""
+    """Times of a busy channel are large but rise slowly."""
     times = [1_750_000_000_000 + 100 * number for number in range(1_000)]
     assert len(pack_steps(times)) == 8 + HEAD_BYTES + 999
     assert unpack_steps(pack_steps(times)) == times
@@ -84,13 +84,13 @@ def test_steps_of_rising_integers_take_a_byte_each() -> None:
 @CAREFUL
 @given(st.sets(st.integers(0, 5_000)), st.integers(0, 2**40))
 def test_sets_round_trip(values: set[int], start: int) -> None:
-    """Wherever they lie."""
+    """For any values."""
     moved = {start + value for value in values}
     assert unpack_set(*pack_set(moved)) == moved
 
 
 def test_set_takes_a_bit_for_each_place_it_spans() -> None:
-    """From the least to the greatest, to the whole byte."""
+    """From the least to the greatest, rounded up to a byte."""
     assert pack_set({7}) == (7, b"\x80")
     assert pack_set([1_000, 1_008]) == (1_000, b"\x80\x80")
     assert pack_set(range(8)) == (0, b"\xff")

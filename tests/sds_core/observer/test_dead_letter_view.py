@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sds_core.observer import blob
 from sds_core.observer.dead_letter_view import (
+    BLOB_VERSION,
     DeadLetter,
     DeadLetterDigest,
     DeadLetterView,
@@ -36,7 +36,7 @@ def test_counts_continue_from_the_blob() -> None:
     """Letters that were returned before are not returned again."""
     view = DeadLetterView()
     view.apply([DeadLetterDigest(LETTERS)], 0)
-    again = DeadLetterView.from_blob(blob.VERSION, view.to_blob())
+    again = DeadLetterView.from_blob(BLOB_VERSION, view.to_blob())
     assert again.apply([DeadLetterDigest(LETTERS[:1])], 0) == LETTERS[:1]
     assert again.totals.by_reason == {"protobuf_error": 3, "no_channel": 1}
 

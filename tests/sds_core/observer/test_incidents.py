@@ -1,4 +1,4 @@
-"""The messages behind the figures: contents and end of each incident."""
+"""Incidents: which message, since when, who lacks it, and when it ends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from sds_core.observer import blob
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.incidents import (
     ChannelIncident,
@@ -18,7 +17,7 @@ from sds_core.observer.incidents import (
     explain,
     incident_object,
 )
-from sds_core.observer.sds.channel_view import ChannelView
+from sds_core.observer.sds.channel_view import BLOB_VERSION, ChannelView
 from sds_core.observer.sds.digest import Arrival, ChannelDigester
 from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import Dialect, Frame, HistoryEntry
@@ -48,8 +47,8 @@ def gap(channel: Channel) -> Channel:
     return channel
 
 
-def told(channel: Channel, kind: str, message_id: str) -> Incident:
-    """An incident as it was told last, with times like those of the records."""
+def latest(channel: Channel, kind: str, message_id: str) -> Incident:
+    """The latest record of an incident, in the time of the records."""
     one = channel.incidents[kind, message_id]
     assert (one.kind.value, one.message_id) == (kind, message_id)
     return Incident(
@@ -75,32 +74,32 @@ def miss(channel: Channel) -> None:
     channel.sync("bob", at=T0 + 1_000, lamport=1_001)
 
 
-def test_unacknowledged_message_is_reported_at_its_deadline(channel: Channel) -> None:
-    """Not while it is in flight."""
+def test_unacknowledged_message_is_recorded_at_its_deadline(channel: Channel) -> None:
+    """It is not recorded while it is in flight."""
     miss(channel)
     channel.clock(ACK_DEADLINE)
     assert channel.incidents == {}
     channel.clock(ACK_DEADLINE + 5_000)
-    assert told(channel, UNACKNOWLEDGED, "m") == Incident(
+    assert latest(channel, UNACKNOWLEDGED, "m") == Incident(
         IncidentKind.UNACKNOWLEDGED, "m", "alice", T0, ACK_DEADLINE
     )
 
 
-def test_late_message_is_reported_at_the_deadline_of_the_clock(
+def test_late_message_is_recorded_at_the_deadline_of_its_clock(
     channel: Channel,
 ) -> None:
-    """The incident began at the message's own time."""
+    """It begins at its own time."""
     channel.clock(T0 + 40_000)
     miss(channel)
     channel.clock(ACK_DEADLINE + 40_001)
-    incident = told(channel, UNACKNOWLEDGED, "m")
+    incident = latest(channel, UNACKNOWLEDGED, "m")
     assert (incident.since_ms, incident.found_ms) == (T0, ACK_DEADLINE + 40_000)
 
 
 def test_message_acknowledged_in_time_or_unwitnessed_is_no_incident(
     channel: Channel,
 ) -> None:
-    """The second is no fault."""
+    """Neither is a fault."""
     channel.content("m", "alice", at=T0)
     channel.sync("bob", at=T0 + 1_000, lamport=1_001, history=["m"])
     channel.content("n", "alice", at=T0 + 2_000, lamport=1_002)
@@ -113,26 +112,26 @@ def test_message_acknowledged_in_time_or_unwitnessed_is_no_incident(
 def test_unacknowledged_ends_with_the_acknowledgement(
     channel: Channel, of_frame: dict[str, Any]
 ) -> None:
-    """Definite or probable, at the clock at which it is read."""
+    """Of either kind, at the clock at which it is read."""
     miss(channel)
     channel.clock(200_000)
     channel.sync("bob", at=190_000, lamport=1_002, **of_frame)
-    incident = told(channel, UNACKNOWLEDGED, "m")
+    incident = latest(channel, UNACKNOWLEDGED, "m")
     assert (incident.found_ms, incident.ended_ms) == (ACK_DEADLINE, 200_000)
 
 
 def test_second_acknowledgement_does_not_move_the_end(channel: Channel) -> None:
-    """The first one ended the incident."""
+    """The first one, by a filter, ended it."""
     miss(channel)
     channel.sync("bob", at=190_000, lamport=1_002, holds=["m"])
     channel.sync("bob", at=200_000, lamport=1_003, history=["m"])
     totals = channel.totals
     assert (totals.acknowledged_probable, totals.acknowledged_definite) == (1, 1)
-    assert told(channel, UNACKNOWLEDGED, "m").ended_ms == 190_000
+    assert latest(channel, UNACKNOWLEDGED, "m").ended_ms == 190_000
 
 
-def test_unacknowledged_message_has_those_who_lack_it(channel: Channel) -> None:
-    """And since when; not participants that never sent."""
+def test_unacknowledged_message_names_who_lacks_it(channel: Channel) -> None:
+    """With the time since when; without participants that never spoke."""
     for name in ("bob", "carol", "dave"):
         channel.sync(name, at=T0 - 1, lamport=500)
     channel.content("m", "alice", at=T0)
@@ -141,10 +140,10 @@ def test_unacknowledged_message_has_those_who_lack_it(channel: Channel) -> None:
     channel.sync("carol", at=T0 + 7_000, lamport=1_003, holds=())
     channel.clock(ACK_DEADLINE + 1)
     both = {"bob": T0 + 6_000, "carol": T0 + 7_000}
-    assert told(channel, UNACKNOWLEDGED, "m").lacking == both
+    assert latest(channel, UNACKNOWLEDGED, "m").lacking == both
     # Bob acknowledges it; carol still lacks it.
     channel.sync("bob", at=ACK_DEADLINE + 2, lamport=1_004, history=["m"])
-    assert told(channel, UNACKNOWLEDGED, "m").lacking == {"carol": T0 + 7_000}
+    assert latest(channel, UNACKNOWLEDGED, "m").lacking == {"carol": T0 + 7_000}
 
 
 # Undelivered messages.
@@ -159,20 +158,20 @@ def listen(channel: Channel, *names: str) -> None:
 
 
 def lack(channel: Channel, by: str, at: int) -> None:
-    """A participant's frame lacks `m`."""
+    """A participant's frame that lacks `m`."""
     channel.sync(by, at=at, lamport=at, holds=())
 
 
-def test_undelivered_message_is_reported_at_its_first_loss(
+def test_undelivered_message_is_recorded_when_it_is_lost_to_somebody(
     channel: Channel,
 ) -> None:
-    """With the clock of the frame that shows it, and since when it was missing."""
+    """At the clock of the frame that shows it, since it was first missing."""
     listen(channel, "bob")
     lack(channel, "bob", T0 + 10_000)
     assert channel.incidents == {}
     channel.clock(DELIVERY_DEADLINE + 5_000)
     lack(channel, "bob", DELIVERY_DEADLINE + 1)
-    assert told(channel, UNDELIVERED, "m") == Incident(
+    assert latest(channel, UNDELIVERED, "m") == Incident(
         IncidentKind.UNDELIVERED,
         "m",
         "alice",
@@ -183,13 +182,13 @@ def test_undelivered_message_is_reported_at_its_first_loss(
 
 
 def test_undelivered_message_names_all_to_whom_it_is_lost(channel: Channel) -> None:
-    """In one incident that is found once, since the first participant lacked it."""
+    """There is one incident, found once, since the first of them lacked it."""
     listen(channel, "bob", "carol", "dave")
     lack(channel, "carol", T0 + 9_000)
     lack(channel, "bob", DELIVERY_DEADLINE + 1)
     lack(channel, "carol", DELIVERY_DEADLINE + 2)
     lack(channel, "dave", DELIVERY_DEADLINE)  # Not lost to him, not yet.
-    assert told(channel, UNDELIVERED, "m") == Incident(
+    assert latest(channel, UNDELIVERED, "m") == Incident(
         IncidentKind.UNDELIVERED,
         "m",
         "alice",
@@ -199,39 +198,39 @@ def test_undelivered_message_names_all_to_whom_it_is_lost(channel: Channel) -> N
     )
 
 
-def test_undelivered_ends_when_all_have_it(channel: Channel) -> None:
-    """Until then it lists those who lack it, and keeps its beginning."""
+def test_undelivered_ends_when_the_last_has_it(channel: Channel) -> None:
+    """Until then it lists who still lacks it, with the same begin."""
     listen(channel, "bob", "carol")
     lack(channel, "bob", T0 + 9_000)
     lack(channel, "bob", DELIVERY_DEADLINE + 1)
     lack(channel, "carol", DELIVERY_DEADLINE + 2)
     at = DELIVERY_DEADLINE + 10
     channel.sync("bob", at=at, lamport=at, holds=["m"])
-    still = told(channel, UNDELIVERED, "m")
+    still = latest(channel, UNDELIVERED, "m")
     assert (still.lacking, still.ended_ms) == ({"carol": DELIVERY_DEADLINE + 2}, None)
     channel.clock(at + 10)
     channel.sync("carol", at=at, lamport=at, history=["m"])
-    ended = told(channel, UNDELIVERED, "m")
+    ended = latest(channel, UNDELIVERED, "m")
     assert (ended.lacking, ended.ended_ms) == ({}, at + 10)
     assert (ended.since_ms, ended.found_ms) == (T0 + 9_000, DELIVERY_DEADLINE + 1)
 
 
-def test_undelivered_opens_again_when_another_lacks_it(channel: Channel) -> None:
-    """It keeps the time at which it was first found."""
+def test_undelivered_stands_again_when_another_lacks_it(channel: Channel) -> None:
+    """The time at which it was found does not change."""
     listen(channel, "bob", "carol")
     lack(channel, "bob", DELIVERY_DEADLINE + 1)
     at = DELIVERY_DEADLINE + 10
     channel.sync("bob", at=at, lamport=at, holds=["m"])
-    assert told(channel, UNDELIVERED, "m").ended_ms == at
+    assert latest(channel, UNDELIVERED, "m").ended_ms == at
     lack(channel, "carol", at + 5)
-    again = told(channel, UNDELIVERED, "m")
+    again = latest(channel, UNDELIVERED, "m")
     assert (again.ended_ms, again.lacking) == (None, {"carol": at + 5})
     assert again.found_ms == DELIVERY_DEADLINE + 1
     assert again.since_ms == DELIVERY_DEADLINE + 1
 
 
 def test_recovered_delivery_is_no_incident(channel: Channel) -> None:
-    """It ended within its deadline."""
+    """It was delivered within its deadline."""
     listen(channel, "bob")
     lack(channel, "bob", T0 + 10_000)
     channel.sync("bob", at=T0 + 20_000, lamport=T0 + 20_000, history=["m"])
@@ -241,18 +240,18 @@ def test_recovered_delivery_is_no_incident(channel: Channel) -> None:
 # Lost messages.
 
 
-def test_lost_message_is_reported_at_its_deadline(gap: Channel) -> None:
-    """With the time of its first naming, by whom, and its sender."""
+def test_lost_message_is_recorded_at_its_deadline(gap: Channel) -> None:
+    """With the first naming, who named it, and its sender."""
     gap.clock(GAP_DEADLINE)
     assert gap.incidents == {}
     gap.clock(GAP_DEADLINE + 5_000)
-    assert told(gap, LOST, "x") == Incident(
+    assert latest(gap, LOST, "x") == Incident(
         IncidentKind.LOST, "x", "sue", T0, GAP_DEADLINE, named_by=["sue"]
     )
 
 
-def test_filled_gap_and_tap_gap_are_no_incidents(gap: Channel) -> None:
-    """Only lost messages are reported."""
+def test_gap_that_is_filled_or_the_taps_is_no_incident(gap: Channel) -> None:
+    """Only a lost message is an incident."""
     gap.sync("sue", at=T0, lamport=501, history=["anchor", ("y", "sue")])
     gap.content("y", "sue", at=T0 + 9_000, lamport=502)
     gap.sync("bob", at=T0 + 9_000, lamport=503, history=["anchor", "y", "x"])
@@ -261,31 +260,31 @@ def test_filled_gap_and_tap_gap_are_no_incidents(gap: Channel) -> None:
     assert LOST not in {kind for kind, _ in gap.incidents}
 
 
-def test_lost_message_of_unknown_sender_has_no_sender(channel: Channel) -> None:
-    """One participant named it, and may be its sender."""
+def test_lost_message_of_nobody_names_no_sender(channel: Channel) -> None:
+    """The one participant that named it may be its sender."""
     channel.content("anchor", "anna", at=T0, lamport=START_LAMPORT + 1)
     channel.sync("bob", at=T0, lamport=500, history=["anchor", "x"])
     channel.sync("bob", at=T0 + 1, lamport=501, history=["anchor", "x"])
     channel.clock(GAP_DEADLINE + 1)
-    incident = told(channel, LOST, "x")
+    incident = latest(channel, LOST, "x")
     assert (incident.sender, incident.named_by) == ("", ["bob"])
 
 
 def hinted(hints: Sequence[bytes], *ids: str) -> tuple[HistoryEntry, ...]:
-    """Entries of a history with retrieval hints, all of sue."""
+    """History entries with retrieval hints, all of messages of sue."""
     return tuple(
         HistoryEntry(message_id, hint, "sue")
         for message_id, hint in zip(ids, hints, strict=True)
     )
 
 
-def test_lost_message_has_the_first_hint(gap: Channel) -> None:
-    """Of any participant that names it; too long hints do not count."""
+def test_lost_message_has_the_first_hint_that_was_given(gap: Channel) -> None:
+    """From any participant; a hint that is too long is ignored."""
     for at, hint in enumerate((b"", b"\xff" * 1_025, b"first", b"second"), T0 + 1):
         frame = gap.frames.sync("sue", at)
         gap.take(frame._replace(causal_history=hinted([hint], "x")), at)
     gap.clock(GAP_DEADLINE + 1)
-    assert told(gap, LOST, "x").hint == b"first"
+    assert latest(gap, LOST, "x").hint == b"first"
 
 
 @pytest.mark.parametrize(
@@ -300,17 +299,17 @@ def test_lost_message_has_the_first_hint(gap: Channel) -> None:
     ],
     ids=["usable", "grace", "lamport", "no filter", "other dialect", "at the deadline"],
 )
-def test_lost_message_has_those_who_lack_it(
+def test_lost_message_names_who_lacks_it(
     gap: Channel, at: int, lamport: int, of_frame: dict[str, Any], lacks: bool
 ) -> None:
-    """By the filter of a frame after the one that named it."""
+    """By a filter of a frame after the one that named it."""
     gap.sync("bob", at, lamport, **({"holds": ()} | of_frame))
     gap.clock(GAP_DEADLINE + 1)
-    assert told(gap, LOST, "x").lacking == ({"bob": at} if lacks else {})
+    assert latest(gap, LOST, "x").lacking == ({"bob": at} if lacks else {})
 
 
 def test_lost_message_is_lacked_since_the_first_such_frame(gap: Channel) -> None:
-    """By each participant shown to lack it, not by its sender."""
+    """For each participant; the sender is not listed."""
     for by, at in (
         ("bob", 10_000),
         ("sue", 11_000),
@@ -320,7 +319,7 @@ def test_lost_message_is_lacked_since_the_first_such_frame(gap: Channel) -> None
         gap.sync(by, T0 + at, lamport=500 + at, holds=())
     gap.sync("", T0 + 14_000, lamport=90_000, holds=())
     gap.clock(GAP_DEADLINE + 1)
-    incident = told(gap, LOST, "x")
+    incident = latest(gap, LOST, "x")
     assert incident.lacking == {"bob": T0 + 10_000, "carol": T0 + 12_000}
 
 
@@ -329,13 +328,13 @@ def test_copies_do_not_show_who_lacks_a_lost_message(gap: Channel) -> None:
     frame = gap.content("b", "bob", T0 + 1, lamport=9_000, holds=(), waku_hash="1")
     gap.take(frame, T0 + 10_000, waku_hash="2")
     gap.clock(GAP_DEADLINE + 1)
-    assert told(gap, LOST, "x").lacking == {}
+    assert latest(gap, LOST, "x").lacking == {}
 
 
-def test_participant_that_shows_a_message_no_longer_lacks_it(
+def test_participant_that_shows_a_message_of_nobody_lacks_it_no_more(
     channel: Channel,
 ) -> None:
-    """It may be the unknown sender, so the message stays lost."""
+    """It may be the sender, so the message is still lost."""
     channel.content("anchor", "anna", at=T0, lamport=START_LAMPORT + 1)
     channel.sync("", at=T0, lamport=500, history=["anchor", "x"])
     channel.sync("bob", T0 + 10_000, lamport=501, holds=())
@@ -343,22 +342,22 @@ def test_participant_that_shows_a_message_no_longer_lacks_it(
     channel.sync("bob", T0 + 30_000, lamport=503, holds=())
     channel.sync("carol", T0 + 30_000, lamport=503, holds=())
     channel.clock(GAP_DEADLINE + 1)
-    incident = told(channel, LOST, "x")
+    incident = latest(channel, LOST, "x")
     assert incident.named_by == []
     assert incident.lacking == {"carol": T0 + 30_000}
 
 
 @pytest.mark.parametrize(("later_ms", "ended"), [(0, True), (1, False)])
-def test_lost_ends_when_the_message_arrives(
+def test_lost_ends_when_the_message_comes(
     gap: Channel, later_ms: int, ended: bool
 ) -> None:
-    """Within the horizon; no participant is listed then."""
+    """Within the horizon; the list of who lacks it is then empty."""
     gap.sync("bob", T0 + 10_000, lamport=501, holds=())
     gap.sync("sue", at=3_000_000, history=["x"])  # Keeps it remembered.
-    assert told(gap, LOST, "x").lacking == {"bob": T0 + 10_000}
+    assert latest(gap, LOST, "x").lacking == {"bob": T0 + 10_000}
     at = T0 + HORIZON + later_ms
     gap.content("x", "sue", at=at, lamport=400)
-    incident = told(gap, LOST, "x")
+    incident = latest(gap, LOST, "x")
     assert incident.ended_ms == (at if ended else None)
     assert (incident.lacking == {}) is ended
     assert (incident.since_ms, incident.found_ms) == (T0, GAP_DEADLINE)
@@ -367,8 +366,8 @@ def test_lost_ends_when_the_message_arrives(
 # What leaves the view.
 
 
-def test_incident_is_reported_only_when_it_changes(channel: Channel) -> None:
-    """Once, by the call that changes it."""
+def test_incident_is_recorded_when_it_changes_and_no_more(channel: Channel) -> None:
+    """The call that changes it returns it once."""
     miss(channel)
     channel.clock(ACK_DEADLINE + 1)
     assert channel.incidents.keys() == {(UNACKNOWLEDGED, "m")}
@@ -379,7 +378,7 @@ def test_incident_is_reported_only_when_it_changes(channel: Channel) -> None:
     assert channel.incidents.keys() == {(UNACKNOWLEDGED, "m")}
 
 
-def test_last_of_two_changes_in_one_call_is_reported(channel: Channel) -> None:
+def test_of_two_records_in_one_call_the_last_counts(channel: Channel) -> None:
     """Found and ended in one batch."""
     frames = channel.frames
     channel.take_records(
@@ -389,11 +388,11 @@ def test_last_of_two_changes_in_one_call_is_reported(channel: Channel) -> None:
             Record(ACK_DEADLINE + 1, frames.sync("bob", 1_002, history=["m"])),
         ]
     )
-    assert told(channel, UNACKNOWLEDGED, "m").ended_ms == ACK_DEADLINE + 1
+    assert latest(channel, UNACKNOWLEDGED, "m").ended_ms == ACK_DEADLINE + 1
 
 
-def test_collected_incidents_are_returned_once() -> None:
-    """In order of their first change, each in its latest state."""
+def test_recorded_incidents_are_returned_once() -> None:
+    """In the order of their first records, each as recorded last."""
     incidents = Incidents()
     first = Incident(IncidentKind.LOST, "x", "", 1, 2)
     other = Incident(IncidentKind.UNDELIVERED, "x", "", 1, 2)
@@ -404,8 +403,8 @@ def test_collected_incidents_are_returned_once() -> None:
     assert incidents.drain() == []
 
 
-def told_with_hashes(frames: Sequence[tuple[int, Frame, bytes]]) -> list[Incident]:
-    """Incidents as told last, with a restart after each frame."""
+def latest_with_hashes(frames: Sequence[tuple[int, Frame, bytes]]) -> list[Incident]:
+    """Latest records of incidents, with a restart after each frame."""
     view, found = ChannelView(), {}
     for offset, (at, frame, waku_hash) in enumerate(frames):
         digester, value = ChannelDigester(0), value_of(frame)
@@ -416,19 +415,19 @@ def told_with_hashes(frames: Sequence[tuple[int, Frame, bytes]]) -> list[Inciden
         for event in view.apply([digester.finish()], START_MS):
             if isinstance(event, Incident):
                 found[event.key] = event
-        view = ChannelView.from_blob(blob.VERSION, view.to_blob())
+        view = ChannelView.from_blob(BLOB_VERSION, view.to_blob())
     return list(found.values())
 
 
 def test_incidents_carry_the_hash_of_the_first_copy() -> None:
-    """Also after a restart; a lost message has the hash of its arrival."""
+    """Also after a restart; of a lost message, the hash of its arrival."""
     frames, numbers = FrameFactory(), itertools.count(1)
     m, x, n = (bytes([letter]) * 32 for letter in b"mxn")
 
     def other() -> bytes:
         return bytes([next(numbers)]) * 32
 
-    told_last = told_with_hashes(
+    told_last = latest_with_hashes(
         [
             (0, frames.sync("bob", START_LAMPORT), other()),
             (60_000, frames.content("m", "alice", 101), m),
@@ -447,11 +446,11 @@ def test_incidents_carry_the_hash_of_the_first_copy() -> None:
     }
 
 
-# How it is shown.
+# The JSON object of an incident.
 
 
 def test_incident_in_json_has_every_field() -> None:
-    """Hash and hint in hex, unknown values as null, and the reason."""
+    """Hash and hint are hex, unknown values are null."""
     incident = Incident(
         IncidentKind.LOST,
         "x",
@@ -481,10 +480,10 @@ def test_incident_in_json_has_every_field() -> None:
         "and nobody but its sender showed to have it",
     }
     bare = Incident(IncidentKind.UNDELIVERED, "m", "", 1, 2)
-    shown = incident_object(ChannelIncident("c", bare, tap_hole=False))
-    absent = {name for name, value in shown.items() if value is None}
+    shown_object = incident_object(ChannelIncident("c", bare, tap_hole=False))
+    absent = {name for name, value in shown_object.items() if value is None}
     assert absent == {"sender", "ended", "waku_hash", "retrieval_hint"}
-    assert (shown["lacking"], shown["named_by"]) == ({}, [])
+    assert (shown_object["lacking"], shown_object["named_by"]) == ({}, [])
 
 
 @pytest.mark.parametrize(
@@ -509,26 +508,26 @@ def test_incident_in_json_has_every_field() -> None:
     ],
 )
 def test_incident_is_explained_by_its_rule(kind: IncidentKind, sentence: str) -> None:
-    """The text has the times of the settings."""
+    """The explanation has the limits from the settings."""
     settings = ObserverSettings(
         gap_deadline_ms=1_500, delivery_deadline_ms=2_000, ack_deadline_ms=3_000
     )
     assert explain(Incident(kind, "m", "", 1, 2), settings) == sentence
 
 
-def test_message_that_was_seen_has_its_first_hint(
+def test_message_that_was_seen_has_the_first_hint_that_was_given(
     channel: Channel,
 ) -> None:
-    """Of any participant that names it."""
+    """From any participant that names it."""
     miss(channel)
     for at, hint in enumerate((b"", b"first", b"second"), ACK_DEADLINE + 1):
         frame = channel.frames.sync("bob", 2_000)
         channel.take(frame._replace(causal_history=hinted([hint], "m")), at)
-    assert told(channel, UNACKNOWLEDGED, "m").hint == b""
+    assert latest(channel, UNACKNOWLEDGED, "m").hint == b""
     for name in ("carol", "dave"):
         channel.sync(name, at=ACK_DEADLINE + 100, lamport=3_000)
     channel.content("n", "alice", at=ACK_DEADLINE + 1_000, lamport=4_000)
     frame = channel.frames.sync("bob", 5_000)
     channel.take(frame._replace(causal_history=hinted([b"n's"], "n")), 200_000)
     channel.sync("carol", at=ACK_DEADLINE + 400_000, lamport=6_000, holds=())
-    assert told(channel, UNDELIVERED, "n").hint == b"n's"
+    assert latest(channel, UNDELIVERED, "n").hint == b"n's"

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from connectors.kafka.producer import TopicRecord
 from connectors.simulator.records import simulated_records
-from sds_core.observer import blob
 from sds_core.observer.histogram import Histogram
-from sds_core.observer.minutes import MINUTE_MS, ChannelMinute
-from sds_core.observer.sds.channel_view import ChannelEvent, ChannelView
+from sds_core.observer.minutes import MINUTE_MS
+from sds_core.observer.sds.channel_minute import ChannelMinute
+from sds_core.observer.sds.channel_view import BLOB_VERSION, ChannelEvent, ChannelView
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
 from sds_core.simulation.scenario import Scenario
@@ -152,11 +152,11 @@ def test_current_minute_continues_after_a_restart() -> None:
     """It is emitted once, at its end, with records before and after."""
     frames, view = FrameFactory(), ChannelView()
     fed(view, [at(1_000, frames)], 5_000)
-    view = ChannelView.from_blob(blob.VERSION, view.to_blob())
+    view = ChannelView.from_blob(BLOB_VERSION, view.to_blob())
     assert view.next_deadline_ms is not None
     (minute,) = fed(view, [at(31_000, frames, "n")], 60_000, first_offset=1)
     assert minute.totals.messages == 2
-    view = ChannelView.from_blob(blob.VERSION, view.to_blob())
+    view = ChannelView.from_blob(BLOB_VERSION, view.to_blob())
     assert fed(view, [], 119_999) == []
 
 
@@ -165,7 +165,7 @@ def test_deadline_before_the_clock_belongs_to_the_current_minute() -> None:
     view = ChannelView()
     first = fed(view, [at(0, FrameFactory())], 100_000)
     shorter = ObserverSettings(ack_deadline_ms=10_000)
-    again = ChannelView.from_blob(blob.VERSION, view.to_blob(), shorter)
+    again = ChannelView.from_blob(BLOB_VERSION, view.to_blob(), shorter)
     minutes = fed(again, [], 120_000)
     assert (starts(first), starts(minutes)) == ([0], [60_000])
     assert minutes[0].totals.unwitnessed == 1
@@ -181,7 +181,7 @@ def test_state_of_an_older_release_emits_its_totals_once(version: int) -> None:
     (minute,) = told(view.apply([], minute_ms + MINUTE_MS))
     assert minute.minute_ms == minute_ms
     assert minute.totals.frames == frames
-    again = ChannelView.from_blob(blob.VERSION, view.to_blob())
+    again = ChannelView.from_blob(BLOB_VERSION, view.to_blob())
     assert told(again.apply([], minute_ms + MINUTE_MS + 1)) == []
 
 
@@ -236,6 +236,7 @@ def counters_of(totals: ChannelTotals) -> dict[str, int]:
     return counters
 
 
+@pytest.mark.slow
 @settings(CAREFUL, max_examples=CAREFUL.max_examples // 2)
 @given(scenes(PAUSES_MS), st.sampled_from((0, 1, 120_001, 700_000)))
 def test_minute_is_emitted_exactly_if_a_figure_changed(
@@ -252,6 +253,7 @@ def test_minute_is_emitted_exactly_if_a_figure_changed(
     assert stepwise == expected
 
 
+@pytest.mark.slow
 @settings(CAREFUL, max_examples=CAREFUL.max_examples // 5)
 @given(scenes(PAUSES_MS))
 def test_counters_never_fall_from_minute_to_minute(scene: Scene) -> None:

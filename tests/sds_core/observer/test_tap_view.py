@@ -10,6 +10,7 @@ from sds_core.observer import blob
 from sds_core.observer.record import NO_SEQ
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.tap_view import (
+    BLOB_VERSION,
     MAX_HOLE,
     MAX_SPANS,
     TapDigest,
@@ -33,7 +34,7 @@ class Tap:
     @property
     def view(self) -> TapView:
         """The view."""
-        return TapView.from_blob(blob.VERSION, self._packed)
+        return TapView.from_blob(BLOB_VERSION, self._packed)
 
     def apply(self, *digests: TapDigest, clock_ms: int) -> None:
         """One batch."""
@@ -484,7 +485,7 @@ def test_blob_without_spans_is_read(tap: Tap) -> None:
     """Release 0.1 wrote it, with a number missing."""
     since_ms = START_MS + 1_000
     data = blob.pack((START_MS + 2_000, 4, START_MS - 1), (7, [(5, 7, since_ms)], []))
-    old = TapView.from_blob(blob.VERSION, data)
+    old = TapView.from_blob(BLOB_VERSION, data)
     old.apply([digest((3_000, 9))], START_MS + 18_001)
     assert old.totals == TapTotals(
         START_MS + 3_000,

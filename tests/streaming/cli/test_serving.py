@@ -5,16 +5,16 @@ from __future__ import annotations
 import httpx
 
 from sds_core.observer import blob
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
 from streaming.cli.serving import PendingJob, status_server
-from streaming.keys import KeyKind, make_key
 
 
 def test_figures_are_not_shown_before_the_incidents_behind_them() -> None:
     """Else a restart would say for seconds that nothing is lost."""
     pending = PendingJob()
     totals = blob.totals_part(blob.pack(ChannelTotals(gaps_lost=1), None))
-    pending.board.set_totals({make_key(KeyKind.CHANNEL, "town"): totals}, (), ())
+    pending.board.set_totals({CHANNELS.key("town"): totals})
     with (
         status_server(pending, "127.0.0.1", 0) as url,
         httpx.Client(base_url=url) as client,

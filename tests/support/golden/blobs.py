@@ -17,13 +17,15 @@ from typing import Any
 
 import msgspec
 
-from sds_core.observer import blob
 from sds_core.observer.dead_letter_view import (
+    DEAD_LETTERS,
     DeadLetter,
     DeadLetterDigest,
     DeadLetterView,
 )
 from sds_core.observer.sds.channel_view import ChannelView
+from sds_core.observer.sds.kind import CHANNELS
+from sds_core.observer.tap_kind import TAPS
 from sds_core.observer.tap_view import TapDigest, TapView
 from sds_core.wire import Dialect
 from tests.support.channel import digest_of
@@ -37,12 +39,12 @@ from tests.support.frames import (
 
 BLOBS = Path(__file__).parents[2] / "golden" / "blobs"
 
-VIEWS: dict[str, Any] = {
-    "channel": ChannelView,
-    "tap": TapView,
-    "dead_letters": DeadLetterView,
+KINDS: dict[str, Any] = {
+    "channel": CHANNELS,
+    "tap": TAPS,
+    "dead_letters": DEAD_LETTERS,
 }
-"""View by the first part of a blob's name."""
+"""Kind of view by the first part of a blob's name."""
 
 
 def made() -> dict[str, Any]:
@@ -179,9 +181,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rewrite", action="store_true", help="also what is there")
     rewrite = parser.parse_args().rewrite
-    folder = BLOBS / f"v{blob.VERSION}"
-    folder.mkdir(parents=True, exist_ok=True)
     for name, view in made().items():
+        kind = KINDS[name.partition(".")[0]]
+        folder = BLOBS / f"v{kind.blob_version}"
+        folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{name}.bin"
         if path.exists() and not rewrite:
             continue

@@ -45,7 +45,7 @@ def test_second_mention_changes_nothing(channel: Channel) -> None:
 
 
 def test_mention_in_a_rebroadcast_acknowledges(channel: Channel) -> None:
-    """Every frame of another counts that is no replica, not only first copies."""
+    """Any frame of another participant counts, except replicas."""
     channel.content("b", "bob", at=60_000, waku_hash="1")
     channel.content("m", "alice", at=61_000)
     channel.take(
@@ -56,7 +56,7 @@ def test_mention_in_a_rebroadcast_acknowledges(channel: Channel) -> None:
 
 
 def test_senders_own_mention_does_not_count(channel: Channel) -> None:
-    """It does not show that another participant has the message."""
+    """It says nothing about other participants."""
     channel.content("m", "alice", at=60_000)
     channel.sync("alice", at=61_000, history=["m"], holds=["m"])
     assert channel.totals.acknowledged_definite == 0
@@ -65,10 +65,10 @@ def test_senders_own_mention_does_not_count(channel: Channel) -> None:
 
 
 @pytest.mark.parametrize(("sender", "by"), [("", "bob"), ("alice", ""), ("", "")])
-def test_frame_or_message_without_sender_acknowledges_nothing(
+def test_unknown_sender_does_not_acknowledge(
     channel: Channel, sender: str, by: str
 ) -> None:
-    """The frame may be the sender's own."""
+    """If either sender is unknown, they may be the same participant."""
     channel.content("m", sender, at=60_000)
     channel.sync(by, at=61_000, lamport=2_000, history=["m"], holds=["m"])
     assert channel.totals.acknowledged_definite == 0
@@ -89,8 +89,8 @@ def test_mention_before_the_first_copy_counts_with_latency_zero(
     assert channel.totals.definite_latency.count == 1
 
 
-def test_early_mention_by_another_counts_despite_the_senders(channel: Channel) -> None:
-    """Of mentions before the first copy, the first by another counts."""
+def test_early_mention_by_the_sender_leaves_that_of_another(channel: Channel) -> None:
+    """Of the mentions before the first copy, the first by another counts."""
     channel.sync("alice", at=60_000, history=["m"])
     channel.sync("bob", at=62_000, history=["m"])
     channel.sync("carol", at=63_000, history=["m"])
@@ -102,14 +102,14 @@ def test_early_mention_by_another_counts_despite_the_senders(channel: Channel) -
 def test_early_mention_of_a_late_message_has_its_own_latency(
     channel: Channel,
 ) -> None:
-    """The t0 of a late first copy is its own time, not the clock."""
+    """A first copy older than the clock keeps its own time as t0."""
     channel.sync("bob", at=70_000, history=["m"])
     channel.content("m", "alice", at=66_000)
     assert channel.totals.definite_latency.sum_ms == 4_000
 
 
 def test_late_mention_keeps_its_own_time(channel: Channel) -> None:
-    """A record older than the clock gives the latency of its own time."""
+    """The latency of a record older than the clock uses its own time."""
     channel.content("m", "alice", at=60_000)
     channel.clock(90_000)
     channel.sync("bob", at=61_500, history=["m"])
@@ -140,8 +140,8 @@ def test_deadline_is_the_last_moment_in_time(
     assert totals.definite_latency.sum_ms == 120_000 + late_ms
 
 
-def test_deadline_passes_by_the_clock_alone(channel: Channel) -> None:
-    """At the deadline the message is in flight, a millisecond later it is not."""
+def test_silence_reaches_the_deadline_by_the_clock_alone(channel: Channel) -> None:
+    """At the deadline a message is in flight; a millisecond later it is not."""
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, lamport=1_001)
     channel.clock(DEADLINE)
@@ -175,7 +175,7 @@ def test_oldest_in_flight_is_that_with_the_least_t0(channel: Channel) -> None:
 
 
 def test_message_without_anyone_after_it_is_unwitnessed(channel: Channel) -> None:
-    """The last message of a quiet channel is no fault."""
+    """The last message of a quiet channel is not a fault."""
     channel.sync("bob", at=59_999, lamport=2_000)
     channel.content("m", "alice", at=60_000)
     channel.clock(DEADLINE + 1)
@@ -197,7 +197,7 @@ def test_message_without_anyone_after_it_is_unwitnessed(channel: Channel) -> Non
 def test_opportunity_is_a_later_first_copy_by_another(
     channel: Channel, by: str, at: int, lamport: int, opportunity: bool
 ) -> None:
-    """Only a first copy in (t0, deadline] with a greater lamport is one."""
+    """Only a first copy in (t0, deadline] with a greater Lamport timestamp."""
     channel.content("m", "alice", at=60_000, lamport=1_000)
     channel.sync(by, at=at, lamport=lamport)
     channel.clock(DEADLINE + 1)
@@ -216,7 +216,7 @@ def test_content_is_an_opportunity_only_at_its_first_copy(channel: Channel) -> N
 
 
 def test_content_by_another_is_an_opportunity(channel: Channel) -> None:
-    """Content counts as sync does."""
+    """Content counts like sync."""
     channel.content("m", "alice", at=60_000, lamport=1_000)
     channel.content("b", "bob", at=61_000, lamport=1_001)
     channel.clock(DEADLINE + 1)
@@ -239,10 +239,10 @@ def test_lamports_of_two_dialects_are_never_compared(channel: Channel) -> None:
     assert channel.totals.unwitnessed == 1
 
 
-def test_acknowledgement_after_the_deadline_leaves_the_count(
+def test_acknowledgement_after_the_deadline_retracts_nothing(
     channel: Channel,
 ) -> None:
-    """It counts with its latency; the message stays unacknowledged."""
+    """It is counted with its latency; the earlier count stays."""
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, lamport=1_001)
     channel.clock(DEADLINE + 1)
@@ -255,10 +255,10 @@ def test_acknowledgement_after_the_deadline_leaves_the_count(
 
 @pytest.mark.parametrize(("after_ms", "found"), [(0, 1), (1, 0)])
 @pytest.mark.parametrize("evidence", ["definite", "probable"])
-def test_evidence_after_the_horizon_does_not_count(
+def test_nothing_counts_after_the_horizon(
     channel: Channel, after_ms: int, found: int, evidence: str
 ) -> None:
-    """It counts up to t0 + 3600 s, and not a millisecond later."""
+    """Evidence counts at t0 + 3600 s; a millisecond later it does not."""
     channel.content("m", "alice", at=60_000)
     at = 3_660_000 + after_ms
     if evidence == "definite":
@@ -295,7 +295,7 @@ def test_filter_of_the_only_other_participant_is_probable(channel: Channel) -> N
 
 
 def test_filter_without_the_id_is_no_evidence(channel: Channel) -> None:
-    """The participant may not have received the message."""
+    """It does not hold the id."""
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=62_000, holds=["other"])
     assert channel.totals.acknowledged_probable == 0
@@ -303,7 +303,7 @@ def test_filter_without_the_id_is_no_evidence(channel: Channel) -> None:
 
 @pytest.mark.parametrize("dialect", Dialect)
 def test_each_dialect_has_filters_of_its_own(dialect: Dialect) -> None:
-    """Hash and order of bits follow the dialect of the frame."""
+    """Hash function and bit order follow the dialect of the frame."""
     channel = Channel.after_warm_up(dialect=dialect)
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=62_000, holds=["m"])
@@ -322,7 +322,7 @@ def test_rate_must_lie_below_one_in_a_million(
 
 
 def test_rates_of_distinct_participants_are_multiplied(channel: Channel) -> None:
-    """Two filters of about 1e-4 each are enough together."""
+    """Two filters at about 1e-4 are enough together; one is not."""
     half = bloom(["m"], bits_set=60_000)
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, filter_=half)
@@ -355,7 +355,7 @@ def test_first_filter_of_each_participant_gives_the_rate(channel: Channel) -> No
 def test_needed_witnesses_are_the_active_others_up_to_two(
     channel: Channel, others: list[str], needed: int
 ) -> None:
-    """At least one is always needed."""
+    """Two, but no more than active others, and at least one."""
     channel.sync("alice", at=58_000)
     for other in others:
         channel.sync(other, at=59_000)
@@ -366,7 +366,7 @@ def test_needed_witnesses_are_the_active_others_up_to_two(
 
 
 def test_never_more_than_two_witnesses_are_needed(channel: Channel) -> None:
-    """For any number of other participants."""
+    """Whatever the number of others."""
     for other in ("bob", "carol", "dave", "erin"):
         channel.sync(other, at=59_000)
     channel.content("m", "alice", at=60_000)
@@ -378,10 +378,10 @@ def test_never_more_than_two_witnesses_are_needed(channel: Channel) -> None:
 @pytest.mark.parametrize(
     ("at", "active"), [(59_999, True), (60_000, False)], ids=["before", "at t0"]
 )
-def test_participant_that_sent_before_t0_is_active(
+def test_participant_that_spoke_before_t0_is_active(
     channel: Channel, at: int, active: bool
 ) -> None:
-    """A first copy at t0 itself does not count."""
+    """A first copy at t0 itself does not make its sender active."""
     channel.sync("bob", at=59_000)
     channel.sync("carol", at=at)
     channel.content("m", "alice", at=60_000)
@@ -392,10 +392,10 @@ def test_participant_that_sent_before_t0_is_active(
 @pytest.mark.parametrize(
     ("silent_ms", "active"), [(3_600_000, True), (3_600_001, False)]
 )
-def test_participant_silent_for_the_horizon_is_not_active(
+def test_participant_that_spoke_within_the_horizon_is_active(
     channel: Channel, silent_ms: int, active: bool
 ) -> None:
-    """After more than 3600 s."""
+    """A participant silent for longer than 3600 s is not active."""
     channel.sync("carol", at=61_000)
     channel.sync("bob", at=61_000 + silent_ms - 1)
     channel.content("m", "alice", at=61_000 + silent_ms)
@@ -404,7 +404,7 @@ def test_participant_silent_for_the_horizon_is_not_active(
 
 
 def test_participant_that_is_only_named_is_not_active(channel: Channel) -> None:
-    """A sender in a history need not have sent to this tap."""
+    """A sender that only a history names has not spoken."""
     channel.sync("bob", at=59_000, history=[("x", "carol"), ("y", "dave")])
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, holds=["m"])
@@ -427,7 +427,7 @@ def test_filter_in_a_rebroadcast_is_evidence(channel: Channel) -> None:
 
 
 def test_history_is_tested_before_the_filter_of_one_frame(channel: Channel) -> None:
-    """A definite acknowledgement does not become probable."""
+    """A message that is definite does not become probable."""
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, history=["m"], holds=["m"])
     channel.sync("carol", at=62_000, holds=["m"])
@@ -438,7 +438,7 @@ def test_history_is_tested_before_the_filter_of_one_frame(channel: Channel) -> N
 def test_probable_message_that_becomes_definite_counts_in_both(
     channel: Channel,
 ) -> None:
-    """It counts once in time."""
+    """Each kind is counted, and in_time once."""
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, holds=["m"])
     channel.sync("bob", at=64_000, history=["m"])
@@ -467,7 +467,7 @@ def test_probable_acknowledgement_has_the_same_deadline(
 def test_filter_of_wrong_length_gives_no_evidence(
     channel: Channel, wrong: bytes
 ) -> None:
-    """The frame and its history count."""
+    """Its size is unknown; the frame and its history still count."""
     channel.content("m", "alice", at=60_000)
     channel.content("n", "alice", at=60_000, lamport=1_001)
     channel.sync("bob", at=61_000, filter_=wrong, history=["n"], requests=["m"])
@@ -479,7 +479,7 @@ def test_filter_of_wrong_length_gives_no_evidence(
 
 
 def test_unusable_header_of_a_nim_filter_gives_no_evidence() -> None:
-    """The frame itself counts."""
+    """The frame still counts."""
     channel = Channel.after_warm_up(dialect=Dialect.NIM)
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, filter_=b"\x0a\xff\xff")
@@ -490,8 +490,8 @@ def test_unusable_header_of_a_nim_filter_gives_no_evidence() -> None:
 # Pushed out by the limit, and seen again.
 
 
-def test_message_seen_again_after_eviction_has_a_new_deadline() -> None:
-    """Its old deadline does not end it."""
+def test_deadline_of_a_forgotten_message_is_not_that_of_the_next() -> None:
+    """Seen again, a message has a new deadline after 120 s."""
     channel = Channel(ObserverSettings(remembered=2))
     for number in range(3):
         channel.content(f"m{number}", "alice", at=number, lamport=number)
@@ -509,7 +509,7 @@ def test_message_seen_again_after_eviction_has_a_new_deadline() -> None:
 
 
 def test_message_seen_again_at_the_clock_of_the_forgotten_one_ends_once() -> None:
-    """Old and new deadline have the same time."""
+    """Both deadlines then have the same time."""
     channel = Channel(ObserverSettings(remembered=1))
     for message_id in ("m0", "m1", "m0"):
         channel.content(message_id, "alice", at=0)

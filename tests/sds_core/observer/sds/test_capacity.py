@@ -1,4 +1,4 @@
-"""Bytes by part, participants and epochs (docs/figures.md, 9)."""
+"""Bytes by part, and gauges of current activity (docs/figures.md, 9)."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ EPOCH_END = -START_MS % EPOCH
 
 @pytest.fixture
 def channel() -> Channel:
-    """A channel that has warmed up by frames of nobody, at 60 s."""
+    """A channel after its warm-up, by frames without a sender, at 60 s."""
     return Channel.after_warm_up()
 
 
 def sizes(channel: Channel) -> PartSizes:
-    """Bytes by part."""
+    """Number of bytes by part."""
     return PartSizes(
         *(getattr(channel.totals, f"bytes_{part}") for part in PartSizes._fields)
     )
 
 
 def counted(channel: Channel, act: Callable[[], object]) -> PartSizes:
-    """The bytes that something adds."""
+    """Bytes that an action adds."""
     before = sizes(channel)
     act()
     return PartSizes(*(b - a for a, b in zip(before, sizes(channel), strict=True)))
 
 
 def of(frame: Frame) -> PartSizes:
-    """The bytes of a frame."""
+    """Number of bytes of a frame."""
     return part_sizes(frame.dialect, value_of(frame))
 
 
@@ -50,7 +50,7 @@ NOTHING = PartSizes(0, 0, 0, 0, 0)
 
 @pytest.mark.parametrize("dialect", Dialect)
 def test_every_kind_of_frame_has_its_bytes(dialect: Dialect) -> None:
-    """Parts add up to the bytes that were sent, for each kind."""
+    """The parts of content, sync and ephemeral frames add up to the frame."""
     channel = Channel(dialect=dialect)
     frames = [
         channel.content("m", "bob", AT, history=["a"], holds=["a"], requests=["b"]),
@@ -76,7 +76,7 @@ def test_replicas_and_duplicates_have_no_bytes(channel: Channel) -> None:
 
 
 def test_rebroadcasts_and_collisions_have_bytes(channel: Channel) -> None:
-    """Each of them was sent."""
+    """Each was sent."""
     frame = channel.content("m", "bob", AT, waku_hash="1", holds=["a"])
     again = counted(channel, lambda: channel.take(frame, AT + 1, waku_hash="2"))
     assert again == of(frame)
@@ -85,8 +85,8 @@ def test_rebroadcasts_and_collisions_have_bytes(channel: Channel) -> None:
     assert channel.totals.message_id_collisions == 1
 
 
-def test_frame_older_than_the_horizon_has_bytes(channel: Channel) -> None:
-    """It counts as a frame only, and every frame has bytes."""
+def test_message_that_is_forgotten_has_bytes(channel: Channel) -> None:
+    """Older than the horizon it is only counted as a frame, with its bytes."""
     frame = channel.content("m", "bob", AT, waku_hash="1")
     channel.sync("bob", AT + 3_500_000, history=["m"])  # Keeps it known.
     act = counted(channel, lambda: channel.take(frame, AT + 3_600_001, waku_hash="2"))
@@ -95,13 +95,13 @@ def test_frame_older_than_the_horizon_has_bytes(channel: Channel) -> None:
 
 
 def test_unreadable_filter_has_bytes(channel: Channel) -> None:
-    """Its bytes were sent."""
+    """It was sent."""
     frame = channel.frames.sync("bob", filter_=b"\x01")
     assert counted(channel, lambda: channel.take(frame, AT)).bloom == 3
 
 
 def test_responses_count_with_their_whole_frames(channel: Channel) -> None:
-    """Answers and redundant ones, but not unrequested copies."""
+    """The first response and redundant ones, but no other rebroadcast."""
     frame = channel.content("m", "alice", AT, holds=["a"], waku_hash="1")
     length = len(value_of(frame))
     channel.take(frame, AT + 1, waku_hash="2")
@@ -145,7 +145,7 @@ def test_participants_are_those_of_the_last_ten_minutes(channel: Channel) -> Non
 
 
 def test_only_senders_of_first_copies_are_participants(channel: Channel) -> None:
-    """Not unknown, named or rebroadcast senders."""
+    """Unknown senders, named participants and rebroadcasts do not count."""
     frame = channel.content("m", "bob", AT, waku_hash="1")
     channel.sync("", AT, history=[("x", "sue")])
     assert channel.totals.participants_lately == 1
@@ -154,8 +154,8 @@ def test_only_senders_of_first_copies_are_participants(channel: Channel) -> None
     assert channel.totals.participants_lately == 0
 
 
-def test_late_record_counts_at_its_own_time(channel: Channel) -> None:
-    """It does not move a participant's last time back."""
+def test_late_record_is_of_its_own_time(channel: Channel) -> None:
+    """Its event time counts, and it does not reduce the latest time."""
     channel.clock(AT + LATELY + 1)
     channel.sync("bob", AT)
     assert channel.totals.participants_lately == 0
@@ -170,7 +170,7 @@ def test_late_record_counts_at_its_own_time(channel: Channel) -> None:
 
 
 def test_epoch_counts_once_it_is_over(channel: Channel) -> None:
-    """The most frames of one participant, of all kinds; unknown senders not."""
+    """The maximum of one participant, over all kinds; without unknown senders."""
     for number in range(2):
         channel.content(f"m{number}", "alice", AT, lamport=number)
     channel.ephemeral("alice", AT)
@@ -184,7 +184,7 @@ def test_epoch_counts_once_it_is_over(channel: Channel) -> None:
 
 
 def test_epochs_are_those_of_unix_time(channel: Channel) -> None:
-    """A frame at a boundary belongs to the new epoch."""
+    """A frame at the boundary belongs to the epoch that begins."""
     channel.sync("alice", EPOCH_END - 1)
     channel.sync("alice", EPOCH_END)
     channel.sync("alice", EPOCH_END + 1)
@@ -195,8 +195,8 @@ def test_epochs_are_those_of_unix_time(channel: Channel) -> None:
     assert channel.totals.epoch_messages_max == 2
 
 
-def test_silent_epoch_counts_zero(channel: Channel) -> None:
-    """The last completed epoch counts, not the last with traffic."""
+def test_epoch_of_silence_counts_nothing(channel: Channel) -> None:
+    """The last complete epoch counts, even if it was silent."""
     channel.sync("alice", AT)
     channel.clock(EPOCH_END + EPOCH - 1)
     assert channel.totals.epoch_messages_max == 1
@@ -204,8 +204,8 @@ def test_silent_epoch_counts_zero(channel: Channel) -> None:
     assert channel.totals.epoch_messages_max == 0
 
 
-def test_epoch_passed_by_a_clock_jump_counts_zero(channel: Channel) -> None:
-    """The clock may pass several epochs at once."""
+def test_epoch_that_was_skipped_counts_nothing(channel: Channel) -> None:
+    """The clock may pass several epochs in one step."""
     channel.sync("alice", AT)
     channel.sync("alice", EPOCH_END + EPOCH)
     assert channel.totals.epoch_messages_max == 0
@@ -233,8 +233,8 @@ def test_epoch_is_that_of_the_clock(channel: Channel) -> None:
 # The clock alone.
 
 
-def test_gauges_change_in_time_without_records() -> None:
-    """Each change has a deadline, and at the end none is left."""
+def test_gauges_of_a_view_called_only_at_its_deadlines_change_in_time() -> None:
+    """Each change has a deadline; after the last change there is none."""
 
     def gauges(channel: Channel) -> tuple[int, int, object]:
         totals = channel.totals

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from sds_core.observer import blob
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import IncidentKind
-from sds_core.observer.minutes import ChannelMinute
 from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
-from sds_core.observer.sds.channel_view import ChannelEvent, ChannelView
+from sds_core.observer.sds.channel_minute import ChannelMinute
+from sds_core.observer.sds.channel_view import BLOB_VERSION, ChannelEvent, ChannelView
 from sds_core.observer.sds.digest import ChannelDigest
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import ChannelTotals
@@ -42,8 +42,8 @@ END_PAUSES_MS = (0, 1, 2_001, 30_000, 120_001, 135_001, 300_001, 600_000, 700_00
 # By hand: time.
 
 
-def test_view_without_records_has_no_deadline() -> None:
-    """It is warming up."""
+def test_view_without_records_knows_nothing() -> None:
+    """It is warming up and has no deadline."""
     view = ChannelView()
     view.apply([], START_MS)
     assert view.totals == ChannelTotals(clock_ms=START_MS)
@@ -51,7 +51,7 @@ def test_view_without_records_has_no_deadline() -> None:
 
 
 def test_clock_never_goes_back() -> None:
-    """An earlier admission time is ignored, as a late record's time is."""
+    """An earlier admission time is ignored, like the time of a late record."""
     channel = Channel()
     channel.clock(5_000)
     channel.clock(4_000)
@@ -61,7 +61,7 @@ def test_clock_never_goes_back() -> None:
 
 
 def test_records_move_the_clock_before_the_admission_time_does() -> None:
-    """The clock is the greater of both."""
+    """The clock is the greater of the two."""
     channel = Channel()
     channel.sync("alice", at=9_000)
     channel.clock(3_000)
@@ -78,8 +78,8 @@ def test_deadlines_fire_before_a_later_frame_is_applied() -> None:
     assert channel.totals.acknowledged_in_time == 0
 
 
-def test_duplicate_moves_the_clock() -> None:
-    """Nothing else of it counts."""
+def test_duplicate_moves_the_clock_all_the_same() -> None:
+    """Nothing else about it counts."""
     channel = Channel.after_warm_up()
     frame = channel.content("m", "alice", at=60_000, observer="tap", seq=1)
     channel.take(frame, at=180_001, observer="tap", seq=1)
@@ -89,7 +89,7 @@ def test_duplicate_moves_the_clock() -> None:
 
 @pytest.mark.parametrize("dialect", Dialect)
 def test_idle_channel_has_no_deadline_in_the_end(dialect: Dialect) -> None:
-    """Only its own deadlines wake it, and each ends a wait."""
+    """Called at its deadlines only, it finally has none."""
     channel = Channel(dialect=dialect)
     channel.sync("", at=0, lamport=1)
     channel.content("anchor", "anna", at=40_000, lamport=2)
@@ -138,8 +138,8 @@ def test_next_deadline_is_the_earliest() -> None:
     assert channel.next_deadline_ms == 40_000 + 600_000
 
 
-def test_frames_of_two_partitions_are_ordered_by_clock() -> None:
-    """Partition and offset decide only between equal clocks."""
+def test_frames_of_two_partitions_are_taken_by_their_clocks() -> None:
+    """Partition and offset decide only for equal clocks."""
     frames = Channel().frames
     first = [Record(0, frames.sync("", 1)), Record(40_000, frames.sync("", 1))]
     m = Record(60_000, frames.content("m", "alice"))
@@ -155,7 +155,7 @@ def test_frames_of_two_partitions_are_ordered_by_clock() -> None:
 
 
 def test_sender_named_later_in_a_batch_does_not_act_backwards() -> None:
-    """A sender is known from the naming frame on, in any batches."""
+    """An entry names a sender from its own frame on, for any batches."""
     frames = FrameFactory()
     records = [
         Record(0, frames.sync("", 100)),
@@ -172,7 +172,7 @@ def test_sender_named_later_in_a_batch_does_not_act_backwards() -> None:
 
 
 def test_participants_are_bounded_by_the_limit() -> None:
-    """Further names count as unknown, and the state no longer grows."""
+    """Further names count as unknown, and the state does not grow."""
     limits = ObserverSettings(remembered=3)
     sizes = []
     for named in (10, 200):
@@ -191,7 +191,7 @@ def test_participants_are_bounded_by_the_limit() -> None:
 
 
 def test_full_memory_forgets_before_the_next_deadline() -> None:
-    """Before the next frame or the end of the batch."""
+    """It does not wait for the next frame or the end of the batch."""
     frames = FrameFactory()
     limits = ObserverSettings(remembered=2)
     records = [
@@ -225,7 +225,7 @@ def batch(
 
 
 class Found(NamedTuple):
-    """What a view found in all records, however they were cut."""
+    """What a view finds in all records, for any batches."""
 
     totals: ChannelTotals
     report: dict[str, Any]
@@ -235,7 +235,7 @@ class Found(NamedTuple):
 
 
 def found(view: ChannelView, events: Iterable[ChannelEvent]) -> Found:
-    """The figures of a view and all events that left it."""
+    """The figures of a view and all events that it returned."""
     minutes, others = [], []
     for event in events:
         if isinstance(event, ChannelMinute):
@@ -250,7 +250,7 @@ def found(view: ChannelView, events: Iterable[ChannelEvent]) -> Found:
 def at_once(
     records: list[Record], end_ms: int, limits: ObserverSettings = DEFAULTS
 ) -> Found:
-    """All records as one batch."""
+    """All records in one batch."""
     view = ChannelView(limits)
     clocked = list(zip(records, running_clocks(records), strict=True))
     events = view.apply([digest_of(clocked)], START_MS + end_ms)
@@ -263,7 +263,7 @@ def in_batches(
     data: st.DataObject,
     limits: ObserverSettings = DEFAULTS,
 ) -> Found:
-    """The records cut, with blobs and clock-only calls between batches."""
+    """The records in batches, with blobs and clock-only calls between them."""
     clocked = list(zip(records, running_clocks(records), strict=True))
     size = 2 * len(records)
     drawn = data.draw(st.lists(st.integers(0, 7), min_size=size, max_size=size))
@@ -284,7 +284,7 @@ def in_batches(
         begin = end
         assert_identities(view.totals)
         if cut < 2:
-            view = ChannelView.from_blob(blob.VERSION, view.to_blob(), limits)
+            view = ChannelView.from_blob(BLOB_VERSION, view.to_blob(), limits)
         following = clocked[end][1] if end < len(records) else end_ms
         if cut == 1 and following > clock:
             between = data.draw(st.integers(clock, following))
@@ -300,7 +300,7 @@ def in_batches(
 def test_cutting_the_records_into_batches_changes_nothing(
     scene: Scene, pause_ms: int, remembered: int, data: st.DataObject
 ) -> None:
-    """Same totals, report, events and minutes, also of what full memories push out."""
+    """Same totals, report, events and minutes, also if memories are full."""
     records = play(scene)
     end_ms = max((record.at for record in records), default=0) + pause_ms
     limits = ObserverSettings(remembered=remembered)
@@ -311,10 +311,10 @@ def test_cutting_the_records_into_batches_changes_nothing(
 @pytest.mark.slow
 @CAREFUL
 @given(scenes(LONG_PAUSES_MS), LIMITS)
-def test_view_woken_at_its_deadlines_is_never_behind(
+def test_view_called_at_its_deadlines_is_never_behind(
     scene: Scene, remembered: int
 ) -> None:
-    """Its figures equal those of a view woken by the next record."""
+    """Called at its deadlines, it has the figures of the next record's call."""
     records = play(scene)
     limits = ObserverSettings(remembered=remembered)
     end_ms = max((record.at for record in records), default=0) + 10_000_000
@@ -337,10 +337,11 @@ def test_view_woken_at_its_deadlines_is_never_behind(
     assert found(view, events) == at_once(records, end_ms, limits)
 
 
+@pytest.mark.slow
 @CAREFUL
 @given(scenes(max_steps=30), st.data())
 def test_replayed_records_change_nothing(scene: Scene, data: st.DataObject) -> None:
-    """A batch that Kafka delivers again has only duplicates."""
+    """A batch that Kafka delivers again consists of duplicates."""
     records = play(scene)
     end_ms = max((record.at for record in records), default=0)
     place = data.draw(st.integers(0, len(records)))
@@ -352,14 +353,14 @@ def test_replayed_records_change_nothing(scene: Scene, data: st.DataObject) -> N
 @CAREFUL
 @given(scenes(LONG_PAUSES_MS), LIMITS)
 def test_blob_is_the_whole_view(scene: Scene, remembered: int) -> None:
-    """A restored view packs to the same bytes and has the same totals."""
+    """After unpacking it packs to the same bytes, with the same totals."""
     records = play(scene)
     limits = ObserverSettings(remembered=remembered)
     view = ChannelView(limits)
     clocked = list(zip(records, running_clocks(records), strict=True))
     view.apply([digest_of(clocked)], START_MS)
     data = view.to_blob()
-    again = ChannelView.from_blob(blob.VERSION, data, limits)
+    again = ChannelView.from_blob(BLOB_VERSION, data, limits)
     assert again.totals == view.totals
     assert again.to_blob() == data
     assert blob.unpack_totals(blob.totals_part(data), ChannelTotals) == view.totals
@@ -381,7 +382,7 @@ def figures_of(totals: ChannelTotals) -> dict[str, Any]:
 
 
 def standing(incidents: Incidents) -> set[tuple[str, str, frozenset[str]]]:
-    """Kind, message id and who lacks the message, of what has not ended."""
+    """Kind, message id and who lacks the message, of incidents that have not ended."""
     return {
         (
             one.kind.value,
@@ -395,7 +396,7 @@ def standing(incidents: Incidents) -> set[tuple[str, str, frozenset[str]]]:
 
 @pytest.mark.slow
 def test_figures_are_those_of_a_slow_reference() -> None:
-    """It computes them from the list of all records."""
+    """Recomputed from the whole list of records, for every figure."""
     reached: set[str] = set()
 
     # More, since some figures are rarely reached.

@@ -36,10 +36,10 @@ def test_duplicate_changes_only_the_clock(channel: Channel) -> None:
     assert totals.messages == 2
 
 
-def test_equal_observer_and_seq_make_a_duplicate(
+def test_duplicate_is_recognised_by_observer_and_seq(
     channel: Channel,
 ) -> None:
-    """Even if the frame differs."""
+    """Another frame with a known tap and sequence number is a duplicate too."""
     channel.content("m", "alice", at=60_000, observer="tap", seq=7)
     channel.content("n", "alice", at=90_000, observer="tap", seq=7)
     assert channel.totals.messages == 1
@@ -52,7 +52,7 @@ def test_equal_observer_and_seq_make_a_duplicate(
 def test_other_or_missing_numbers_make_no_duplicate(
     channel: Channel, observer: str, seq: int
 ) -> None:
-    """Observer and number must be present and equal."""
+    """Tap and sequence number must both be present and equal."""
     channel.content("m", "alice", at=60_000, observer="tap", seq=7)
     channel.content("n", "alice", at=61_000, observer=observer, seq=seq)
     assert channel.totals.messages == 2
@@ -62,7 +62,7 @@ def test_other_or_missing_numbers_make_no_duplicate(
 def test_records_without_numbers_are_never_duplicates(
     channel: Channel, numbers: tuple[str, int]
 ) -> None:
-    """Two absent headers are not equal numbers."""
+    """A missing header is not a repeated number."""
     observer, seq = numbers
     channel.content("m", "alice", at=60_000, observer=observer, seq=seq)
     channel.content("n", "alice", at=61_000, observer=observer, seq=seq)
@@ -73,15 +73,15 @@ def test_records_without_numbers_are_never_duplicates(
 def test_numbers_are_remembered_for_the_horizon(
     channel: Channel, later_ms: int, messages: int
 ) -> None:
-    """A number that returns after more than 3600 s counts as new."""
+    """A sequence number that returns after more than 3600 s counts as new."""
     channel.content("m", "alice", at=60_000, observer="tap", seq=7)
     at = 60_000 + HORIZON_MS + later_ms
     channel.content("n", "alice", at=at, observer="tap", seq=7)
     assert channel.totals.messages == messages
 
 
-def test_taps_of_the_channel_are_listed(channel: Channel) -> None:
-    """By name, with or without numbers, and forgotten after the horizon."""
+def test_taps_that_saw_the_channel_are_named(channel: Channel) -> None:
+    """Sorted by id, with or without numbers; forgotten after the horizon."""
     channel.content("m", "alice", at=60_000, observer="west", seq=1)
     channel.content("n", "alice", at=61_000, observer="east")
     channel.clock(60_000 + HORIZON_MS)
@@ -104,14 +104,14 @@ def test_same_hash_is_a_replica(channel: Channel) -> None:
 
 
 def test_same_hash_is_a_replica_long_after(channel: Channel) -> None:
-    """For the whole horizon, as a Store sweep needs it."""
+    """A hash identifies copies for the whole horizon, as a Store sweep needs."""
     frame = channel.content("m", "alice", at=60_000, waku_hash="1")
     channel.take(frame, at=60_000 + HORIZON_MS, waku_hash="1")
     assert channel.totals.replicas == 1
 
 
 def test_replica_renews_the_memory_of_its_hash(channel: Channel) -> None:
-    """A hash seen recently is not forgotten."""
+    """A hash that was seen recently is not forgotten."""
     frame = channel.content("m", "alice", at=60_000, waku_hash="1")
     channel.take(frame, at=2_060_000, waku_hash="1")
     channel.take(frame, at=4_060_000, waku_hash="1")
@@ -135,7 +135,7 @@ def test_identical_bytes_within_two_seconds_are_a_replica_without_both_hashes(
 
 
 def test_identical_bytes_under_two_hashes_are_a_rebroadcast(channel: Channel) -> None:
-    """If both copies have a hash, only it decides."""
+    """If both copies have a hash, the hash decides, whatever their times."""
     frame = channel.content("m", "alice", at=60_000, waku_hash="1")
     channel.take(frame, at=60_000, waku_hash="2")
     assert (channel.totals.replicas, channel.totals.rebroadcasts_retry) == (0, 1)
@@ -149,7 +149,7 @@ def test_other_bytes_within_two_seconds_are_a_rebroadcast(channel: Channel) -> N
 
 
 def test_hash_of_a_replica_is_remembered(channel: Channel) -> None:
-    """If a copy matched by its bytes, its hash identifies later copies."""
+    """The hash of a copy that matched by its bytes identifies later copies."""
     frame = channel.content("m", "alice", at=60_000)
     channel.take(frame, at=61_000, waku_hash="1")
     channel.take(frame, at=90_000, waku_hash="1")
@@ -157,7 +157,7 @@ def test_hash_of_a_replica_is_remembered(channel: Channel) -> None:
 
 
 def test_hash_of_a_replica_identifies_the_next_broadcast(channel: Channel) -> None:
-    """The broadcast has that hash then, and another hash is another one."""
+    """The broadcast then has a hash, so another hash is another broadcast."""
     frame = channel.content("m", "alice", at=60_000)
     channel.take(frame, at=60_500, waku_hash="1")
     channel.take(frame, at=61_000, waku_hash="2")
@@ -175,7 +175,7 @@ def test_replica_is_compared_with_the_latest_broadcast(channel: Channel) -> None
 def test_replica_moves_first_and_last_event(
     channel: Channel,
 ) -> None:
-    """All records but duplicates count for the window of events."""
+    """Event times are those of all records except duplicates."""
     frame = channel.content("m", "alice", at=60_000, waku_hash="1")
     channel.take(frame, at=99_000, waku_hash="1")
     assert channel.totals.first_event_ms == START_MS
@@ -186,7 +186,7 @@ def test_replica_moves_first_and_last_event(
 
 
 def test_frames_are_counted_by_kind_and_dialect() -> None:
-    """With rebroadcasts, without replicas and duplicates."""
+    """Rebroadcasts count; replicas and duplicates do not."""
     channel = Channel()
     frame = channel.content("m", "alice", at=0, waku_hash="1")
     channel.take(frame, at=0, waku_hash="1")
@@ -250,7 +250,7 @@ def test_cause_is_repair_while_the_latest_request_is_in_its_window(
 
 
 def test_rebroadcast_without_any_request_is_a_retry(channel: Channel) -> None:
-    """Without a request it cannot be a repair."""
+    """Without a request, the sender retries."""
     frame = channel.content("m", "alice", at=60_000, waku_hash="1")
     channel.sync("bob", at=61_000, requests=["other"])
     channel.take(frame, at=62_000, waku_hash="2")
@@ -274,8 +274,8 @@ def test_latest_request_counts_not_the_first(channel: Channel) -> None:
     assert channel.totals.rebroadcasts_repair == 1
 
 
-def test_rebroadcast_may_have_other_bytes(channel: Channel) -> None:
-    """The id decides."""
+def test_rebroadcast_in_other_bytes_is_one(channel: Channel) -> None:
+    """Only the id decides."""
     channel.content("m", "alice", at=60_000, waku_hash="1", holds=["a"])
     channel.content("m", "alice", at=70_000, waku_hash="2", holds=["a", "b"])
     assert channel.totals.rebroadcasts_retry == 1
@@ -297,10 +297,10 @@ def test_id_older_than_the_horizon_counts_as_a_frame_only(
 
 
 @pytest.mark.parametrize("later_ms", [0, 1])
-def test_frame_of_a_message_older_than_the_horizon_is_not_read(
+def test_frame_of_a_message_older_than_the_horizon_is_only_counted(
     channel: Channel, later_ms: int
 ) -> None:
-    """As with a replica, its history, filter, requests and sender do not count."""
+    """Its history, filter, requests and sender are ignored, as of a replica."""
     channel.content("b", "", at=60_000, waku_hash="1")
     channel.content("b", "", at=3_000_000, waku_hash="2")
     at = 60_000 + HORIZON_MS
@@ -326,7 +326,7 @@ def test_frame_of_a_message_older_than_the_horizon_is_not_read(
 def test_known_id_with_another_sender_or_lamport_is_a_collision(
     channel: Channel, sender: str, lamport: int
 ) -> None:
-    """It is no rebroadcast, answers no request and moves no t0."""
+    """It is no rebroadcast, answers no request and does not change t0."""
     channel.content("m", "alice", at=60_000, lamport=1_000)
     channel.sync("carol", at=61_000, requests=["m"])
     channel.content("m", sender, at=62_000, lamport=lamport)
@@ -341,7 +341,7 @@ def test_known_id_with_another_sender_or_lamport_is_a_collision(
 
 
 def test_collision_does_not_replace_the_known_message(channel: Channel) -> None:
-    """Later copies are compared with the first."""
+    """Later copies are compared with the first copy."""
     channel.content("m", "alice", at=60_000, lamport=1_000)
     channel.content("m", "bob", at=61_000, lamport=1_000)
     channel.content("m", "alice", at=62_000, lamport=1_000, history=["a"])
@@ -349,11 +349,11 @@ def test_collision_does_not_replace_the_known_message(channel: Channel) -> None:
     assert channel.totals.rebroadcasts_retry == 1
 
 
-# What is remembered at most.
+# Limits of memory.
 
 
 def test_oldest_message_is_evicted_and_counted() -> None:
-    """An evicted message in flight counts as no fault."""
+    """Beyond the limit the oldest is forgotten; in flight it ends unwitnessed."""
     channel = Channel(ObserverSettings(remembered=2))
     for number in range(4):
         # The frames' own bytes are remembered too, and evicted as well.
@@ -391,7 +391,7 @@ def test_oldest_numbers_and_hashes_are_evicted_and_counted() -> None:
 
 
 def test_record_of_before_the_horizon_counts_as_a_frame_only() -> None:
-    """Older state is gone, so its copies cannot be recognised."""
+    """Earlier frames may be forgotten; at the horizon the record still counts."""
     channel = Channel()
     channel.content("new", "alice", at=4_000_000, lamport=2)
     channel.content("at it", "alice", at=400_000, lamport=1, history=["x"])

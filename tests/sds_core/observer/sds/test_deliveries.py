@@ -1,7 +1,7 @@
-"""Delivery of each message to each participant (observer model, section 5).
+"""Delivery of each message to each participant (docs/figures.md, 5).
 
 In most tests bob speaks at 59 s, and alice sends `m` at 60 s with lamport 1,000: what
-bob says from then on shows whether he has it.
+bob sends from then on shows whether he has it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HORIZON = 3_600_000
 
 @pytest.fixture
 def channel() -> Channel:
-    """A channel that has warmed up and heard bob, without a filter, at 59 s."""
+    """A channel after its warm-up in which bob spoke, without a filter, at 59 s."""
     channel = Channel.after_warm_up()
     channel.sync("bob", at=T0 - 1_000, lamport=500)
     return channel
@@ -44,13 +44,13 @@ def outcomes(channel: Channel) -> dict[str, int]:
 
 
 def lose(channel: Channel, by: str = "bob", lamport: int = 1_001) -> int:
-    """A participant lacks `m` so late that it is lost; returns when."""
+    """A participant lacks `m` so late that it is lost; returns the time."""
     at = T0 + DEADLINE + 1
     channel.sync(by, at=at, lamport=lamport, holds=())
     return at
 
 
-# What shows that a participant has a message.
+# Evidence that a participant has a message.
 
 
 @pytest.mark.parametrize("of_frame", [{"history": ["m"]}, {"holds": ["m"]}])
@@ -60,26 +60,26 @@ def lose(channel: Channel, by: str = "bob", lamport: int = 1_001) -> int:
 def test_history_or_filter_shows_a_delivery(
     sent: Channel, of_frame: dict[str, Any], at: int, lamport: int
 ) -> None:
-    """At any time, with any Lamport timestamp."""
+    """The time and the Lamport timestamp of the frame do not matter."""
     sent.sync("bob", at=at, lamport=lamport, **of_frame)
     assert outcomes(sent) == {"first_pass": 1}
 
 
 def test_content_shows_a_delivery_as_sync_does(sent: Channel) -> None:
-    """If it is a first copy."""
+    """This holds for its first copy."""
     sent.content("b", "bob", at=T0 + 1, history=["m"])
     assert outcomes(sent) == {"first_pass": 1}
 
 
 def test_ephemeral_frame_with_a_filter_shows_a_delivery(sent: Channel) -> None:
-    """It needs no Lamport timestamp for that."""
+    """A filter proves what its owner has, also without a Lamport timestamp."""
     frame = sent.frames.ephemeral("bob")._replace(bloom_filter=bloom(["m"]))
     sent.take(frame, at=T0 + 1)
     assert outcomes(sent) == {"first_pass": 1}
 
 
 def test_delivery_ends_once(sent: Channel) -> None:
-    """Later frames change nothing."""
+    """Later frames change nothing, whether they hold the message or not."""
     sent.sync("bob", at=T0 + 1, lamport=1_001, history=["m"])
     sent.sync("bob", at=T0 + DEADLINE + 1, lamport=1_002, holds=())
     sent.sync("bob", at=T0 + DEADLINE + 2, lamport=1_003, holds=["m"], history=["m"])
@@ -93,17 +93,17 @@ def test_message_in_history_and_filter_is_delivered_once(sent: Channel) -> None:
 
 
 def test_history_comes_before_a_filter_that_lacks_the_message(sent: Channel) -> None:
-    """A participant that names a message has it."""
+    """A participant that names a message has it, whatever its filter says."""
     sent.sync("bob", at=T0 + DEADLINE + 1, lamport=1_001, history=["m"], holds=())
     assert outcomes(sent) == {"first_pass": 1}
 
 
 @pytest.mark.parametrize(("after_ms", "expected"), [(0, {"first_pass": 1}), (1, {})])
 @pytest.mark.parametrize("of_frame", [{"history": ["m"]}, {"holds": ["m"]}])
-def test_frames_after_the_horizon_do_not_count(
+def test_nothing_counts_after_the_horizon(
     sent: Channel, after_ms: int, expected: dict[str, int], of_frame: dict[str, Any]
 ) -> None:
-    """3600 s after the first copy one counts, a millisecond later not."""
+    """A frame 3600 s after the first copy counts; a millisecond later it does not."""
     sent.sync("bob", at=T0 + 1, lamport=1_001)  # Keeps him active, shows nothing.
     sent.sync("bob", at=T0 + HORIZON + after_ms, lamport=1_002, **of_frame)
     assert outcomes(sent) == expected
@@ -113,20 +113,20 @@ def test_frames_after_the_horizon_do_not_count(
 def test_nothing_is_lost_after_the_horizon(
     sent: Channel, after_ms: int, lost: dict[str, int]
 ) -> None:
-    """The last frame that can show a loss is at the horizon."""
+    """A frame at the horizon is the last one that can cause a loss."""
     sent.sync("bob", at=T0 + 1, lamport=1_001)
     sent.sync("bob", at=T0 + HORIZON + after_ms, lamport=1_002, holds=())
     assert outcomes(sent) == lost
 
 
 def test_horizon_runs_on_the_clock(sent: Channel) -> None:
-    """For all else a late record has its own time."""
+    """Only the horizon uses the clock; all else uses the record's own time."""
     sent.clock(T0 + HORIZON + 1)
     sent.sync("bob", at=T0 + 1, lamport=1_001, history=["m"])
     assert outcomes(sent) == {}
 
 
-# What shows that a participant lacks it.
+# Evidence that a participant lacks it.
 
 
 @pytest.mark.parametrize(
@@ -135,14 +135,14 @@ def test_horizon_runs_on_the_clock(sent: Channel) -> None:
 def test_filter_within_the_grace_shows_nothing_missing(
     sent: Channel, after_ms: int, outcome: str
 ) -> None:
-    """The message may have been in transit when the frame was made."""
+    """The message may have been in transit when the frame was composed."""
     sent.sync("bob", at=T0 + after_ms, lamport=1_001, holds=())
     sent.sync("bob", at=T0 + 10_000, lamport=1_002, holds=["m"])
     assert outcomes(sent) == {outcome: 1}
 
 
 def test_grace_runs_in_event_time(sent: Channel) -> None:
-    """A late record from within the grace shows nothing missing."""
+    """A late record from within the grace time proves nothing missing."""
     sent.clock(T0 + 20_000)
     sent.sync("bob", at=T0 + GRACE, lamport=1_001, holds=())
     sent.sync("bob", at=T0 + 20_000, lamport=1_002, holds=["m"])
@@ -163,21 +163,21 @@ def test_grace_runs_in_event_time(sent: Channel) -> None:
 def test_frame_that_need_not_show_the_message_shows_nothing_missing(
     sent: Channel, of_frame: dict[str, Any]
 ) -> None:
-    """At any time; a later frame still decides."""
+    """Also long after the message; a later frame can still decide."""
     sent.sync("bob", at=T0 + DEADLINE + 1, **of_frame)
     assert outcomes(sent) == {}
     sent.sync("bob", at=T0 + DEADLINE + 2, lamport=1_002, holds=["m"])
     assert outcomes(sent) == {"first_pass": 1}
 
 
-def test_frame_of_the_other_dialect_shows_deliveries(sent: Channel) -> None:
-    """Only Lamport timestamps of two dialects cannot be compared."""
+def test_frame_of_the_other_dialect_shows_what_it_has(sent: Channel) -> None:
+    """Only the Lamport timestamps of two dialects cannot be compared."""
     sent.sync("bob", at=T0 + 1, history=["m"], dialect=Dialect.NIM)
     assert outcomes(sent) == {"first_pass": 1}
 
 
 def test_lamports_of_two_dialects_are_never_compared(sent: Channel) -> None:
-    """Even after a frame of the message's own dialect."""
+    """Also after a frame of the message's own dialect."""
     sent.sync("bob", at=T0 + 1, lamport=1_001)
     at = T0 + DEADLINE + 1
     sent.sync("bob", at=at, lamport=9_000, holds=(), dialect=Dialect.NIM)
@@ -194,7 +194,7 @@ def test_ephemeral_frame_shows_nothing_missing(channel: Channel) -> None:
 
 @pytest.mark.parametrize("dialect", Dialect)
 def test_deliveries_are_found_in_either_dialect(dialect: Dialect) -> None:
-    """The rules are the same."""
+    """The same rules hold within each dialect."""
     channel = Channel.after_warm_up(dialect=dialect)
     for name in ("bob", "carol", "dave"):
         channel.sync(name, at=T0 - 1_000, lamport=500)
@@ -210,7 +210,7 @@ def test_deliveries_are_found_in_either_dialect(dialect: Dialect) -> None:
 
 
 def test_rebroadcast_shows_nothing(channel: Channel) -> None:
-    """Its history and filter are those of its first broadcast."""
+    """It has the history and the filter of its first broadcast."""
     frame = channel.content("b", "bob", at=T0 - 500, lamport=1_001, holds=())
     channel.content("m", "alice", at=T0)
     at = T0 + DEADLINE + 1
@@ -221,14 +221,14 @@ def test_rebroadcast_shows_nothing(channel: Channel) -> None:
     assert outcomes(channel) == {}
 
 
-def test_rebroadcast_seen_first_has_an_old_filter(sent: Channel) -> None:
-    """Its Lamport timestamp shows that it is older."""
+def test_rebroadcast_that_is_seen_first_carries_an_old_filter(sent: Channel) -> None:
+    """The tap missed the first broadcast; the Lamport timestamp shows the age."""
     sent.content("b", "bob", at=T0 + DEADLINE + 1, lamport=999, holds=())
     assert outcomes(sent) == {}
 
 
 def test_collision_shows_nothing(sent: Channel) -> None:
-    """It is no first copy of its sender."""
+    """A known id with another sender is not a first copy by that sender."""
     sent.content("m", "bob", at=T0 + 1, lamport=1_001, history=["m"], holds=["m"])
     assert sent.totals.message_id_collisions == 1
     assert outcomes(sent) == {}
@@ -256,7 +256,7 @@ def test_replica_shows_nothing(sent: Channel) -> None:
         (-1, {}),
     ],
 )
-def test_delivery_is_expected_to_recently_active_participants(
+def test_delivery_is_expected_if_a_participant_spoke_within_the_horizon(
     before_ms: int, expected: dict[str, int]
 ) -> None:
     """Those who sent from an hour before the first copy to just before it."""
@@ -271,8 +271,8 @@ def test_delivery_is_expected_to_recently_active_participants(
     assert outcomes(channel) == expected
 
 
-def test_participant_that_sent_at_the_same_moment_was_not_active() -> None:
-    """Even if its record is earlier in the topic."""
+def test_participant_that_spoke_at_the_same_time_was_not_active() -> None:
+    """Although its record has a lower offset: it did not speak before."""
     channel = Channel.after_warm_up()
     channel.sync("bob", at=T0)
     channel.content("m", "alice", at=T0)
@@ -281,7 +281,7 @@ def test_participant_that_sent_at_the_same_moment_was_not_active() -> None:
 
 
 def test_participant_seen_later_in_the_topic_was_not_active() -> None:
-    """Even if its record has an earlier time."""
+    """Although its record has an earlier time."""
     channel = Channel.after_warm_up()
     channel.content("m", "alice", at=T0)
     channel.sync("bob", at=T0 - 1_000)
@@ -299,7 +299,7 @@ def test_ephemeral_frame_makes_its_sender_active() -> None:
 
 
 def test_named_participant_is_not_active() -> None:
-    """Only senders of frames are active."""
+    """Only a participant that speaks is active."""
     channel = Channel.after_warm_up()
     channel.sync("carol", at=T0 - 1, history=[("x", "bob")])
     channel.content("m", "alice", at=T0)
@@ -308,7 +308,7 @@ def test_named_participant_is_not_active() -> None:
 
 
 def test_message_is_not_delivered_to_its_sender(channel: Channel) -> None:
-    """Whatever the sender's own frames show."""
+    """The sender's own frames do not count."""
     channel.sync("alice", at=T0 - 1_000, lamport=500)
     channel.content("m", "alice", at=T0)
     channel.sync("alice", at=T0 + 1, lamport=1_001, history=["m"])
@@ -316,15 +316,15 @@ def test_message_is_not_delivered_to_its_sender(channel: Channel) -> None:
     assert outcomes(channel) == {}
 
 
-def test_message_of_unknown_sender_has_no_deliveries(channel: Channel) -> None:
-    """Any participant could be its sender."""
+def test_message_without_a_sender_has_no_deliveries(channel: Channel) -> None:
+    """Any participant may be its sender."""
     channel.content("m", "", at=T0)
     channel.sync("bob", at=T0 + 1, history=["m"])
     assert outcomes(channel) == {}
 
 
-def test_frame_of_unknown_sender_shows_nothing(channel: Channel) -> None:
-    """Several participants may share the missing name."""
+def test_frame_without_a_sender_shows_nothing(channel: Channel) -> None:
+    """Frames without a sender may come from several participants."""
     channel.sync("", at=T0 - 1_000, lamport=500)
     channel.content("m", "alice", at=T0)
     channel.sync("", at=T0 + 1, lamport=1_001, history=["m"])
@@ -333,7 +333,7 @@ def test_frame_of_unknown_sender_shows_nothing(channel: Channel) -> None:
 
 
 def test_each_participant_and_each_message_is_judged_alone(channel: Channel) -> None:
-    """Deliveries are independent."""
+    """A delivery to one participant does not affect another."""
     channel.sync("carol", at=T0 - 500, lamport=500)
     channel.content("m", "alice", at=T0)
     channel.content("n", "alice", at=T0 + 1, lamport=1_001)
@@ -345,14 +345,14 @@ def test_each_participant_and_each_message_is_judged_alone(channel: Channel) -> 
     assert outcomes(channel) == {"first_pass": 3, "lost": 1}
 
 
-def test_delivery_to_a_silent_participant_stays_open(sent: Channel) -> None:
-    """No timer ends it, because silence shows nothing."""
+def test_participant_that_never_speaks_again_ends_nothing(sent: Channel) -> None:
+    """No timer ends a delivery: silence proves nothing."""
     sent.rest()
     assert outcomes(sent) == {}
 
 
 def test_delivery_is_followed_over_two_horizons_of_silence() -> None:
-    """The participant sends an hour before the message and an hour after it."""
+    """The participant speaks an hour before the message and an hour after it."""
     channel = Channel.after_warm_up()
     channel.sync("bob", at=T0)
     channel.content("m", "alice", at=T0 + HORIZON)
@@ -360,8 +360,8 @@ def test_delivery_is_followed_over_two_horizons_of_silence() -> None:
     assert outcomes(channel) == {"first_pass": 1}
 
 
-def test_deliveries_of_an_evicted_message_stay_open() -> None:
-    """An evicted message is no longer looked for."""
+def test_forgotten_message_ends_nothing() -> None:
+    """A message evicted by the limit is not followed."""
     channel = Channel.after_warm_up(ObserverSettings(remembered=2))
     channel.sync("bob", at=T0 - 1_000, lamport=500)
     channel.content("m", "alice", at=T0)
@@ -375,8 +375,8 @@ def test_deliveries_of_an_evicted_message_stay_open() -> None:
 # Recovered, lost and retracted.
 
 
-def test_recovery_runs_from_the_first_frame_without_the_message(sent: Channel) -> None:
-    """To the first frame with it, in event time."""
+def test_recovery_takes_from_the_first_frame_that_lacks_it(sent: Channel) -> None:
+    """Until the first frame that has it, in event time."""
     sent.sync("bob", at=T0 + 10_000, lamport=1_001, holds=())
     sent.sync("bob", at=T0 + 20_000, lamport=1_002, holds=())
     sent.sync("bob", at=T0 + 50_000, lamport=1_003, holds=["m"])
@@ -385,8 +385,8 @@ def test_recovery_runs_from_the_first_frame_without_the_message(sent: Channel) -
     assert sent.totals.delivery_recovery.sum_ms == 40_000
 
 
-def test_recovery_time_is_not_negative(sent: Channel) -> None:
-    """The frame with the message may be a late record."""
+def test_recovery_takes_no_less_than_no_time(sent: Channel) -> None:
+    """The recovering frame may be a late record."""
     sent.sync("bob", at=T0 + 10_000, lamport=1_001, holds=())
     sent.sync("bob", at=T0 + 9_000, lamport=1_000, holds=["m"])
     assert outcomes(sent) == {"recovered": 1}
@@ -398,7 +398,7 @@ def test_recovery_time_is_not_negative(sent: Channel) -> None:
 def test_message_is_lost_at_the_first_frame_after_the_deadline(
     sent: Channel, after_ms: int, lost: dict[str, int]
 ) -> None:
-    """At exactly 300 s it is not lost yet."""
+    """At exactly 300 s it is still in time."""
     sent.sync("bob", at=T0 + DEADLINE + after_ms, lamport=1_001, holds=())
     assert outcomes(sent) == lost
 
@@ -417,8 +417,8 @@ def test_message_is_lost_once(sent: Channel) -> None:
     assert outcomes(sent) == {"lost": 1}
 
 
-def test_lost_delivery_that_is_shown_later_is_retracted_once(sent: Channel) -> None:
-    """It counts neither as recovered nor as first pass."""
+def test_lost_message_that_comes_is_retracted_once(sent: Channel) -> None:
+    """It counts neither as recovered nor as delivered at first pass."""
     at = lose(sent)
     sent.sync("bob", at=at + 1, lamport=1_002, holds=["m"])
     assert outcomes(sent) == {"lost": 1, "retracted": 1}
@@ -433,7 +433,7 @@ def test_lost_delivery_that_is_shown_later_is_retracted_once(sent: Channel) -> N
 def test_losses_are_retracted_within_the_horizon(
     sent: Channel, after_ms: int, retracted: int, of_frame: dict[str, Any]
 ) -> None:
-    """Later evidence does not count."""
+    """Later evidence is ignored."""
     lose(sent)
     sent.sync("bob", at=T0 + HORIZON + after_ms, lamport=1_002, **of_frame)
     assert sent.totals.deliveries_lost == 1
@@ -444,7 +444,7 @@ def test_losses_are_retracted_within_the_horizon(
 
 
 def test_filter_with_fewer_bits_shows_nothing_older_missing(channel: Channel) -> None:
-    """After a roll-over this and later frames show nothing about older ones."""
+    """It may have dropped `m`, so this frame and later ones prove nothing."""
     channel.sync("bob", at=T0 - 500, lamport=600, holds=["a", "b"])
     channel.content("m", "alice", at=T0)
     channel.sync("bob", at=T0 + 10_000, lamport=1_001, holds=["c"])
@@ -455,7 +455,7 @@ def test_filter_with_fewer_bits_shows_nothing_older_missing(channel: Channel) ->
 
 
 def test_roll_over_takes_nothing_back(channel: Channel) -> None:
-    """A message shown missing before it stays missing."""
+    """A message that was missing before it stays missing."""
     channel.sync("bob", at=T0 - 500, lamport=600, holds=["a", "b"])
     channel.content("m", "alice", at=T0)
     channel.sync("bob", at=T0 + 10_000, lamport=1_001, holds=["a", "b"])
@@ -469,7 +469,7 @@ def test_roll_over_takes_nothing_back(channel: Channel) -> None:
 def test_message_of_the_roll_over_or_later_can_be_missing(
     channel: Channel, sooner_ms: int, lost: dict[str, int]
 ) -> None:
-    """The roll-over has the event time of the frame that shows it."""
+    """The roll-over has the event time of the first frame that shows it."""
     rolled = T0 + 10_000
     channel.sync("bob", at=T0, lamport=600, holds=["a", "b"])
     channel.sync("bob", at=rolled, lamport=601, holds=["c"])
@@ -479,39 +479,39 @@ def test_message_of_the_roll_over_or_later_can_be_missing(
 
 
 def test_filter_with_as_many_bits_has_not_rolled_over(channel: Channel) -> None:
-    """Its owner received nothing new."""
+    """No id was added to it."""
     channel.sync("bob", at=T0 - 500, lamport=600, holds=["a", "b"])
     channel.content("m", "alice", at=T0)
     channel.sync("bob", at=T0 + DEADLINE + 1, lamport=1_001, holds=["a", "b"])
     assert outcomes(channel) == {"lost": 1}
 
 
-SHOWN = tuple(f"a{number}" for number in range(6))
-"""Messages of alice that bob's filter has shown, in their order."""
+HELD = tuple(f"a{number}" for number in range(6))
+"""Messages of alice that bob's filter held, in their order."""
 
 
 @pytest.mark.parametrize(
-    ("dropped", "noticed"), list(zip(SHOWN, (1, 1, 1, 0, 0, 1), strict=True))
+    ("dropped", "noticed"), list(zip(HELD, (1, 1, 1, 0, 0, 1), strict=True))
 )
 def test_filter_that_lost_an_id_shows_nothing_older_missing(
     channel: Channel, dropped: str, noticed: int
 ) -> None:
-    """The first three ids and the newest are watched, even if bits increased."""
-    for number, message_id in enumerate(SHOWN):
+    """The first three ids and the newest are watched, even if the fill grows."""
+    for number, message_id in enumerate(HELD):
         at = T0 - 500 + number
         channel.content(message_id, "alice", at=at, lamport=600 + number)
-        holds = SHOWN[: number + 1]
+        holds = HELD[: number + 1]
         channel.sync("bob", at=at, lamport=700 + number, holds=holds)
     channel.content("m", "alice", at=T0)
-    held = [message_id for message_id in SHOWN if message_id != dropped]
+    held = [message_id for message_id in HELD if message_id != dropped]
     at = T0 + DEADLINE + 1
     channel.sync("bob", at=at, lamport=1_001, holds=[*held, "b", "c", "d"])
-    assert channel.totals.deliveries_first_pass == len(SHOWN)
+    assert channel.totals.deliveries_first_pass == len(HELD)
     assert channel.totals.deliveries_lost == 1 - noticed
 
 
-def test_ids_after_a_roll_over_are_watched(channel: Channel) -> None:
-    """Ids lost earlier do not count again, and the next loss is noticed."""
+def test_ids_of_after_a_roll_over_are_watched_anew(channel: Channel) -> None:
+    """The next roll-over is detected too."""
     channel.content("a", "alice", at=T0 - 900, lamport=600)
     channel.sync("bob", at=T0 - 800, lamport=700, holds=["a"])
     channel.content("b", "alice", at=T0 - 700, lamport=701)
@@ -527,7 +527,7 @@ def test_ids_after_a_roll_over_are_watched(channel: Channel) -> None:
     assert outcomes(channel) == {"first_pass": 2, "recovered": 1}
 
 
-def test_restarted_participant_shows_nothing_older_missing(
+def test_participant_that_restarts_without_state_shows_nothing_older_missing(
     channel: Channel,
 ) -> None:
     """After a restart without its state its filter is empty."""
@@ -538,7 +538,7 @@ def test_restarted_participant_shows_nothing_older_missing(
 
 
 def test_filter_of_another_size_shows_nothing_older_missing() -> None:
-    """It was rebuilt from what its owner stored, even if more bits are set."""
+    """It was built anew, although more of its bits may be set."""
     smaller = BloomFilter(Dialect.NIM, BloomParameters(capacity=100, error_rate=0.001))
     smaller.add_all([f"a{number}" for number in range(50)])
     channel = Channel.after_warm_up(dialect=Dialect.NIM)
@@ -555,7 +555,7 @@ def test_filter_of_another_size_shows_nothing_older_missing() -> None:
 
 @pytest.mark.parametrize("lamport", [1_999, 2_000])
 def test_filter_seen_late_shows_no_roll_over(channel: Channel, lamport: int) -> None:
-    """A frame with a lower or equal Lamport timestamp has an old filter."""
+    """A frame without a greater Lamport timestamp has an old filter."""
     channel.sync("bob", at=T0 - 500, lamport=2_000, holds=["a", "b"])
     channel.content("m", "alice", at=T0)
     channel.sync("bob", at=T0 + 1, lamport=lamport, holds=["a"])
@@ -564,7 +564,7 @@ def test_filter_seen_late_shows_no_roll_over(channel: Channel, lamport: int) -> 
 
 
 def test_filter_seen_late_is_not_compared_with_the_next(channel: Channel) -> None:
-    """The newest filter stays the reference."""
+    """The newest filter stays the one to compare with."""
     channel.sync("bob", at=T0 - 500, lamport=2_000, holds=["a", "b", "c"])
     channel.content("m", "alice", at=T0)
     channel.sync("bob", at=T0 + 1, lamport=1_999, holds=["a"])
@@ -572,8 +572,8 @@ def test_filter_seen_late_is_not_compared_with_the_next(channel: Channel) -> Non
     assert outcomes(channel) == {}
 
 
-def test_filter_seen_late_can_show_a_missing_message(channel: Channel) -> None:
-    """If its Lamport timestamp is greater than the message's."""
+def test_filter_seen_late_lacks_what_it_lacks(channel: Channel) -> None:
+    """It proves a message missing if its Lamport timestamp is greater."""
     channel.sync("bob", at=T0 - 500, lamport=2_000, holds=["a", "b"])
     channel.content("m", "alice", at=T0)
     channel.sync("bob", at=T0 + DEADLINE + 1, lamport=1_999, holds=["a"])
@@ -581,7 +581,7 @@ def test_filter_seen_late_can_show_a_missing_message(channel: Channel) -> None:
 
 
 def test_filter_of_an_ephemeral_frame_shows_no_roll_over(channel: Channel) -> None:
-    """Without a Lamport timestamp its age is unknown."""
+    """It is unknown whether it is the newest."""
     channel.sync("bob", at=T0 - 500, lamport=600, holds=["a", "b"])
     channel.content("m", "alice", at=T0)
     frame = channel.frames.ephemeral("bob")._replace(bloom_filter=bloom(["a"]))
@@ -591,7 +591,7 @@ def test_filter_of_an_ephemeral_frame_shows_no_roll_over(channel: Channel) -> No
 
 
 def test_unreadable_filter_shows_no_roll_over(channel: Channel) -> None:
-    """Nor does a frame without a filter."""
+    """A frame without a filter does not show one either."""
     channel.sync("bob", at=T0 - 500, lamport=600, holds=["a", "b"])
     channel.content("m", "alice", at=T0)
     channel.sync("bob", at=T0 + 1, lamport=1_001, filter_=b"\x01")
@@ -601,7 +601,7 @@ def test_unreadable_filter_shows_no_roll_over(channel: Channel) -> None:
 
 
 def test_roll_over_of_one_participant_is_not_that_of_another(channel: Channel) -> None:
-    """Each filter is compared with its owner's last one."""
+    """Each filter is compared with an earlier one of the same owner."""
     channel.sync("carol", at=T0 - 500, lamport=600, holds=["a", "b"])
     channel.content("m", "alice", at=T0)
     channel.sync("carol", at=T0 + 1, lamport=1_001, holds=["c"])
@@ -611,7 +611,7 @@ def test_roll_over_of_one_participant_is_not_that_of_another(channel: Channel) -
 
 
 def test_filter_is_compared_after_an_hour_of_silence(channel: Channel) -> None:
-    """As long as a message is looked for at its owner."""
+    """As long as its owner may be active for a message that is followed."""
     channel.sync("bob", at=T0, lamport=600, holds=["a", "b"])
     t0 = T0 + 3_000_000
     channel.content("m", "alice", at=t0)

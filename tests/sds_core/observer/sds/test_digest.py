@@ -1,4 +1,4 @@
-"""A chunk of frames as a digest: it has all that the view needs."""
+"""Frames survive the way through a digest to the view."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ FRAMES = FrameFactory()
 
 
 def seen(*records: Record) -> list[SeenFrame]:
-    """The frames as a view sees them, filters apart."""
+    """The frames as a view reads them, without their filters."""
     return list(frames_of(digest_of((record, record.at) for record in records)))
 
 
-def test_digest_has_all_fields_that_the_view_uses() -> None:
-    """Place, headers, kind, names in order, and requests."""
+def test_frame_keeps_what_the_model_uses() -> None:
+    """Place, headers, kind, ids in order and requests."""
     frame = FRAMES.content(
         "m",
         "alice",
@@ -66,7 +66,7 @@ def test_digest_has_all_fields_that_the_view_uses() -> None:
 
 
 def test_absent_headers_stay_absent() -> None:
-    """Tap, number and hash."""
+    """Tap, sequence number and hash."""
     (found,) = seen(Record(0, FRAMES.sync("alice")))
     assert (found.observer, found.seq, found.waku_hash) == ("", NO_SEQ, NO_HASH)
 
@@ -103,7 +103,7 @@ def test_histories_of_many_frames_stay_separate() -> None:
 
 
 def test_naming_keeps_its_own_sender() -> None:
-    """One id may be named with different senders and with none."""
+    """One id may be named with different senders and without one."""
     found = seen(
         Record(0, FRAMES.sync("a", history=["x"], requests=["x"])),
         Record(1, FRAMES.sync("b", history=[("x", "sue")], requests=["x"])),
@@ -118,7 +118,7 @@ def test_naming_keeps_its_own_sender() -> None:
 
 
 def test_naming_keeps_its_own_hint() -> None:
-    """A hint of one frame must not reach earlier ones; requests have none."""
+    """A frame does not get the hint of a later one; requests have no hint."""
     given = [b"", b"hint", b"other", b"x" * LONGEST_HINT, b"x" * (LONGEST_HINT + 1)]
     found = seen(
         *(
@@ -139,7 +139,7 @@ def test_naming_keeps_its_own_hint() -> None:
 
 @pytest.mark.parametrize("dialect", Dialect)
 def test_frame_keeps_its_bytes_by_part(dialect: Dialect) -> None:
-    """Each frame its own counts."""
+    """Each frame has its own sizes."""
     frames = [
         FRAMES.content("m", "a", holds=["a"], requests=["b"], dialect=dialect),
         FRAMES.sync("a", history=["m"], dialect=dialect),
@@ -150,7 +150,7 @@ def test_frame_keeps_its_bytes_by_part(dialect: Dialect) -> None:
 
 
 def test_content_keeps_its_whole_waku_hash() -> None:
-    """Incidents need it; for other frames a fingerprint is enough."""
+    """Incidents need it; other kinds have only the fingerprint."""
     frames = [FRAMES.content("m", "a"), FRAMES.sync("a"), FRAMES.content("n", "a")]
     hashes = [b"m" * 32, b"s" * 32, b""]
     digester = ChannelDigester(0)
@@ -172,7 +172,7 @@ def test_fingerprints_are_hashes_of_ids() -> None:
 
 
 def test_empty_digest_has_no_frames() -> None:
-    """It can be packed and read."""
+    """Reading it raises no error."""
     digest = ChannelDigester(0).finish()
     assert list(frames_of(ChannelDigest.from_bytes(digest.to_bytes()))) == []
 
@@ -182,14 +182,14 @@ def test_empty_digest_has_no_frames() -> None:
     [b"", b"\x01", bloom(["m"])[:-1], bloom(["m"], Dialect.NIM)],
     ids=["none", "short", "one byte less", "of the other dialect"],
 )
-def test_unusable_filter_equals_no_filter(raw: bytes) -> None:
-    """A filter of unknown size is treated as absent."""
+def test_unusable_filter_is_none(raw: bytes) -> None:
+    """A filter of invalid size counts as no filter."""
     (found,) = seen(Record(0, FRAMES.sync("a", filter_=raw)))
     assert found.filter is None
 
 
 def test_usable_filters_around_an_unusable_one_are_restored() -> None:
-    """Changes are relative to the last usable filter."""
+    """Changes refer to the last usable filter."""
     records = [
         Record(0, FRAMES.sync("a", holds=["m"])),
         Record(1, FRAMES.sync("a", filter_=b"\x01")),
@@ -205,8 +205,8 @@ def test_usable_filters_around_an_unusable_one_are_restored() -> None:
     assert held == [(True, False), None, None, (True, True)]
 
 
-def test_similar_filter_is_stored_as_its_changes() -> None:
-    """A whole filter takes 18 kB."""
+def test_filter_that_hardly_changed_is_packed_as_its_changes() -> None:
+    """Whole filters of 18 kB each would be too large."""
     ids = [f"m{number}" for number in range(50)]
     records = [
         Record(at, FRAMES.sync("a", holds=ids[:at])) for at in range(1, len(ids))
@@ -258,7 +258,7 @@ def test_every_filter_is_restored_bit_for_bit(
 
 @pytest.mark.parametrize("dialect", Dialect)
 def test_bits_beyond_the_size_do_not_count(dialect: Dialect) -> None:
-    """A sender may set them: the last of 2,344 words uses 48 bits."""
+    """A stranger may set them: the last of 2,344 words has 48 used bits."""
     filter_ = BloomFilter(dialect)
     assert (filter_.m_bits, len(filter_.bits)) == (150_000, 18_752)
     filter_.bits[-8:] = b"\xff" * 8
@@ -269,7 +269,7 @@ def test_bits_beyond_the_size_do_not_count(dialect: Dialect) -> None:
 
 
 def test_columns_are_packed_integers() -> None:
-    """Eight bytes per frame for any values."""
+    """Eight bytes per frame, whatever the values."""
     digest = digest_of([(Record(1, FRAMES.sync("a")), 2)] * 3)
     assert len(digest.times) == 3 * 8
     assert np.frombuffer(digest.clocks, np.int64).tolist() == [START_MS + 2] * 3

@@ -1,4 +1,4 @@
-"""The fullest filter of a channel, and when it passes 1 % (observer model, section 9).
+"""The fullest filter of a channel, and when it passes 1 % (docs/figures.md, 9).
 
 Filters of default size have 150,000 bits and 10 hash functions: at a fill of
 0.01^(1/10), or 63.1 %, they hold 14,953 ids and one id in a hundred seems to be in.
@@ -43,12 +43,12 @@ def worst(channel: Channel) -> BloomGauge:
 def fill(
     channel: Channel, at: int, bits_set: int, by: str = "bob", lamport: int = 0
 ) -> None:
-    """A participant's sync has a filter with so many bits set."""
+    """A participant's sync whose filter has this many bits set."""
     channel.sync(by, at, lamport or at, filter_=bloom(bits_set=bits_set))
 
 
 def forecast(channel: Channel) -> int | None:
-    """When the fullest filter passes 1 %, like the records' times."""
+    """When the fullest filter passes 1 %, in the time of the records."""
     passes_ms = worst(channel).one_percent_ms
     return None if passes_ms is None else passes_ms - START_MS
 
@@ -57,20 +57,20 @@ def forecast(channel: Channel) -> int | None:
 
 
 def test_channel_without_filters_has_no_fullest(channel: Channel) -> None:
-    """Nor has one with only unreadable filters."""
+    """The same holds if its filters are unusable."""
     channel.sync("bob", AT)
     channel.sync("bob", AT, filter_=b"\x01")
     assert channel.totals.bloom_worst is None
 
 
 def test_filter_is_gauged_by_its_bits(channel: Channel) -> None:
-    """Bits set, bits in all, and number of hash functions."""
+    """The gauge has bits set, size in bits and number of hash functions."""
     fill(channel, AT, 1_234)
     assert worst(channel) == BloomGauge(1_234, 150_000, 10)
 
 
 def test_content_has_a_filter_as_sync_has(channel: Channel) -> None:
-    """Of first copies; ephemeral frames and rebroadcasts do not count."""
+    """Only in its first copy, not in a rebroadcast."""
     frame = channel.content("m", "bob", AT, filter_=bloom(bits_set=50))
     channel.take(frame._replace(bloom_filter=bloom(bits_set=70)), AT + 5_000)
     ephemeral = channel.frames.ephemeral("bob")
@@ -78,15 +78,15 @@ def test_content_has_a_filter_as_sync_has(channel: Channel) -> None:
     assert worst(channel).bits_set == 50
 
 
-def test_filter_of_an_ephemeral_frame_does_not_count(channel: Channel) -> None:
-    """Its age is unknown, even if it is its sender's only filter."""
+def test_filter_of_an_ephemeral_frame_is_ignored(channel: Channel) -> None:
+    """Also if it is the sender's only one: its age is unknown."""
     frame = channel.frames.ephemeral("bob")
     channel.take(frame._replace(bloom_filter=bloom(bits_set=90)), AT)
     assert channel.totals.bloom_worst is None
 
 
 def test_fullest_is_the_filter_with_the_highest_rate() -> None:
-    """Not that with the most bits set."""
+    """It need not be the one with the most bits set."""
     smaller = BloomFilter(Dialect.NIM, BloomParameters(capacity=10, error_rate=0.001))
     smaller.add_all(["a", "b", "c", "d", "e"])
     channel = Channel.after_warm_up(dialect=Dialect.NIM)
@@ -101,7 +101,7 @@ def test_fullest_is_the_filter_with_the_highest_rate() -> None:
 
 
 def test_newest_filter_of_each_sender_counts(channel: Channel) -> None:
-    """By Lamport timestamp, so a roll-over lowers the gauge."""
+    """By Lamport timestamp; after a roll-over it may no longer be the fullest."""
     fill(channel, AT, 1_000, lamport=5)
     fill(channel, AT + 1, 500, lamport=6)
     assert worst(channel).bits_set == 500
@@ -111,14 +111,14 @@ def test_newest_filter_of_each_sender_counts(channel: Channel) -> None:
 
 
 def test_senders_without_a_name_count_as_one(channel: Channel) -> None:
-    """With the newest of all their filters."""
+    """The newest of all their filters counts."""
     fill(channel, AT, 1_000, by="", lamport=5)
     fill(channel, AT + 1, 500, by="", lamport=6)
     assert worst(channel).bits_set == 500
 
 
 def test_filter_counts_for_ten_minutes(channel: Channel) -> None:
-    """By event time of its frame; the view has a deadline for the end."""
+    """By the event time of its frame; the view has a deadline at the end."""
     fill(channel, AT, 1_000, by="bob")
     fill(channel, AT + 20_000, 500, by="carol")
     channel.clock(AT + LATELY)
@@ -132,7 +132,7 @@ def test_filter_counts_for_ten_minutes(channel: Channel) -> None:
 
 
 def test_late_record_counts_by_its_own_time(channel: Channel) -> None:
-    """Ten minutes from the time of its frame, not from reading it."""
+    """Ten minutes run from its event time, not from when it was read."""
     channel.clock(AT + LATELY + 1)
     fill(channel, AT, 1_000)
     assert channel.totals.bloom_worst is None
@@ -144,7 +144,7 @@ def test_late_record_counts_by_its_own_time(channel: Channel) -> None:
 
 
 def test_filter_that_grows_passes_one_percent(channel: Channel) -> None:
-    """Half of the ids took a minute, so the other half takes another."""
+    """If half of the ids took a minute, the rest takes another."""
     fill(channel, AT, 0)
     fill(channel, AT + 60_000, HALF)
     assert forecast(channel) == pytest.approx(AT + 120_000, abs=NEARLY_MS)
@@ -154,14 +154,14 @@ def test_filter_that_grows_passes_one_percent(channel: Channel) -> None:
 def test_growth_takes_a_minute_to_show(
     channel: Channel, lasted_ms: int, known: bool
 ) -> None:
-    """Ids come in bursts."""
+    """Ids arrive in bursts."""
     fill(channel, AT, 0)
     fill(channel, AT + lasted_ms, HALF)
     assert (forecast(channel) is not None) is known
 
 
 def test_filter_that_does_not_grow_never_passes(channel: Channel) -> None:
-    """Nor does a filter seen only once."""
+    """The same holds for a filter that was seen once."""
     fill(channel, AT, HALF)
     assert forecast(channel) is None
     fill(channel, AT + 60_000, HALF)
@@ -169,17 +169,17 @@ def test_filter_that_does_not_grow_never_passes(channel: Channel) -> None:
 
 
 @pytest.mark.parametrize(("bits_set", "known"), [(10, False), (200, True)])
-def test_forecast_is_limited_to_a_year(
+def test_far_future_is_not_forecast(
     channel: Channel, bits_set: int, known: bool
 ) -> None:
-    """One id an hour would take 17 years."""
+    """At an id per hour it would take 17 years; a year is the limit."""
     fill(channel, AT, 0)
     fill(channel, AT + HORIZON - 1, bits_set)
     assert (forecast(channel) is not None) is known
 
 
-def test_filter_over_one_percent_has_the_time_of_passing(channel: Channel) -> None:
-    """Computed from the same growth."""
+def test_filter_that_has_passed_says_since_when(channel: Channel) -> None:
+    """The time is computed from the same growth."""
     fill(channel, AT, 0)
     fill(channel, AT + 120_000, TWICE)
     assert worst(channel).false_positive_ratio > 0.2
@@ -188,7 +188,7 @@ def test_filter_over_one_percent_has_the_time_of_passing(channel: Channel) -> No
 
 @pytest.mark.parametrize("was_full", [False, True])
 def test_filter_with_every_bit_set_has_passed(channel: Channel, was_full: bool) -> None:
-    """Its ids cannot be estimated; it passed with its frame at the latest."""
+    """Its ids cannot be estimated, so the time is that of the frame."""
     full = BloomFilter(Dialect.SPEC)
     full.bits[:] = b"\xff" * len(full.bits)
     channel.sync("bob", AT, 1, filter_=full.to_wire() if was_full else bloom())
@@ -197,8 +197,8 @@ def test_filter_with_every_bit_set_has_passed(channel: Channel, was_full: bool) 
     assert forecast(channel) == AT + 60_000
 
 
-def test_roll_over_restarts_the_growth(channel: Channel) -> None:
-    """Earlier growth does not predict the next."""
+def test_roll_over_begins_the_growth_anew(channel: Channel) -> None:
+    """Growth before it does not predict growth after it."""
     fill(channel, AT, HALF)
     fill(channel, AT + 60_000, 0)
     assert forecast(channel) is None
@@ -209,7 +209,7 @@ def test_roll_over_restarts_the_growth(channel: Channel) -> None:
 
 
 def test_growth_is_that_of_the_last_hour_or_two(channel: Channel) -> None:
-    """From a frame an hour back, if there is one, and never an older one."""
+    """From the frame an hour back if there is one, and never from further back."""
     fill(channel, AT, 0)
     fill(channel, AT + HORIZON, HALF)
     # Not yet an hour after that: the growth of nearly two.
@@ -221,7 +221,7 @@ def test_growth_is_that_of_the_last_hour_or_two(channel: Channel) -> None:
     assert forecast(channel) is None
 
 
-def test_change_of_dialect_restarts_the_growth(channel: Channel) -> None:
+def test_participant_that_changes_its_dialect_begins_anew(channel: Channel) -> None:
     """Filters of two dialects cannot be compared."""
     fill(channel, AT, 0, lamport=9_000)
     nim = bloom(dialect=Dialect.NIM, bits_set=HALF)

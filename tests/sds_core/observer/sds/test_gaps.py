@@ -1,4 +1,4 @@
-"""Missing dependencies (observer model, section 6).
+"""Missing dependencies (docs/figures.md, 6).
 
 The channel of most tests knows `anchor`, whose lamport lies above L0: an unseen id
 behind it in a history is a gap.
@@ -72,7 +72,7 @@ def test_warm_up_runs_from_the_channels_first_record() -> None:
 
 
 def test_id_named_in_the_warm_up_may_open_later(channel: Channel) -> None:
-    """Its first naming after the warm-up decides."""
+    """The first naming after the warm-up decides."""
     fresh = Channel()
     fresh.sync("", at=0, lamport=START_LAMPORT, history=["x"])
     fresh.content("anchor", "anna", at=40_000, lamport=START_LAMPORT + 1)
@@ -105,14 +105,14 @@ def test_seen_id_before_it_must_lie_above_l0(above: int, opened: int) -> None:
 def test_position_in_the_history_decides(
     channel: Channel, history: list[str], opened: int
 ) -> None:
-    """An unseen id without a seen one before it may precede the first sight."""
+    """An unseen id without a seen one before it lies before the first sight."""
     channel.sync("bob", at=NAMED, history=history)
     channel.clock(SETTLED)
     assert channel.totals.gaps_opened == opened
 
 
 def test_before_start_is_sticky(channel: Channel) -> None:
-    """An id from before the first sight is never counted."""
+    """Once an id lay before the first sight it is never counted."""
     channel.sync("bob", at=NAMED, history=["x"])
     channel.sync("bob", at=NAMED + 1, history=["anchor", "x"])
     channel.clock(OVERDUE + 10_000)
@@ -121,8 +121,8 @@ def test_before_start_is_sticky(channel: Channel) -> None:
     assert outcomes(channel) == {}
 
 
-def test_l0_is_stored_per_dialect() -> None:
-    """Lamport timestamps of two dialects cannot be compared."""
+def test_l0_is_separate_for_each_dialect() -> None:
+    """Lamport timestamps of one dialect do not affect the other."""
     channel = Channel()
     channel.sync("", at=0, lamport=100, dialect=Dialect.SPEC)
     channel.sync("", at=0, lamport=5_000, dialect=Dialect.NIM)
@@ -145,7 +145,7 @@ def test_ephemeral_frames_set_no_l0() -> None:
 
 
 def test_replica_opens_no_gap(channel: Channel) -> None:
-    """It has no other content than its broadcast."""
+    """It adds nothing to its broadcast."""
     frame = channel.frames.sync("bob", history=["x"])
     channel.take(frame, at=NAMED, waku_hash="1")
     other = channel.frames.sync("bob", history=["anchor", "y"])
@@ -161,8 +161,8 @@ def test_request_alone_opens_no_gap(channel: Channel) -> None:
     assert channel.totals.gaps_opened == 0
 
 
-def test_message_that_names_itself_opens_no_gap(channel: Channel) -> None:
-    """Neither content nor sync lacks its own id."""
+def test_id_that_names_itself_is_seen(channel: Channel) -> None:
+    """A frame's own id is not missing."""
     channel.content("c", "bob", at=NAMED, history=["anchor", "c"])
     channel.sync("bob", at=NAMED, message_id="s", history=["anchor", "s"])
     channel.clock(SETTLED)
@@ -170,7 +170,7 @@ def test_message_that_names_itself_opens_no_gap(channel: Channel) -> None:
 
 
 def test_seen_id_is_no_gap(channel: Channel) -> None:
-    """A tap has shown the message."""
+    """A message that a tap saw is not missing."""
     channel.content("m", "anna", at=61_000, lamport=200)
     channel.sync("bob", at=NAMED, history=["anchor", "m"])
     channel.clock(SETTLED)
@@ -178,7 +178,7 @@ def test_seen_id_is_no_gap(channel: Channel) -> None:
 
 
 def test_entry_without_an_id_names_nothing(channel: Channel) -> None:
-    """A sender may send one; no message is missing."""
+    """A stranger may send one; no gap opens."""
     channel.sync("bob", at=NAMED, history=["anchor", ""], requests=[""])
     channel.clock(OVERDUE + 1)
     assert channel.totals.gaps_opened == 0
@@ -192,7 +192,7 @@ def test_entry_without_an_id_names_nothing(channel: Channel) -> None:
 def test_gap_counts_when_it_has_stood_for_two_seconds(
     channel: Channel, at: int, opened: int
 ) -> None:
-    """An arrival at exactly 2 s is a reordering at the tap."""
+    """An arrival at exactly 2 s is reordering at the tap."""
     channel.sync("bob", at=NAMED, history=["anchor", "x"])
     channel.content("x", "sue", at=NAMED + at)
     assert channel.totals.gaps_opened == opened
@@ -200,7 +200,7 @@ def test_gap_counts_when_it_has_stood_for_two_seconds(
 
 
 def test_gap_opens_by_the_clock_alone(channel: Channel) -> None:
-    """At 2 s it is not open, a millisecond later it is."""
+    """At 2 s it is settling; a millisecond later it is open."""
     channel.sync("bob", at=NAMED, history=["anchor", "x"])
     channel.clock(NAMED + 2_000)
     assert channel.totals.gaps_opened == 0
@@ -209,7 +209,7 @@ def test_gap_opens_by_the_clock_alone(channel: Channel) -> None:
 
 
 def test_second_naming_does_not_renew_the_gap(channel: Channel) -> None:
-    """Its time counts from the first naming."""
+    """Its time runs from the first naming."""
     channel.sync("bob", at=NAMED, history=["anchor", "x"])
     channel.sync("carol", at=NAMED + 1_500, history=["anchor", "x"])
     channel.clock(SETTLED)
@@ -235,14 +235,14 @@ def test_arrival_at_the_deadline_is_in_time(
 
 
 def test_filled_gap_has_the_duration_from_its_first_naming(gap: Channel) -> None:
-    """In event time."""
+    """The duration is in event time."""
     gap.content("x", "sue", at=NAMED + 4_000)
     assert gap.totals.gap_duration.sum_ms == 4_000
     assert gap.totals.gap_duration.counts[BUCKETS_MS.index(5_000)] == 1
 
 
 def test_gap_filled_by_a_late_record_has_its_own_time(gap: Channel) -> None:
-    """A second tap may be behind the clock; the duration is not negative."""
+    """A second tap may be behind the clock; the duration is never negative."""
     gap.clock(NAMED + 100_000)
     gap.content("x", "sue", at=NAMED - 10_000)
     assert outcomes(gap) == {"late": 1}
@@ -256,7 +256,7 @@ def test_gap_filled_by_a_late_record_has_its_own_time(gap: Channel) -> None:
 def test_gap_filled_within_the_repair_window_is_repaired(
     gap: Channel, dialect: Dialect, window_ms: int
 ) -> None:
-    """The window is that of the request's dialect; it holds its last moment."""
+    """The window depends on the request's dialect and includes its end."""
     asked = NAMED - 20_000 if dialect is Dialect.NIM else NAMED + 5_000
     gap.sync("bob", at=asked, requests=["x"], dialect=dialect)
     # A late request acts from the clock on.
@@ -266,7 +266,7 @@ def test_gap_filled_within_the_repair_window_is_repaired(
 
 
 def test_gap_filled_after_the_repair_window_is_recovered_late(gap: Channel) -> None:
-    """A millisecond after the window the request no longer counts."""
+    """A millisecond after the window the request is no longer live."""
     gap.sync("bob", at=NAMED + 5_000, requests=["x"])
     gap.content("x", "sue", at=NAMED + 140_001)
     assert outcomes(gap) == {"recovered_late": 1}
@@ -274,7 +274,7 @@ def test_gap_filled_after_the_repair_window_is_recovered_late(gap: Channel) -> N
 
 
 def test_request_before_the_naming_counts(channel: Channel) -> None:
-    """`late` means that no request was ever seen before the arrival."""
+    """A gap is late only if there never was a request."""
     channel.sync("bob", at=NAMED - 5_000, requests=["x"])
     channel.sync("bob", at=NAMED, history=["anchor", "x"])
     channel.content("x", "sue", at=NAMED + 3_000)
@@ -282,7 +282,7 @@ def test_request_before_the_naming_counts(channel: Channel) -> None:
 
 
 def test_old_request_makes_a_gap_recovered_late(channel: Channel) -> None:
-    """Even a request long before the gap shows that the id was requested."""
+    """A request long before the gap counts as a request."""
     channel.sync("bob", at=61_000, requests=["x"])
     channel.sync("sue", at=61_000 + 200_000, history=["anchor", "x"])
     channel.content("x", "sue", at=61_000 + 210_000)
@@ -296,7 +296,7 @@ def test_request_for_another_id_leaves_a_gap_late(gap: Channel) -> None:
     assert outcomes(gap) == {"late": 1}
 
 
-def test_deadline_passes_by_the_clock_alone(gap: Channel) -> None:
+def test_silence_reaches_the_deadline_by_the_clock_alone(gap: Channel) -> None:
     """At 300 s the gap is open, a millisecond later it is lost."""
     gap.clock(OVERDUE)
     assert outcomes(gap) == {}
@@ -306,7 +306,7 @@ def test_deadline_passes_by_the_clock_alone(gap: Channel) -> None:
 
 
 def test_late_naming_has_its_deadlines_from_the_clock(channel: Channel) -> None:
-    """For deadlines, a record older than the clock has the time of the clock."""
+    """The effective time of a record older than the clock is the clock."""
     channel.clock(100_000)
     channel.sync("bob", at=70_000, history=["anchor", "x"])
     channel.clock(102_000)
@@ -322,29 +322,29 @@ def test_late_naming_has_its_deadlines_from_the_clock(channel: Channel) -> None:
 # Lost, or missed by the tap.
 
 
-def test_naming_by_another_participant_shows_a_tap_gap(gap: Channel) -> None:
-    """A participant that is not its sender got it from the network."""
+def test_naming_by_another_makes_a_tap_gap(gap: Channel) -> None:
+    """A participant other than its sender received it from the network."""
     gap.sync("bob", at=NAMED + 10_000, history=["x"])
     gap.clock(OVERDUE + 1)
     assert outcomes(gap) == {"tap_gap": 1}
 
 
-def test_naming_that_opens_the_gap_is_evidence(channel: Channel) -> None:
-    """If it is by another than the sender."""
+def test_opening_by_another_makes_a_tap_gap(channel: Channel) -> None:
+    """The naming that opens the gap is evidence."""
     channel.sync("bob", at=NAMED, history=["anchor", ("x", "sue")])
     channel.clock(OVERDUE + 1)
     assert outcomes(channel) == {"tap_gap": 1}
 
 
-def test_filter_of_another_participant_shows_a_tap_gap(gap: Channel) -> None:
-    """It is evidence as a history is."""
+def test_filter_of_another_makes_a_tap_gap(gap: Channel) -> None:
+    """A filter that holds the id is evidence, like a history."""
     gap.sync("bob", at=NAMED + 10_000, holds=["x"])
     gap.clock(OVERDUE + 1)
     assert outcomes(gap) == {"tap_gap": 1}
 
 
-def test_evidence_of_its_sender_alone_leaves_it_lost(gap: Channel) -> None:
-    """The sender has its message even if the network lost it."""
+def test_only_its_sender_leaves_it_lost(gap: Channel) -> None:
+    """The sender has the message in any case."""
     gap.sync("sue", at=NAMED + 10_000, history=["x"], holds=["x"])
     gap.sync("bob", at=NAMED + 10_000, holds=["other"], requests=["x"])
     gap.sync("", at=NAMED + 11_000, history=["x"], holds=["x"])
@@ -356,7 +356,7 @@ def test_evidence_of_its_sender_alone_leaves_it_lost(gap: Channel) -> None:
 def test_evidence_counts_up_to_the_deadline(
     gap: Channel, late_ms: int, outcome: str
 ) -> None:
-    """At the deadline it is in time; what comes later changes no outcome."""
+    """Evidence at the deadline counts; later evidence changes no outcome."""
     gap.sync("bob", at=OVERDUE + late_ms, history=["x"], holds=["x"])
     gap.clock(OVERDUE + 10)
     assert outcomes(gap) == {outcome: 1}
@@ -366,10 +366,10 @@ def test_evidence_counts_up_to_the_deadline(
     ("others", "outcome"), [([], "lost"), (["bob"], "lost"), (["sue"], "tap_gap")]
 )
 @pytest.mark.parametrize("evidence", ["history", "holds"])
-def test_gap_of_unknown_sender_needs_two_participants(
+def test_unknown_sender_takes_two_distinct_participants(
     channel: Channel, others: list[str], outcome: str, evidence: str
 ) -> None:
-    """One may be the sender; the same one twice counts once."""
+    """One of them may be the sender."""
     channel.sync("bob", at=NAMED, history=["anchor", "x"], holds=["x"])
     for other in others:
         channel.sync(other, at=NAMED + 10_000, **{evidence: ["x"]})
@@ -377,8 +377,8 @@ def test_gap_of_unknown_sender_needs_two_participants(
     assert outcomes(channel) == {outcome: 1}
 
 
-def test_sender_may_be_named_later(channel: Channel) -> None:
-    """One participant is enough once it is known not to be the sender."""
+def test_sender_named_later_is_known_from_then_on(channel: Channel) -> None:
+    """One other participant is then enough."""
     channel.sync("bob", at=NAMED, history=["anchor", "x"])
     channel.sync("sue", at=NAMED + 5_000, history=["anchor", ("x", "sue")])
     channel.clock(OVERDUE + 1)
@@ -388,7 +388,7 @@ def test_sender_may_be_named_later(channel: Channel) -> None:
 def test_witness_that_turns_out_to_be_the_sender_does_not_count(
     channel: Channel,
 ) -> None:
-    """Its earlier evidence is void."""
+    """That the sender has the message proves nothing."""
     channel.sync("sue", at=NAMED, history=["anchor", "x"])
     channel.sync("sue", at=NAMED + 5_000, history=["anchor", ("x", "sue")])
     channel.clock(OVERDUE + 1)
@@ -396,7 +396,7 @@ def test_witness_that_turns_out_to_be_the_sender_does_not_count(
 
 
 def test_requester_with_an_unusable_filter_shows_nothing(gap: Channel) -> None:
-    """A filter of wrong length is no evidence."""
+    """A filter of wrong length gives no evidence."""
     gap.sync("bob", at=NAMED + 10_000, filter_=b"\xff" * 100)
     gap.clock(OVERDUE + 1)
     assert outcomes(gap) == {"lost": 1}
@@ -404,7 +404,7 @@ def test_requester_with_an_unusable_filter_shows_nothing(gap: Channel) -> None:
 
 @pytest.mark.parametrize("copy", ["duplicate", "replica"])
 def test_copy_of_a_record_names_no_sender(channel: Channel, copy: str) -> None:
-    """Whatever a further copy contains, also within one batch."""
+    """Further copies are ignored, also in the batch of their broadcast."""
     numbers = ("tap", 1, 11) if copy == "duplicate" else ("", None, 11)
     frames = channel.frames
     channel.take_records(
@@ -421,7 +421,7 @@ def test_copy_of_a_record_names_no_sender(channel: Channel, copy: str) -> None:
 
 
 def test_arrival_after_the_loss_retracts_it(gap: Channel) -> None:
-    """The loss stays counted, and the retraction counts once."""
+    """The loss stays counted, and the retraction is counted once."""
     gap.clock(OVERDUE + 1)
     frame = gap.content("x", "sue", at=OVERDUE + 60_000, waku_hash="1")
     gap.take(frame, at=OVERDUE + 61_000, waku_hash="2")
@@ -430,7 +430,7 @@ def test_arrival_after_the_loss_retracts_it(gap: Channel) -> None:
 
 
 def test_arrival_after_a_tap_gap_retracts_nothing(gap: Channel) -> None:
-    """No loss was reported."""
+    """It was not counted as lost."""
     gap.sync("bob", at=NAMED + 10_000, history=["x"])
     gap.clock(OVERDUE + 1)
     gap.content("x", "sue", at=OVERDUE + 60_000)
@@ -448,14 +448,14 @@ def test_losses_are_retracted_within_the_horizon(
 
 
 def test_lost_id_named_again_opens_no_second_gap(gap: Channel) -> None:
-    """An id is counted only once."""
+    """An id is counted once."""
     gap.sync("bob", at=OVERDUE + 1, history=["anchor", "x"])
     gap.clock(OVERDUE * 3)
     assert gap.totals.gaps_opened == 1
 
 
-def test_filled_gap_does_not_open_again(gap: Channel) -> None:
-    """A message that was seen is not missing."""
+def test_id_is_no_gap_again_once_it_came(gap: Channel) -> None:
+    """A filled gap stays filled."""
     gap.content("x", "sue", at=NAMED + 4_000)
     gap.sync("bob", at=NAMED + 5_000, history=["anchor", "x"])
     gap.clock(OVERDUE + 5_001)
@@ -475,8 +475,8 @@ def full_of_gaps() -> Channel:
     return channel
 
 
-def test_gap_opened_again_after_eviction_has_a_new_settle_time() -> None:
-    """It must be missing for two seconds again."""
+def test_settle_time_of_a_forgotten_gap_is_not_that_of_the_next() -> None:
+    """If the id is named again, the settle time starts anew."""
     channel = Channel.after_warm_up(ObserverSettings(remembered=2))
     channel.content("anchor", "anna", at=60_000, lamport=START_LAMPORT + 1)
     channel.sync("bob", at=NAMED, history=["anchor", "x"])
@@ -491,8 +491,8 @@ def test_gap_opened_again_after_eviction_has_a_new_settle_time() -> None:
     assert channel.totals.gaps_opened == 2
 
 
-def test_gap_opened_again_after_eviction_has_a_new_deadline() -> None:
-    """It has 300 s again."""
+def test_deadline_of_a_forgotten_gap_is_not_that_of_the_next() -> None:
+    """If the id is named again, its 300 s start anew."""
     channel = full_of_gaps()
     assert outcomes(channel) == {"tap_gap": 1}
     channel.sync("bob", at=200_000, history=["anchor", ("x", "bob")])
@@ -508,8 +508,8 @@ def test_gap_opened_again_after_eviction_has_a_new_deadline() -> None:
     assert outcomes(channel) == {"tap_gap": 2, "lost": 2}
 
 
-def test_participants_that_lack_a_message_are_limited() -> None:
-    """A sender may use any number of names."""
+def test_participants_that_lack_an_id_are_limited() -> None:
+    """A stranger may use any number of names."""
     channel = Channel.after_warm_up()
     channel.content("anchor", "anna", at=60_000, lamport=1_000)
     channel.sync("anna", at=61_000, lamport=1_001, history=["anchor", ("x", "anna")])

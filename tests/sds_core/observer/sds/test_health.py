@@ -1,4 +1,4 @@
-"""The verdict on a channel, its reason and its changes (docs/figures.md, 8)."""
+"""The verdict on a channel, its reason, and when it changes (docs/figures.md, 8)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def lose(channel: Channel) -> int:
 
 
 def test_new_channel_is_warming_up_for_thirty_seconds() -> None:
-    """From its first record on; not at exactly 30 s."""
+    """From its first record; at exactly 30 s the warm-up is over."""
     channel = Channel()
     channel.content("m", "alice", at=5_000)
     assert channel.verdict == ("warming_up", "warming_up")
@@ -47,7 +47,7 @@ def test_new_channel_is_warming_up_for_thirty_seconds() -> None:
 
 
 def test_end_of_the_warm_up_wakes_the_view() -> None:
-    """The view has a deadline for it."""
+    """The view has a deadline at the end of the warm-up."""
     channel = Channel()
     channel.sync("alice", at=5_000)
     channel.clock(20_000)  # A minute ends.
@@ -55,8 +55,8 @@ def test_end_of_the_warm_up_wakes_the_view() -> None:
     assert channel.verdict == ("quiet", "quiet")
 
 
-def test_warming_up_comes_before_other_verdicts() -> None:
-    """The first verdict of the list that applies counts."""
+def test_warm_up_takes_precedence() -> None:
+    """It takes precedence over every other verdict."""
     channel = Channel()
     channel.sync("alice", at=0)
     channel.sync("bob", at=20_000, requests=["x"])
@@ -65,14 +65,14 @@ def test_warming_up_comes_before_other_verdicts() -> None:
 
 
 def test_channel_without_content_is_quiet(channel: Channel) -> None:
-    """Sync and ephemeral frames do not count."""
+    """Sync and ephemeral frames are not content."""
     channel.sync("bob", at=61_000)
     channel.ephemeral("bob", at=61_000)
     assert channel.verdict == ("quiet", "quiet")
 
 
 def test_channel_is_quiet_after_a_window_without_content(channel: Channel) -> None:
-    """Content exactly at the edge of the window counts."""
+    """Content at the window's edge still counts."""
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, history=["m"])
     channel.clock(60_000 + WINDOW_MS)
@@ -82,21 +82,21 @@ def test_channel_is_quiet_after_a_window_without_content(channel: Channel) -> No
 
 
 def test_replicas_are_no_content(channel: Channel) -> None:
-    """A late copy of a second tap must not end the silence."""
+    """A copy from a second tap long after does not count as content."""
     frame = channel.content("m", "alice", at=60_000, waku_hash="1")
     channel.take(frame, at=700_000, waku_hash="1")
     assert channel.verdict == ("quiet", "quiet")
 
 
 def test_rebroadcasts_are_content(channel: Channel) -> None:
-    """A participant is sending content."""
+    """They are sent content."""
     frame = channel.content("m", "alice", at=60_000, waku_hash="1")
     channel.take(frame, at=700_000, waku_hash="2")
     assert channel.verdict == ("ok", "ok")
 
 
 def test_loss_fails_the_channel_for_a_window(channel: Channel) -> None:
-    """From the gap's deadline to the end of the window."""
+    """From the gap's deadline until it leaves the window."""
     deadline = lose(channel)
     channel.clock(deadline)
     assert channel.verdict == ("degraded", "recovering")
@@ -108,8 +108,8 @@ def test_loss_fails_the_channel_for_a_window(channel: Channel) -> None:
     assert channel.verdict == ("quiet", "quiet")
 
 
-def test_retracted_loss_fails_the_channel_no_more(channel: Channel) -> None:
-    """The message arrived."""
+def test_retracted_loss_no_longer_fails_the_channel(channel: Channel) -> None:
+    """The message arrived after all."""
     deadline = lose(channel)
     channel.content("x", "sue", at=deadline + 1_000, lamport=START_LAMPORT + 2)
     assert channel.totals.gaps_lost == 1
@@ -117,7 +117,7 @@ def test_retracted_loss_fails_the_channel_no_more(channel: Channel) -> None:
 
 
 def test_one_of_two_losses_retracted_leaves_the_other(channel: Channel) -> None:
-    """Losses are retracted one by one."""
+    """Each loss is retracted separately."""
     deadline = lose(channel)
     channel.sync("sue", at=60_000, history=["anchor", ("y", "sue")])
     channel.content("x", "sue", at=deadline + 1_000, lamport=START_LAMPORT + 2)
@@ -134,7 +134,7 @@ def test_tap_gap_fails_nothing(channel: Channel) -> None:
 
 
 def test_loss_comes_before_unacknowledged(channel: Channel) -> None:
-    """Of two reasons to fail, the first of the list is given."""
+    """Of two reasons to fail, the first is reported."""
     deadline = lose(channel)
     missed_messages(channel, 1, 1)
     channel.clock(deadline + 1)
@@ -149,7 +149,7 @@ def test_loss_comes_before_unacknowledged(channel: Channel) -> None:
 def test_more_than_five_percent_unacknowledged_fail_the_channel(
     channel: Channel, messages: int, missed: int, verdict: str
 ) -> None:
-    """Exactly 5 % only degrade it."""
+    """At exactly 5 % it is only degraded."""
     deadline = missed_messages(channel, messages, missed)
     channel.clock(deadline)
     assert channel.verdict == ("ok", "ok")
@@ -159,17 +159,17 @@ def test_more_than_five_percent_unacknowledged_fail_the_channel(
 
 
 def test_unwitnessed_messages_fail_nothing(channel: Channel) -> None:
-    """No participant could have acknowledged them."""
+    """No other participant could have acknowledged them."""
     channel.content("m", "alice", at=60_000)
     channel.clock(180_001)
     assert channel.totals.unwitnessed == 1
     assert channel.verdict == ("ok", "ok")
 
 
-def test_unwitnessed_messages_count_in_the_denominator(
+def test_unwitnessed_messages_are_among_those_whose_deadline_fell(
     channel: Channel,
 ) -> None:
-    """One unacknowledged message of twenty is 5 %."""
+    """They count in the total: one unacknowledged of twenty is 5 %."""
     channel.content("m", "alice", at=60_000, lamport=1_000)
     channel.sync("bob", at=60_001, lamport=1_001)
     for number in range(19):
@@ -182,7 +182,7 @@ def test_unwitnessed_messages_count_in_the_denominator(
 def test_unacknowledged_message_counts_for_a_window_from_its_deadline(
     channel: Channel,
 ) -> None:
-    """To the second."""
+    """Rounded up to the second."""
     deadline = missed_messages(channel, 1, 1)
     channel.content("late", "bob", at=700_000, lamport=9_001)
     channel.clock(deadline + WINDOW_MS)
@@ -191,8 +191,8 @@ def test_unacknowledged_message_counts_for_a_window_from_its_deadline(
     assert channel.verdict == ("ok", "ok")
 
 
-def test_share_counts_only_deadlines_in_the_window(channel: Channel) -> None:
-    """Older deadlines must not dilute it."""
+def test_share_is_that_of_the_window_alone(channel: Channel) -> None:
+    """Messages whose deadline was before the window do not count."""
     for number in range(30):
         channel.content(f"m{number}", "alice", at=60_000, lamport=1_000 + number)
     named = [f"m{number}" for number in range(30)]
@@ -208,7 +208,7 @@ def test_share_counts_only_deadlines_in_the_window(channel: Channel) -> None:
 
 
 def test_open_gap_degrades_the_channel(channel: Channel) -> None:
-    """From the end of the settle time until the message comes."""
+    """From the end of the settle time until the message arrives."""
     lose(channel)
     channel.clock(62_000)
     assert channel.verdict == ("ok", "ok")
@@ -219,7 +219,7 @@ def test_open_gap_degrades_the_channel(channel: Channel) -> None:
 
 
 def test_open_gap_comes_before_a_few_unacknowledged(channel: Channel) -> None:
-    """Of two reasons to be degraded, the first of the list is given."""
+    """Of two reasons to be degraded, the first is reported."""
     deadline = missed_messages(channel, 40, 1)
     channel.sync("sue", at=deadline - 10_000, history=["m39", ("x", "sue")])
     channel.clock(deadline + 1)
@@ -228,7 +228,7 @@ def test_open_gap_comes_before_a_few_unacknowledged(channel: Channel) -> None:
 
 
 def test_many_unacknowledged_come_before_an_open_gap(channel: Channel) -> None:
-    """Failing comes before degraded."""
+    """Failing takes precedence over degraded."""
     deadline = missed_messages(channel, 2, 1)
     channel.sync("sue", at=deadline - 10_000, history=["m1", ("x", "sue")])
     channel.clock(deadline + 1)
@@ -248,7 +248,7 @@ def test_expired_repair_degrades_the_channel_for_a_window(channel: Channel) -> N
 
 
 def test_repair_expires_in_the_verdict_when_its_window_ends(channel: Channel) -> None:
-    """At the window's end it waits, a millisecond later the channel is degraded."""
+    """At the window's end it is pending; a millisecond later it is expired."""
     channel.sync("bob", at=70_000, requests=["x"])
     channel.clock(205_000)
     assert channel.verdict == ("quiet", "quiet")
@@ -256,8 +256,8 @@ def test_repair_expires_in_the_verdict_when_its_window_ends(channel: Channel) ->
     assert channel.verdict == ("degraded", "repair_expired")
 
 
-def test_window_counts_from_the_newest_expiry(channel: Channel) -> None:
-    """A later expiry restarts it."""
+def test_newest_expiry_counts(channel: Channel) -> None:
+    """A later expiry restarts the window."""
     channel.sync("bob", at=70_000, requests=["x"])
     channel.sync("bob", at=400_000, requests=["y"])
     channel.clock(70_000 + 135_000 + WINDOW_MS + 1)
@@ -267,7 +267,7 @@ def test_window_counts_from_the_newest_expiry(channel: Channel) -> None:
 
 
 def test_unacknowledged_comes_before_an_expired_repair(channel: Channel) -> None:
-    """Both degrade the channel, and the order of the list decides."""
+    """Both degrade; the order of reasons decides."""
     deadline = missed_messages(channel, 20, 1)
     channel.sync("bob", at=61_000, requests=["x"])
     channel.clock(deadline + 100_000)
@@ -279,7 +279,7 @@ def test_unacknowledged_comes_before_an_expired_repair(channel: Channel) -> None
 
 
 def miss(channel: Channel) -> int:
-    """Bob lacks `m` of alice; returns the time from which on it would be lost."""
+    """Bob lacks `m` of alice; returns the time after which it would be lost."""
     channel.sync("bob", at=59_000, lamport=500)
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=70_000, lamport=1_001, holds=())
@@ -287,12 +287,12 @@ def miss(channel: Channel) -> int:
 
 
 def saturated(bits_set: int) -> bytes:
-    """A filter whose rate is over 1 % from 94,644 of its bits on."""
+    """A filter whose rate is over 1 %: from 94,644 set bits on."""
     return bloom(bits_set=bits_set)
 
 
 def test_lost_delivery_fails_the_channel_for_a_window(channel: Channel) -> None:
-    """From the clock at the frame that shows it."""
+    """From the clock of the frame that shows the loss."""
     lost = miss(channel)
     channel.clock(lost + 20_000)
     # A late record.
@@ -306,14 +306,14 @@ def test_lost_delivery_fails_the_channel_for_a_window(channel: Channel) -> None:
 
 
 def test_missing_delivery_that_is_not_lost_fails_nothing(channel: Channel) -> None:
-    """Until a frame after its deadline shows it missing."""
+    """It may be in transit; a frame at the deadline does not decide yet."""
     lost = miss(channel)
     channel.sync("carol", at=80_000, lamport=1_001, history=["m"])
     channel.sync("bob", at=lost - 1, lamport=1_002, holds=())
     assert channel.verdict == ("ok", "ok")
 
 
-def test_retracted_delivery_fails_the_channel_no_more(channel: Channel) -> None:
+def test_retracted_delivery_no_longer_fails_the_channel(channel: Channel) -> None:
     """It does not count as recovered either."""
     lost = miss(channel)
     channel.sync("carol", at=80_000, lamport=1_001, history=["m"])
@@ -327,7 +327,7 @@ def test_retracted_delivery_fails_the_channel_no_more(channel: Channel) -> None:
 def test_one_of_two_lost_deliveries_retracted_leaves_the_other(
     channel: Channel,
 ) -> None:
-    """Deliveries of one message are retracted one by one."""
+    """Two participants lack one message: each loss is retracted separately."""
     channel.sync("carol", at=59_000, lamport=500)
     lost = miss(channel)
     channel.sync("bob", at=lost, lamport=1_002, holds=())
@@ -338,8 +338,8 @@ def test_one_of_two_lost_deliveries_retracted_leaves_the_other(
     assert channel.verdict == ("failing", "unacknowledged")
 
 
-def test_each_lost_delivery_has_its_own_window(channel: Channel) -> None:
-    """A later one of the same message keeps the channel failing."""
+def test_each_lost_delivery_leaves_the_window_alone(channel: Channel) -> None:
+    """The later loss of the same message keeps the channel failing."""
     channel.sync("carol", at=59_000, lamport=500)
     lost = miss(channel)
     channel.sync("bob", at=lost, lamport=1_002, holds=())
@@ -353,7 +353,7 @@ def test_each_lost_delivery_has_its_own_window(channel: Channel) -> None:
 def test_recovered_delivery_degrades_the_channel_for_a_window(
     channel: Channel,
 ) -> None:
-    """From the frame that shows it; a later one restarts the window."""
+    """From the frame that shows it; a later recovery restarts the window."""
     miss(channel)
     channel.sync("bob", at=80_000, lamport=1_002, holds=["m"])
     assert channel.totals.deliveries_recovered == 1
@@ -371,7 +371,7 @@ def test_recovered_delivery_degrades_the_channel_for_a_window(
 
 
 def test_first_pass_changes_nothing(channel: Channel) -> None:
-    """This is the normal outcome."""
+    """This is a normal delivery."""
     channel.sync("bob", at=59_000, lamport=500)
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, lamport=1_001, history=["m"])
@@ -386,13 +386,13 @@ def test_first_pass_changes_nothing(channel: Channel) -> None:
 def test_filter_over_one_percent_degrades_the_channel(
     channel: Channel, bits_set: int, verdict: tuple[str, str]
 ) -> None:
-    """The limit is 0.01^(1/10) of 150,000 bits = 94,643.6."""
+    """0.01^(1/10) of 150,000 bits are 94,643.6."""
     channel.sync("bob", at=60_000, filter_=saturated(bits_set))
     assert channel.verdict == verdict
 
 
 def test_saturated_filter_counts_for_a_window(channel: Channel) -> None:
-    """By event time of its frame, also without a sender."""
+    """By the event time of its frame, also without a sender."""
     channel.clock(80_000)
     channel.sync("", at=60_000, filter_=saturated(100_000))
     channel.clock(60_000 + WINDOW_MS)
@@ -402,7 +402,7 @@ def test_saturated_filter_counts_for_a_window(channel: Channel) -> None:
 
 
 def test_filter_of_before_the_window_degrades_nothing(channel: Channel) -> None:
-    """It was read late, and the sender's current filter is unknown."""
+    """It is read late; the current filter is unknown."""
     channel.clock(60_000 + WINDOW_MS + 1)
     channel.sync("bob", at=60_000, filter_=saturated(100_000))
     assert channel.verdict == ("quiet", "quiet")
@@ -410,7 +410,7 @@ def test_filter_of_before_the_window_degrades_nothing(channel: Channel) -> None:
 
 
 def test_newest_filter_of_each_sender_decides(channel: Channel) -> None:
-    """After a roll-over it is no longer saturated; an old one does not count."""
+    """A roll-over ends saturation; an old filter seen late is ignored."""
     channel.sync("bob", at=60_000, lamport=5, filter_=saturated(100_000))
     channel.sync("carol", at=60_000, lamport=5, filter_=saturated(100_000))
     channel.sync("bob", at=60_001, lamport=6, filter_=saturated(10))
@@ -422,7 +422,7 @@ def test_newest_filter_of_each_sender_decides(channel: Channel) -> None:
 
 
 def test_expired_repair_comes_before_a_saturated_filter(channel: Channel) -> None:
-    """The filter is the last reason of the list."""
+    """A saturated filter is the last reason to be degraded."""
     channel.sync("bob", at=60_000, requests=["x"], filter_=saturated(100_000))
     assert channel.verdict == ("degraded", "bloom_saturated")
     channel.clock(60_000 + 135_001)
@@ -430,7 +430,7 @@ def test_expired_repair_comes_before_a_saturated_filter(channel: Channel) -> Non
 
 
 def test_lost_delivery_comes_before_unacknowledged(channel: Channel) -> None:
-    """Of two reasons to fail, the first of the list is given."""
+    """Of two reasons to fail, the first is reported."""
     lost = miss(channel)
     channel.clock(180_001)
     assert channel.verdict == ("failing", "unacknowledged")
@@ -442,13 +442,13 @@ def test_lost_delivery_comes_before_unacknowledged(channel: Channel) -> None:
 
 
 def since(channel: Channel) -> int:
-    """When the verdict began, like the records' times."""
+    """When the verdict began, in the time of the records."""
     since_ms = channel.totals.verdict_since_ms
     assert since_ms is not None
     return since_ms - START_MS
 
 
-def test_verdict_without_records_has_no_beginning() -> None:
+def test_verdict_of_no_records_has_not_begun() -> None:
     """A channel begins with its first record."""
     channel = Channel()
     channel.clock(50_000)
@@ -459,7 +459,7 @@ def test_verdict_without_records_has_no_beginning() -> None:
 
 @pytest.mark.parametrize("clock_ms", [35_000, 400_000])
 def test_verdict_after_the_warm_up_began_at_its_end(clock_ms: int) -> None:
-    """Even if the view is called later."""
+    """Also if the view is called later."""
     channel = Channel()
     channel.sync("bob", at=5_000)
     channel.clock(34_999)
@@ -482,7 +482,7 @@ def test_verdict_begins_at_the_clock_of_the_frame_that_changes_it(
 def test_verdict_begins_just_after_the_deadline_that_changes_it(
     channel: Channel,
 ) -> None:
-    """Not at the next record or at the end of the batch."""
+    """It does not wait for the next record or the end of the batch."""
     deadline = lose(channel)
     channel.clock(deadline + 123_456)
     assert channel.verdict == ("failing", "lost")
@@ -490,7 +490,7 @@ def test_verdict_begins_just_after_the_deadline_that_changes_it(
 
 
 def test_verdict_begins_just_after_the_window(channel: Channel) -> None:
-    """When the last event of the old verdict has left the window."""
+    """When the last event that caused the previous verdict leaves the window."""
     channel.content("m", "alice", at=60_000)
     channel.clock(60_000 + WINDOW_MS + 123_456)
     assert channel.verdict == ("quiet", "quiet")
@@ -500,7 +500,7 @@ def test_verdict_begins_just_after_the_window(channel: Channel) -> None:
 def test_verdict_that_changed_twice_meanwhile_began_at_the_second(
     channel: Channel,
 ) -> None:
-    """Changes are found even if the view was not called between them."""
+    """Every change is found, although the view was not called between."""
     channel.sync("bob", at=70_000, requests=["x"])
     channel.content("m", "alice", at=100_000)
     channel.clock(2_000_000)
@@ -509,16 +509,16 @@ def test_verdict_that_changed_twice_meanwhile_began_at_the_second(
     assert since(channel) == 70_000 + 135_000 + WINDOW_MS + 1
 
 
-def test_another_reason_is_no_other_verdict(channel: Channel) -> None:
-    """The channel was degraded all the time."""
+def test_another_reason_is_not_another_verdict(channel: Channel) -> None:
+    """It is degraded all the time."""
     channel.sync("bob", at=60_000, requests=["x"], filter_=saturated(100_000))
     channel.clock(60_000 + 135_001)
     assert channel.verdict == ("degraded", "repair_expired")
     assert since(channel) == 60_000
 
 
-def test_verdict_that_returns_begins_again(channel: Channel) -> None:
-    """Its earlier time does not count."""
+def test_verdict_that_comes_back_began_when_it_came_back(channel: Channel) -> None:
+    """An earlier period of the same verdict does not count."""
     channel.content("m", "alice", at=60_000)
     channel.sync("bob", at=61_000, lamport=5, filter_=saturated(100_000))
     assert since(channel) == 61_000
@@ -528,7 +528,7 @@ def test_verdict_that_returns_begins_again(channel: Channel) -> None:
 
 
 def test_verdict_that_holds_again_at_once_has_not_changed(channel: Channel) -> None:
-    """One window ends in the millisecond in which the next begins."""
+    """Content arrives when the last content leaves the window: ok all the time."""
     channel.content("m", "alice", at=60_000)
     channel.content("n", "alice", at=60_000 + WINDOW_MS, lamport=1_001)
     channel.clock(60_000 + WINDOW_MS + 1)
@@ -552,8 +552,10 @@ def test_verdict_that_holds_again_at_once_has_not_changed(channel: Channel) -> N
         "saturated",
     ],
 )
-def test_verdict_changes_in_time_without_records(scenario: str) -> None:
-    """Called at its deadlines, the view equals one called every second."""
+def test_view_called_only_at_its_deadlines_changes_its_verdict_in_time(
+    scenario: str,
+) -> None:
+    """Called at its deadlines only, it equals a view called every second."""
 
     def begin() -> Channel:
         channel = Channel.after_warm_up()

@@ -1,4 +1,4 @@
-"""Messages as they are stored in the state."""
+"""Packed form of messages in the state."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ FLAGS = (
 
 
 def through_the_state(packed: PackedMessages) -> dict[int, Message]:
-    """Messages after they lay in a blob."""
+    """Messages after a round trip through a blob."""
     data = msgspec.msgpack.encode(packed)
     return msgspec.msgpack.decode(data, type=PackedMessages).unpacked()
 
@@ -76,7 +76,7 @@ def through_the_state(packed: PackedMessages) -> dict[int, Message]:
 @CAREFUL
 @given(messages())
 def test_messages_round_trip(drawn: dict[int, Message]) -> None:
-    """With all fields and in order."""
+    """All fields survive, in order."""
     every = {message.order for message in drawn.values()}
     again = through_the_state(PackedMessages.of(drawn, every))
     assert list(again.items()) == list(drawn.items())
@@ -84,8 +84,10 @@ def test_messages_round_trip(drawn: dict[int, Message]) -> None:
 
 @CAREFUL
 @given(messages(), st.sets(st.integers(0, 7)))
-def test_unneeded_ids_are_left_out(drawn: dict[int, Message], places: set[int]) -> None:
-    """With their hashes; all other fields stay."""
+def test_ids_that_nobody_needs_are_left_out(
+    drawn: dict[int, Message], places: set[int]
+) -> None:
+    """Their hashes too; all else stays."""
     kept = {m.order for place, m in enumerate(drawn.values()) if place in places}
     again = through_the_state(PackedMessages.of(drawn, kept))
     for key, message in drawn.items():
@@ -104,19 +106,19 @@ def one(message_id: str, **known: Any) -> dict[int, Message]:
 
 @pytest.mark.parametrize("message_id", ODD_IDS)
 def test_odd_ids_survive(message_id: str) -> None:
-    """An id may be any text, not only hex."""
+    """An id is any text; hex only saves space."""
     assert through_the_state(PackedMessages.of(one(message_id), {5})) == one(message_id)
 
 
 def test_id_in_hex_takes_half_its_length() -> None:
-    """In lower case, as js-waku writes it; any other text is stored as it is."""
+    """In lower case, as js-waku writes it; other ids are stored unchanged."""
     assert PackedMessages.of(one("f" * 64), {5}).ids == [b"\xff" * 32]
     assert PackedMessages.of(one("F" * 64), {5}).ids == [b"F" * 64]
 
 
 @pytest.mark.parametrize("flag", FLAGS)
 def test_each_flag_has_a_bit_of_its_own(flag: str) -> None:
-    """Flags are independent."""
+    """No flag changes another."""
     known = one("m", **{flag: True})
     assert through_the_state(PackedMessages.of(known, {5})) == known
 
@@ -133,7 +135,7 @@ def test_each_flag_has_a_bit_of_its_own(flag: str) -> None:
 def test_unacknowledged_is_overdue_with_an_opportunity(
     overdue: bool, opportunity: bool, in_time: bool, expected: bool
 ) -> None:
-    """And not acknowledged in time; later acknowledgements change nothing."""
+    """And not acknowledged in time; later acknowledgements do not change it."""
     for definite in (False, True):
         message = one(
             "m",

@@ -38,24 +38,24 @@ def episodes(channel: Channel) -> dict[str, int]:
 
 
 def test_requests_count_once_per_frame_and_id(channel: Channel) -> None:
-    """An id repeated in a frame counts once, in another frame again."""
+    """Repeats within a frame do not count; each frame does."""
     channel.sync("bob", at=ASKED, requests=["x", "y", "x"])
     channel.sync("bob", at=ASKED, requests=["x"])
     assert episodes(channel) == {"requests": 3}
 
 
 def test_requests_in_a_rebroadcast_count(channel: Channel) -> None:
-    """In every frame but replicas."""
+    """Requests of every frame count, except of replicas."""
     frame = channel.content("b", "bob", at=ASKED, requests=["x"], waku_hash="1")
     channel.take(frame, at=ASKED, waku_hash="2")
     channel.take(frame, at=ASKED, waku_hash="2")
     assert episodes(channel) == {"requests": 2}
 
 
-def test_request_for_a_received_message_counts_twice(
+def test_request_for_what_the_own_filter_holds_is_counted_as_well(
     channel: Channel,
 ) -> None:
-    """Once as a request, once as one for a message that its filter has."""
+    """The request counts, although the requester has the message."""
     channel.sync("bob", at=ASKED, requests=["x", "y"], holds=["x"])
     assert episodes(channel) == {"requests": 2, "requests_for_received": 1}
 
@@ -63,7 +63,7 @@ def test_request_for_a_received_message_counts_twice(
 def test_filter_of_another_frame_says_nothing_about_a_request(
     channel: Channel,
 ) -> None:
-    """Only the filter of the requesting frame counts."""
+    """Only the filter of the request's own frame counts."""
     channel.sync("carol", at=ASKED, holds=["x"])
     channel.sync("bob", at=ASKED, requests=["x"])
     channel.sync("bob", at=ASKED, requests=["x"], holds=["y"])
@@ -79,7 +79,7 @@ def test_filter_of_another_frame_says_nothing_about_a_request(
 def test_copy_within_the_window_answers_the_episode(
     dialect: Dialect, window_ms: int, first: bool, late_ms: int
 ) -> None:
-    """At the last moment of the window it answers, later it does not."""
+    """At the window's last moment it answers; a millisecond later it expired."""
     channel = Channel.after_warm_up(dialect=dialect)
     frame = channel.frames.content("m", "alice")
     if not first:
@@ -93,7 +93,7 @@ def test_copy_within_the_window_answers_the_episode(
 def test_response_time_runs_from_the_episodes_first_request(
     channel: Channel, known: Frame
 ) -> None:
-    """Later requests extend the window only."""
+    """Later requests restart the window, not the response time."""
     channel.sync("bob", at=ASKED, requests=["m"])
     channel.sync("carol", at=ASKED + 3_000, requests=["m"])
     channel.take(known, at=ASKED + 7_000, waku_hash="2")
@@ -105,7 +105,7 @@ def test_response_time_runs_from_the_episodes_first_request(
 def test_late_records_keep_their_own_time_for_the_response(
     channel: Channel, known: Frame
 ) -> None:
-    """Event times count, and the result is not negative."""
+    """The time is in event time and never negative."""
     channel.clock(100_000)
     channel.sync("bob", at=80_000, requests=["m"])
     channel.take(known, at=82_000, waku_hash="2")
@@ -116,7 +116,7 @@ def test_late_records_keep_their_own_time_for_the_response(
 
 
 def test_second_response_is_redundant(channel: Channel, known: Frame) -> None:
-    """The first closed the episode, but its window still runs."""
+    """The first answered and closed the episode; its window still runs."""
     channel.sync("bob", at=ASKED, requests=["m"])
     channel.take(known, at=ASKED + 1_000, waku_hash="2")
     channel.take(known, at=ASKED + 135_000, waku_hash="3")
@@ -127,8 +127,8 @@ def test_second_response_is_redundant(channel: Channel, known: Frame) -> None:
     assert channel.totals.rebroadcasts_retry == 1
 
 
-def test_replica_of_a_response_is_no_response(channel: Channel, known: Frame) -> None:
-    """It is a further copy of one broadcast."""
+def test_replica_of_a_response_is_none(channel: Channel, known: Frame) -> None:
+    """A further copy of a broadcast answers nothing."""
     channel.sync("bob", at=ASKED, requests=["m"])
     channel.take(known, at=ASKED + 1_000, waku_hash="2")
     channel.take(known, at=ASKED + 1_500, waku_hash="2")
@@ -138,7 +138,7 @@ def test_replica_of_a_response_is_no_response(channel: Channel, known: Frame) ->
 def test_request_after_the_answer_opens_a_new_episode(
     channel: Channel, known: Frame
 ) -> None:
-    """Response time counts from that request."""
+    """It is the first request of that episode."""
     channel.sync("bob", at=ASKED, requests=["m"])
     channel.take(known, at=ASKED + 1_000, waku_hash="2")
     channel.sync("carol", at=ASKED + 10_000, requests=["m"])
@@ -159,7 +159,7 @@ def test_request_after_the_expiry_opens_a_new_episode(
 
 
 def test_request_at_the_windows_end_belongs_to_the_episode(channel: Channel) -> None:
-    """It extends the window at its last moment."""
+    """The episode is extended at the last moment and expires once."""
     channel.sync("bob", at=ASKED, requests=["x"])
     channel.sync("bob", at=ASKED + 135_000, requests=["x"])
     channel.clock(ASKED + 270_000)
@@ -171,7 +171,7 @@ def test_request_at_the_windows_end_belongs_to_the_episode(channel: Channel) -> 
 def test_latest_request_gives_the_window_of_its_dialect(
     channel: Channel, known: Frame
 ) -> None:
-    """If it is in the other dialect, the episode has the other window."""
+    """After a request in the other dialect, the episode has that window."""
     channel.sync("bob", at=ASKED, requests=["m"])
     channel.sync("nia", at=ASKED + 10_000, requests=["m"], dialect=Dialect.NIM)
     channel.clock(ASKED + 325_000)
@@ -182,7 +182,7 @@ def test_latest_request_gives_the_window_of_its_dialect(
 
 
 def test_latest_request_shortens_the_window_too(channel: Channel, known: Frame) -> None:
-    """In the dialect of the shorter window the episode expires earlier."""
+    """After a request in the dialect with the shorter window, it ends earlier."""
     channel.sync("nia", at=ASKED, requests=["m"], dialect=Dialect.NIM)
     channel.sync("bob", at=ASKED + 10_000, requests=["m"])
     channel.clock(ASKED + 145_000)
@@ -195,7 +195,7 @@ def test_latest_request_shortens_the_window_too(channel: Channel, known: Frame) 
     assert episodes(channel) == {"requests": 2, "expired": 1}
 
 
-def test_unrequested_copy_is_no_response(channel: Channel, known: Frame) -> None:
+def test_copy_without_a_request_is_no_response(channel: Channel, known: Frame) -> None:
     """A rebroadcast without a live request is a retry."""
     channel.sync("bob", at=ASKED, requests=["other"])
     channel.take(known, at=ASKED + 1_000, waku_hash="2")
@@ -203,7 +203,7 @@ def test_unrequested_copy_is_no_response(channel: Channel, known: Frame) -> None
 
 
 def test_each_id_has_episodes_of_its_own(channel: Channel, known: Frame) -> None:
-    """An answer for one id does not end the other's."""
+    """An answer for one id leaves the other open."""
     channel.sync("bob", at=ASKED, requests=["m", "x"])
     channel.take(known, at=ASKED + 1_000, waku_hash="2")
     channel.clock(ASKED + 135_001)
@@ -215,7 +215,7 @@ def test_each_id_has_episodes_of_its_own(channel: Channel, known: Frame) -> None
 
 @pytest.mark.parametrize(("dialect", "window_ms"), WINDOWS)
 def test_episode_expires_by_the_clock_alone(dialect: Dialect, window_ms: int) -> None:
-    """At the end of the window it is open, a millisecond later expired."""
+    """At the window's end it is open; a millisecond later it is expired."""
     channel = Channel.after_warm_up(dialect=dialect)
     channel.sync("bob", at=ASKED, requests=["x"])
     channel.clock(ASKED + window_ms)
@@ -225,7 +225,7 @@ def test_episode_expires_by_the_clock_alone(dialect: Dialect, window_ms: int) ->
 
 
 def test_answered_episode_does_not_expire(channel: Channel, known: Frame) -> None:
-    """The answer closes it."""
+    """It is closed."""
     channel.sync("bob", at=ASKED, requests=["m"])
     channel.take(known, at=ASKED + 1_000, waku_hash="2")
     channel.clock(ASKED + 1_000_000)
@@ -235,7 +235,7 @@ def test_answered_episode_does_not_expire(channel: Channel, known: Frame) -> Non
 def test_stale_deadline_of_an_answered_episode_ends_no_other(
     channel: Channel, known: Frame
 ) -> None:
-    """The window of the first episode ends while the second is open."""
+    """The first episode's window ends while the second still waits."""
     channel.sync("bob", at=ASKED, requests=["m"])
     channel.take(known, at=ASKED + 1_000, waku_hash="2")
     channel.sync("bob", at=ASKED + 100_000, requests=["m"])
@@ -250,7 +250,7 @@ def test_stale_deadline_of_an_answered_episode_ends_no_other(
 def test_late_request_has_its_window_from_the_clock(
     channel: Channel, known: Frame
 ) -> None:
-    """For deadlines, a late record has the time of the clock."""
+    """For the deadline its effective time is the clock."""
     channel.clock(100_000)
     channel.sync("bob", at=ASKED, requests=["m"])
     channel.clock(235_000)
@@ -260,7 +260,7 @@ def test_late_request_has_its_window_from_the_clock(
 
 
 def test_oldest_request_beyond_the_limit_expires_and_is_counted() -> None:
-    """The oldest is the one whose latest request is oldest."""
+    """An episode that is forgotten expires; the latest request gives the age."""
     channel = Channel(ObserverSettings(remembered=2))
     channel.sync("bob", at=0, requests=["x"])
     channel.sync("bob", at=1, requests=["y"])

@@ -1,4 +1,4 @@
-"""Whether requests and responses keep to their times (observer model, section 7).
+"""Times of repair requests and responses (docs/figures.md, 7).
 
 The hashes of js-waku give, for the message `MID` and the times 30 s and 120 s: T_req of
 alice 99,676 ms and of bob 64,341 ms; T_resp of bob for alice's message 3,226 ms, and of
@@ -38,12 +38,12 @@ def channel() -> Channel:
 
 
 def requests(channel: Channel) -> tuple[int, int]:
-    """Requests whose time could be checked, and those that came too early."""
+    """Requests that were checked, and those that were early."""
     return channel.totals.requests_timed, channel.totals.requests_early
 
 
 def responses(channel: Channel) -> tuple[int, int]:
-    """Responses that could be checked, and those that fit nobody's time."""
+    """Responses that were checked, and those that no participant's time explains."""
     return channel.totals.responses_timed, channel.totals.responses_unexplained
 
 
@@ -55,7 +55,7 @@ def responses(channel: Channel) -> tuple[int, int]:
 def test_request_may_come_from_its_t_req_on(
     requester: str, offset_ms: int, sooner_ms: int, early: int
 ) -> None:
-    """Minus the transport time by which the tap may see the message later."""
+    """Less the transport time: the tap may see the message later."""
     totals = ChannelTotals()
     timing = RepairTiming(DEFAULTS, totals)
     timing.requested(requester, MID, 0, offset_ms - TRANSPORT - sooner_ms)
@@ -63,7 +63,7 @@ def test_request_may_come_from_its_t_req_on(
 
 
 def test_request_long_after_its_t_req_is_not_early() -> None:
-    """The requester may have noticed later than the tap."""
+    """The requester may notice the gap later than the tap."""
     totals = ChannelTotals()
     RepairTiming(DEFAULTS, totals).requested("bob", MID, 0, 10_000_000)
     assert (totals.requests_timed, totals.requests_early) == (1, 0)
@@ -84,10 +84,10 @@ def test_request_long_after_its_t_req_is_not_early() -> None:
         ([], [90_000, 15_001], 1),
     ],
 )
-def test_response_must_fit_the_t_resp_of_a_participant(
+def test_response_at_the_time_of_a_participant_is_explained(
     participants: list[str], waits_ms: Sequence[int], unexplained: int
 ) -> None:
-    """The sender's own is 0; others' follow from the hashes."""
+    """The sender may respond at once; other times follow from the hashes."""
     totals = ChannelTotals()
     timing = RepairTiming(DEFAULTS, totals)
     asked_ms = [1_000_000 - wait_ms for wait_ms in waits_ms]
@@ -102,7 +102,7 @@ def test_response_must_fit_the_t_resp_of_a_participant(
 def test_request_for_a_seen_message_runs_from_its_t0(
     channel: Channel, sooner_ms: int, early: int
 ) -> None:
-    """A participant cannot notice the miss earlier."""
+    """No participant can notice earlier that it is missing."""
     channel.content(MID, "alice", at=T0)
     at = T0 + T_REQ["bob"] - TRANSPORT - sooner_ms
     channel.sync("bob", at=at, requests=[MID])
@@ -113,7 +113,7 @@ def test_request_for_a_seen_message_runs_from_its_t0(
 def test_request_for_an_unseen_message_runs_from_its_naming_by_another(
     channel: Channel, sooner_ms: int, early: int
 ) -> None:
-    """A naming by the requester itself does not count."""
+    """The requester's own naming does not count."""
     channel.content("anchor", "anna", at=T0, lamport=START_LAMPORT + 1)
     channel.sync("bob", at=T0, history=["anchor", MID])
     channel.sync("carol", at=T0 + 7_000, history=["anchor", MID])
@@ -135,7 +135,7 @@ def test_only_the_first_request_of_each_participant_is_checked(
 
 
 def test_request_that_cannot_be_timed_is_left_out(channel: Channel) -> None:
-    """Of the other dialect, without sender, for an own or an unnamed message."""
+    """Other dialect, unknown sender, own message, or an id nobody else named."""
     channel.content(MID, "alice", at=T0)
     channel.sync("nia", at=T0 + 1, requests=[MID], dialect=Dialect.NIM)
     channel.sync("", at=T0 + 1, requests=[MID])
@@ -145,10 +145,10 @@ def test_request_that_cannot_be_timed_is_left_out(channel: Channel) -> None:
     assert requests(channel) == (0, 0)
 
 
-def test_request_for_a_message_named_before_it_was_seen_is_left_out(
+def test_request_for_what_was_named_before_it_was_seen_is_left_out(
     channel: Channel,
 ) -> None:
-    """The time of that naming is no longer known."""
+    """It is unknown when the requester could know of the message."""
     channel.content("anchor", "anna", at=T0, lamport=START_LAMPORT + 1)
     channel.sync("carol", at=T0, history=["anchor", MID])
     channel.content(MID, "alice", at=T0 + 100_000)
@@ -164,7 +164,7 @@ def test_request_for_a_message_named_before_it_was_seen_is_left_out(
 def test_response_runs_from_any_request_for_it(
     channel: Channel, wait_ms: int, unexplained: int, first_ms: int
 ) -> None:
-    """Only the sender is known here, so only it can have answered."""
+    """Only the sender is known here, so no other participant explains it."""
     frame = channel.content(MID, "alice", at=T0, waku_hash="1")
     # A request of nobody is one all the same.
     channel.sync("", at=T0 + 1_000, requests=[MID])
@@ -178,7 +178,7 @@ def test_response_runs_from_any_request_for_it(
 def test_response_may_be_of_any_known_participant(
     channel: Channel, later_ms: int, unexplained: int
 ) -> None:
-    """Also of one that only a history names."""
+    """Also of a participant that only a history names."""
     frame = channel.content(MID, "alice", at=T0, waku_hash="1")
     channel.sync("", at=T0 + 1, history=[("x", "bob")])
     channel.sync("", at=T0 + 1_000, requests=[MID])
@@ -188,7 +188,7 @@ def test_response_may_be_of_any_known_participant(
 
 
 def test_first_copy_may_be_a_response(channel: Channel) -> None:
-    """The tap missed the original; redundant responses are checked too."""
+    """The tap missed the first broadcast; redundant responses are checked too."""
     channel.sync("", at=T0, requests=[MID])
     frame = channel.content(MID, "alice", at=T0 + 20_000, waku_hash="1")
     assert responses(channel) == (1, 1)
@@ -198,7 +198,7 @@ def test_first_copy_may_be_a_response(channel: Channel) -> None:
 
 
 def test_response_that_cannot_be_timed_is_left_out(channel: Channel) -> None:
-    """Of the other dialect, or for a message of nobody."""
+    """Other dialect, or a message without a sender."""
     channel.sync("", at=T0, requests=["n", "m"])
     channel.content("n", "nia", at=T0 + 50_000, dialect=Dialect.NIM)
     channel.content("m", "", at=T0 + 50_000)

@@ -1,0 +1,161 @@
+"""What one record of the topic of frames is: a frame, a heartbeat or a dead letter.
+
+The order of the checks is part of docs/records.md: the first check that fails gives the
+dead-letter reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from sds_core.observer.kinds import AnyProtocol
+from sds_core.observer.protocols import PROTOCOLS, by_name
+from sds_core.observer.record import (
+    BadHeader,
+    RawRecord,
+    TapHeaders,
+    is_future,
+    read_headers,
+    read_tap,
+)
+from sds_core.text import decode_text, iso_time
+from sds_core.wire import MAX_VALUE_BYTES, Reason, UndecodableFrame, ValueTooLarge
+
+_BY_NAME = by_name(PROTOCOLS)
+
+
+class ChannelMismatch(ValueError):
+    """The key of a record does not fit the frame inside.
+
+    Attributes:
+        key: The record's key.
+        name: Name of the view that the frame belongs to.
+    """
+
+    reason = Reason.CHANNEL_MISMATCH
+
+    def __init__(self, key: bytes, name: str) -> None:
+        self.key = key
+        self.name = name
+        text = decode_text(key)
+        super().__init__(f"the key is {text!r:.80}, the channel inside is {name!r:.80}")
+
+
+class FutureTimestamp(ValueError):
+    """A record is stamped too far ahead of wall time (`record.MAX_AHEAD_MS`).
+
+    Attributes:
+        timestamp_ms: Record time, Unix ms.
+        wall_ms: Wall time of the record's admission, Unix ms.
+    """
+
+    reason = Reason.FUTURE_TIMESTAMP
+
+    def __init__(self, timestamp_ms: int, wall_ms: int) -> None:
+        self.timestamp_ms = timestamp_ms
+        self.wall_ms = wall_ms
+        super().__init__(
+            f"the record is stamped {iso_time(timestamp_ms)}, and it is "
+            f"{iso_time(wall_ms)} now"
+        )
+
+
+class FrameRecord(NamedTuple):
+    """A record with a frame that counts.
+
+    Attributes:
+        headers: The record's headers.
+        protocol: Protocol of the frame.
+        frame: The frame, as the protocol decodes it.
+    """
+
+    headers: TapHeaders
+    protocol: AnyProtocol
+    frame: Any
+
+
+class Heartbeat(NamedTuple):
+    """A record that only says that its tap lives.
+
+    Attributes:
+        headers: The record's headers.
+    """
+
+    headers: TapHeaders
+
+
+class Dead(NamedTuple):
+    """A record that cannot be used: a dead letter.
+
+    Attributes:
+        headers: The record's headers; of one with a bad header only tap and sequence
+            number, if both are good.
+        error: What is wrong, as the error that the failed check raised.
+        is_future: Whether the record is stamped too far ahead, whatever else is wrong
+            with it. Such a record moves no clock and does not count for its tap.
+    """
+
+    headers: TapHeaders
+    error: BadHeader | UndecodableFrame | ChannelMismatch | FutureTimestamp
+    is_future: bool
+
+    @property
+    def reason(self) -> str:
+        """The dead-letter reason (docs/records.md)."""
+        return self.error.reason.value
+
+    @property
+    def explanation(self) -> str:
+        """What is wrong, with the record's values, for a person to read."""
+        return str(self.error)
+
+
+Judgement = FrameRecord | Heartbeat | Dead
+
+
+def judge(
+    record: RawRecord,
+    wall_ms: int,
+    protocols: Mapping[str, AnyProtocol] = _BY_NAME,
+) -> Judgement:
+    """Decide what a record is.
+
+    Args:
+        record: The record.
+        wall_ms: Wall time of its admission, Unix ms.
+        protocols: Registered protocols, see `protocols.by_name`.
+    """
+    future = is_future(record.timestamp_ms, wall_ms)
+    value = record.value or b""
+    try:
+        headers = read_headers(record.headers, protocols)
+    except BadHeader as error:
+        headers = read_tap(record.headers)
+        if len(value) > MAX_VALUE_BYTES:
+            # `too_large` comes first: its dead letter must not carry the value.
+            too_large = ValueTooLarge(len(value), MAX_VALUE_BYTES)
+            return Dead(headers, too_large, future)
+        return Dead(headers, error, future)
+    if headers.is_heartbeat:
+        if future:
+            return _future(record, wall_ms, headers)
+        return Heartbeat(headers)
+    protocol = protocols[headers.protocol]
+    try:
+        if len(value) > MAX_VALUE_BYTES:
+            raise ValueTooLarge(len(value), MAX_VALUE_BYTES)
+        frame = protocol.decode(value, record.headers)
+    except UndecodableFrame as error:
+        return Dead(headers, error, future)
+    if record.key is not None and not protocol.fits_key(record.key, frame):
+        mismatch = ChannelMismatch(record.key, protocol.view_name(frame))
+        return Dead(headers, mismatch, future)
+    if future:
+        return _future(record, wall_ms, headers)
+    return FrameRecord(headers, protocol, frame)
+
+
+def _future(record: RawRecord, wall_ms: int, headers: TapHeaders) -> Dead:
+    error = FutureTimestamp(record.timestamp_ms, wall_ms)
+    return Dead(headers, error, is_future=True)

@@ -1,0 +1,247 @@
+"""What a kind of view is, and what a protocol is.
+
+A view follows one thing that the monitor observes: an SDS channel, a tap, the dead
+letters of a partition. All views of one kind share a `Kind`: how their digests, totals
+and state are read, and where their events go. A `TrafficProtocol` says how a record of
+the topic becomes a frame, and which view the frame belongs to. The streaming job works
+from these records alone; `sds_core/observer/protocols.py` lists the protocols.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+from sds_core.observer.figure_table import FigureTable
+from sds_core.observer.record import Arrival, Headers
+from sds_core.observer.settings import DEFAULTS, ObserverSettings
+
+Digest = TypeVar("Digest")
+Totals = TypeVar("Totals")
+Event = TypeVar("Event")
+Frame = TypeVar("Frame")
+_DigestIn = TypeVar("_DigestIn", contravariant=True)
+_DigestOut = TypeVar("_DigestOut", covariant=True)
+_TotalsOut = TypeVar("_TotalsOut", covariant=True)
+_EventOut = TypeVar("_EventOut", covariant=True)
+_FrameIn = TypeVar("_FrameIn", contravariant=True)
+
+
+class View(Protocol[_DigestIn, _TotalsOut, _EventOut]):
+    """The state of one observed thing: pure, absolute, versioned.
+
+    A view reads no clock and does no input or output. Cutting the same digests into
+    calls of `apply` in another way gives the same totals (docs/figures.md, 3).
+    """
+
+    def __init__(self, settings: ObserverSettings = DEFAULTS) -> None:
+        """Make a view that has seen nothing."""
+
+    @classmethod
+    def from_blob(
+        cls, version: int, data: bytes, settings: ObserverSettings = DEFAULTS
+    ) -> Self:
+        """Restore the view that `to_blob` packed.
+
+        Args:
+            version: Blob version with which the state was stored.
+            data: The blob.
+            settings: Settings of the observer model.
+
+        Raises:
+            UnknownBlobVersion: `version` is newer than this release can read.
+        """
+
+    def apply(self, digests: Iterable[_DigestIn], clock_ms: int) -> Sequence[_EventOut]:
+        """Add digests, then move the clock to the admission time.
+
+        Args:
+            digests: Digests of one batch, in any order.
+            clock_ms: Admission time T of the batch, Unix ms of event time.
+
+        Returns:
+            The events of this call. Each event leaves the view once.
+        """
+
+    def to_blob(self) -> bytes:
+        """Pack the whole view, totals first, in the blob version of its kind."""
+
+    @property
+    def next_deadline_ms(self) -> int | None:
+        """When to call `apply` even if no digest arrives, Unix ms; None for never."""
+
+    @property
+    def is_forgotten(self) -> bool:
+        """Whether the view knows nothing any more, so that its state is removed."""
+
+    @property
+    def totals(self) -> _TotalsOut:
+        """The figures, counted since the first batch of the checkpoint."""
+
+
+class Outlet(enum.Enum):
+    """Where the job takes an event that leaves a view."""
+
+    INCIDENTS = "incidents"
+    """The incidents beside the checkpoint, and the history."""
+    MINUTES = "minutes"
+    """The history, if there is one."""
+    DETAILS = "details"
+    """The definite acknowledgements of ``--report-detail``; else it is dropped."""
+    DEAD_LETTERS = "dead letters"
+    """The dead-letter topic, if there is one."""
+
+
+def _always(_: Any) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[Digest, Totals, Event]):
+    """All that the job knows of the views of one kind.
+
+    Attributes:
+        prefix: First part of the views' keys. Checkpoints hold it: never change it.
+        digest: Type of what one chunk of records holds for one view.
+        view: Type of the view.
+        totals: Type of the view's figures.
+        blob_version: Version in which this release stores the view's state. Each kind
+            counts its own.
+        label_file: Name of the file, beside the checkpoint, with the views that have a
+            metric label of their own; empty if no view has one.
+        label_budget: Number of views that have such a label; None for the job's
+            ``--label-budget``.
+        in_channel_table: Whether the operator's channel table applies to the views.
+        outlets: Where each type of event goes.
+        is_known: Whether totals describe anything. Views without known totals are not
+            published.
+        figures: The table of the views' figures; None if the views are not published
+            one by one. The views of a protocol must have one.
+    """
+
+    prefix: str
+    digest: type[Digest]
+    view: type[View[Digest, Totals, Event]]
+    totals: type[Totals]
+    blob_version: int
+    label_file: str = ""
+    label_budget: int | None = None
+    in_channel_table: bool = False
+    outlets: Mapping[type, Outlet] = field(default_factory=dict)
+    is_known: Callable[[Totals], bool] = _always
+    figures: FigureTable[Any] | None = None
+
+    def key(self, name: str) -> str:
+        """Return the key of the view with this name."""
+        return f"{self.prefix}:{name}"
+
+    @property
+    def events_type(self) -> Any:
+        """The type of all events that leave the view in one batch, for msgspec."""
+        if not self.outlets:
+            return list[None]
+        return list[reduce(or_, self.outlets)]  # type: ignore[misc]
+
+
+AnyKind = Kind[Any, Any, Any]
+
+
+class Digester(Protocol[_FrameIn, _DigestOut]):
+    """Builds the digest of one view from the frames of one chunk of records."""
+
+    def add(self, frame: _FrameIn, value: bytes, arrival: Arrival) -> None:
+        """Add a frame.
+
+        Args:
+            frame: The decoded frame.
+            value: The bytes from which it was decoded.
+            arrival: When, where and by which tap the record arrived.
+        """
+
+    def finish(self) -> _DigestOut:
+        """Return the digest of all frames that were added, in a form for msgspec."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficProtocol(Generic[Frame]):
+    """A protocol whose traffic the monitor observes.
+
+    Attributes:
+        name: Value of the record header ``protocol``; see `record.DEFAULT_PROTOCOL`
+            for records without it.
+        decode: From the value and the headers of a record to its frame. Raises a
+            subclass of `sds_core.wire.UndecodableFrame`, which has the dead-letter
+            reason, if the record holds none.
+        fits_key: Whether a record with this key may hold this frame.
+        view_name: Name of the view that a frame belongs to.
+        new_digester: Makes the digester of one view, given the Kafka partition.
+        kind: The kind of its views.
+    """
+
+    name: str
+    decode: Callable[[bytes, Headers], Frame]
+    fits_key: Callable[[bytes, Frame], bool]
+    view_name: Callable[[Frame], str]
+    new_digester: Callable[[int], Digester[Frame, Any]]
+    kind: AnyKind
+
+
+AnyProtocol = TrafficProtocol[Any]
+
+
+def without_figures(protocols: Iterable[AnyProtocol]) -> list[AnyProtocol]:
+    """Return the same protocols for Spark's workers; see `Kinds.without_figures`."""
+    return [replace(one, kind=replace(one.kind, figures=None)) for one in protocols]
+
+
+class UnknownKind(ValueError):
+    """A checkpoint holds views of a kind that is not registered.
+
+    Attributes:
+        prefix: First part of the views' keys.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        super().__init__(
+            f"the checkpoint holds views of kind {prefix!r:.80}, which this release "
+            "does not know: run the release that wrote it, or a newer one"
+        )
+
+
+class Kinds:
+    """The kinds of view of one job, by the first part of their keys.
+
+    Args:
+        kinds: No two of them have the same prefix.
+    """
+
+    def __init__(self, kinds: Iterable[AnyKind]) -> None:
+        self._by_prefix = {kind.prefix: kind for kind in kinds}
+
+    def __iter__(self) -> Iterator[AnyKind]:
+        """Iterate over the kinds in the order of registration."""
+        return iter(self._by_prefix.values())
+
+    def without_figures(self) -> Kinds:
+        """Return the same kinds for Spark's Python workers.
+
+        Workers unpickle the kinds for every task, and never read a figure.
+        """
+        return Kinds([replace(kind, figures=None) for kind in self])
+
+    def split(self, key: str) -> tuple[AnyKind, str]:
+        """Return the kind and the name of the view with this key.
+
+        Raises:
+            UnknownKind: No kind has the key's prefix.
+        """
+        prefix, _, name = key.partition(":")
+        kind = self._by_prefix.get(prefix)
+        if kind is None:
+            raise UnknownKind(prefix)
+        return kind, name

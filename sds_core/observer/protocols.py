@@ -1,0 +1,23 @@
+"""The protocols that the monitor observes: the one place where they are registered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from sds_core.observer.dead_letter_view import DEAD_LETTERS
+from sds_core.observer.kinds import AnyProtocol, Kinds
+from sds_core.observer.sds.kind import SDS
+from sds_core.observer.tap_kind import TAPS
+
+PROTOCOLS: tuple[AnyProtocol, ...] = (SDS,)
+"""A new protocol is added here, and nowhere else outside its own packages."""
+
+
+def by_name(protocols: Iterable[AnyProtocol]) -> Mapping[str, AnyProtocol]:
+    """Return protocols by the value of the record header ``protocol``."""
+    return {protocol.name: protocol for protocol in protocols}
+
+
+def kinds_of(protocols: Iterable[AnyProtocol]) -> Kinds:
+    """Return the kinds of view of a job: one for each protocol, taps, dead letters."""
+    return Kinds([*(protocol.kind for protocol in protocols), TAPS, DEAD_LETTERS])

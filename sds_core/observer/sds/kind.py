@@ -1,0 +1,54 @@
+"""SDS as the monitor observes it: its kind of view, and its protocol."""
+
+from __future__ import annotations
+
+from sds_core.observer.incidents import Incident
+from sds_core.observer.kinds import Kind, Outlet, TrafficProtocol
+from sds_core.observer.record import DEFAULT_PROTOCOL, Headers
+from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
+from sds_core.observer.sds.channel_minute import ChannelMinute
+from sds_core.observer.sds.channel_view import BLOB_VERSION, ChannelEvent, ChannelView
+from sds_core.observer.sds.digest import ChannelDigest, ChannelDigester
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
+from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.wire import Frame, decode
+
+CHANNELS: Kind[ChannelDigest, ChannelTotals, ChannelEvent] = Kind(
+    prefix="sds",
+    digest=ChannelDigest,
+    view=ChannelView,
+    totals=ChannelTotals,
+    blob_version=BLOB_VERSION,
+    label_file="labels.json",
+    in_channel_table=True,
+    outlets={
+        DefiniteAcknowledgement: Outlet.DETAILS,
+        Incident: Outlet.INCIDENTS,
+        ChannelMinute: Outlet.MINUTES,
+    },
+    figures=CHANNEL_FIGURES,
+)
+"""A view for each SDS channel, by its id."""
+
+
+def _decode(value: bytes, _: Headers) -> Frame:
+    return decode(value)
+
+
+def _fits_key(key: bytes, frame: Frame) -> bool:
+    return key == frame.channel_id.encode()
+
+
+def _channel_id(frame: Frame) -> str:
+    return frame.channel_id
+
+
+SDS: TrafficProtocol[Frame] = TrafficProtocol(
+    name=DEFAULT_PROTOCOL,
+    decode=_decode,
+    fits_key=_fits_key,
+    view_name=_channel_id,
+    new_digester=ChannelDigester,
+    kind=CHANNELS,
+)
+"""Scalable Data Sync, in both dialects (docs/records.md)."""

@@ -1,0 +1,83 @@
+"""When a mirror cannot have heard everything, by the node's own log."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from math import inf
+from typing import NamedTuple
+
+from tests.support.waku_node import ConformanceNode, Endpoint
+
+_NS = 1_000_000
+
+_LISTENING = (Endpoint.RELAY, Endpoint.SUBSCRIBE_RELAY)
+
+
+class Break(NamedTuple):
+    """Something that a mirror must or may take for a loss, which it shows as a hole.
+
+    The mirror notices it after the last page that it read before, and no later than at
+    its second request after: how long that takes is left to the machine.
+
+    Attributes:
+        from_ms: Last page read before, Unix ms.
+        until_ms: Second request afterwards; infinite if there was none.
+        has_dropped: Whether the node dropped messages, or the mirror was killed: then
+            there must be a hole. Otherwise there may be one: after a page that was
+            full, or when the node was away.
+    """
+
+    from_ms: float
+    until_ms: float
+    has_dropped: bool
+
+    def meets(self, begin_ms: float, end_ms: float) -> bool:
+        """Whether a hole can be of this break.
+
+        Args:
+            begin_ms: Time of the last record before the hole.
+            end_ms: Time of the first record after it.
+        """
+        return begin_ms <= self.until_ms and self.from_ms <= end_ms
+
+
+def breaks_of(node: ConformanceNode, cache: int, killed_ms: int) -> list[Break]:
+    """All breaks of a mirror that listens to the relay cache of a node.
+
+    Args:
+        node: That was listened to.
+        cache: Messages that its cache holds.
+        killed_ms: When the mirror was killed, Unix ms.
+    """
+    calls = [one for one in node.calls if one.endpoint in _LISTENING]
+    asked_ms = [one.at_ns / _NS for one in calls]
+    read_ms = [
+        one.at_ns / _NS
+        for one in calls
+        if one.endpoint is Endpoint.RELAY and one.status == 200
+    ]
+    dropped = [
+        one.at_ns for one in node.dropped if one.endpoint in (Endpoint.RELAY, None)
+    ]
+    pages = Counter(
+        one.at_ns for one in node.handed_out if one.endpoint is Endpoint.RELAY
+    )
+    suspected = [at_ns for at_ns, count in pages.items() if count >= cache]
+    suspected += [one.at_ns for one in node.offers if not one.arrived]
+    found: set[Break] = set()
+    for times_ns, has_dropped in (
+        ([*dropped, killed_ms * _NS], True),
+        (suspected, False),
+    ):
+        for at_ns in times_ns:
+            at_ms = at_ns / _NS
+            before = bisect_left(read_ms, at_ms)
+            if not before:
+                # Nothing is known to be lost of a node that was never heard.
+                continue
+            after = bisect_right(asked_ms, at_ms) + 1
+            until_ms = asked_ms[after] if after < len(asked_ms) else inf
+            # Records have whole milliseconds.
+            found.add(Break(int(read_ms[before - 1]), until_ms, has_dropped))
+    return sorted(found)
