@@ -56,21 +56,21 @@ def validator(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.needs("go")
-def test_compose_file_is_as_the_specification_asks(validator: Any) -> None:
-    """Nothing is misspelt, and everything has the type that it should have."""
+def test_compose_file_follows_the_specification(validator: Any) -> None:
+    """No key is misspelt, and every value has the right type."""
     assert [error.message for error in validator.iter_errors(compose())] == []
 
 
 @pytest.mark.needs("go")
-def test_schema_tells_a_misspelt_key(validator: Any) -> None:
-    """The check above would find one, at any depth."""
+def test_schema_finds_a_misspelt_key(validator: Any) -> None:
+    """At any depth, so the check above can fail."""
     wrong = {"services": {"kafka": {"healthcheck": {"interval_s": "10s"}}}}
     errors = [error.message for error in validator.iter_errors(wrong)]
     assert any("'interval_s'" in error for error in errors)
 
 
 def test_images_are_pinned() -> None:
-    """No image is ``latest``, and none comes from a registry that is given up."""
+    """No image is ``latest`` or from an abandoned registry."""
     (base,) = re.findall(r"^FROM (\S+)", DOCKERFILE.read_text(), re.MULTILINE)
     images = [base, *(service(name)["image"] for name in SERVICES)]
     assert [image for image in images if not _PINNED.fullmatch(image)] == []
@@ -78,13 +78,13 @@ def test_images_are_pinned() -> None:
 
 
 def test_broker_has_the_version_of_the_embedded_one() -> None:
-    """What the tests run is what the example runs."""
+    """Tests and example run the same Kafka."""
     assert service("kafka")["image"] == f"apache/kafka:{KAFKA_VERSION}"
     assert service("topic")["image"] == service("kafka")["image"]
 
 
-def test_what_is_mounted_is_there() -> None:
-    """Files and directories, which no container can write, and declared volumes."""
+def test_mounted_files_exist() -> None:
+    """Files and directories are read-only, and volumes are declared."""
     for name in SERVICES:
         for mount in mounts(name):
             assert mount.source.exists(), mount.source
@@ -96,7 +96,7 @@ def test_what_is_mounted_is_there() -> None:
 
 
 def test_dependencies_are_of_services_that_exist() -> None:
-    """Who waits for health waits for a service that reports it."""
+    """A dependency on health needs a service with a health check."""
     for name in SERVICES:
         for needed, wanted in service(name).get("depends_on", {}).items():
             if wanted["condition"] == "service_healthy":
@@ -104,8 +104,8 @@ def test_dependencies_are_of_services_that_exist() -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_long_running_service_comes_back_and_tells_its_health(name: str) -> None:
-    """Only the topic is made once; the simulator serves nothing that can be asked."""
+def test_long_running_services_restart_and_have_health_checks(name: str) -> None:
+    """Only the topic's service ends; the simulator has no port to probe."""
     described = service(name)
     if name == "topic":
         assert described["restart"] == "no"
@@ -117,7 +117,7 @@ def test_long_running_service_comes_back_and_tells_its_health(name: str) -> None
 
 
 def test_everything_is_published_on_loopback_only() -> None:
-    """Neither the pages nor Kafka ask who is there; no two want one port."""
+    """Pages and Kafka have no login; all ports differ."""
     ports = [port for name in SERVICES for port in service(name).get("ports", ())]
     outside = []
     for port in ports:
@@ -129,8 +129,8 @@ def test_everything_is_published_on_loopback_only() -> None:
     assert len(set(outside)) == len(outside)
 
 
-def test_profiles_are_what_needs_a_choice() -> None:
-    """Without one there is the product, and neither invented traffic nor a node."""
+def test_optional_services_have_profiles() -> None:
+    """Without a profile there are neither simulated traffic nor a node."""
     profiles = {name: service(name).get("profiles", []) for name in SERVICES}
     chosen = {name: of for name, of in profiles.items() if of}
     assert chosen == {"simulator": ["simulator"], "mirror": ["mirror"]}
@@ -138,7 +138,7 @@ def test_profiles_are_what_needs_a_choice() -> None:
 
 @pytest.mark.parametrize("name", OURS)
 def test_our_services_run_the_image_of_this_version(name: str) -> None:
-    """One image, which is built from this repository."""
+    """One image, built from this repository."""
     assert service(name)["image"] == f"sds-monitor:{version()}"
     build = service(name)["build"]
     assert (ROOT / build["context"] / build["dockerfile"]) == DOCKERFILE
@@ -147,7 +147,7 @@ def test_our_services_run_the_image_of_this_version(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "kept"), [("monitor", "checkpoint"), ("mirror", "state")]
 )
-def test_service_is_called_by_flags_that_exist(name: str, kept: str) -> None:
+def test_services_use_existing_flags(name: str, kept: str) -> None:
     """The command line parses, and ports, volume and probe agree with it."""
     given = parameters(service(name)["command"])
     port = given["metrics_port"]
@@ -160,7 +160,7 @@ def test_service_is_called_by_flags_that_exist(name: str, kept: str) -> None:
 
 
 def test_image_has_port_and_probe_of_the_monitor() -> None:
-    """Run without Compose it is looked at in the same place."""
+    """They are the same as with Compose."""
     port = parameters(service("monitor")["command"])["metrics_port"]
     dockerfile = DOCKERFILE.read_text()
     assert f":{port}/readyz" in dockerfile
@@ -168,14 +168,14 @@ def test_image_has_port_and_probe_of_the_monitor() -> None:
 
 
 def test_monitor_reads_a_channel_table_that_can_be_replaced() -> None:
-    """The example is one, and its directory is mounted, not the file."""
+    """Its directory is mounted, not the file, and the example is valid."""
     table = parameters(service("monitor")["command"])["channels"]
     assert read_entries(here("monitor", table))
     assert all(mount.source.is_dir() for mount in mounts("monitor"))
 
 
-def test_channel_table_is_of_the_channels_of_the_simulator() -> None:
-    """With the profile `simulator` the example's names are seen."""
+def test_channel_table_names_the_simulators_channels() -> None:
+    """With profile `simulator` the example's names are displayed."""
     scenario = load_scenario(parameters(service("simulator")["command"])["scenario"])
     channels = {one for group in scenario.channels for one in group.channel_ids()}
     table = parameters(service("monitor")["command"])["channels"]
@@ -183,10 +183,10 @@ def test_channel_table_is_of_the_channels_of_the_simulator() -> None:
     assert named.match in channels
 
 
-def test_mirror_is_told_of_its_nodes_by_the_environment(
+def test_mirror_gets_its_nodes_from_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each variable that is passed on is one of its settings; several nodes fit."""
+    """Each variable is one of its settings; several nodes are possible."""
     passed = {
         "SDS_MONITOR_REST": "http://one:8645 http://two:8645",
         "SDS_MONITOR_REST_AUTHORIZATION": "Bearer secret",
@@ -205,8 +205,8 @@ def test_mirror_is_told_of_its_nodes_by_the_environment(
     assert given["cache_messages"] == 1000
 
 
-def test_simulator_lives_at_the_speed_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For a day at least; scenario and seed can be chosen."""
+def test_simulator_runs_in_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For at least a day; scenario and seed can be chosen."""
     assert service("simulator")["environment"] == [
         "SDS_MONITOR_SCENARIO",
         "SDS_MONITOR_SEED",
@@ -219,8 +219,8 @@ def test_simulator_lives_at_the_speed_of_life(monkeypatch: pytest.MonkeyPatch) -
     assert given["duration"] >= 86_400
 
 
-def test_topic_is_made_as_the_contract_says() -> None:
-    """Name and settings are those of records.md, on the broker that all mean."""
+def test_topic_has_the_documented_settings() -> None:
+    """Name and settings of docs/records.md, on the same broker for all."""
     arguments = service("topic")["command"]
     flags = dict(itertools.pairwise(arguments))
     assert flags["--topic"] == FRAMES_TOPIC
@@ -234,8 +234,8 @@ def test_topic_is_made_as_the_contract_says() -> None:
         assert command[command.index("--bootstrap") + 1] == bootstrap
 
 
-def test_links_lead_to_what_is_published() -> None:
-    """Alerts and dashboards name the pages as they are reached from outside."""
+def test_links_lead_to_published_ports() -> None:
+    """Alerts and dashboards use addresses that work from outside."""
     for name, url in (
         ("monitor", Links().monitor_url),
         ("grafana", Links().grafana_url),
@@ -245,12 +245,12 @@ def test_links_lead_to_what_is_published() -> None:
 
 
 def test_image_does_not_run_as_root() -> None:
-    """The last user is a number other than 0, which Kubernetes can check."""
+    """The user is a number other than 0, which Kubernetes can check."""
     *_, user = re.findall(r"^USER (\d+)$", DOCKERFILE.read_text(), re.MULTILINE)
     assert int(user) > 0
 
 
-def test_what_the_image_copies_is_not_ignored() -> None:
+def test_files_copied_into_the_image_are_not_ignored() -> None:
     """The image can be built from a fresh clone."""
     ignore = DOCKERFILE.with_name("Dockerfile.dockerignore").read_text()
     kept = set(re.findall(r"^!(\S+)", ignore, re.MULTILINE))
@@ -258,8 +258,8 @@ def test_what_the_image_copies_is_not_ignored() -> None:
 
 
 @pytest.mark.slow
-def test_what_the_image_installs_has_what_is_read_while_it_runs(tmp_path: Path) -> None:
-    """Of what it copies a wheel can be built, with templates, scenarios, runbooks."""
+def test_wheel_has_all_files_needed_at_run_time(tmp_path: Path) -> None:
+    """Built from the image's files, with templates, scenarios and runbooks."""
     for name in _copied():
         if (ROOT / name).is_dir():
             ignored = shutil.ignore_patterns("__pycache__", "node_modules")

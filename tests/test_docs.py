@@ -1,4 +1,4 @@
-"""What the pages say is so: links, metrics, commands, and the producer example."""
+"""The pages are correct: links, metrics, commands and examples."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def anchors(page: Path) -> set[str]:
 
 @pages
 def test_links_within_the_repository_resolve(page: Path) -> None:
-    """Each linked file exists, and each anchor in it."""
+    """Each linked file and anchor exists."""
     broken = []
     for link in _LINK.findall(prose(page)):
         if re.match(r"[a-z]+:", link):
@@ -113,8 +113,8 @@ def test_links_within_the_repository_resolve(page: Path) -> None:
 
 
 @pages
-def test_metrics_named_are_declared(page: Path) -> None:
-    """No page names a metric that is not exported."""
+def test_named_metrics_are_declared(page: Path) -> None:
+    """Every metric on a page is exported."""
     known = {"sds_core", "sds_monitor"}
     for metric in ALL_METRICS:
         suffixes = {
@@ -158,7 +158,7 @@ def parse(arguments: list[str]) -> None:
 def test_commands_of_the_pages_parse(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every command and flag that a page shows exists, and so does every setting."""
+    """Every command, flag and setting on a page exists."""
     for variable in [name for name in os.environ if name.startswith("SDS_MONITOR_")]:
         monkeypatch.delenv(variable)
     monkeypatch.chdir(tmp_path)
@@ -175,12 +175,12 @@ def test_commands_of_the_pages_parse(
 
 
 def test_table_of_metrics_is_up_to_date() -> None:
-    """Who changes a metric runs ``python -m docs.make_metrics``."""
+    """After a change of metrics run ``python -m docs.make_metrics``."""
     assert make_metrics.PAGE.read_text(encoding="utf-8") == make_metrics.page()
 
 
-def test_settings_named_have_the_defaults_of_the_code() -> None:
-    """Where figures.md names a setting and its default, the code has it so."""
+def test_named_settings_have_the_defaults_of_the_code() -> None:
+    """For settings with defaults in figures.md."""
     text = FIGURES.read_text(encoding="utf-8")
     named = re.findall(r"`(\w+)` = ([\d.,e-]*\d) ?(ms|s|min|h|%)?", text)
     units = {"s": 1000, "min": 60_000, "h": 3_600_000}
@@ -200,7 +200,7 @@ def figures_in(part: dict[str, Any], path: str = "") -> Iterator[str]:
 
 
 def test_every_figure_is_explained() -> None:
-    """Those of the report with detail, and those of the metrics, under their names."""
+    """Figures of the detailed report and of metrics, by name."""
     channel = "a channel's id"
     report = build_report(
         Snapshot(channels={channel: ChannelTotals()}, undecodable={"": 0}),
@@ -236,13 +236,13 @@ def reasons_of_the_page() -> list[str]:
     return re.findall(r"^\| [\d-]+ \| `(\w+)` \|", text, re.MULTILINE)
 
 
-def test_reasons_of_the_page_are_those_of_the_code() -> None:
+def test_documented_reasons_are_those_of_the_code() -> None:
     """Every dead-letter reason is explained."""
     assert sorted(reasons_of_the_page()) == sorted(Reason)
 
 
-def test_reasons_are_tested_in_the_order_of_the_page() -> None:
-    """Of a record with several faults the first in the table gives the reason."""
+def test_reasons_are_checked_in_the_documented_order() -> None:
+    """The first fault in the table gives the reason."""
     bad = [("source", b"nowhere")]
     ahead_ms = NOW_MS + MAX_AHEAD_MS + 1
     # Each record has one fault less than the one before it.
@@ -270,15 +270,15 @@ def _spec(**fields: object) -> bytes:
     return SdsMessage(sender_id="s", **fields).SerializeToString()  # type: ignore[arg-type]
 
 
-def test_scenario_example_is_a_scenario() -> None:
-    """The one of simulator.md, with everything that the page says of it."""
+def test_scenario_example_is_valid() -> None:
+    """The one in simulator.md, with all that the page says of it."""
     (example,) = blocks(ROOT / "docs/simulator.md", "toml")
     scenario = Scenario.from_mapping(tomllib.loads(example))
     assert scenario.channels[0].channel_ids() == ["room-1", "room-2"]
 
 
 def test_participant_example_prints_what_the_page_says() -> None:
-    """It has at most fifteen lines of code."""
+    """It has at most 15 lines of code."""
     page = ROOT / "docs/participant.md"
     (example,) = blocks(page, "python")
     (output,) = blocks(page, "text")

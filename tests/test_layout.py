@@ -47,7 +47,7 @@ def test_import_of_a_test_is_found(source: str) -> None:
 
 
 def test_import_of_support_is_allowed() -> None:
-    """As is whatever else is no test."""
+    """So is every module that is no test."""
     assert not imported_tests("import tests.support.kafka, json")
     assert not imported_tests("from tests.support import frames")
 

@@ -34,7 +34,7 @@ def reasons(item: pytest.Item) -> list[str]:
 
 
 def test_markers_name_the_programs_that_their_tests_need(marked: pytest.Item) -> None:
-    """`needs` names its own."""
+    """Marker `needs` has their names."""
     marked.add_marker("kafka")
     marked.add_marker("node")
     marked.add_marker(pytest.mark.needs("promtool", "go"))
@@ -67,8 +67,10 @@ def test_lines_name_what_is_missing_and_how_much_was_skipped() -> None:
     assert "; 2 tests were skipped" in missing_line(["go", "npm"], skipped)
 
 
-def test_old_node_is_no_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The library asks for version 20."""
+def test_old_node_counts_as_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library needs version 20."""
     node = tmp_path / "node"
     monkeypatch.setenv("PATH", str(tmp_path))
     for version, is_enough in (("v18.20.4", False), ("v20.0.0", True)):
@@ -77,8 +79,8 @@ def test_old_node_is_no_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert has_node() is is_enough
 
 
-def test_installer_installs_what_the_tests_look_for() -> None:
-    """The same programs, in the same order."""
+def test_installer_installs_the_programs_that_tests_need() -> None:
+    """The same programs in the same order."""
     lines = re.search(r"cat <<'END'\n(.*?)END\n", INSTALLER.read_text(), re.DOTALL)
     assert lines is not None
     names = [line.partition(":")[0] for line in lines[1].splitlines()]
@@ -98,8 +100,10 @@ def elsewhere(tmp_path: Path) -> dict[str, str]:
     return {"PATH": str(tmp_path / "bin")}
 
 
-def test_installer_names_what_another_user_lacks(elsewhere: dict[str, str]) -> None:
-    """In one line, with what Debian calls it; nothing is installed."""
+def test_installer_lists_missing_programs_for_other_users(
+    elsewhere: dict[str, str],
+) -> None:
+    """In one line with Debian package names; nothing is installed."""
     done = subprocess.run(
         [INSTALLER], env=elsewhere, capture_output=True, text=True, check=False
     )

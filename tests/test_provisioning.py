@@ -1,4 +1,4 @@
-"""Prometheus, Alertmanager and Grafana of docker-compose.yml are set up to fit."""
+"""Configuration of Prometheus, Alertmanager and Grafana in docker-compose.yml."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def told(*command: str | Path) -> str:
     ("name", "program"),
     [("prometheus", "prometheus"), ("alertmanager", "prometheus-alertmanager")],
 )
-def test_server_is_called_by_options_that_it_has(name: str, program: str) -> None:
-    """As far as Debian's older release knows them, and those of its volume agree."""
+def test_servers_use_existing_options(name: str, program: str) -> None:
+    """As far as Debian's older release has them; volumes agree with them."""
     known = set(re.findall(r"--[a-z][a-z.-]+", told(program, "--help")))
     given = options(name)
     assert given.keys() - known == set()
@@ -58,7 +58,7 @@ def test_server_is_called_by_options_that_it_has(name: str, program: str) -> Non
 
 @pytest.mark.needs("promtool")
 def test_prometheus_accepts_its_configuration_and_all_rules(tmp_path: Path) -> None:
-    """Laid out as in the container, so that it finds both files of rules."""
+    """With the container's layout, so that both rule files are found."""
     root = staged("prometheus", tmp_path)
     file = root / options("prometheus")["--config.file"].lstrip("/")
     said = told("promtool", "check", "config", file)
@@ -66,8 +66,8 @@ def test_prometheus_accepts_its_configuration_and_all_rules(tmp_path: Path) -> N
     assert {Path(one).name for one in found} == {"recording.yml", "alerts.yml"}
 
 
-def test_prometheus_knows_services_by_name_and_port() -> None:
-    """Whom it scrapes and whom it tells of alerts are services that listen."""
+def test_prometheus_uses_service_names_and_ports() -> None:
+    """Scrape targets and Alertmanager are services with these ports."""
     asked = {target for job in PROMETHEUS["scrape_configs"] for target in _targets(job)}
     told_of = {
         target
@@ -99,14 +99,14 @@ def _targets(config: dict[str, Any]) -> set[str]:
 
 @pytest.mark.needs("amtool")
 def test_alertmanager_accepts_its_configuration(tmp_path: Path) -> None:
-    """Amtool has no complaint about what the container sees."""
+    """Amtool finds no problem in the container's file."""
     root = staged("alertmanager", tmp_path)
     file = root / options("alertmanager")["--config.file"].lstrip("/")
     told("amtool", "check-config", file)
 
 
-def test_critical_alerts_are_told_first() -> None:
-    """Those of other severities wait for more to come together, and all are told."""
+def test_critical_alerts_are_sent_first() -> None:
+    """Other severities are grouped for longer, and all are sent."""
     route = ALERTMANAGER["route"]
     (critical,) = (
         one for one in route["routes"] if one["matchers"] == ['severity="critical"']
@@ -118,7 +118,7 @@ def test_critical_alerts_are_told_first() -> None:
 
 
 def test_inhibition_is_that_of_the_rules() -> None:
-    """And it names alerts that exist: a misspelt one would silently do nothing."""
+    """The alerts exist, because a misspelt one would do nothing."""
     assert ALERTMANAGER["inhibit_rules"] == inhibit_rules()
     (groups,) = yaml.safe_load((RULES / "alerts.yml").read_text()).values()
     alerts = {rule["alert"] for group in groups for rule in group["rules"]}
@@ -127,14 +127,14 @@ def test_inhibition_is_that_of_the_rules() -> None:
 
 
 def test_grafana_finds_its_data_source() -> None:
-    """It is Prometheus, asked as often as it scrapes."""
+    """It is Prometheus, with its scrape interval."""
     assert SOURCE["url"].removeprefix("http://") in addresses()
     interval = PROMETHEUS["global"]["scrape_interval"]
     assert SOURCE["jsonData"]["timeInterval"] == interval
 
 
 def test_grafana_finds_its_provisioning_and_dashboards() -> None:
-    """Mounts lie where Grafana looks, and the first page is one of the dashboards."""
+    """Mounts are where Grafana reads; the home page is a dashboard."""
     looks_in = Path("/etc/grafana/provisioning")
     by_target = {mount.target: mount.source for mount in mounts("grafana")}
     for kind in ("datasources", "dashboards"):
@@ -145,8 +145,8 @@ def test_grafana_finds_its_provisioning_and_dashboards() -> None:
     assert here("grafana", home).is_file()
 
 
-def test_grafana_calls_nobody_and_lets_everybody_look() -> None:
-    """Nothing is sent or fetched, and there is no password to be known."""
+def test_grafana_is_offline_and_needs_no_login() -> None:
+    """It sends and fetches nothing."""
     environment = service("grafana")["environment"]
     phone = [
         name for name in environment if name.startswith(("GF_ANALYTICS", "GF_NEWS"))
@@ -164,8 +164,8 @@ def test_grafana_calls_nobody_and_lets_everybody_look() -> None:
 @pytest.mark.parametrize(
     "uid", ["sds-fleet", "sds-channel", "sds-repair", "sds-capacity", "sds-monitor"]
 )
-def test_dashboards_can_be_shown_with_the_data_source(uid: str) -> None:
-    """Each asks for a source of the kind that there is, and for no other one by uid."""
+def test_dashboards_work_with_the_data_source(uid: str) -> None:
+    """Each needs only a source of that type, and no other uid."""
     directory = here("grafana", Path(PROVIDER["options"]["path"]))
     text = (directory / f"{uid}.json").read_text()
     dashboard = json.loads(text)

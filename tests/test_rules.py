@@ -25,12 +25,12 @@ RULES = [rule for section in SECTIONS for rule in section.rules]
 def test_rules_of_a_section_have_all_keywords_of_the_document(
     section: Section,
 ) -> None:
-    """None is left out: the keywords add up to those counted in the document."""
+    """The keywords add up to those counted in the document."""
     assert section.counted() == section.counts
 
 
 def test_rules_that_share_a_keyword_count_once() -> None:
-    """Only the number tells rules apart, not the letter."""
+    """Rules with equal numbers differ only in the letter."""
     rules = (
         Rule(id="x-1a", keyword=make_rules.Keyword.MUST, text="One."),
         Rule(id="x-1b", keyword=make_rules.Keyword.MUST, text="Another."),
@@ -41,7 +41,7 @@ def test_rules_that_share_a_keyword_count_once() -> None:
 
 
 def test_rules_that_share_a_number_share_the_keyword() -> None:
-    """One occurrence of a keyword in the document is one keyword here."""
+    """They are one occurrence of the keyword in the document."""
     keywords: dict[str, set[str]] = {}
     for rule in RULES:
         number = re.sub(r"(?<=\d)[a-z]$", "", rule.id)
@@ -50,30 +50,30 @@ def test_rules_that_share_a_number_share_the_keyword() -> None:
 
 
 def test_ids_of_rules_are_unique() -> None:
-    """An id names one rule."""
+    """An id identifies one rule."""
     assert [i for i, count in Counter(r.id for r in RULES).items() if count > 1] == []
 
 
-def test_every_rule_is_shown_by_a_test() -> None:
+def test_every_rule_is_covered_by_a_test() -> None:
     """A rule without a marker needs a reason in the file of rules."""
     named = {marker.rule_id for marker in MARKERS()}
     assert [r.id for r in RULES if not r.covered_by and r.id not in named] == []
 
 
 def test_no_rule_has_both_tests_and_a_reason_for_none() -> None:
-    """A reason that tests have outrun goes."""
+    """The reason is out of date once a test exists."""
     named = {marker.rule_id for marker in MARKERS()}
     assert [r.id for r in RULES if r.covered_by and r.id in named] == []
 
 
 def test_markers_name_rules_that_exist() -> None:
-    """A misspelt id would show nothing."""
+    """A misspelt id would cover nothing."""
     known = {rule.id for rule in RULES}
     assert [marker for marker in MARKERS() if marker.rule_id not in known] == []
 
 
 def test_options_named_in_notes_exist() -> None:
-    """A note sends readers to an option by its name."""
+    """Notes send readers to options by name."""
     named = {
         option
         for rule in RULES
@@ -83,7 +83,7 @@ def test_options_named_in_notes_exist() -> None:
 
 
 def test_table_of_rules_is_up_to_date() -> None:
-    """Who changes a rule or a marker runs ``python -m docs.make_rules``."""
+    """After a change of a rule or marker run ``python -m docs.make_rules``."""
     assert make_rules.PAGE.read_text(encoding="utf-8") == make_rules.page()
 
 
@@ -132,10 +132,10 @@ def found_in(directory: Path, program: str) -> list[Marker]:
     ],
     ids=["function", "several", "class", "in class", "file", "assigned", "parameter"],
 )
-def test_markers_are_found_wherever_pytest_takes_them(
+def test_markers_are_found_wherever_pytest_allows_them(
     tmp_path: Path, program: str, expected: list[str]
 ) -> None:
-    """Each marker gives its rules, with the test and the file."""
+    """Each gives its rules, test and file."""
     file = "tests/sub/test_sample.py"
     assert found_in(tmp_path, program) == [
         Marker("a-1", file, expected[0]),
@@ -152,7 +152,7 @@ def test_markers_are_found_wherever_pytest_takes_them(
     ],
     ids=["other marker", "text", "hypothesis"],
 )
-def test_what_is_no_marker_names_no_rule(tmp_path: Path, program: str) -> None:
+def test_other_calls_are_no_markers(tmp_path: Path, program: str) -> None:
     """Only calls of pytest.mark.rule count."""
     assert found_in(tmp_path, program) == []
 
@@ -167,15 +167,15 @@ def test_what_is_no_marker_names_no_rule(tmp_path: Path, program: str) -> None:
     ],
     ids=["function", "class", "variable", "number"],
 )
-def test_markers_that_show_nothing_are_refused(
+def test_misplaced_markers_are_refused(
     tmp_path: Path, program: str, message: str
 ) -> None:
-    """A marker off a test, or without a text, would count for nothing unseen."""
+    """A marker without a test or without text would cover nothing."""
     with pytest.raises(ValueError, match=message):
         found_in(tmp_path, program)
 
 
-def test_result_of_mutation_testing_counts_the_time_limit_as_found() -> None:
+def test_timeouts_of_mutation_testing_count_as_found() -> None:
     """The percentage is of all mutants that were run."""
     run = Mutation(
         killed=1200, survived=300, timeout=100, command="mutate", date="2026-01-31"
@@ -186,10 +186,10 @@ def test_result_of_mutation_testing_counts_the_time_limit_as_found() -> None:
     )
 
 
-def test_page_says_nothing_of_mutation_testing_without_a_result(
+def test_page_omits_mutation_testing_without_a_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The sentence comes and goes with its file."""
+    """The sentence needs the result file."""
     result = tmp_path / "mutation.toml"
     monkeypatch.setattr(make_rules, "MUTATION", result)
     assert "Mutation testing" not in make_rules.page()

@@ -15,8 +15,8 @@ UNITS = sorted((ROOT / "deploy").glob("*.service"))
 
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
-def test_unit_calls_the_command_by_flags_that_exist(path: Path) -> None:
-    """The command line of a systemd unit parses; wrong use is not restarted."""
+def test_unit_uses_existing_flags(path: Path) -> None:
+    """The command line parses; wrong use is not restarted."""
     unit = configparser.ConfigParser(interpolation=None, strict=False)
     unit.optionxform = str  # type: ignore[assignment,method-assign]
     unit.read(path)
@@ -30,6 +30,6 @@ def test_unit_calls_the_command_by_flags_that_exist(path: Path) -> None:
 
 
 def test_both_long_running_commands_have_a_unit() -> None:
-    """The monitor, and the mirror that feeds it."""
+    """`run` and `mirror`."""
     names = {path.stem for path in UNITS}
     assert names == {"sds-monitor", "sds-monitor-mirror"}

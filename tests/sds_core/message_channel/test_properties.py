@@ -169,7 +169,7 @@ def test_logs_become_equal_where_every_history_names_all_messages(
 
 @CAREFUL
 @given(traffic())
-def test_log_has_everything_that_its_participant_was_told_of(one: Traffic) -> None:
+def test_log_has_every_message_named_or_sent_to_its_participant(one: Traffic) -> None:
     """With histories of two, as SDS recommends: whatever was named or brought to it.
 
     A path is narrower here: an acknowledged message is sent no more, and one below the

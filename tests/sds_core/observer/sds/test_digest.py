@@ -182,7 +182,7 @@ def test_empty_digest_has_no_frames() -> None:
     [b"", b"\x01", bloom(["m"])[:-1], bloom(["m"], Dialect.NIM)],
     ids=["none", "short", "one byte less", "of the other dialect"],
 )
-def test_unusable_filter_is_none(raw: bytes) -> None:
+def test_unusable_filter_equals_no_filter(raw: bytes) -> None:
     """A filter of invalid size counts as no filter."""
     (found,) = seen(Record(0, FRAMES.sync("a", filter_=raw)))
     assert found.filter is None

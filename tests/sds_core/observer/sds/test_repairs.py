@@ -127,7 +127,7 @@ def test_second_response_is_redundant(channel: Channel, known: Frame) -> None:
     assert channel.totals.rebroadcasts_retry == 1
 
 
-def test_replica_of_a_response_is_none(channel: Channel, known: Frame) -> None:
+def test_replica_of_a_response_is_no_response(channel: Channel, known: Frame) -> None:
     """A further copy of a broadcast answers nothing."""
     channel.sync("bob", at=ASKED, requests=["m"])
     channel.take(known, at=ASKED + 1_000, waku_hash="2")
