@@ -1,4 +1,4 @@
-"""The real job on simulated traffic that is played faster than life."""
+"""The real job on simulated traffic that runs faster than real time."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ class AcceleratedClock:
         self._started_s: float | None = None
 
     def start(self) -> None:
-        """From here on it runs."""
+        """Start the clock."""
         self._started_s = time.monotonic()
 
     def __call__(self) -> int:
-        """The time now, Unix ms."""
+        """Return the time now, Unix ms."""
         if self._started_s is None:
             return self._begin_ms
         passed_s = (time.monotonic() - self._started_s) * self._speed
@@ -138,7 +138,7 @@ class Play:
             self._following.result()
 
     def begin(self) -> None:
-        """Let time run, and the records come with it."""
+        """Start the clock and the writer of the records."""
         assert self.shown.job is not None
         kafka = self.shown.job.settings.source.kafka
         self.clock.start()

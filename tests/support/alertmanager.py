@@ -17,7 +17,7 @@ from tests.support.server_program import running
 def running_alertmanager(
     directory: Path, configuration: Mapping[str, Any], webhook_url: str
 ) -> Iterator[str]:
-    """An Alertmanager on this machine until the block ends; gives `host:port`.
+    """Run an Alertmanager until the block ends; yields `host:port`.
 
     Args:
         directory: For its files; made.
@@ -52,7 +52,7 @@ def running_alertmanager(
 
 
 def _prompt(route: Mapping[str, Any]) -> dict[str, Any]:
-    """A route, and those below it, that wait for nothing and say nothing twice."""
+    """Return a route, with those below it, that never waits and never repeats."""
     return dict(route) | {
         "group_wait": "100ms",
         "group_interval": "500ms",

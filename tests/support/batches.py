@@ -153,7 +153,7 @@ def drained(*times: Sequence[int], limit: int = 4) -> Reader:
 
 
 def replayed(topic: ListedTopic, window: Window, limits: Sequence[int]) -> Reader:
-    """Drain a window of a topic, with the limits in turn."""
+    """Drain a window of a topic, with the limits in turn; return its reader."""
     admission = replace(topic.admission(), window=window)
     target = admission.target()
     begins = topic.first_at_or_after(topic.partitions(), window.first_ms)

@@ -40,7 +40,7 @@ def _encoded(frame: Frame) -> bytes:
 def digest_of(
     records: Iterable[tuple[Record, int]], first_offset: int = 0, partition: int = 0
 ) -> ChannelDigest:
-    """Records with their clocks as one digest, sent through its packed form."""
+    """Return records with their clocks as one digest that was packed and unpacked."""
     digester = ChannelDigester(partition)
     for offset, (record, clock_ms) in enumerate(records, first_offset):
         value = _encoded(record.frame)
@@ -57,7 +57,7 @@ def digest_of(
 
 
 class Channel:
-    """One channel whose frames are given one by one, in topic order.
+    """One channel whose frames are added one by one, in topic order.
 
     Every call goes to two views, one of which is packed into its blob and unpacked
     again each time: they must always agree, and the identities of the figures hold.
@@ -88,7 +88,7 @@ class Channel:
     def after_warm_up(
         cls, settings: ObserverSettings = DEFAULTS, dialect: Dialect = Dialect.SPEC
     ) -> Channel:
-        """A channel at 60 s, warmed up by frames of nobody at 0."""
+        """Return a channel at 60 s, warmed up by a frame without sender at 0."""
         channel = cls(settings, dialect)
         for spoken in Dialect:
             channel.sync("", at=0, lamport=START_LAMPORT, dialect=spoken)
@@ -97,7 +97,7 @@ class Channel:
 
     @property
     def totals(self) -> ChannelTotals:
-        """The figures."""
+        """The current totals."""
         return self._view.totals
 
     @property
@@ -107,7 +107,7 @@ class Channel:
 
     @property
     def next_deadline_ms(self) -> int | None:
-        """When the view wants to be called; None if never."""
+        """When the view must be called next; None if never."""
         deadline_ms = self._view.next_deadline_ms
         return None if deadline_ms is None else deadline_ms - START_MS
 
@@ -120,7 +120,7 @@ class Channel:
         seq: int = NO_SEQ,
         waku_hash: str = "",
     ) -> Frame:
-        """The next record of the topic holds this frame; returns the frame."""
+        """Append a record with this frame to the topic; return the frame."""
         self.take_records(
             [
                 Record(
@@ -135,7 +135,7 @@ class Channel:
         return frame
 
     def take_records(self, records: Sequence[Record]) -> None:
-        """The next records of the topic, as one digest."""
+        """Append records to the topic, as one digest."""
         clocked = list(
             zip(records, running_clocks(records, self.clock_ms), strict=True)
         )
@@ -170,18 +170,18 @@ class Channel:
         return self.take(self.frames.ephemeral(sender), at)
 
     def clock(self, clock_ms: int) -> None:
-        """Nothing arrives; the admission time moves."""
+        """Move the admission time without a record."""
         self._apply([], clock_ms)
 
     def wake(self) -> int:
-        """Call the view as late as its next deadline allows; returns that time."""
+        """Call the view as late as its next deadline allows; return that time."""
         deadline_ms = self.next_deadline_ms
         assert deadline_ms is not None
         self.clock(deadline_ms + 1)
         return deadline_ms
 
     def rest(self) -> None:
-        """Wake the view until it no longer wants to be."""
+        """Wake the view until it has no deadline."""
         for _ in range(1_000):
             if self.next_deadline_ms is None:
                 return
@@ -206,7 +206,7 @@ class Channel:
 def parted(
     events: Iterable[ChannelEvent],
 ) -> tuple[list[DefiniteAcknowledgement], Incidents]:
-    """The acknowledgements among a view's events, and the incidents."""
+    """Split a view's events into acknowledgements and incidents."""
     acknowledged: list[DefiniteAcknowledgement] = []
     incidents: Incidents = {}
     for event in events:
@@ -218,7 +218,7 @@ def parted(
 
 
 def assert_identities(totals: ChannelTotals) -> None:
-    """What holds at every moment of a channel; see `tests.support.identities`."""
+    """Check what is true at every moment; see `tests.support.identities`."""
     snapshot = Snapshot(channels={"channel": totals})
     identities.assert_identities(build_report(snapshot, 0))
     assert (totals.oldest_in_flight_ms is None) == (totals.in_flight == 0)

@@ -1,4 +1,4 @@
-"""The deployment files, read as those who run them would."""
+"""The deployment files, parsed as their programs parse them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Mount:
-    """What a container sees of this repository.
+    """What a container mounts of this repository.
 
     Attributes:
         source: File or directory here.
@@ -36,19 +36,19 @@ class Mount:
 
 @lru_cache
 def compose() -> dict[str, Any]:
-    """``docker-compose.yml``; not to be changed."""
+    """Return the parsed ``docker-compose.yml``; callers must not change it."""
     parsed: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
     return parsed
 
 
 def service(name: str) -> dict[str, Any]:
-    """A service of it."""
+    """Return one of its services."""
     described: dict[str, Any] = compose()["services"][name]
     return described
 
 
 def mounts(name: str) -> list[Mount]:
-    """What a service mounts of this repository."""
+    """Return what a service mounts of this repository."""
     found = []
     for volume in service(name).get("volumes", ()):
         source, target, *options = volume.split(":")
@@ -58,13 +58,13 @@ def mounts(name: str) -> list[Mount]:
 
 
 def volume_targets(name: str) -> dict[str, Path]:
-    """Where a service mounts named volumes."""
+    """Return where a service mounts named volumes."""
     pairs = (volume.split(":") for volume in service(name).get("volumes", ()))
     return {source: Path(to) for source, to, *_ in pairs if not source.startswith(".")}
 
 
 def here(name: str, path: Path) -> Path:
-    """The file of this repository that a service sees at an absolute path.
+    """Return the file of this repository that a service has at an absolute path.
 
     Raises:
         LookupError: It mounts none there.
@@ -77,7 +77,7 @@ def here(name: str, path: Path) -> Path:
 
 
 def staged(name: str, directory: Path) -> Path:
-    """Lay out what a service mounts below a directory; gives the directory."""
+    """Copy what a service mounts below a directory; return the directory."""
     for mount in mounts(name):
         place = directory / mount.target.relative_to("/")
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ def staged(name: str, directory: Path) -> Path:
 
 
 def addresses() -> set[str]:
-    """``name:port`` of whatever listens for other services.
+    """Return ``name:port`` of every port that is published.
 
     As it is published, which is the same port here.
     """
@@ -102,13 +102,13 @@ def addresses() -> set[str]:
 
 
 def options(name: str) -> dict[str, str]:
-    """What a service gives its program, of arguments ``--option=value``."""
+    """Return a service's arguments of the form ``--option=value``."""
     pairs = (argument.partition("=") for argument in service(name)["command"])
     return {option: value for option, _, value in pairs}
 
 
 def parameters(arguments: list[str]) -> dict[str, Any]:
-    """The parameters of an sds-monitor command line, nothing run.
+    """Parse an sds-monitor command line without running it.
 
     Raises:
         click.ClickException: There is no such command or flag.
@@ -123,7 +123,7 @@ def parameters(arguments: list[str]) -> dict[str, Any]:
 
 
 def version() -> str:
-    """That of this package."""
+    """Return the version of this package."""
     text = (ROOT / "pyproject.toml").read_text()
     (found,) = re.findall(r'^version = "(.+)"$', text, re.MULTILINE)
     return str(found)

@@ -1,4 +1,4 @@
-"""Frames and records made by hand, in event time relative to one start."""
+"""Frames and records built by hand, with times relative to one start."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Entry = str | tuple[str, str]
 
 
 class Record(NamedTuple):
-    """One frame as it lies in the topic.
+    """One frame as a record of the topic.
 
     Attributes:
         at: Record time in ms since `START_MS`.
@@ -37,7 +37,7 @@ class Record(NamedTuple):
 
 
 def running_clocks(records: Iterable[Record], clock_ms: int = 0) -> Iterator[int]:
-    """The channel's clock at each record, relative like the records' times."""
+    """Return the channel's clock at each record, relative like their times."""
     for record in records:
         clock_ms = max(clock_ms, record.at)
         yield clock_ms
@@ -48,7 +48,7 @@ def bloom(
     dialect: Dialect = Dialect.SPEC,
     bits_set: int | None = None,
 ) -> bytes:
-    """A filter of default size that holds `ids`, as on the wire.
+    """Return a filter of default size that contains `ids`, as on the wire.
 
     Args:
         ids: What it holds.
@@ -100,7 +100,7 @@ class FrameFactory:
         requests: Sequence[Entry] = (),
         dialect: Dialect | None = None,
     ) -> Frame:
-        """A content frame.
+        """Return a content frame.
 
         Args:
             message_id: Its id.
@@ -140,7 +140,7 @@ class FrameFactory:
         requests: Sequence[Entry] = (),
         dialect: Dialect | None = None,
     ) -> Frame:
-        """A sync frame; see `content`."""
+        """Return a sync frame; see `content`."""
         return self.content(
             message_id or f"sync-{next(self._numbers)}",
             sender,
@@ -161,7 +161,7 @@ class FrameFactory:
         text: bytes = b"text",
         dialect: Dialect | None = None,
     ) -> Frame:
-        """An ephemeral frame."""
+        """Return an ephemeral frame."""
         return Frame.build(
             dialect or self.dialect,
             message_id=message_id or f"ephemeral-{next(self._numbers)}",
@@ -172,7 +172,7 @@ class FrameFactory:
 
 
 def value_of(frame: Frame) -> bytes:
-    """The frame as on the wire."""
+    """Return the frame as on the wire."""
     return encode(frame)
 
 

@@ -1,4 +1,4 @@
-"""What holds in every report, whatever was seen (observer model, 4 to 7, 9 and 11)."""
+"""Equations that are true for every report (docs/figures.md, 4 to 7, 9 and 11)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MERGED = frozenset({"p50", "p95", "p99"})
 
 
 def assert_identities(report: Mapping[str, Any]) -> None:
-    """Each channel's figures fit together, and so do the totals over all of them.
+    """Check that figures of each channel, and the totals, are consistent.
 
     Args:
         report: As `build_report` makes it, or as read from its JSON.
@@ -79,7 +79,7 @@ def _assert_repair(figures: Mapping[str, Any]) -> None:
 
 
 def _integers(figures: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, int]]:
-    """Every figure that is a number, by its path."""
+    """Return every numeric figure by its path."""
     for name, value in figures.items():
         if isinstance(value, Mapping):
             yield from _integers(value, f"{path}{name}.")

@@ -1,4 +1,4 @@
-"""Real Kafka for tests: one broker per session, topics by the dozen."""
+"""Real Kafka for tests: one broker per session, many topics."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True)
 class KafkaTopic:
-    """A topic of a test, written to by confluent-kafka.
+    """A topic of a test, with a confluent-kafka producer.
 
     Attributes:
         settings: How to reach it.
@@ -64,7 +64,7 @@ class KafkaTopic:
         headers: Sequence[tuple[str, bytes | None]] = (),
         flush: bool = True,
     ) -> None:
-        """Write a record; the broker has it when this returns, unless told not to."""
+        """Write a record; by default return once the broker has acknowledged it."""
         _produce(
             self._producer,
             self.settings.topic,
@@ -74,7 +74,7 @@ class KafkaTopic:
             self.flush()
 
     def write_times(self, times_ms: Sequence[int], partition: int = 0) -> None:
-        """Write records whose values are their own numbers."""
+        """Write records whose values are their numbers."""
         for number, time_ms in enumerate(times_ms):
             value = str(number).encode()
             self.write(value, partition=partition, time_ms=time_ms, flush=False)
@@ -117,7 +117,7 @@ class KafkaTopic:
         )
 
     def last_stable_offset(self, partition: int = 0) -> int:
-        """Up to where committed records can be read."""
+        """Offset up to which committed records can be read."""
         offsets = TopicOffsets(self.settings)
         try:
             return offsets.latest([partition])[partition]
@@ -125,7 +125,7 @@ class KafkaTopic:
             offsets.close()
 
     def delete_before(self, offset: int, partition: int = 0) -> None:
-        """Do what retention does."""
+        """Delete records as retention does."""
         with self.admin() as admin:
             admin.delete_records(
                 {TopicPartition(self.settings.topic, partition): offset}
@@ -138,7 +138,7 @@ class KafkaTopic:
 
     @contextmanager
     def admin(self) -> Iterator[KafkaAdminClient]:
-        """A connection for whatever else."""
+        """An admin client for everything else."""
         admin = KafkaAdminClient(bootstrap_servers=self.settings.bootstrap)
         try:
             yield admin
@@ -147,7 +147,7 @@ class KafkaTopic:
 
     @staticmethod
     def wait_for(condition: Callable[[], bool]) -> None:
-        """Wait until the broker has come round to something."""
+        """Wait until the broker has applied a change."""
         deadline = time.monotonic() + TIMEOUT_S
         while not condition():
             assert time.monotonic() < deadline
@@ -163,7 +163,7 @@ def make_topic(
     configuration: Mapping[str, str] | None = None,
     timeout_s: float = TIMEOUT_S,
 ) -> KafkaTopic:
-    """Make a topic of a name of its own, as the contract asks for."""
+    """Create a topic with a unique name and the settings of docs/records.md."""
     settings = KafkaSettings(
         broker.bootstrap, f"frames-{next(_numbers)}", timeout_s=timeout_s
     )
@@ -178,14 +178,14 @@ def make_topic(
 
 @pytest.fixture(scope="session")
 def kafka_broker() -> Iterator[EmbeddedBroker]:
-    """One broker for all tests that leave it running."""
+    """One broker for all tests that do not stop it."""
     with EmbeddedBroker() as broker:
         yield broker
 
 
 @pytest.fixture
 def kafka_topic(kafka_broker: EmbeddedBroker) -> TopicMaker:
-    """Make topics on the session's broker: partitions, configuration, timeout_s."""
+    """Create topics on the session's broker: partitions, configuration, timeout_s."""
 
     def make(
         partitions: int = 1,
@@ -198,7 +198,7 @@ def kafka_topic(kafka_broker: EmbeddedBroker) -> TopicMaker:
 
 
 def records(kafka: KafkaSettings) -> list[RawRecord]:
-    """All records of a topic, partition by partition in order."""
+    """Return all records of a topic, partition by partition in order."""
     offsets = TopicOffsets(kafka)
     try:
         partitions = offsets.partitions()
@@ -215,7 +215,7 @@ def records(kafka: KafkaSettings) -> list[RawRecord]:
 
 
 def free_port() -> int:
-    """A port that a broker can have, and have again after a restart."""
+    """Return a port that a broker can use, also again after a restart."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

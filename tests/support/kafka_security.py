@@ -1,4 +1,4 @@
-"""Secured Kafka for tests: brokers that ask who one is."""
+"""Secured Kafka for tests: brokers with TLS and authentication."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TIMEOUT_S = 120.0
 
 @dataclass(frozen=True)
 class SecuredBroker:
-    """A running broker, and how it wants to be spoken to.
+    """A running broker and settings with which clients can connect.
 
     Attributes:
         settings: Which it lets in.
@@ -36,7 +36,7 @@ class SecuredBroker:
     pid: int
 
     def but(self, **security: Any) -> KafkaSettings:
-        """The settings with some of the security otherwise."""
+        """Return the settings with parts of the security replaced."""
         return replace(
             self.settings,
             security=replace(self.settings.security, **security),
@@ -45,7 +45,7 @@ class SecuredBroker:
 
 @contextmanager
 def broker_with_users(authority: Authority) -> Iterator[SecuredBroker]:
-    """A broker that speaks TLS and asks for a user, by each mechanism."""
+    """A broker with TLS and SASL, with every mechanism."""
     own = authority.issue("127.0.0.1")
     with EmbeddedBroker(
         security=BrokerSecurity(
@@ -73,7 +73,7 @@ def broker_with_users(authority: Authority) -> Iterator[SecuredBroker]:
 
 @contextmanager
 def broker_with_certificates(authority: Authority) -> Iterator[SecuredBroker]:
-    """A broker that speaks TLS and asks for the client's certificate."""
+    """A broker with TLS that requires client certificates."""
     own = authority.issue("127.0.0.1")
     client = authority.issue("client.test", KEY_PASSWORD)
     with EmbeddedBroker(

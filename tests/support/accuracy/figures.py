@@ -29,7 +29,7 @@ MessageKey = tuple[str, str]
 
 
 class Losses(NamedTuple):
-    """Messages that nobody but their sender had and no tap had shown.
+    """Messages that only their sender had and that no tap saw.
 
     The first four are those whose deadline has passed as dependencies that were named
     after the warm-up and not seen; whether others had them is judged at that deadline.
@@ -86,7 +86,7 @@ class Undelivered(NamedTuple):
 
 
 class Acknowledgements(NamedTuple):
-    """What was said of acknowledgement.
+    """What the monitor reported of acknowledgements.
 
     Attributes:
         definite: Messages said to be definitely acknowledged.
@@ -111,7 +111,7 @@ class Acknowledgements(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """What the first sending of messages really reached.
+    """What the first transmission of messages really reached.
 
     Attributes:
         pairs: Of a message that a tap showed and another participant of its dialect
@@ -125,7 +125,7 @@ class Reach(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of one simulation, or the sum of several.
+    """Figures of one simulation, or the sum of several.
 
     Attributes:
         plays: How many simulations.
@@ -154,7 +154,7 @@ class Figures:
     verdicts_ms: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def __add__(self, other: Figures) -> Figures:
-        """The sum of all counts."""
+        """Add all counts."""
         return Figures(
             *(
                 _sum(getattr(self, one.name), getattr(other, one.name))
@@ -164,7 +164,7 @@ class Figures:
 
 
 def figures_of(play: Play) -> Figures:
-    """The figures of one simulation."""
+    """Return the figures of one simulation."""
     seen = _Seen(play)
     truth, report = play.truth, play.monitor.report()
     return Figures(
@@ -182,12 +182,12 @@ def figures_of(play: Play) -> Figures:
 
 
 def share(part: int, rest: int) -> float | None:
-    """What share of both the first is, in [0, 1]; None of nothing."""
+    """Return the first as a share of both, in [0, 1]; None if both are 0."""
     return part / (part + rest) if part + rest else None
 
 
 class _Spoken(NamedTuple):
-    """A first copy that a tap showed."""
+    """A first copy that a tap saw."""
 
     place: int
     at_ms: int
@@ -197,7 +197,7 @@ class _Spoken(NamedTuple):
 
 
 class _Seen:
-    """What the taps showed, by what is looked for.
+    """What the taps saw, indexed for lookups.
 
     Attributes:
         first: First copy of each message.
@@ -234,7 +234,7 @@ class _Seen:
             self.spoken[channel, frame.sender_id].append(spoken)
 
     def was_active(self, channel: str, who: str, first: _Spoken) -> bool:
-        """Whether a participant had spoken before a first copy, within the horizon."""
+        """Whether a participant sent before a first copy, within the horizon."""
         since_ms = first.at_ms - DEFAULTS.horizon_ms
         return any(
             one.place < first.place and since_ms <= one.at_ms < first.at_ms
@@ -267,7 +267,7 @@ class _Seen:
 
 
 def _stories(truth: Mapping[str, Any]) -> Iterator[tuple[MessageKey, Story]]:
-    """Every message that was sent."""
+    """Return every message that was sent."""
     for channel, stories in truth["messages"].items():
         for message_id, story in stories.items():
             if story["transmissions"]:
@@ -275,14 +275,14 @@ def _stories(truth: Mapping[str, Any]) -> Iterator[tuple[MessageKey, Story]]:
 
 
 def _others(story: Story) -> dict[str, int]:
-    """Who else received a message, and when."""
+    """Return who else received a message, and when."""
     return {
         who: at_ms for who, at_ms in story["received"].items() if who != story["sender"]
     }
 
 
 def _was_had(story: Story, by_ms: int) -> bool:
-    """Whether anybody else had a message by a time."""
+    """Whether any other participant had a message by a time."""
     return any(at_ms <= by_ms for at_ms in _others(story).values())
 
 
@@ -309,7 +309,7 @@ def _losses(play: Play, seen: _Seen) -> Losses:
 
 
 def _unseeable(key: MessageKey, story: Story, seen: _Seen) -> str:
-    """Why a message that nobody else received is not known to be lost."""
+    """Return why a message that nobody else received is not found to be lost."""
     if key in seen.first:
         return "trailing"
     if story["gap"] is not None:
@@ -318,7 +318,7 @@ def _unseeable(key: MessageKey, story: Story, seen: _Seen) -> str:
 
 
 def _pairs(play: Play, seen: _Seen) -> Iterator[tuple[MessageKey, Story, str, _Spoken]]:
-    """Messages that a tap showed, who should have each, and its first copy."""
+    """Yield each message that a tap saw with each receiver and its first copy."""
     members: defaultdict[str, dict[str, Dialect]] = defaultdict(dict)
     for (channel, who), dialect in play.witness.dialects.items():
         members[channel][who] = dialect
@@ -356,7 +356,7 @@ def _undelivered(play: Play, seen: _Seen) -> Undelivered:
 def _unsaid(
     channel: str, who: str, first: _Spoken, received_ms: int, seen: _Seen
 ) -> str:
-    """Why a participant is not said to lack a message that it lacks."""
+    """Return why a participant that lacks a message is not reported to lack it."""
     frames = list(seen.lacking(channel, who, first, received_ms))
     if not frames or not seen.was_active(channel, who, first):
         return "unseeable"
@@ -435,12 +435,12 @@ def _acknowledgements(play: Play, report: Mapping[str, Any]) -> Acknowledgements
 
 
 def _sum(one: Any, other: Any) -> Any:
-    """Of numbers, tuples of numbers, or counters."""
+    """Add numbers, tuples of numbers, or counters."""
     if isinstance(one, tuple):
         return type(one)(*map(_sum, one, other))
     return one + other
 
 
 def total(figures: Iterable[Figures]) -> Figures:
-    """The sum of the figures of several simulations."""
+    """Add the figures of several simulations."""
     return sum(figures, Figures())

@@ -1,4 +1,4 @@
-"""One simulation: what happened, and what the monitor told of it on the way."""
+"""One simulation: what happened, and what the monitor reported during it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Said = str
 
 
 class Witness(Truth):
-    """Truth that also keeps what the figures are counted from.
+    """Truth that also stores what the figures are computed from.
 
     Attributes:
         sightings: In topic order.
@@ -38,7 +38,7 @@ class Witness(Truth):
         self.dialects: dict[tuple[str, str], Dialect] = {}
 
     def add(self, entry: Entry) -> None:
-        """Take the next entry of the log."""
+        """Add the next entry of the log."""
         match entry:
             case Sighting():
                 self.sightings.append(entry)
@@ -49,7 +49,7 @@ class Witness(Truth):
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """What happened in a simulation, and what the monitor told of it.
+    """What happened in a simulation, and what the monitor reported during it.
 
     Attributes:
         truth: The truth's document.
@@ -70,7 +70,7 @@ class Play:
 
 
 def play(scenario: Scenario, seed: int, start_ms: int = START_MS) -> Play:
-    """Simulate, and let the monitor read what the taps wrote.
+    """Simulate, and let the monitor read what the taps write.
 
     It reads record by record: so is known what it says at every moment, and of what.
     """
@@ -103,7 +103,7 @@ def play(scenario: Scenario, seed: int, start_ms: int = START_MS) -> Play:
 
 
 def _said(channels: Iterable[ChannelTotals]) -> Counter[Said]:
-    """How many rebroadcasts the monitor has called what so far."""
+    """Count the rebroadcasts by the cause that the monitor has reported so far."""
     said: Counter[Said] = Counter()
     for totals in channels:
         said["repair"] += totals.rebroadcasts_repair

@@ -1,4 +1,4 @@
-"""Which simulations the monitor is judged by."""
+"""The simulations by which the monitor is judged."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LIVE_MS = 300_000
 
 
 class Result(NamedTuple):
-    """What is left of one simulation.
+    """Summary of one simulation.
 
     Attributes:
         figures: How right the monitor was.
@@ -47,7 +47,7 @@ class Result(NamedTuple):
 
 
 class CatchUp(NamedTuple):
-    """A monitor that was stopped for an hour of clean traffic, and read on.
+    """A monitor that was stopped for an hour of clean traffic and then read it.
 
     Attributes:
         messages: That the taps showed.
@@ -65,7 +65,7 @@ class CatchUp(NamedTuple):
 
 
 def scenario_of(name: str) -> Scenario:
-    """One of `NAMES`."""
+    """Return one of `NAMES`."""
     if name != QUIET_WITHOUT_LOSS:
         return load_scenario(name)
     quiet = load_scenario("quiet")
@@ -85,7 +85,7 @@ def result_of(name: str, seed: int) -> Result:
 
 
 def catch_up(seed: int, size: int | None) -> CatchUp:
-    """Stop a monitor after five minutes, and let it read the next hour afterwards.
+    """Stop a monitor after five minutes, and let it read the next hour later.
 
     Args:
         seed: Of the simulation.
@@ -123,7 +123,7 @@ def catch_up(seed: int, size: int | None) -> CatchUp:
 
 
 def _read(monitor: Monitor, cut: Iterable[Batch]) -> set[str]:
-    """Read batches; returns every verdict after any of them."""
+    """Read batches; return every verdict after any of them."""
     verdicts = set()
     for batch in cut:
         monitor.read(*batch)

@@ -10,7 +10,7 @@ import sys
 def sds_monitor(
     *arguments: str, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command as a shell would."""
+    """Run the command as a shell does."""
     return subprocess.run(
         [sys.executable, "-m", "streaming.cli", *arguments],
         capture_output=True,

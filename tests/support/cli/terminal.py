@@ -11,16 +11,16 @@ from streaming.cli.log import start_log
 
 
 class Terminal(io.StringIO):
-    """Something that is taken for a terminal."""
+    """A text stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
-        """It is one."""
+        """Return True."""
         return True
 
 
 @contextmanager
 def log_on(terminal: Terminal) -> Iterator[None]:
-    """The log of the command, on a terminal that is standard error."""
+    """Return the log of a command whose standard error is this terminal."""
     root = logging.getLogger()
     before = root.handlers[:]
     start_log()

@@ -1,4 +1,4 @@
-"""Cases of promtool that a test makes itself."""
+"""Cases of promtool that are made by a test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 
 
 def assert_cases_hold(cases: Mapping[str, Any], directory: Path) -> None:
-    """Run cases, as a file of `promtool test rules` has them; say what differs."""
+    """Run cases in the form of `promtool test rules`; fail with the differences."""
     file = directory / "cases.yml"
     file.write_text(yaml.safe_dump(dict(cases), width=1_000_000))
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Which alerts a simulated incident sets off.
+"""Prints which alerts a simulated incident fires.
 
 ``python -m tests.support.dashboards.simulated_alerts --scenario unrepaired``
 
@@ -61,7 +61,7 @@ class Firing(NamedTuple):
     description: str
 
     def __str__(self) -> str:
-        """Name and labels on a line, but those that tell nothing here."""
+        """Return name and labels in one line, without labels that are always equal."""
         shown = [value for name, value in self.labels if name not in _NOT_SHOWN]
         return " ".join((self.name, *shown))
 
@@ -69,7 +69,7 @@ class Firing(NamedTuple):
 def simulated_alerts(
     scenario: str, seed: int, report: Path | None = None
 ) -> dict[int, list[Firing]]:
-    """Play a scenario as fast as life would, scraped every 15 s.
+    """Run a scenario at normal speed through the rules, scraped every 15 s.
 
     Args:
         scenario: Name or path.
@@ -97,7 +97,7 @@ def simulated_alerts(
 
 
 def _batches(records: Sequence[TopicRecord]) -> Iterator[tuple[list[TopicRecord], int]]:
-    """What is read by each scrape, and how far all of it has come in event time."""
+    """Yield what each scrape has read, and its event time."""
     times = [record.timestamp_ms for record in records]
     least = list(accumulate(reversed(times), min))[::-1]
     begin = 0
@@ -111,7 +111,7 @@ def _batches(records: Sequence[TopicRecord]) -> Iterator[tuple[list[TopicRecord]
 
 
 def _running(snapshot: Snapshot, batches: Histogram) -> Snapshot:
-    """As a job that keeps up would export it."""
+    """Return the figures as a job that is not behind exports them."""
     return replace(
         snapshot,
         primed=True,
@@ -136,7 +136,7 @@ def _samples(snapshot: Snapshot) -> Iterator[tuple[str, float]]:
 
 
 def _fired(series: dict[str, dict[int, float]], last: int) -> dict[int, list[Firing]]:
-    """Ask promtool for all alerts at every minute: it tells what was not expected."""
+    """Query promtool for all alerts at every minute: it prints unexpected ones."""
     minutes = range(last * SCRAPE_S // 60 + 1)
     group = {
         "interval": f"{SCRAPE_S}s",
@@ -192,7 +192,7 @@ def _minute(duration: str) -> int:
 
 
 def told(fired: dict[int, list[Firing]]) -> Iterator[str]:
-    """A line for each alert when it begins, and when it ends."""
+    """Yield a line for each alert when it begins and when it ends."""
     before: set[str] = set()
     for minute in range(max(fired, default=-1) + 1):
         now = fired.get(minute, [])
@@ -209,7 +209,7 @@ def told(fired: dict[int, list[Firing]]) -> Iterator[str]:
 @click.option("--seed", default=1, show_default=True)
 @click.option("--report", type=click.Path(path_type=Path), help="With detail.")
 def main(scenario: str, seed: int, report: Path | None) -> None:
-    """Print which alerts a simulation sets off, by minute."""
+    """Print the alerts of a simulation by minute."""
     for line in told(simulated_alerts(scenario, seed, report)):
         click.echo(line)
 

@@ -1,4 +1,4 @@
-"""A monitor with its Prometheus and Alertmanager, on traffic faster than life."""
+"""A monitor with its Prometheus and Alertmanager, on accelerated traffic."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SEED = 7
 
 @dataclass(frozen=True)
 class Observed:
-    """A play that is over, and those who watched.
+    """A run that has ended, with the programs that observed it.
 
     What happened before it began is left out: Prometheus takes seconds until it
     scrapes, which at this speed is a monitor that is down for minutes.
@@ -60,7 +60,7 @@ class Observed:
     ended_s: float
 
     def alerts(self, state: str) -> list[Labels]:
-        """Labels of the alerts that were in a state at any time since the begin."""
+        """Return labels of alerts that were in a state at any time since the start."""
         since_ms = round((_wall_s() - self.begun_s) * 1000)
         selector = f'ALERTS{{alertstate="{state}"}}[{since_ms}ms]'
         return [
@@ -77,7 +77,7 @@ class Observed:
         wait_for(lambda: not self.prometheus.query(pending))
 
     def told(self, status: str) -> list[Alert]:
-        """The alerts that the webhook was told to be `firing` or `resolved`."""
+        """Return the alerts that the webhook got as `firing` or `resolved`."""
         return [
             alert
             for alert in list(self.webhook.told)
@@ -98,7 +98,7 @@ def observed(
     scenarios: Sequence[Scenario],
     table: ChannelTable,
 ) -> Iterator[Observed]:
-    """Play scenarios to their end; what watched them answers until the block ends.
+    """Run scenarios to their end; the programs answer until the block ends.
 
     A mirror runs beside them and hears nothing, of which nobody is to be told.
 
@@ -142,7 +142,7 @@ def observed(
 
 
 def as_long_as(other: Scenario, scenario: Scenario) -> Scenario:
-    """A scenario that settles until another one ends, with taps of its own names."""
+    """Return a scenario that settles until another one ends, with its own tap names."""
     return replace(
         scenario,
         settle_s=other.duration_s + other.settle_s - scenario.duration_s,
@@ -158,7 +158,7 @@ def _shipped(name: str) -> dict[str, Any]:
 
 
 def _scraping(targets: Mapping[str, str], alertmanager: str) -> dict[str, Any]:
-    """Of jobs of the shipped configuration, by the addresses of their targets."""
+    """Return the shipped scrape configuration with these targets by job."""
     shipped = {one["job_name"] for one in _shipped("prometheus.yml")["scrape_configs"]}
     assert targets.keys() <= shipped
     return {

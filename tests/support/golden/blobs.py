@@ -48,7 +48,7 @@ KINDS: dict[str, Any] = {
 
 
 def made() -> dict[str, Any]:
-    """The views whose blobs are golden, by name."""
+    """Return the views that have golden blobs, by name."""
     return {
         "channel.new": ChannelView(),
         "channel.busy": _busy_channel(),
@@ -66,7 +66,7 @@ def _channel(records: list[Record], clock_ms: int) -> ChannelView:
 
 
 def _busy_channel() -> ChannelView:
-    """Something of everything, with much still open."""
+    """Return a view with every kind of event, many of them still open."""
     frames = FrameFactory("golden")
     repaired = frames.content("repaired", "sue", 104)
     records = [
@@ -134,7 +134,7 @@ def _deliveries(frames: FrameFactory) -> list[Record]:
 
 
 def _nim_channel() -> ChannelView:
-    """The other dialect, without tap headers, still settling."""
+    """Return a view of the other dialect, without tap headers, in its settle time."""
     frames = FrameFactory("golden", Dialect.NIM)
     records = [
         Record(0, frames.sync("nia", 5)),
@@ -171,13 +171,13 @@ def _dead_letters() -> DeadLetterView:
 
 
 def totals_of(view: Any) -> dict[str, Any]:
-    """The totals by name, as JSON can hold them."""
+    """Return the totals by name, as JSON values."""
     names = [field.name for field in msgspec.structs.fields(view.totals)]
     return dict(zip(names, msgspec.to_builtins(view.totals), strict=True))
 
 
 def main() -> None:
-    """Write what is not there yet."""
+    """Write missing blobs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rewrite", action="store_true", help="also what is there")
     rewrite = parser.parse_args().rewrite

@@ -1,4 +1,4 @@
-"""Makes a small checkpoint by the release at hand, for tests of later ones.
+"""Makes a small checkpoint with this release, for tests of later ones.
 
 ``python -m tests.support.golden.checkpoints`` drains the first half of the shipped
 recording and keeps the checkpoint in a folder named for the version. Made once per

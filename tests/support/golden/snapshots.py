@@ -39,7 +39,7 @@ NOW_MS = START_MS + 150_000
 
 
 def busy_participant() -> MessageChannel:
-    """Something in every buffer, in every state."""
+    """Return a participant with entries in every state in every buffer."""
     frames = FrameFactory(CHANNEL)
     alice = participant("alice", PROFILE)
     for number in range(7):
@@ -77,14 +77,14 @@ def busy_participant() -> MessageChannel:
 
 
 def filter_of(*message_ids: str) -> bytes:
-    """A filter of these ids, as another participant of the profile sends it."""
+    """Return a filter of these ids, as another participant of the profile sends it."""
     filter_ = BloomFilter(Dialect.SPEC, PROFILE.bloom)
     filter_.add_all(message_ids)
     return filter_.to_wire()
 
 
 def main() -> None:
-    """Write the snapshot, if it is not there yet."""
+    """Write the snapshot if it is missing."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rewrite", action="store_true", help="also if it is there")
     path = SNAPSHOTS / f"v{VERSION}.bin"

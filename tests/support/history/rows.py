@@ -1,4 +1,4 @@
-"""What a job may tell its history."""
+"""Rows of a history for tests."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def lost(message_id: str, found_ms: int = MONDAY_MS, **known: Any) -> ChannelInc
 
 
 def incident_rows(*found: ChannelIncident, first: int = 1) -> list[Row]:
-    """The rows of incidents that were told one after the other."""
+    """Return rows of incidents with increasing sequence numbers."""
     return [incident_row(ToldIncident(n, one)) for n, one in enumerate(found, first)]
 
 
 def numbered_totals() -> ChannelTotals:
-    """Totals in which every number is another one."""
+    """Return totals in which every number is different."""
     totals = ChannelTotals(
         frames={"content.spec": 1_001, "sync.nim": 1_002, "ephemeral.spec": 1_003}
     )
@@ -50,5 +50,5 @@ def numbered_totals() -> ChannelTotals:
 
 
 def minute(minute_ms: int, told: int = 1, **figures: Any) -> Row:
-    """The row of a minute of channel town."""
+    """Return the row of a minute of channel town."""
     return minute_row(ToldMinute(told, "town", minute_ms, ChannelTotals(**figures)))

@@ -1,4 +1,4 @@
-"""What a history holds, read without the product's own questions."""
+"""The content of a history, read without the product's query code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Kept(NamedTuple):
 
 
 def in_files(directory: Path) -> Kept:
-    """What lies in the files of a history."""
+    """Return the content of the files of a history."""
 
     def latest(table: HistoryTable) -> Latest:
         files = (directory / table.name).glob("day=*/*.parquet")
@@ -39,7 +39,7 @@ def in_files(directory: Path) -> Kept:
 
 
 def in_topics(kafka: KafkaSettings, incidents_topic: str, minutes_topic: str) -> Kept:
-    """What two topics hold."""
+    """Return the content of both topics."""
     return Kept(
         _latest(INCIDENTS, _values(replace(kafka, topic=incidents_topic))),
         _latest(CHANNEL_MINUTES, _values(replace(kafka, topic=minutes_topic))),

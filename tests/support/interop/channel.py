@@ -1,4 +1,4 @@
-"""One lossy broadcast channel in virtual time, whoever hosts its participants."""
+"""One lossy broadcast channel in virtual time, for participants of any host."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class Sending(NamedTuple):
 
     @property
     def requested(self) -> list[str]:
-        """The ids it asks for (SDS-R)."""
+        """The ids that it requests (SDS-R)."""
         return [entry.message_id for entry in self.frame.repair_request]
 
 
 class Noted(NamedTuple):
-    """A note and when it came, Unix ms."""
+    """A note and its time, Unix ms."""
 
     at_ms: int
     note: Note
@@ -55,7 +55,7 @@ Loss = Callable[[Sending, str], bool]
 
 
 class Channel:
-    """Carries every broadcast to all other participants, but for what is lost.
+    """Carries every broadcast to all other participants, except for losses.
 
     Args:
         start_ms: Unix ms.
@@ -85,11 +85,11 @@ class Channel:
 
     @property
     def names(self) -> list[str]:
-        """All participants."""
+        """Names of all participants."""
         return list(self._host_of)
 
     def join(self, host: Host, *names: str) -> None:
-        """Let participants of a host take part from now on."""
+        """Add participants of a host."""
         self._host_of.update(dict.fromkeys(names, host))
 
     def leave(self, name: str) -> None:
@@ -109,7 +109,7 @@ class Channel:
         self._take(self._host_of[name].say_ephemeral(self.now_ms, name, text))
 
     def run(self, duration_ms: int) -> None:
-        """Let time pass."""
+        """Advance virtual time."""
         end_ms = self.now_ms + duration_ms
         turns = 0
         while (next_ms := self._next_ms()) <= end_ms:
@@ -124,7 +124,7 @@ class Channel:
         return self._host_of[name].log(name)
 
     def noted(self, what: What, by: str) -> list[str]:
-        """Return the ids about which a participant noted this, in order."""
+        """Return the ids of a participant's notes of this kind, in order."""
         return [
             note.message_id
             for _, note in self.notes
@@ -132,7 +132,7 @@ class Channel:
         ]
 
     def when(self, what: What, by: str, message_id: str) -> int:
-        """Return when a participant first noted this of a message, Unix ms."""
+        """Return when a participant first had this note on a message, Unix ms."""
         return next(
             at_ms
             for at_ms, note in self.notes
@@ -149,7 +149,7 @@ class Channel:
         ]
 
     def requests(self, message_id: str) -> list[Sending]:
-        """Return the sendings that ask for a message, in order (SDS-R)."""
+        """Return the sendings that request a message, in order (SDS-R)."""
         return [one for one in self.sendings if message_id in one.requested]
 
     def stored(self, hint: bytes) -> Sending:
@@ -216,7 +216,7 @@ class Channel:
 
 
 def at_random(random: Random, probability: float) -> Loss:
-    """Return a loss that strikes each sending and receiver on its own."""
+    """Return a loss that is independent for each transmission and receiver."""
     return lambda _sending, _receiver: random.random() < probability
 
 

@@ -1,4 +1,4 @@
-"""What a channel needs of those who host its participants, in Python or in Node."""
+"""The interface of a host of participants, in Python or in Node."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Said(NamedTuple):
 
 
 class What(StrEnum):
-    """What a participant tells its application, where both libraries tell it."""
+    """Events that both libraries report to their application."""
 
     DELIVERED = "delivered"
     ACKNOWLEDGED = "acknowledged"
@@ -56,7 +56,7 @@ class Note(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one call to a host brought about, in order."""
+    """Broadcasts and notes of one call to a host, in order."""
 
     said: Sequence[Said]
     notes: Sequence[Note]
@@ -70,10 +70,10 @@ class Host(Protocol):
 
     @property
     def next_ms(self) -> float:
-        """When something is planned next; infinity if nothing is."""
+        """When the next action is planned; infinity if none is."""
 
     def run_until(self, at_ms: int) -> Outcome:
-        """Run what is planned until then, inclusive."""
+        """Run all actions planned up to and including this time."""
 
     def say(self, at_ms: int, name: str, text: str) -> Outcome:
         """Have a participant send a content message."""

@@ -1,4 +1,4 @@
-"""Real `@waku/sds` participants in a Node process, in lockstep with virtual time."""
+"""Real `@waku/sds` participants in a Node process, synchronised in virtual time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def node_with_library() -> str:
 
 
 class NodeDied(Exception):
-    """The Node process ended; its own words are on the standard error output."""
+    """The Node process ended; its output is on standard error."""
 
 
 class NodeHost(AbstractContextManager["NodeHost"]):
@@ -58,7 +58,7 @@ class NodeHost(AbstractContextManager["NodeHost"]):
         )
 
     def __exit__(self, *_: object) -> None:
-        """End the process, which goes when its input ends."""
+        """Close the input of the process, which ends it."""
         with self._process:
             pass
 
@@ -67,7 +67,7 @@ class NodeHost(AbstractContextManager["NodeHost"]):
         return self._do(at_ms, "enter", name=name, options=options)[0]
 
     def run_until(self, at_ms: int) -> Outcome:
-        """Run what is planned until then, inclusive."""
+        """Run all actions planned up to and including this time."""
         return self._do(at_ms, "run")[0]
 
     def say(self, at_ms: int, name: str, text: str) -> Outcome:

@@ -71,7 +71,7 @@ class PythonHost:
 
     @property
     def next_ms(self) -> float:
-        """When a participant's deadline is next, Unix ms."""
+        """The earliest deadline of a participant, Unix ms."""
         deadlines = [one.next_deadline_ms for one in self.participants.values()]
         return min(deadlines, default=inf)
 

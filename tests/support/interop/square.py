@@ -1,4 +1,4 @@
-"""Channels shared by Python and js participants, ready to be talked on."""
+"""Channels shared by Python and js participants."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _JS_SDS = Profile.js_sds()
 
 
 class Square(NamedTuple):
-    """A channel and those who host its participants."""
+    """A channel and the hosts of its participants."""
 
     channel: Channel
     python: PythonHost
@@ -29,7 +29,7 @@ class Square(NamedTuple):
 
 
 class OpenSquare(Protocol):
-    """Opens a channel."""
+    """A function that opens a channel."""
 
     def __call__(
         self,
@@ -50,7 +50,7 @@ class OpenSquare(Protocol):
 
 @contextmanager
 def squares(node: str) -> Iterator[OpenSquare]:
-    """Give a way to open channels; their Node processes end with the context."""
+    """Yield a function that opens channels; their Node processes end with the block."""
     with ExitStack() as stack:
 
         def open_square(
