@@ -145,7 +145,7 @@ class Reader:
 
 
 def drained(*times: Sequence[int], limit: int = 4) -> Reader:
-    """Drain a topic with these record times, one sequence per partition."""
+    """Return a reader that has drained a topic with these record times."""
     topic = ListedTopic(*times)
     reader = Reader(topic)
     reader.read_all([limit], target=topic.admission().target())

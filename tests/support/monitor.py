@@ -34,7 +34,7 @@ IncidentKey = tuple[str, str, str]
 
 
 def report_of(records: Iterable[TopicRecord]) -> dict[str, Any]:
-    """What the monitor reports of a topic that it has read to its end, in one batch."""
+    """Return the report on a topic that was read completely, in one batch."""
     monitor = Monitor()
     for batch in batches(list(records)):
         monitor.read(*batch)
@@ -99,7 +99,7 @@ class Monitor:
     def read(
         self, records: Iterable[TopicRecord], clock_ms: int
     ) -> dict[IncidentKey, Incident]:
-        """Take the next batch, and call each view that it or its deadline concerns.
+        """Read the next batch; call each view that it or a deadline concerns.
 
         Args:
             records: Of any partitions.
@@ -140,7 +140,7 @@ class Monitor:
 
     @property
     def snapshot(self) -> Snapshot:
-        """All figures now, channels judged with the health of their taps."""
+        """Return all current figures, with verdicts that include tap health."""
         totals: dict[str, dict[str, Any]] = {kind.prefix: {} for kind in _KINDS}
         for key, view in self._views.items():
             kind, name = _KINDS.split(key)
@@ -149,7 +149,7 @@ class Monitor:
         return judge_blindness(Snapshot(clock_ms=self._clock_ms).with_views(views))
 
     def report(self, with_detail: bool = False) -> dict[str, Any]:
-        """The report as of now.
+        """Return the current report.
 
         Args:
             with_detail: As ``--report-detail``: every definite acknowledgement and
@@ -196,7 +196,7 @@ class Monitor:
         return told
 
     def _mark_incidents(self) -> None:
-        """Mark those that may be of the taps' making; a mark stays."""
+        """Mark incidents that a tap hole may have caused; marks stay."""
         unmarked = self.incidents.keys() - self._in_hole
         if not unmarked:
             return

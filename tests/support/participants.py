@@ -1,4 +1,4 @@
-"""Participants of one channel, and the hands that pass frames between them."""
+"""Participants of one channel, and functions that pass frames between them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def participant(
     channel_id: str = CHANNEL,
     now_ms: int = START_MS,
 ) -> MessageChannel:
-    """A new participant, whose draws follow from its name."""
+    """Return a new participant whose random numbers depend on its name."""
     return MessageChannel(
         channel_id, name, now_ms=now_ms, random=Random(name), profile=profile
     )
@@ -32,7 +32,7 @@ def participant(
 def hand_over(
     step: Step, *receivers: MessageChannel, now_ms: int = START_MS
 ) -> list[Event]:
-    """Bring all that a step broadcasts to each receiver; return what they tell."""
+    """Deliver a step's broadcasts to each receiver; return their events."""
     return [
         event
         for broadcast in step.broadcasts
@@ -44,7 +44,7 @@ def hand_over(
 def receive(
     receiver: MessageChannel, *frames: Frame, now_ms: int = START_MS
 ) -> list[Event]:
-    """Bring frames made by hand, as bytes; return what the receiver tells."""
+    """Deliver frames built by hand, as bytes; return the receiver's events."""
     return [
         event
         for frame in frames
@@ -53,16 +53,16 @@ def receive(
 
 
 def frame_of(step: Step) -> Frame:
-    """The one frame that a step broadcasts."""
+    """Return the one frame that a step broadcasts."""
     (broadcast,) = step.broadcasts
     return decode(broadcast.value)
 
 
 def of_type(events: Iterable[Event], kind: type[OneEvent]) -> list[OneEvent]:
-    """The events of one kind."""
+    """Return the events of one type."""
     return [event for event in events if isinstance(event, kind)]
 
 
 def typed(events: Iterable[Event]) -> list[tuple[type[Event], Event]]:
-    """Events to be compared: as tuples, those of two kinds may be equal."""
+    """Return events with their types, because events are tuples and compare as such."""
     return [(type(event), event) for event in events]

@@ -1,4 +1,4 @@
-"""A real Prometheus for tests, and questions to it."""
+"""A real Prometheus for tests, and queries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Labels = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Prometheus:
-    """One that runs.
+    """A running Prometheus.
 
     Attributes:
         http: Asks it.
@@ -29,7 +29,7 @@ class Prometheus:
     http: httpx.Client
 
     def query(self, expression: str) -> list[tuple[Labels, float]]:
-        """Evaluate an expression now: the labels and value of each series.
+        """Evaluate an expression now; return labels and value of each series.
 
         Raises:
             ValueError: It is none; says what is wrong with it.
@@ -40,7 +40,7 @@ class Prometheus:
     def query_range(
         self, expression: str, from_s: float, to_s: float, step_s: float
     ) -> list[tuple[Labels, list[float]]]:
-        """Evaluate an expression again and again: labels and values of each series.
+        """Evaluate an expression repeatedly; return labels and values of each series.
 
         Args:
             expression: PromQL.
@@ -64,12 +64,12 @@ class Prometheus:
         ]
 
     def is_scraping(self) -> bool:
-        """Whether the latest scrape of each target was good."""
+        """Whether the latest scrape of each target succeeded."""
         targets = self._get("targets")["activeTargets"]
         return bool(targets) and all(one["health"] == "up" for one in targets)
 
     def failed_evaluations(self) -> int:
-        """How many evaluations of rules have failed since its start."""
+        """Return how many evaluations of rules failed since its start."""
         text = self.http.get("/metrics").text
         counts = re.findall(
             r"^prometheus_rule_evaluation_failures_total\{.*\} (\S+)$",
@@ -93,7 +93,7 @@ def running_prometheus(
     rules: Mapping[str, Mapping[str, Any]],
     lookback_s: float,
 ) -> Iterator[Prometheus]:
-    """A Prometheus on this machine until the block ends.
+    """Run a Prometheus on this machine until the block ends.
 
     Args:
         directory: For its files; made.

@@ -1,4 +1,4 @@
-"""How hypothesis looks for counter-examples."""
+"""Settings of hypothesis."""
 
 from __future__ import annotations
 

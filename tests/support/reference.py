@@ -1,6 +1,6 @@
-"""The figures of a channel, computed slowly and obviously from all its records.
+"""The figures of a channel, computed slowly and simply from all its records.
 
-Written from the observer model, not from the code: nothing is kept from one record to
+Written from docs/figures.md, not from the code: nothing is kept from one record to
 the next, every figure looks through the whole list. For traffic shorter than the
 horizon (3600 s) and within the limits of what is remembered.
 
@@ -69,7 +69,7 @@ def bits_set(dialect: Dialect, raw: bytes) -> int:
 
 
 def bytes_by_part(dialect: Dialect, value: bytes) -> Counter[str]:
-    """The lengths of a frame's top-level fields (tag, length, payload) by part."""
+    """Return the lengths of a frame's top-level fields by part."""
     sizes: Counter[str] = Counter()
     end = 0
     while end < len(value):
@@ -94,7 +94,7 @@ def bytes_by_part(dialect: Dialect, value: bytes) -> Counter[str]:
 
 
 def _varint(value: bytes, place: int) -> tuple[int, int]:
-    """The number at a place, and the place behind it."""
+    """Return the number at a position, and the position after it."""
     number = 0
     for count, byte in enumerate(value[place : place + 10]):
         number |= (byte & 0x7F) << 7 * count
@@ -129,27 +129,27 @@ class Seen:
 
     @property
     def moment(self) -> Moment:
-        """When its figures change."""
+        """The moment at which the record changes figures."""
         return self.clock, self.place
 
     @property
     def is_content(self) -> bool:
-        """Whether it carries a message."""
+        """Whether it is a content frame."""
         return self.record.frame.kind is FrameKind.CONTENT
 
     @property
     def is_ephemeral(self) -> bool:
-        """Whether it has no place in the channel's order."""
+        """Whether it is an ephemeral frame."""
         return self.record.frame.kind is FrameKind.EPHEMERAL
 
     @property
     def lamport(self) -> int:
-        """0 where the kind has none."""
+        """Lamport timestamp; 0 if the kind has none."""
         return self.record.frame.lamport or 0
 
     @property
     def dialect(self) -> Dialect:
-        """Of the frame."""
+        """Dialect of the frame."""
         return self.record.frame.dialect
 
     def history(self) -> list[str]:
@@ -157,14 +157,14 @@ class Seen:
         return [entry.message_id for entry in self.record.frame.causal_history]
 
     def sender_named(self, message_id: str) -> str:
-        """The sender that its history gives for an id."""
+        """Return the sender that its history gives for an id."""
         for entry in self.record.frame.causal_history:
             if entry.message_id == message_id and entry.sender_id:
                 return entry.sender_id
         return ""
 
     def requests(self) -> set[str]:
-        """Ids asked for."""
+        """Ids that it requests."""
         return {entry.message_id for entry in self.record.frame.repair_request}
 
     def filter(self) -> BloomFilter | None:
@@ -172,11 +172,11 @@ class Seen:
         return _filter(self.dialect, self.record.frame.bloom_filter)
 
     def holds(self, message_id: str) -> bool:
-        """Whether its filter has an id."""
+        """Whether its filter contains an id."""
         return _holds(self.dialect, self.record.frame.bloom_filter, message_id)
 
     def bits_set(self) -> int:
-        """Ones in its filter, which can be read."""
+        """Number of bits set in its readable filter."""
         return bits_set(self.dialect, self.record.frame.bloom_filter)
 
     def value(self) -> bytes:
@@ -184,7 +184,7 @@ class Seen:
         return encode(self.record.frame)
 
     def shows(self, message_id: str) -> bool:
-        """Whether its sender has the message, by its history or its filter."""
+        """Whether history or filter show that its sender has the message."""
         return message_id in self.history() or self.holds(message_id)
 
     def is_by_other_than(self, other: Seen) -> bool:
@@ -194,7 +194,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Delivery:
-    """How one message came to one participant, as far as that was shown.
+    """How one message reached one participant, as far as frames show it.
 
     Attributes:
         message: Its first copy.
@@ -221,18 +221,18 @@ class Delivery:
 
     @property
     def is_retracted(self) -> bool:
-        """Whether it was called lost and has come."""
+        """Whether it was reported lost and shown later."""
         return self.lost is not None and self.shown is not None
 
     def recovery(self) -> int:
-        """Time from the first frame that shows it missing to the one that has it."""
+        """Time from the first frame that shows it missing to the first with it."""
         assert self.missing is not None
         assert self.shown is not None
         return max(0, self.shown.at - self.missing.at)
 
 
 class Span(NamedTuple):
-    """Something that bears on the verdict, from one moment to before another."""
+    """A cause of a verdict, from one moment to before another."""
 
     what: str
     begins: Moment
@@ -240,12 +240,12 @@ class Span(NamedTuple):
 
 
 def after(clock: int) -> Moment:
-    """The first moment at which the clock has passed a time."""
+    """Return the first moment at which the clock is past a time."""
     return clock + 1, -1
 
 
 def out_of_window(clock: int) -> Moment:
-    """When something that was at a time has left the window of the verdict."""
+    """Return when an event leaves the window of the verdict."""
     return after(clock + VERDICT_WINDOW_MS)
 
 
@@ -296,12 +296,12 @@ class Reference:
         return seen
 
     def _is_replica(self, one: Seen) -> bool:
-        """Broadcast by broadcast, since copies are compared with their first."""
+        """Decide copies broadcast by broadcast: each is compared with its first."""
         return self._broadcast_of()[one.place] != one.place
 
     @functools.cache  # noqa: B019 (a reference lives for one example)
     def _broadcast_of(self) -> dict[int, int]:
-        """The place of the broadcast that each record is a copy of."""
+        """Return the position of the broadcast of which each record is a copy."""
         of: dict[int, int] = {}
         latest: dict[bytes, Seen] = {}
         by_hash: dict[int, int] = {}
@@ -325,13 +325,13 @@ class Reference:
         return None
 
     def first(self, one: Seen) -> Seen:
-        """The first copy of the same message."""
+        """Return the first copy of the same message."""
         first = self._first_copy(one.message_id)
         assert first is not None
         return first
 
     def latest_request(self, message_id: str, place: int) -> Seen | None:
-        """The latest request for an id before a place in the topic."""
+        """Return the latest request for an id before a position in the topic."""
         asking = [
             one
             for one in self.broadcasts
@@ -350,14 +350,14 @@ class Reference:
     # Section 4.
 
     def definite(self, m: Seen) -> Seen | None:
-        """The frame that acknowledged a message."""
+        """Return the frame that acknowledged a message."""
         for one in self.broadcasts:
             if one.is_by_other_than(m) and m.message_id in one.history():
                 return one
         return None
 
     def probable(self, m: Seen) -> Seen | None:
-        """The frame whose filter made a message probably acknowledged."""
+        """Return the frame whose filter made a message probably acknowledged."""
         needed = max(1, min(2, len(self.audience(m))))
         definite = self.definite(m)
         witnesses: set[str] = set()
@@ -381,12 +381,12 @@ class Reference:
         return None
 
     def acknowledged_at(self, m: Seen) -> int | None:
-        """The clock at which a message was first acknowledged."""
+        """Return the clock at which a message was first acknowledged."""
         found = [one for one in (self.definite(m), self.probable(m)) if one]
         return min((max(one.clock, m.clock) for one in found), default=None)
 
     def fate(self, m: Seen) -> str:
-        """What became of a message."""
+        """Return the fate of a message."""
         deadline = m.clock + 120_000
         acknowledged = self.acknowledged_at(m)
         if acknowledged is not None and acknowledged <= deadline:
@@ -409,7 +409,7 @@ class Reference:
     # Section 5.
 
     def audience(self, m: Seen) -> set[str]:
-        """The other participants that were active when a message was first seen."""
+        """Return the other participants active when a message was first seen."""
         return {
             one.sender
             for one in self.first_copies
@@ -420,7 +420,7 @@ class Reference:
 
     @functools.cache  # noqa: B019 (a reference lives for one example)
     def deliveries(self) -> list[Delivery]:
-        """Every message to each of its audience."""
+        """Return the delivery of every message to each of its audience."""
         return [
             self._delivery(m, participant)
             for m in self.messages
@@ -437,7 +437,7 @@ class Reference:
         ]
 
     def shown(self, m: Seen, participant: str) -> Seen | None:
-        """The participant's first frame that shows that it has a message."""
+        """Return the participant's first frame that shows that it has a message."""
         for one in self._frames_after(m, participant):
             named = m.message_id in one.history()
             if named or (one.dialect is m.dialect and one.holds(m.message_id)):
@@ -501,7 +501,7 @@ class Reference:
 
     @functools.cache  # noqa: B019
     def newest(self, sender: str, dialect: Dialect | None = None) -> list[Seen]:
-        """The frames whose filter was the sender's newest when they came."""
+        """Return the frames that had the sender's newest filter when they arrived."""
         found: list[Seen] = []
         for one in self.with_filter(sender):
             is_meant = dialect in (None, one.dialect)
@@ -511,7 +511,7 @@ class Reference:
 
     @functools.cache  # noqa: B019
     def roll_overs(self, participant: str) -> list[Seen]:
-        """The frames at which a participant's filter is seen to have rolled over."""
+        """Return the frames that show a roll-over of a participant's filter."""
         return [
             one
             for dialect in Dialect
@@ -530,7 +530,7 @@ class Reference:
                 begin = place
 
     def _watched(self, frames: list[Seen]) -> list[str]:
-        """The ids by which the filters of a participant's frames are compared."""
+        """Return the ids by which a participant's filters are compared."""
         participant = frames[0].sender
         shown = [
             (by.place, m.place, m.message_id)
@@ -545,11 +545,11 @@ class Reference:
     # Section 6.
 
     def warm_up_end(self) -> int:
-        """The last moment of the channel's first 30 s."""
+        """Return the last moment of the channel's first 30 s."""
         return self.seen[0].clock + 30_000
 
     def l0(self, dialect: Dialect) -> int:
-        """The highest lamport of the warm-up."""
+        """Return the highest Lamport timestamp of the warm-up."""
         return max(
             (
                 one.lamport
@@ -560,14 +560,14 @@ class Reference:
         )
 
     def is_seen(self, message_id: str, at: Seen) -> bool:
-        """Whether a tap had shown an id by the time of a frame, or the frame does."""
+        """Whether a tap had seen an id by a frame, the frame itself included."""
         first = self._first_copy(message_id)
         return message_id == at.message_id or (
             first is not None and first.place <= at.place
         )
 
     def namings(self, message_id: str) -> list[Seen]:
-        """Frames that name an id while it is unseen."""
+        """Return the frames that name an id while it is unseen."""
         return [
             one
             for one in self.broadcasts
@@ -575,7 +575,7 @@ class Reference:
         ]
 
     def opening(self, message_id: str) -> Seen | None:
-        """The naming that makes an id a gap, if one does."""
+        """Return the naming that opens the gap of an id, or None."""
         after = [
             one for one in self.namings(message_id) if one.clock > self.warm_up_end()
         ]
@@ -594,7 +594,7 @@ class Reference:
         return None
 
     def gap(self, message_id: str) -> tuple[str, int | None] | None:
-        """Outcome of an id's gap, and its duration; None if it never opened."""
+        """Return outcome and duration of an id's gap; None if it never opened."""
         opening = self.opening(message_id)
         if opening is None:
             return None
@@ -631,7 +631,7 @@ class Reference:
     # Section 7.
 
     def episodes(self, message_id: str) -> tuple[list[int], list[int], list[Seen]]:
-        """Response times, times of expiry, and all responses of an id."""
+        """Return response times, expiry times and all responses of an id."""
         answers: list[int] = []
         expired: list[int] = []
         responses: list[Seen] = []
@@ -657,7 +657,7 @@ class Reference:
     # Everything.
 
     def figures(self) -> dict[str, Any]:
-        """All figures by the names of `ChannelTotals`; durations as counts and sum."""
+        """Return all figures by the names of `ChannelTotals`."""
         named = {i for one in self.broadcasts for i in one.history()}
         asked = {i for one in self.broadcasts for i in one.requests()}
         fates = [self.fate(m) for m in self.messages]
@@ -742,19 +742,19 @@ class Reference:
     # Section 9.
 
     def bytes(self) -> Counter[str]:
-        """Lengths of all broadcasts, by part."""
+        """Return the lengths of all broadcasts, by part."""
         sizes: Counter[str] = Counter()
         for one in self.broadcasts:
             sizes += bytes_by_part(one.dialect, one.value())
         return sizes
 
     def participants_lately(self) -> set[str]:
-        """Who was seen lately."""
+        """Return the recently active participants."""
         edge = self.end - 600_000
         return {one.sender for one in self.first_copies if one.at >= edge} - {""}
 
     def epoch_messages_max(self) -> int:
-        """The most frames that one participant sent in the last completed epoch."""
+        """Return the most frames of one participant in the last completed epoch."""
         last = (START_MS + self.end) // EPOCH_MS - 1
         sent = Counter(
             one.sender
@@ -764,7 +764,7 @@ class Reference:
         return max(sent.values(), default=0)
 
     def bloom_worst(self) -> tuple[int, int, int] | None:
-        """Bits set, size and hashes of the fullest of the senders' latest filters."""
+        """Return bits set, size and hashes of the fullest of the latest filters."""
         senders = {one.sender for one in self.first_copies}
         latest = [newest[-1] for sender in senders if (newest := self.newest(sender))]
         lately = [one for one in latest if one.at >= self.end - 600_000]
@@ -778,7 +778,7 @@ class Reference:
 
     @functools.cache  # noqa: B019
     def spans(self) -> list[Span]:
-        """All that the verdict depends on."""
+        """Return all causes of the verdict."""
         return [
             *self._spans_of_gaps(),
             *self._spans_of_deliveries(),
@@ -843,7 +843,7 @@ class Reference:
                     yield Span("saturated", one.moment, ends)
 
     def verdict_at(self, moment: Moment) -> tuple[str, str]:
-        """The verdict and its reason."""
+        """Return the verdict and its reason."""
         if not self.seen or moment < (self.seen[0].clock + 30_000, -1):
             return "warming_up", "warming_up"
         standing = Counter(
@@ -865,11 +865,11 @@ class Reference:
         return ("ok", "ok") if standing["content"] else ("quiet", "quiet")
 
     def last_moment(self) -> Moment:
-        """The end, with every frame before it."""
+        """Return the end, after every frame before it."""
         return self.end, self.seen[-1].place if self.seen else -1
 
     def verdict_since(self) -> int | None:
-        """The clock at which the verdict became what it is; none before a frame."""
+        """Return the clock at which the verdict last changed; None before a frame."""
         if not self.seen:
             return None
         first = self.seen[0]
@@ -885,7 +885,7 @@ class Reference:
     # Incidents.
 
     def incidents(self) -> set[tuple[str, str, frozenset[str]]]:
-        """Kind, message id and who lacks the message, of what still stands."""
+        """Return kind, message id and lacking participants of open incidents."""
         named = {i for one in self.broadcasts for i in one.history()}
         nobody: frozenset[str] = frozenset()
         lost = {
@@ -909,20 +909,20 @@ class Reference:
 
 
 def _shape(one: Seen) -> tuple[Dialect, int, int]:
-    """Dialect, bits in use and hashes of a frame's filter, which can be read."""
+    """Return dialect, bits in use and hashes of a frame's readable filter."""
     filter_ = one.filter()
     assert filter_ is not None
     return one.dialect, filter_.m_bits, filter_.k
 
 
 def _rate(one: Seen) -> float:
-    """False-positive rate of a frame's filter, which can be read."""
+    """Return the false-positive rate of a frame's readable filter."""
     _, m_bits, k = _shape(one)
     return (one.bits_set() / m_bits) ** k
 
 
 def histogram(durations: Any) -> tuple[list[int], int]:
-    """Counts per bucket, the open one last, and the sum."""
+    """Return counts per bucket, the open one last, and the sum."""
     values = list(durations)
     places = [sum(bound < value for bound in BOUNDS_MS) for value in values]
     return [places.count(i) for i in range(len(BOUNDS_MS) + 1)], sum(values)

@@ -1,4 +1,4 @@
-"""A real mirror before a node of the tests."""
+"""A real mirror that reads from a node of the tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.waku_node import ConformanceNode
 def running_mirror(
     node: ConformanceNode, bootstrap: str, directory: Path
 ) -> Iterator[str]:
-    """A mirror of a node's pubsub topic until the block ends; gives `host:port`.
+    """Run a mirror of a node's pubsub topic until the block ends; yields `host:port`.
 
     Args:
         node: That runs.

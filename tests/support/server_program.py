@@ -1,4 +1,4 @@
-"""Programs of others that serve HTTP while a test runs."""
+"""External programs that serve HTTP while a test runs."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from tests.support.frames import START_MS
 def digest(
     *records: tuple[int, int], heartbeats: Sequence[tuple[int, int]] = ()
 ) -> TapDigest:
-    """Frames and heartbeats of the tap in one partition: relative time and number."""
+    """Return frames and heartbeats of the tap in one partition as a digest."""
     columns = [
         array("q", values).tobytes()
         for rows in (records, heartbeats)

@@ -1,4 +1,4 @@
-"""TLS for tests: certificates of a minute, and a door before a plain port."""
+"""TLS for tests: short-lived certificates, and a TLS proxy before a plain port."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Identity:
 
 
 class Authority:
-    """A certificate authority of a test's own.
+    """A certificate authority of one test.
 
     Attributes:
         ca_file: Its certificate, PEM.
@@ -99,7 +99,7 @@ class TlsDoor:
         self.port: int = self._server.sockets[0].getsockname()[1]
 
     def close(self) -> None:
-        """Refuse connections from now on, and end those that there are."""
+        """Refuse new connections and end existing ones."""
         self._do(self._close())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()

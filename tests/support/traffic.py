@@ -78,7 +78,7 @@ class Step(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """Who talks, and how the taps work.
+    """The participants and taps of some traffic.
 
     Attributes:
         dialects: Of each participant.
@@ -108,7 +108,7 @@ def _seen(
     tap: int = 3,
     unnamed: int = 0,
 ) -> Step:
-    """A frame that everybody hears, and the first tap sees."""
+    """A frame that all participants receive and the first tap sees."""
     return Step(actor, action, pause_ms, 0, 15, tap, 9, names, unnamed)
 
 
@@ -190,13 +190,13 @@ class _Participant:
     missing: dict[str, None] = field(default_factory=dict)
 
     def begin_filter(self, parameters: BloomParameters, held: list[str]) -> None:
-        """Take a new filter that holds these ids only."""
+        """Start a new filter with these ids only."""
         self.filter = BloomFilter(self.dialect, parameters)
         self.filter.add_all(held)
 
 
 def _with_hints(frame: Frame, length_bytes: int) -> Frame:
-    """The frame with a retrieval hint in each entry of its history."""
+    """Return the frame with a retrieval hint in each entry of its history."""
     return frame._replace(
         causal_history=tuple(
             HistoryEntry(entry.message_id, bytes(length_bytes), entry.sender_id)
@@ -206,7 +206,7 @@ def _with_hints(frame: Frame, length_bytes: int) -> Frame:
 
 
 def _entry(step: Step, place: int, message_id: str, sender: str) -> Entry:
-    """An entry of a history; the same id may be named with its sender and without."""
+    """Return an entry of a history; senders may be absent."""
     return message_id if step.unnamed >> place & 1 else (message_id, sender)
 
 
@@ -336,7 +336,7 @@ class _Play:
         return frame
 
     def is_lacked(self, message_id: str) -> bool:
-        """Whether somebody who could have a message lacks it."""
+        """Whether a participant that could have a message lacks it."""
         return any(
             message_id not in one.log
             for index, one in enumerate(self.everyone)
@@ -344,11 +344,11 @@ class _Play:
         )
 
     def hidden(self) -> list[str]:
-        """What was named and no tap has shown."""
+        """Return ids that were named but that no tap saw."""
         return [i for i in self.sent if i in self.named and i not in self.shown]
 
     def awaited(self) -> list[str]:
-        """Of that, what a frame that a tap has shown asked for."""
+        """Return those of `hidden` that a frame seen by a tap requested."""
         return [i for i in self.hidden() if i in self.asked_at]
 
     def filter_of(self, step: Step, actor: _Participant) -> bytes:
@@ -414,7 +414,7 @@ class _Play:
 
 
 def play(scene: Scene, longest_ms: int | None = None) -> list[Record]:
-    """What the taps wrote, in topic order.
+    """Return what the taps write, in topic order.
 
     Args:
         scene: What happens.

@@ -1,4 +1,4 @@
-"""Waiting for what other processes bring about."""
+"""Waiting for a change that another process makes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Found = TypeVar("Found")
 
 
 def wait_for(condition: Callable[[], Found], seconds: float = 120) -> Found:
-    """Wait until a condition gives something true, and return that.
+    """Wait until a condition returns a true value; return that.
 
     Args:
         condition: Asked again and again.

@@ -51,7 +51,7 @@ _MIN_NS, _MAX_NS = -(2**63), 2**63
 
 
 class Endpoint(StrEnum):
-    """What can be asked for."""
+    """Endpoints of the API."""
 
     SUBSCRIBE_RELAY = "POST /relay/v1/subscriptions"
     RELAY = "GET /relay/v1/messages"
@@ -61,7 +61,7 @@ class Endpoint(StrEnum):
 
 
 class Cause(StrEnum):
-    """Why a message left a cache without reaching anybody, or never came into one."""
+    """Why a cache dropped a message or never had it."""
 
     OVERFLOW = "overflow"
     RESTART = "restart"
@@ -124,7 +124,7 @@ class Offer:
 
 @dataclass(frozen=True)
 class HandedOut:
-    """A message that an answer held, sent whole to a client that was there."""
+    """A message in an answer that was sent completely to a connected client."""
 
     at_ns: int
     endpoint: Endpoint
@@ -202,14 +202,14 @@ class ConformanceNode:
 
     @property
     def url(self) -> str:
-        """Where it is reached, also while it is down."""
+        """Base URL, also while the node is down."""
         plain, door = self._ports
         if self._certificate is not None:
             return f"https://127.0.0.1:{door}"
         return f"http://127.0.0.1:{plain}"
 
     def start(self) -> None:
-        """Come up, where it was before."""
+        """Start the node, at its earlier address."""
         plain, door = self._ports
         server = WebServer(self._app, port=plain)
         server.start()
@@ -222,7 +222,7 @@ class ConformanceNode:
             self._server = server
 
     def stop(self) -> None:
-        """Go down: caches and subscriptions are gone, the store is kept."""
+        """Stop the node: caches and subscriptions are lost, the store stays."""
         if self._door is not None:
             self._door.close()
             self._door = None
@@ -238,13 +238,13 @@ class ConformanceNode:
             self._filter_topics.clear()
 
     def restart(self, down_s: float = 0.0) -> None:
-        """Go down for so many seconds; connections are refused meanwhile."""
+        """Stop the node for this many seconds; connections are refused meanwhile."""
         self.stop()
         time.sleep(down_s)
         self.start()
 
     def __enter__(self) -> Self:
-        """Come up."""
+        """Start the node."""
         self.start()
         return self
 
@@ -254,11 +254,11 @@ class ConformanceNode:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Go down."""
+        """Stop the node."""
         self.stop()
 
     def forget(self) -> None:
-        """Be as new: nothing subscribed, stored, logged or injected."""
+        """Reset the node: nothing subscribed, stored, logged or injected."""
         with self._lock:
             self._relay = _Cache(self._relay_capacity)
             self._filter = _Cache(FILTER_CAPACITY)
@@ -275,7 +275,7 @@ class ConformanceNode:
     # What reaches it
 
     def offer(self, message: WakuMessage, *, pubsub_topic: str) -> bytes:
-        """Bring a message to the node, as its neighbours do; returns the hash."""
+        """Bring a message to the node, as its neighbours do; return the hash."""
         message_hash = message.hash_on(pubsub_topic)
         entry = _Entry(message_hash, pubsub_topic, message)
         with self._lock:
@@ -300,7 +300,7 @@ class ConformanceNode:
         return message_hash
 
     def store_late(self, message: WakuMessage, *, pubsub_topic: str) -> bytes:
-        """Have the store learn a message by its sync with others; returns the hash."""
+        """Add a message to the store by its sync with others; return the hash."""
         message_hash = message.hash_on(pubsub_topic)
         with self._lock:
             self._store.put(_Entry(message_hash, pubsub_topic, message))
@@ -309,17 +309,17 @@ class ConformanceNode:
     # What goes wrong
 
     def inject(self, endpoint: Endpoint, fault: Fault, calls: int = 1) -> None:
-        """Have the next calls of an endpoint go wrong, after those injected before."""
+        """Let the next calls of an endpoint fail, after those injected before."""
         with self._lock:
             self._faults[endpoint].extend([fault] * calls)
 
     def spoil(self, endpoint: Endpoint, fault: Fault) -> None:
-        """Have every call go wrong for which nothing else is injected."""
+        """Let every call fail for which no other fault is injected."""
         with self._lock:
             self._lasting_faults[endpoint] = fault
 
     def heal(self) -> None:
-        """Have everything go well from now on."""
+        """Let all calls succeed from now on."""
         with self._lock:
             self._faults.clear()
             self._lasting_faults.clear()
@@ -328,7 +328,7 @@ class ConformanceNode:
 
     @property
     def offers(self) -> list[Offer]:
-        """Everything that `offer` was given, in order."""
+        """Every message given to `offer`, in order."""
         with self._lock:
             return self._offers.copy()
 
@@ -352,13 +352,13 @@ class ConformanceNode:
 
     @property
     def stored(self) -> dict[bytes, WakuMessage]:
-        """What stands in the store, by hash."""
+        """The messages in the store, by hash."""
         with self._lock:
             return self._store.messages()
 
     @property
     def relay_backlog(self) -> int:
-        """How many messages wait in the relay cache."""
+        """Number of messages in the relay cache."""
         with self._lock:
             return sum(1 for _ in self._relay)
 
@@ -524,7 +524,7 @@ class ConformanceNode:
     def _begin(
         self, endpoint: Endpoint, request: Request
     ) -> tuple[Fault, Response | None]:
-        """What goes wrong with a call, and its answer if it gets no further."""
+        """Return the fault of a call, and its answer if it fails at once."""
         with self._lock:
             waiting = self._faults[endpoint]
             lasting = self._lasting_faults.get(endpoint, NO_FAULT)
@@ -566,7 +566,7 @@ class _Cache:
         return iter(self._entries.values())
 
     def add(self, entry: _Entry) -> _Entry | None:
-        """Add a message and return the one that had to go for it, if one had."""
+        """Add a message; return the one that was dropped for it, or None."""
         if entry.message in self._entries:
             return None
         evicted = None
@@ -639,7 +639,7 @@ class _StoreQuery:
 
 
 class _Store:
-    """Messages in the order of sender's time and hash."""
+    """Messages ordered by sender's time and hash."""
 
     def __init__(self) -> None:
         self._entries: dict[bytes, _Entry] = {}
@@ -705,7 +705,7 @@ def _disturb(items: Sequence[_Item], fault: Fault) -> list[_Item]:
 def _page(
     head: bytes, items: Sequence[_Item], tail: bytes, fault: Fault
 ) -> tuple[Response, list[_Entry]]:
-    """The answer, and the messages that it holds whole."""
+    """Return the answer, and the messages that it contains completely."""
     if fault.body is not None:
         return _json(fault.body), []
     body = head + b",".join(raw for _, raw in items) + tail
@@ -719,7 +719,7 @@ def _page(
 
 
 class _CutResponse(Response):
-    """Announces a whole body and sends only its beginning."""
+    """Announces a complete body and sends only its beginning."""
 
     media_type = "application/json"
 

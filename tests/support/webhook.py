@@ -1,4 +1,4 @@
-"""Where an Alertmanager tells a test of alerts."""
+"""A webhook to which an Alertmanager sends a test's alerts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Alert = dict[str, Any]
 
 @dataclass
 class Webhook:
-    """What it was told.
+    """A webhook with the alerts that it got.
 
     Attributes:
         url: Where it listens.
@@ -29,7 +29,7 @@ class Webhook:
 
 @contextmanager
 def listening_webhook() -> Iterator[Webhook]:
-    """A webhook on this machine until the block ends."""
+    """Run a webhook on this machine until the block ends."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

@@ -150,7 +150,7 @@ def _nim_channel() -> ChannelView:
 
 
 def _tap() -> TapView:
-    """Holes counted, in two spans; one that is open; a record ahead of the clock."""
+    """Return a tap with two counted holes, an open one and an early record."""
     records = (
         (0, 1), (1_000, 5), (20_000, 6), (30_000, 7), (50_000, 8), (60_000, 11),
         (95_000, 12),

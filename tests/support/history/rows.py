@@ -24,7 +24,7 @@ TUESDAY_MS = MONDAY_MS + DAY_MS
 
 
 def lost(message_id: str, found_ms: int = MONDAY_MS, **known: Any) -> ChannelIncident:
-    """A lost message of channel town, that was named 300 s before it was found."""
+    """Return a lost message of channel town, named 300 s before it was found."""
     incident = Incident(
         IncidentKind.LOST, message_id, "alice", found_ms - 300_000, found_ms, **known
     )

@@ -1,4 +1,4 @@
-"""Participants of one channel over a network that loses and delays, in virtual time."""
+"""Participants of one channel over a network with loss and delay, in virtual time."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ SMALL_FILTER = BloomParameters(100, 0.01)
 
 
 def with_small_filter(profile: Profile) -> Profile:
-    """The same profile with a filter that is made and read in no time."""
+    """Return the profile with a filter that is fast to make and read."""
     rolled = profile.bloom_rolled and SMALL_FILTER
     return replace(profile, bloom=SMALL_FILTER, bloom_rolled=rolled)
 
 
 def with_low_limits(profile: Profile, missing_limit: int = 3) -> Profile:
-    """The same profile with buffers that a few messages fill."""
+    """Return the profile with buffers that a few messages fill."""
     return replace(
         profile,
         causal_history_size=min(profile.causal_history_size, 8),
@@ -65,7 +65,7 @@ PROFILES = st.sampled_from(ROOMY)
 
 
 class Participant(Protocol):
-    """What the network asks of a participant."""
+    """The methods that the network calls on a participant."""
 
     @property
     def next_deadline_ms(self) -> int:
@@ -85,7 +85,7 @@ Make = Callable[[str, Random], Participant]
 
 
 def participant(profile: Profile, name: str, random: Random) -> MessageChannel:
-    """A participant that starts now."""
+    """Return a participant that starts now."""
     return MessageChannel(
         CHANNEL, name, now_ms=START_MS, random=random, profile=profile
     )
@@ -143,18 +143,18 @@ class LossyNetwork:
         self.take(name, step)
 
     def place_of(self, message_id: str) -> tuple[int, str]:
-        """Return what logs are ordered by."""
+        """Return the key by which logs are ordered."""
         lamport = self.messages[message_id].lamport
         assert lamport is not None
         return lamport, message_id
 
     def run(self, for_ms: int) -> None:
-        """Let time pass."""
+        """Advance virtual time."""
         for _ in self.moments(for_ms):
             pass
 
     def moments(self, for_ms: int) -> Iterator[int]:
-        """Let time pass, and give each time at which something happened."""
+        """Advance virtual time; yield each time at which something happened."""
         end_ms = self.now_ms + for_ms
         while (due_ms := self._next_ms()) <= end_ms:
             self.now_ms = max(self.now_ms, due_ms)
@@ -173,7 +173,7 @@ class LossyNetwork:
         return min(due_ms, self._under_way[0][0]) if self._under_way else due_ms
 
     def take(self, name: str, step: Step) -> None:
-        """Transmit what a participant broadcasts."""
+        """Transmit a participant's broadcasts."""
         for broadcast in step.broadcasts:
             frame = decode(broadcast.value).detached()
             if frame.kind is FrameKind.CONTENT and frame.sender_id == name:
@@ -201,7 +201,7 @@ class LossyNetwork:
 
 
 def names_of(count: int) -> list[str]:
-    """Names for so many participants."""
+    """Return names for this many participants."""
     return ["alice", "bob", "carol", "dave", "erin"][:count]
 
 
@@ -210,7 +210,7 @@ DELAYS_MS = st.lists(st.sampled_from([0, 1, 50, 3 * SECOND, 45 * SECOND]), max_s
 
 
 def random_losses(seed: int, rate: float, transmissions: int) -> list[bool]:
-    """Losses at a rate, for a time that is long enough for repairs to be lost too."""
+    """Losses at a rate, for long enough that repairs are lost too."""
     random = Random(seed)
     return [random.random() < rate for _ in range(transmissions)]
 
@@ -233,7 +233,7 @@ LOSSES = st.one_of(
 def sendings(
     count: int, max_size: int = 10
 ) -> st.SearchStrategy[list[tuple[int, int]]]:
-    """Which of so many participants sends, and after what pause in ms."""
+    """Which participant sends, and after what pause in ms."""
     return st.lists(
         st.tuples(st.integers(0, count - 1), PAUSES_MS), min_size=1, max_size=max_size
     )
@@ -244,7 +244,7 @@ def play(
     sent: Sequence[tuple[int, int]],
     contents: Sequence[bytes] = (b"text",),
 ) -> None:
-    """Let the participants send, with these contents over and over."""
+    """Let the participants send these contents repeatedly."""
     names = list(network.participants)
     for (who, pause_ms), content in zip(sent, cycle(contents)):
         network.run(pause_ms)
@@ -252,5 +252,5 @@ def play(
 
 
 def history_of(frame: Frame) -> list[str]:
-    """The ids that a frame names."""
+    """Return the ids that a frame names."""
     return [entry.message_id for entry in frame.causal_history]

@@ -31,7 +31,7 @@ SPEC = without_retries(Profile.spec())
 
 
 class Aired(NamedTuple):
-    """One broadcast: when, Unix ms, and by whom."""
+    """One broadcast: when, Unix ms, and by which participant."""
 
     at_ms: int
     by: str
@@ -39,7 +39,7 @@ class Aired(NamedTuple):
 
 
 class Told(NamedTuple):
-    """One event: when, Unix ms, and by whom."""
+    """One event: when, Unix ms, and of which participant."""
 
     at_ms: int
     by: str
@@ -72,7 +72,7 @@ class Bus:
         self._take(name, step, lost_for)
 
     def run(self, for_ms: int) -> None:
-        """Let time pass; who has something to do does it when it is due."""
+        """Advance virtual time; participants act at their deadlines."""
         end_ms = self.now_ms + for_ms
         while (due_ms := self._next_ms()) <= end_ms:
             self.now_ms = max(self.now_ms, due_ms)
@@ -82,7 +82,7 @@ class Bus:
         self.now_ms = end_ms
 
     def events(self, kind: type[OneEvent]) -> list[tuple[int, str, OneEvent]]:
-        """When and by whom an event of this kind was told."""
+        """Return time and participant of each event of this kind."""
         return [
             (at_ms, by, event)
             for at_ms, by, event in self.told
@@ -90,7 +90,7 @@ class Bus:
         ]
 
     def answers(self) -> list[tuple[str, str]]:
-        """By whom which message was broadcast for a request, in order."""
+        """Return participant and message of each broadcast for a request, in order."""
         return [
             (by, broadcast.message_id)
             for _, by, broadcast in self.aired
@@ -98,7 +98,7 @@ class Bus:
         ]
 
     def logs(self) -> set[tuple[str, ...]]:
-        """The different logs: one if all agree."""
+        """Return the distinct logs: one if all are equal."""
         return {one.log for one in self.participants.values()}
 
     def _next_ms(self) -> int:

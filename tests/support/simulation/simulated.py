@@ -33,7 +33,7 @@ Named = str | tuple[str, str]
 
 
 class Simulated:
-    """Writes a log and tells the truth about it; all times are ms since `START_MS`.
+    """Writes a log and computes its truth; all times are ms since `START_MS`.
 
     Attributes:
         entries: the log.
@@ -47,7 +47,7 @@ class Simulated:
 
     @classmethod
     def after_warm_up(cls) -> Simulated:
-        """A channel that nobody has spoken in but at 0, so that gaps can open."""
+        """Return a channel after its warm-up, so that gaps can open."""
         simulated = cls()
         for dialect in Dialect:
             simulated.sync("", at=0, lamport=START_LAMPORT, dialect=dialect)
@@ -68,7 +68,7 @@ class Simulated:
         seen: bool = True,
         channel_id: str = "",
     ) -> Transmission:
-        """A message is sent, and seen by the tap at the same time."""
+        """Send a message, which the tap sees at the same time."""
         frame = Frame.build(
             dialect,
             message_id=message_id,
@@ -87,11 +87,11 @@ class Simulated:
     def sync(
         self, by: str, at: int, lamport: int = 1_000, **of_frame: Any
     ) -> Transmission:
-        """A sync message is sent, and seen by the tap at the same time."""
+        """Send a sync message, which the tap sees at the same time."""
         return self.content("sync", by, at, lamport, text=b"", **of_frame)
 
     def ephemeral(self, by: str, at: int, *, seen: bool = True) -> Transmission:
-        """An ephemeral message is sent, and seen by the tap at the same time."""
+        """Send an ephemeral message, which the tap sees at the same time."""
         frame = Frame.build(
             Dialect.SPEC,
             message_id="ephemeral",
@@ -110,13 +110,13 @@ class Simulated:
         cause: Cause = Cause.RETRY,
         seen: bool = True,
     ) -> Transmission:
-        """A message is sent once more, the same bytes."""
+        """Send a message again with the same bytes."""
         return self.transmit(sent.frame, by or sent.by, at, cause, seen)
 
     def transmit(
         self, frame: Frame, by: str, at: int, cause: Cause, seen: bool = True
     ) -> Transmission:
-        """A frame is sent, and seen by the tap at the same time."""
+        """Send a frame, which the tap sees at the same time."""
         number = next(self._numbers)
         transmission = Transmission(
             number,
@@ -135,45 +135,45 @@ class Simulated:
         return transmission
 
     def sight(self, sent: Transmission, at: int, tap: str = TAP) -> None:
-        """A tap records a transmission."""
+        """Let a tap record a transmission."""
         self._seqs[tap] = seq = self._seqs.get(tap, 0) + 1
         self.entries.append(Sighting(START_MS + at, tap, seq, sent))
 
     def heartbeat(self, at: int, tap: str = TAP) -> None:
-        """The clock moves; nothing else happens."""
+        """Move the clock only."""
         seq = self._seqs.get(tap, 0)
         self.entries.append(Heartbeat(START_MS + at, tap, seq))
 
     def happen(self, participant: str, event: Event, at: int) -> None:
-        """A participant tells its application something."""
+        """Emit an event of a participant to its application."""
         self.entries.append(
             Happening(START_MS + at, self._channel_id, participant, event)
         )
 
     def receive(self, participant: str, *message_ids: str, at: int = 0) -> None:
-        """Messages arrive at a participant, and so in its filter."""
+        """Let messages arrive at a participant and enter its filter."""
         for message_id in message_ids:
             self.happen(participant, Received(message_id, ""), at)
 
     def arrive(self, participant: str, sent: Transmission, at: int) -> None:
-        """A message arrives that the participant did not have."""
+        """Let a message arrive that the participant did not have."""
         self.entries.append(Arrival(START_MS + at, participant, sent))
         self.receive(participant, sent.frame.message_id, at=at)
 
     def present(self, *participants: str, at: int = 0, present: bool = True) -> None:
-        """Participants join or leave."""
+        """Let participants join or leave."""
         self.entries += [
             Presence(START_MS + at, self._channel_id, participant, present)
             for participant in participants
         ]
 
     def begin_as(self, participant: str, profile: Profile) -> None:
-        """A participant has been there from the start, with a profile."""
+        """Let a participant be present from the start, with a profile."""
         came = Presence(START_MS, self._channel_id, participant, True, profile)
         self.entries.insert(0, came)
 
     def document(self) -> dict[str, Any]:
-        """The whole truth so far."""
+        """Return the whole truth so far."""
         truth = Truth("by hand", 7)
         for entry in self.entries:
             truth.add(entry)
@@ -187,19 +187,19 @@ class Simulated:
         return {name: figures[name] for name in names} if names else figures
 
     def gaps(self) -> dict[str, int]:
-        """The figures of gaps that are not 0."""
+        """Return the figures of gaps that are not 0."""
         return not_zero(self.figures("gaps"))
 
     def repair(self) -> dict[str, int]:
-        """The figures of repair that are not 0."""
+        """Return the figures of repair that are not 0."""
         return not_zero(self.figures("repair"))
 
     def deliveries(self) -> dict[str, int]:
-        """The figures of deliveries that are not 0."""
+        """Return the figures of deliveries that are not 0."""
         return not_zero(self.figures("deliveries"))
 
     def fates(self) -> dict[str, int]:
-        """How many messages had which fate, where any."""
+        """Return the number of messages by fate, without zeros."""
         return not_zero(
             self.figures(
                 "acknowledged_in_time", "unacknowledged", "unwitnessed", "in_flight"
@@ -207,19 +207,19 @@ class Simulated:
         )
 
     def message(self, message_id: str) -> dict[str, Any]:
-        """What became of a message."""
+        """Return the history of a message."""
         story = self.document()["messages"][self._channel_id][message_id]
         assert isinstance(story, dict)
         return story
 
 
 def hash_of(number: int) -> str:
-    """The Waku hash of a transmission here."""
+    """Return the Waku hash of a transmission."""
     return f"0x{number:064x}"
 
 
 def not_zero(figures: Mapping[str, int]) -> dict[str, int]:
-    """Figures that are not 0."""
+    """Return the figures that are not 0."""
     return {name: value for name, value in figures.items() if value}
 
 

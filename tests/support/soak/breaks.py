@@ -1,4 +1,4 @@
-"""When a mirror cannot have heard everything, by the node's own log."""
+"""When a mirror must have missed messages, by the node's own log."""
 
 from __future__ import annotations
 

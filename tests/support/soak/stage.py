@@ -1,4 +1,4 @@
-"""A simulated network around a real node, and what must be found of it in the end."""
+"""A simulated network around a real node, and its expected figures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.waku_node import ConformanceNode
 
 
 def waku_message(sent: Transmission) -> WakuMessage:
-    """The Waku message around a simulated frame."""
+    """Return the Waku message around a simulated frame."""
     return WakuMessage(
         sent.value,
         content_topic(sent.channel_id),
@@ -33,7 +33,7 @@ def waku_message(sent: Transmission) -> WakuMessage:
 
 @dataclass
 class Stage:
-    """Participants talk in real time, and a node hears what the simulated tap would.
+    """Participants send in real time, and a node gets what the simulated tap sees.
 
     Attributes:
         scenario: What happens; it has one tap, whose sightings the node gets.
@@ -48,7 +48,7 @@ class Stage:
     entries: list[Entry] = field(default_factory=list)
 
     def play(self) -> None:
-        """Take as long as the scenario does."""
+        """Run as long as the scenario lasts."""
         start_ms = time.time_ns() // 1_000_000_000 * 1_000
         for entry in simulate(self.scenario, self.seed, start_ms):
             match entry:
@@ -64,13 +64,13 @@ class Stage:
                     self.entries.append(entry)
 
     def begin(self) -> threading.Thread:
-        """Play in the background."""
+        """Run in the background."""
         thread = threading.Thread(target=self.play, name="stage", daemon=True)
         thread.start()
         return thread
 
     def truth(self, records: Iterable[TapRecord]) -> dict[str, Any]:
-        """What a correct monitor finds when the tap saw just this, and then."""
+        """Return what a correct monitor finds if the tap saw exactly these records."""
         sent = {
             one.waku_hash: one for one in self.entries if isinstance(one, Transmission)
         }
@@ -101,7 +101,7 @@ class TapRecord:
 
     @classmethod
     def of(cls, record: RawRecord) -> TapRecord:
-        """Read a record that the mirror wrote."""
+        """Parse a record that the mirror wrote."""
         headers = {name: value or b"" for name, value in record.headers}
         return cls(
             record.timestamp_ms,
@@ -113,7 +113,7 @@ class TapRecord:
 
     @property
     def is_frame(self) -> bool:
-        """Whether it is no heartbeat."""
+        """Whether it is a frame, not a heartbeat."""
         return bool(self.waku_hash)
 
     @property
@@ -122,7 +122,7 @@ class TapRecord:
         return bytes.fromhex(self.waku_hash[2:])
 
     def entry(self, sent: Mapping[str, Transmission]) -> Entry:
-        """The same as something that a simulated tap does."""
+        """Return the same as an entry of a simulated log."""
         if not self.is_frame:
             return Heartbeat(self.at_ms, self.observer, self.seq)
         return Sighting(self.at_ms, self.observer, self.seq, sent[self.waku_hash])
@@ -140,6 +140,6 @@ def tap_records(kafka: KafkaSettings) -> list[TapRecord]:
 
 
 def missing_numbers(records: Iterable[TapRecord]) -> list[int]:
-    """Numbers up to the last one that no frame has."""
+    """Return the numbers up to the last one that no frame has."""
     numbers = {record.seq for record in records if record.is_frame}
     return sorted(set(range(1, max(numbers, default=0) + 1)) - numbers)

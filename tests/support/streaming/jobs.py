@@ -1,4 +1,4 @@
-"""Jobs for tests: their settings, and waiting for what they do."""
+"""Jobs for tests: settings and waiting."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def wait_for_end(job: Job, seconds: int = 120) -> None:
 
 
 def wait_until(job: Job, condition: Callable[[], bool], seconds: int = 60) -> None:
-    """Let a job run until something holds."""
+    """Let a job run until a condition is true."""
     for _ in range(seconds):
         job.wait(1.0)
         if condition():

@@ -1,4 +1,4 @@
-"""The parts of a mirror before real nodes, without Kafka."""
+"""The parts of a mirror between real nodes and the spool, without Kafka."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PATIENCE_MS = 60_000
 
 
 def wall_ms() -> int:
-    """Now, Unix ms."""
+    """Return the current time, Unix ms."""
     return time.time_ns() // 1_000_000
 
 
@@ -55,38 +55,38 @@ class Clock:
         return self.now_ms
 
     def now_ns(self) -> int:
-        """The same in ns, for a node."""
+        """The same time in ns, for a node."""
         return self.now_ms * 1_000_000
 
 
 def message(
     number: int, at_ms: int | None = None, topic: str = TOPIC, ephemeral: bool = False
 ) -> WakuMessage:
-    """A Waku message around an SDS message of its own, sent now or at a time."""
+    """Return a Waku message around a new SDS message, sent now or at a time."""
     payload = encode(_TOWN.content(f"m-{number}", "alice", number))
     at_ns = (wall_ms() if at_ms is None else at_ms) * 1_000_000 + number
     return WakuMessage(payload, topic, at_ns, ephemeral=ephemeral)
 
 
 def offer(node: ConformanceNode, *messages: WakuMessage) -> list[bytes]:
-    """Bring messages to a node; returns their hashes."""
+    """Bring messages to a node; return their hashes."""
     return [node.offer(one, pubsub_topic=SHARD) for one in messages]
 
 
 def calls(node: ConformanceNode, endpoint: Endpoint) -> int:
-    """How often an endpoint was asked."""
+    """Return how often an endpoint was called."""
     return sum(call.endpoint is endpoint for call in node.calls)
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Wait until something holds."""
+    """Wait until a condition is true."""
     async with asyncio.timeout(DEADLINE_S):
         while not condition():
             await asyncio.sleep(0.005)
 
 
 class Rig:
-    """One mirror's spool and what feeds it.
+    """One mirror's spool and the parts that fill it.
 
     Args:
         directory: Of the spool.
@@ -128,17 +128,17 @@ class Rig:
 
     @property
     def frames(self) -> list[Spooled]:
-        """What is spooled, in order; not while it runs."""
+        """Return the spooled frames in order; not while the rig runs."""
         return self.spool.pending(100_000)
 
     @property
     def seqs(self) -> list[int]:
-        """The numbers of that."""
+        """Return the numbers of the spooled frames."""
         return [one.seq for one in self.frames]
 
     @property
     def hashes(self) -> list[bytes]:
-        """The Waku hashes of that."""
+        """Return the Waku hashes of the spooled frames."""
         return [bytes.fromhex(dict(f.headers)["waku-hash"].decode()[2:]) for f in
                 self.frames]  # fmt: skip
 
@@ -153,7 +153,7 @@ class Rig:
         return +Counter({str(cause): n for cause, n in self.figures.losses.items()})
 
     def node(self, node: ConformanceNode) -> NodeFigures:
-        """Figures of a node."""
+        """Return the figures of a node."""
         return self.figures.nodes[node.url]
 
     def listen(self, script: Callable[[Running], Awaitable[None]]) -> None:
@@ -165,7 +165,7 @@ class Rig:
         asyncio.run(self._run(script, listens=False, sweeps=True))
 
     def take(self, script: Callable[[Running], Awaitable[None]]) -> None:
-        """Only what the script itself does."""
+        """Run the script only."""
         asyncio.run(self._run(script, listens=False, sweeps=False))
 
     async def _run(

@@ -1,4 +1,4 @@
-"""Pages as a reader without a browser has them."""
+"""Pages as text and tags, without a browser."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ class Tags(HTMLParser):
         self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Remember one tag."""
+        """Store one tag."""
         self.found.append((tag, dict(attrs)))
 
     def handle_data(self, data: str) -> None:
-        """Remember text, one space for each run of white space."""
+        """Store text with white space collapsed."""
         self.text += " " + " ".join(data.split())
 
 
 def text_of(client: httpx.Client, path: str) -> str:
-    """What a page says."""
+    """Return the text of a page."""
     answer = client.get(path)
     assert answer.status_code == 200, answer.text
     return " ".join(Tags(answer.text).text.split())
 
 
 def keys(client: httpx.Client, path: str, tag: str = "tr") -> list[str | None]:
-    """Which rows or articles a page has, in order."""
+    """Return the keys of a page's rows or articles, in order."""
     tags = Tags(client.get(path).text).found
     return [a["data-key"] for name, a in tags if name == tag and "data-key" in a]
 
 
 def lost(channel: str = "c", **values: Any) -> ChannelIncident:
-    """A lost message that still stands."""
+    """Return a lost message that is still lost."""
     incident = Incident(
         IncidentKind.LOST,
         HASH,
