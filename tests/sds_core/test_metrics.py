@@ -54,7 +54,7 @@ def samples(name: str, source: Any) -> dict[tuple[str, ...], Any]:
 
 
 def test_every_name_occurs_once() -> None:
-    """One line of the table each."""
+    """Each metric has one line in the table."""
     names = [metric.name for metric in ALL_METRICS]
     assert len(names) == len(set(names))
 
@@ -80,7 +80,7 @@ def test_name_and_help_follow_the_conventions(metric: Metric[Any]) -> None:
 def test_samples_have_the_labels_and_the_type_of_their_metric(
     metric: Metric[Any],
 ) -> None:
-    """A value for every label; histograms only where the type says so."""
+    """A value for each label; histograms only for that type."""
     found = list(metric.samples(source_of(metric)))
     assert found
     for labels, value in found:
@@ -94,15 +94,15 @@ def test_samples_have_the_labels_and_the_type_of_their_metric(
 def test_counters_of_a_new_channel_begin_at_zero(
     metric: Metric[ChannelTotals],
 ) -> None:
-    """A series that is there from the beginning can be rated from zero."""
+    """`rate()` needs a series from the beginning."""
     found = list(metric.samples(ChannelTotals()))
     if metric.kind is MetricKind.COUNTER:
         assert found
         assert {value for _, value in found} == {0}
 
 
-def test_channel_figures_stand_under_their_own_names() -> None:
-    """No two figures are mixed up: each has a number of its own."""
+def test_channel_figures_have_their_own_names() -> None:
+    """Each figure has a distinct number here, so none is mixed up."""
     t = numbered_totals(1)
     t.frames = {"content.spec": 3, "sync.nim": 5}
     expected = {
@@ -181,7 +181,7 @@ def test_channel_figures_stand_under_their_own_names() -> None:
 
 
 def test_every_counter_of_the_totals_is_exported() -> None:
-    """A figure that is counted and not exported would be of no use."""
+    """A counter that is not exported would be useless."""
     t = numbered_totals(1)
     exported = [
         value for metric in CHANNEL_FIGURES.metrics for _, value in metric.samples(t)
@@ -197,7 +197,7 @@ def test_every_counter_of_the_totals_is_exported() -> None:
 
 
 def test_verdict_is_one_for_one_of_six() -> None:
-    """All six are always there."""
+    """All six series always exist."""
     totals = ChannelTotals(verdict=Verdict.QUIET)
     assert samples("sds_channel_verdict", totals) == {
         ("ok",): 0, ("degraded",): 0, ("failing",): 0, ("quiet",): 1, ("blind",): 0,
@@ -206,14 +206,14 @@ def test_verdict_is_one_for_one_of_six() -> None:
 
 
 def test_oldest_in_flight_is_in_seconds_and_absent_if_none() -> None:
-    """A gauge of nothing leaves its series out."""
+    """A gauge without a value has no series."""
     name = "sds_oldest_unacknowledged_timestamp_seconds"
     assert samples(name, ChannelTotals()) == {}
     assert samples(name, ChannelTotals(oldest_in_flight_ms=1_500)) == {(): 1.5}
 
 
-def test_repair_timing_is_shown_by_whether_it_conforms() -> None:
-    """Both parts of both steps add up to what could be checked."""
+def test_repair_timing_is_exported_by_conformity() -> None:
+    """Both values of both steps add up to the checked ones."""
     totals = ChannelTotals(
         requests_timed=10, requests_early=3, responses_timed=20, responses_unexplained=4
     )
@@ -223,7 +223,7 @@ def test_repair_timing_is_shown_by_whether_it_conforms() -> None:
     }  # fmt: skip
 
 
-def test_verdict_has_begun_in_seconds_or_not_yet() -> None:
+def test_start_of_the_verdict_is_in_seconds_or_absent() -> None:
     """A channel without records has no verdict."""
     name = "sds_verdict_since_timestamp_seconds"
     assert samples(name, ChannelTotals()) == {}
@@ -231,7 +231,7 @@ def test_verdict_has_begun_in_seconds_or_not_yet() -> None:
 
 
 def test_gauges_of_the_fullest_filter_are_absent_without_one() -> None:
-    """The forecast too where the filter does not grow."""
+    """The forecast is also absent if the filter does not grow."""
     found = {
         gauge: [
             samples(f"sds_bloom_{name}", ChannelTotals(bloom_worst=gauge))
@@ -251,8 +251,8 @@ def test_gauges_of_the_fullest_filter_are_absent_without_one() -> None:
     }
 
 
-def test_settings_of_a_channel_stand_under_their_own_names() -> None:
-    """One that is not muted has no series that says until when."""
+def test_settings_of_a_channel_have_their_own_names() -> None:
+    """A channel that is not muted has no series of the end."""
     settings = ChannelSettings("Chat", 0.75, 0.5, mute_until_ms=1_500)
     muted = "sds_channel_muted_until_timestamp_seconds"
     assert samples("sds_channel", settings) == {("Chat",): 1}
@@ -271,7 +271,7 @@ def test_tap_is_seen_in_seconds() -> None:
 
 
 def test_undecodable_frames_are_there_for_every_reason() -> None:
-    """Also a reason that only another version knew keeps its count."""
+    """A reason of another version keeps its count too."""
     found = samples(
         "sds_undecodable_frames_total",
         Snapshot(undecodable={"no_channel": 3, "of old": 2}),
@@ -282,8 +282,8 @@ def test_undecodable_frames_are_there_for_every_reason() -> None:
     assert sum(found.values()) == 5
 
 
-def test_figures_of_the_job_stand_under_their_own_names() -> None:
-    """As the snapshot has them."""
+def test_figures_of_the_job_have_their_own_names() -> None:
+    """As in the snapshot."""
     snapshot = Snapshot(
         channels={
             "a": ChannelTotals(verdict=Verdict.OK),

@@ -99,12 +99,12 @@ def test_file_imports_only_pure_libraries(path: Path) -> None:
     ],
 )
 def test_impurity_would_be_found(source: str) -> None:
-    """The test can fail."""
+    """The check itself can fail."""
     assert impurities(source)
 
 
-def test_importing_all_of_it_loads_no_other_room() -> None:
-    """Not even indirectly, as a worker or a small command starts it."""
+def test_importing_all_of_it_imports_no_other_room() -> None:
+    """Not even indirectly."""
     names = [
         module.name for module in pkgutil.walk_packages(sds_core.__path__, "sds_core.")
     ]

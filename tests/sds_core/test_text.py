@@ -1,4 +1,4 @@
-"""Text of strangers and times in words."""
+"""Formatting of untrusted text, numbers and times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sds_core import text
     ],
 )
 def test_text_that_cannot_be_printed_is_escaped(given: str, expected: str) -> None:
-    """Everything else, quotes included, stays as it can be copied."""
+    """All other characters, quotes included, stay unchanged."""
     assert text.printable(given) == expected
 
 
@@ -28,7 +28,7 @@ def test_white_space_becomes_one_space() -> None:
 
 
 def test_shortened_text_has_beginning_and_end() -> None:
-    """It has as many characters as allowed."""
+    """It has exactly the allowed number of characters."""
     assert text.shorten("abcdefghij", 10) == "abcdefghij"
     assert text.shorten("abcdefghijk", 10) == "abcdef…ijk"
 
@@ -55,7 +55,7 @@ def test_times_are_in_utc() -> None:
 
 
 @pytest.mark.parametrize("unix_ms", [10**15, 10**18, -(10**15)])
-def test_time_outside_the_calendar_is_its_number(unix_ms: int) -> None:
-    """A stranger's clock can be anything."""
+def test_time_outside_the_calendar_is_in_milliseconds(unix_ms: int) -> None:
+    """A sender's clock may have any value."""
     for form in (text.iso_time, text.utc_time, text.time_of_day):
         assert form(unix_ms) == f"{unix_ms} ms"

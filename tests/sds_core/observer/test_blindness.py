@@ -1,4 +1,4 @@
-"""Channels that no tap sees whole."""
+"""Channels that no tap sees completely."""
 
 from __future__ import annotations
 
@@ -49,37 +49,37 @@ WHOLE = TapTotals(last_seen_ms=NOW_MS - 5_000)
 SILENT = TapTotals(last_seen_ms=NOW_MS - 15_001)
 
 
-def test_a_tap_that_is_there_blinds_nobody() -> None:
-    """The view's verdict stands."""
+def test_healthy_tap_makes_no_channel_blind() -> None:
+    """The view's verdict stays."""
     assert judged(WHOLE) == (Verdict.OK, "as it was")
 
 
 def test_a_tap_silent_for_more_than_fifteen_seconds_is_a_hole() -> None:
-    """At exactly fifteen it is not yet."""
+    """At exactly 15 s it is not."""
     assert judged(SILENT) == (Verdict.BLIND, "tap_hole")
     assert judged(TapTotals(last_seen_ms=NOW_MS - 15_000))[0] is Verdict.OK
 
 
-def test_one_whole_tap_is_enough() -> None:
-    """A channel is blind while every tap of it has a hole."""
+def test_one_tap_without_holes_is_enough() -> None:
+    """A channel is blind if each of its taps has a hole."""
     assert judged(SILENT, WHOLE)[0] is Verdict.OK
     assert judged(SILENT, SILENT)[0] is Verdict.BLIND
 
 
 @pytest.mark.parametrize(("ago_ms", "blind"), [(600_000, True), (600_001, False)])
 def test_a_hole_counts_for_the_window(ago_ms: int, blind: bool) -> None:
-    """Ten minutes after it the figures are whole again."""
+    """Ten minutes later the figures are complete again."""
     tap = TapTotals(last_seen_ms=NOW_MS, last_hole_ms=NOW_MS - ago_ms)
     assert (judged(tap)[0] is Verdict.BLIND) is blind
 
 
 def test_without_tap_headers_there_is_no_tap_health() -> None:
-    """Nothing is known, nothing is said."""
+    """No channel is called blind then."""
     assert judged() == (Verdict.OK, "as it was")
 
 
 def test_a_topic_without_any_record_is_blind_by_wall_time() -> None:
-    """Unless records are there and only not read yet, or wall time is not asked."""
+    """Unless unread records exist or no wall time is given."""
     late = NOW_MS + SILENT_MS + 1
     assert judged(wall_ms=late) == (Verdict.BLIND, "no_records")
     assert judged(wall_ms=late - 1)[0] is Verdict.OK
@@ -88,7 +88,7 @@ def test_a_topic_without_any_record_is_blind_by_wall_time() -> None:
 
 
 def test_warming_up_comes_before_blind() -> None:
-    """The first verdict of the model's list that holds."""
+    """The first verdict of the list that applies counts."""
     found = judged(SILENT, verdict=Verdict.WARMING_UP)
     assert found == (Verdict.WARMING_UP, "as it was")
 
@@ -134,8 +134,8 @@ def test_silence_blinds_from_fifteen_seconds_on() -> None:
     assert since(TapTotals(last_seen_ms=NOW_MS - 40_000)) == (Verdict.BLIND, 25_000)
 
 
-def test_holes_blind_from_the_first_of_them_on() -> None:
-    """As long as there always was one in the window, a silence now included."""
+def test_channel_is_blind_from_the_first_of_adjoining_holes() -> None:
+    """If there always was a hole in the window, including a present silence."""
     assert since(troubled(900_000, 300_000)) == (Verdict.BLIND, 900_000)
     assert since(troubled(900_000, 620_000, 40_000)) == (Verdict.BLIND, 900_000)
     # The window of the last hole ended just as the silence told.
@@ -143,41 +143,41 @@ def test_holes_blind_from_the_first_of_them_on() -> None:
     assert since(troubled(900_000, 625_001, 40_000)) == (Verdict.BLIND, 25_000)
 
 
-def test_channel_is_blind_from_when_its_last_tap_was_in_trouble() -> None:
-    """Before, one tap saw it whole."""
+def test_channel_is_blind_since_its_last_good_tap_got_a_hole() -> None:
+    """Before that, one tap saw it completely."""
     early, late = troubled(900_000, 300_000), troubled(200_000, 200_000)
     assert since(early, late) == (Verdict.BLIND, 200_000)
 
 
 def test_hole_of_an_older_blob_blinds_from_its_end_on() -> None:
-    """It did not keep since when."""
+    """Older blobs do not have the start of a hole."""
     tap = TapTotals(last_seen_ms=NOW_MS, last_hole_ms=NOW_MS - 100_000)
     assert since(tap) == (Verdict.BLIND, 100_000)
 
 
 def test_no_channel_is_blind_before_its_warm_up_ended() -> None:
-    """Trouble of its taps was there already."""
+    """Even if its taps had holes before."""
     found = since(troubled(900_000, 300_000), first_event_ms=NOW_MS - 500_000)
     assert found == (Verdict.BLIND, 470_000)
 
 
-def test_silent_topic_blinds_by_wall_time_from_a_minute_on() -> None:
-    """After the clock, which stands."""
+def test_silent_topic_is_blind_after_a_minute_of_wall_time() -> None:
+    """The clock does not move without records."""
     whole = TapTotals(last_seen_ms=NOW_MS)
     found = since(whole, wall_ms=NOW_MS + 600_000)
     assert found == (Verdict.BLIND, -SILENT_MS)
 
 
 def test_verdict_after_blindness_begins_at_its_end() -> None:
-    """A millisecond after the last moment of the window of the hole."""
+    """A millisecond after the hole left the window."""
     assert since(troubled(900_000, 700_000)) == (Verdict.OK, 99_999)
     recent = NOW_MS - 50_000
     found = since(troubled(900_000, 700_000), verdict_since_ms=recent)
     assert found == (Verdict.OK, 50_000)
 
 
-def test_verdict_of_a_channel_that_was_never_blind_stands() -> None:
-    """One tap was whole, or the taps were in trouble at different times."""
+def test_verdict_of_a_channel_that_was_never_blind_stays() -> None:
+    """A tap had no hole, or the holes were at different times."""
     stands = (Verdict.OK, 3_000_000)
     assert since() == stands
     assert since(TapTotals(last_seen_ms=NOW_MS)) == stands
@@ -189,13 +189,13 @@ def test_verdict_of_a_channel_that_was_never_blind_stands() -> None:
 
 
 def test_verdict_of_an_older_blob_has_no_beginning() -> None:
-    """It is not guessed at."""
+    """It is unknown."""
     found = since(troubled(900_000, 700_000), verdict_since_ms=None)
     assert found == (Verdict.OK, None)
 
 
 def test_blindness_of_a_tap_from_its_records() -> None:
-    """Silence, return, and the window after it, as the view has them."""
+    """Silence, return, and the window after it, with a real tap view."""
     beats = [(at, NO_SEQ) for at in range(100_000, 720_000, 10_000)]
     for at, expected in (
         (15_000, (Verdict.OK, 0)),
@@ -249,12 +249,12 @@ def monitored(taps: Mapping[str, TapTotals], *, lag_s: float = 0) -> Snapshot:
 def test_monitor_is_ok_while_no_channel_is_blind(
     taps: dict[str, TapTotals], ok: bool
 ) -> None:
-    """A tap that is forgotten blinds no channel any more."""
+    """A forgotten tap makes no channel blind."""
     assert judge_blindness(monitored(taps)).ok is ok
 
 
 def test_monitor_is_not_ok_without_records_or_behind() -> None:
-    """Both are told by time alone."""
+    """Only times decide both."""
     snapshot = monitored({"a": WHOLE})
     assert not judge_blindness(snapshot, NOW_MS + SILENT_MS + 1).ok
     assert judge_blindness(monitored({"a": WHOLE}, lag_s=60)).ok
@@ -293,15 +293,15 @@ HOLED = TapTotals(
         (279_999, 0, False),
     ],
 )
-def test_span_coincides_with_a_hole_that_it_meets(
+def test_span_coincides_with_an_overlapping_hole(
     from_ago_ms: int, to_ago_ms: int, found: bool
 ) -> None:
-    """Both ends of both belong to them."""
+    """Both ends are inclusive."""
     assert coincides({"a": HOLED}, from_ago_ms, to_ago_ms) is found
 
 
 def test_every_tap_must_have_a_hole_there() -> None:
-    """One that was whole would have seen it."""
+    """A tap without a hole would have seen the message."""
     other = TapTotals(last_seen_ms=NOW_MS, holes=[(NOW_MS - 290_000, NOW_MS)])
     assert coincides({"a": HOLED, "b": other}, 290_000, 285_000)
     assert not coincides({"a": HOLED, "b": other}, 850_000, 840_000)
@@ -310,7 +310,7 @@ def test_every_tap_must_have_a_hole_there() -> None:
 
 
 def test_silence_now_is_a_hole_from_the_last_record_on() -> None:
-    """As soon as it is one at all."""
+    """Once it lasts longer than 15 s."""
     silent = TapTotals(last_seen_ms=NOW_MS - 15_001)
     assert coincides({"a": silent}, 20_000, 15_001)
     assert coincides({"a": silent}, 10, 0)
@@ -318,14 +318,14 @@ def test_silence_now_is_a_hole_from_the_last_record_on() -> None:
     assert not coincides({"a": TapTotals(last_seen_ms=NOW_MS - 15_000)}, 10, 0)
 
 
-def test_nothing_coincides_where_no_tap_is_known() -> None:
-    """Without headers, or with taps of other channels only, or forgotten ones."""
+def test_nothing_coincides_without_a_known_tap() -> None:
+    """No headers, taps of other channels only, or forgotten taps."""
     assert not coincides({}, 10_000, 0)
     assert not coincides({"elsewhere": SILENT}, 10_000, 0)
 
 
 def test_forgotten_tap_has_no_hole() -> None:
-    """The view of one gives no totals that could have."""
+    """Its totals are empty."""
     view = TapView()
     view.apply([digest((0, 1), (20_000, 2))], START_MS + 20_000)
     assert view.totals.holes

@@ -1,4 +1,4 @@
-"""Undecodable records of one partition, by reason (observer model, section 1)."""
+"""Undecodable records of a partition by reason (docs/figures.md, 1)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LETTERS = [
 
 
 def test_letters_are_counted_by_reason() -> None:
-    """Over all digests of all batches."""
+    """Over all digests and batches."""
     view = DeadLetterView()
     view.apply([DeadLetterDigest(LETTERS[:2]), DeadLetterDigest(LETTERS[2:])], 0)
     view.apply([], 5)
@@ -25,15 +25,15 @@ def test_letters_are_counted_by_reason() -> None:
 
 
 def test_letters_are_passed_on_once() -> None:
-    """In their order; the next call gives only newer ones."""
+    """In order; the next call returns only new ones."""
     view = DeadLetterView()
     assert view.apply([DeadLetterDigest(LETTERS[:2])], 0) == LETTERS[:2]
     assert view.apply([], 5) == []
     assert view.apply([DeadLetterDigest(LETTERS[2:])], 6) == LETTERS[2:]
 
 
-def test_counts_go_on_from_the_blob() -> None:
-    """Letters already passed on do not come again."""
+def test_counts_continue_from_the_blob() -> None:
+    """Letters that were returned before are not returned again."""
     view = DeadLetterView()
     view.apply([DeadLetterDigest(LETTERS)], 0)
     again = DeadLetterView.from_blob(BLOB_VERSION, view.to_blob())
@@ -41,8 +41,8 @@ def test_counts_go_on_from_the_blob() -> None:
     assert again.totals.by_reason == {"protobuf_error": 3, "no_channel": 1}
 
 
-def test_no_clock_moves_them() -> None:
-    """The view never wants to be woken."""
+def test_clock_changes_nothing() -> None:
+    """The view has no deadline."""
     view = DeadLetterView()
     view.apply([DeadLetterDigest(LETTERS)], 0)
     assert view.next_deadline_ms is None

@@ -1,4 +1,4 @@
-"""The minutes that a channel's view tells: which, when, and with what figures."""
+"""The minutes that a channel's view emits: which, when, with what figures."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ def fed(
     return told(view.apply(digests, START_MS + clock_ms))
 
 
-def test_view_without_records_tells_no_minute() -> None:
-    """However the clock moves."""
+def test_view_without_records_emits_no_minute() -> None:
+    """For any movement of the clock."""
     view = ChannelView()
     assert [fed(view, [], clock_ms) for clock_ms in (0, 59_999, 10**9)] == [[]] * 3
 
 
-def test_minute_is_told_when_the_clock_comes_to_its_end() -> None:
-    """With the totals as of the end; before it, the view wants to be called then."""
+def test_minute_is_emitted_when_the_clock_reaches_its_end() -> None:
+    """With the totals at its end; the view has a deadline for it."""
     view = ChannelView()
     assert fed(view, [at(70_000, FrameFactory())], 119_999) == []
     assert view.next_deadline_ms == START_MS + 119_999
@@ -83,7 +83,7 @@ def test_minute_is_told_when_the_clock_comes_to_its_end() -> None:
 
 
 def test_frame_at_the_end_belongs_to_the_next_minute() -> None:
-    """And one in the last millisecond to this one."""
+    """One in the last millisecond belongs to this minute."""
     frames, view = FrameFactory(), ChannelView()
     records = [at(59_999, frames, "last"), at(60_000, frames, "first")]
     minutes = fed(view, records, 120_000)
@@ -95,7 +95,7 @@ def test_frame_at_the_end_belongs_to_the_next_minute() -> None:
     ("sent_ms", "minute_ms"), [(59_999, 120_000), (60_000, 180_000)]
 )
 def test_deadline_belongs_to_its_own_minute(sent_ms: int, minute_ms: int) -> None:
-    """One in the last millisecond too, although it fires when the minute is over."""
+    """Even one in the last millisecond, which fires after the minute's end."""
     minutes = fed(ChannelView(), [at(sent_ms, FrameFactory())], 600_000)
     (ended,) = [
         minute.minute_ms - START_MS
@@ -105,8 +105,8 @@ def test_deadline_belongs_to_its_own_minute(sent_ms: int, minute_ms: int) -> Non
     assert ended == minute_ms
 
 
-def test_minute_has_figures_of_its_own() -> None:
-    """What comes later does not change what was told."""
+def test_emitted_minute_does_not_change() -> None:
+    """Later frames do not change its figures."""
     frames, view = FrameFactory(), ChannelView()
     (minute,) = fed(view, [at(0, frames)], 60_000)
     before = msgspec.msgpack.encode(minute)
@@ -114,8 +114,8 @@ def test_minute_has_figures_of_its_own() -> None:
     assert msgspec.msgpack.encode(minute) == before
 
 
-def test_minutes_in_which_nothing_changed_are_not_told() -> None:
-    """Over ten years only what the end of each wait changed is told, no silent tap."""
+def test_minutes_without_change_are_not_emitted() -> None:
+    """Over ten years, only minutes in which a wait ended."""
     view, ten_years_ms = ChannelView(), 10 * 365 * 86_400_000
     minutes = fed(view, [at(0, FrameFactory())], ten_years_ms)
     figures = [msgspec.structs.replace(minute.totals, clock_ms=0) for minute in minutes]
@@ -125,8 +125,8 @@ def test_minutes_in_which_nothing_changed_are_not_told() -> None:
     assert view.next_deadline_ms is None
 
 
-def test_gauge_that_falls_by_itself_is_told_in_its_minute() -> None:
-    """A participant counts for ten minutes after its last word."""
+def test_gauge_that_falls_by_itself_is_in_its_minute() -> None:
+    """A participant counts for ten minutes after its last frame."""
     minutes = fed(ChannelView(), [at(30_000, FrameFactory())], 10**7)
     lately = {
         minute.minute_ms - START_MS: minute.totals.participants_lately
@@ -137,8 +137,8 @@ def test_gauge_that_falls_by_itself_is_told_in_its_minute() -> None:
     assert set(lately.values()) == {0, 1}
 
 
-def test_what_kafka_delivers_again_changes_no_minute() -> None:
-    """A minute with nothing but such records is not told."""
+def test_replayed_records_change_no_minute() -> None:
+    """A minute with duplicates only is not emitted."""
     frame = FrameFactory().sync("alice")
     first = Record(OFFSET_MS, frame, "tap", 1)
     again = first._replace(at=OFFSET_MS + 65_000)
@@ -148,8 +148,8 @@ def test_what_kafka_delivers_again_changes_no_minute() -> None:
     assert fed(view, [first, again], 120_000) == expected
 
 
-def test_running_minute_goes_on_after_a_restart() -> None:
-    """It is told at its end, once, with what came before and after."""
+def test_current_minute_continues_after_a_restart() -> None:
+    """It is emitted once, at its end, with records before and after."""
     frames, view = FrameFactory(), ChannelView()
     fed(view, [at(1_000, frames)], 5_000)
     view = ChannelView.from_blob(BLOB_VERSION, view.to_blob())
@@ -160,8 +160,8 @@ def test_running_minute_goes_on_after_a_restart() -> None:
     assert fed(view, [], 119_999) == []
 
 
-def test_deadline_put_before_the_clock_belongs_to_the_running_minute() -> None:
-    """The clock does not go back for it, and no minute is told twice."""
+def test_deadline_before_the_clock_belongs_to_the_current_minute() -> None:
+    """The clock does not go back, and no minute is emitted twice."""
     view = ChannelView()
     first = fed(view, [at(0, FrameFactory())], 100_000)
     shorter = ObserverSettings(ack_deadline_ms=10_000)
@@ -172,8 +172,8 @@ def test_deadline_put_before_the_clock_belongs_to_the_running_minute() -> None:
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_state_of_before_minutes_tells_where_it_stood(version: int) -> None:
-    """Its figures leave with the minute of its clock, and only once."""
+def test_state_of_an_older_release_emits_its_totals_once(version: int) -> None:
+    """They are in the minute of its clock."""
     data = (GOLDEN / f"v{version}" / "channel.nim.bin").read_bytes()
     view = ChannelView.from_blob(version, data)
     minute_ms = view.totals.clock_ms // MINUTE_MS * MINUTE_MS
@@ -239,10 +239,10 @@ def counters_of(totals: ChannelTotals) -> dict[str, int]:
 @pytest.mark.slow
 @settings(CAREFUL, max_examples=CAREFUL.max_examples // 2)
 @given(scenes(PAUSES_MS), st.sampled_from((0, 1, 120_001, 700_000)))
-def test_minute_is_told_just_if_a_figure_changed_in_it(
+def test_minute_is_emitted_exactly_if_a_figure_changed(
     scene: Scene, pause_ms: int
 ) -> None:
-    """With the totals of a view that was fed what lies before its end, and no more."""
+    """Its totals are those of a view that read only records before its end."""
     records = play(scene)
     end_ms = max((record.at for record in records), default=0) + pause_ms
     end_ms += MINUTE_MS - (end_ms - OFFSET_MS) % MINUTE_MS
@@ -257,7 +257,7 @@ def test_minute_is_told_just_if_a_figure_changed_in_it(
 @settings(CAREFUL, max_examples=CAREFUL.max_examples // 5)
 @given(scenes(PAUSES_MS))
 def test_counters_never_fall_from_minute_to_minute(scene: Scene) -> None:
-    """They are absolute, and each minute follows the one before."""
+    """They are absolute."""
     records = play(scene)
     clocked = list(zip(records, running_clocks(records), strict=True))
     minutes = told(ChannelView().apply([digest_of(clocked)], TESTS_START_MS + 10**9))
@@ -316,7 +316,7 @@ def minutes_of(
 def test_minutes_do_not_depend_on_how_a_topic_is_read(
     topic: list[TopicRecord], size: int, restarts: bool, twice: bool
 ) -> None:
-    """In any batches, over restarts, and with every record delivered twice."""
+    """In any batches, with restarts, and with every record read twice."""
     expected = minutes_of(topic)
     assert [len(minutes) >= 9 for minutes in expected.values()] == [True, True]
     records = [record for record in topic for _ in range(1 + twice)]

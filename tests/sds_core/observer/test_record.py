@@ -1,4 +1,4 @@
-"""The headers of a record, as the contract has them."""
+"""The headers of a record (docs/records.md)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from sds_core.wire import Reason
 HASH = b"0x" + b"0123456789abcdef" * 4
 
 
-def test_all_headers_of_the_contract_are_read() -> None:
-    """What the monitor does not use may hold anything."""
+def test_all_documented_headers_are_read() -> None:
+    """Headers that the monitor does not use may have any value."""
     headers = read_headers(
         [
             ("observer", b"tap-1"),
@@ -43,14 +43,14 @@ def test_all_headers_of_the_contract_are_read() -> None:
     )
 
 
-def test_record_without_headers_says_nothing() -> None:
-    """All of them are optional."""
+def test_record_without_headers_is_valid() -> None:
+    """All headers are optional."""
     assert read_headers([]) == NO_HEADERS
     assert TapHeaders("", NO_SEQ, NO_HASH, is_heartbeat=False) == NO_HEADERS
 
 
-def test_heartbeat_is_told_from_a_frame() -> None:
-    """It has a tap and the last number that the tap has given."""
+def test_heartbeat_is_distinguished_from_a_frame() -> None:
+    """It has a tap and the last number given to a frame."""
     headers = read_headers(
         [("kind", b"heartbeat"), ("observer", b"tap-1"), ("seq", b"7")]
     )
@@ -58,24 +58,24 @@ def test_heartbeat_is_told_from_a_frame() -> None:
 
 
 def test_last_of_a_repeated_header_counts() -> None:
-    """As with the clients of Kafka themselves; the others are not looked at."""
+    """As in Kafka's own clients; the others are not read."""
     headers = [("seq", b"nonsense"), ("seq", b"1"), ("observer", b"a"), ("seq", b"2")]
     assert read_headers(headers) == TapHeaders("a", 2)
 
 
 def test_unknown_headers_are_ignored() -> None:
-    """Other tools may leave their marks."""
+    """Other tools may add headers."""
     assert read_headers([("traceparent", b"\xff"), ("", None)]) == NO_HEADERS
 
 
 def test_hash_is_the_same_in_either_case() -> None:
-    """Some print it in capitals."""
+    """Some programs print hex digits in capitals."""
     upper = b"0x" + HASH[2:].upper()
     assert read_headers([("waku-hash", upper)]) == read_headers([("waku-hash", HASH)])
 
 
 @pytest.mark.parametrize("source", sorted(SOURCES))
-def test_sources_of_the_contract_are_known(source: bytes) -> None:
+def test_documented_sources_are_known(source: bytes) -> None:
     """There are five."""
     assert read_headers([("source", source)]) == NO_HEADERS
 
@@ -85,7 +85,7 @@ def test_sources_of_the_contract_are_known(source: bytes) -> None:
     [(b"0", 0), (b"007", 7), (str(2**63 - 1).encode(), 2**63 - 1)],
 )
 def test_numbers_up_to_63_bits_are_read(value: bytes, seq: int) -> None:
-    """They are packed as signed integers later."""
+    """They are stored as signed 64-bit integers."""
     assert read_headers([("seq", value)]).seq == seq
 
 
@@ -127,8 +127,8 @@ def test_numbers_up_to_63_bits_are_read(value: bytes, seq: int) -> None:
         ("kind", b"\xff"),
     ],
 )
-def test_header_against_the_contract_is_bad(name: str, value: bytes | None) -> None:
-    """The error names it; MVDS is not read yet."""
+def test_invalid_header_is_an_error(name: str, value: bytes | None) -> None:
+    """The error names it; `protocol` = `mvds` is not supported yet."""
     with pytest.raises(BadHeader) as caught:
         read_headers([("content-topic", b"/t"), (name, value)])
     assert caught.value.name == name
@@ -139,27 +139,29 @@ def test_header_against_the_contract_is_bad(name: str, value: bytes | None) -> N
 
 
 @pytest.mark.parametrize("observer", [[], [("observer", b"")], [("observer", None)]])
-def test_heartbeat_of_nobody_is_bad(observer: list[tuple[str, bytes | None]]) -> None:
-    """It is the observer that is missing, not the kind that is wrong."""
+def test_heartbeat_without_observer_is_an_error(
+    observer: list[tuple[str, bytes | None]],
+) -> None:
+    """The error names `observer`, not `kind`."""
     with pytest.raises(BadHeader) as caught:
         read_headers([("kind", b"heartbeat"), *observer])
     assert caught.value.name == "observer"
 
 
 def test_tap_and_number_can_be_read_beside_a_bad_header() -> None:
-    """The tap has received the record, however it described it."""
+    """The tap has received the record in any case."""
     headers = [("source", b"?"), ("observer", b"tap-1"), ("seq", b"3")]
     assert read_tap(headers) == TapHeaders("tap-1", 3)
 
 
 @pytest.mark.parametrize("bad", [("seq", b"x"), ("observer", b"\xff")])
-def test_bad_tap_or_number_is_as_good_as_none(bad: tuple[str, bytes]) -> None:
-    """A number alone belongs to nobody, a tap without its number has lost one."""
+def test_tap_and_number_need_each_other(bad: tuple[str, bytes]) -> None:
+    """Neither is used if the other is invalid."""
     headers = dict([("observer", b"tap-1"), ("seq", b"3"), bad])
     assert read_tap(list(headers.items())) == NO_HEADERS
 
 
 def test_future_begins_after_a_minute() -> None:
-    """The limit itself is allowed."""
+    """Exactly a minute is allowed."""
     assert not is_future(1_000 + MAX_AHEAD_MS, wall_ms=1_000)
     assert is_future(1_001 + MAX_AHEAD_MS, wall_ms=1_000)

@@ -1,4 +1,4 @@
-"""The report (contract, 5)."""
+"""The report (docs/figures.md, 11)."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def leaves(value: Any) -> list[Any]:
     return [value]
 
 
-def test_report_has_the_words_of_the_contract() -> None:
-    """One object over all channels; totals have no verdict, but the undecodable."""
+def test_report_has_the_documented_keys() -> None:
+    """Totals have no verdict, but the undecodable records."""
     snapshot = Snapshot(
         channels={"a": numbered_totals(1), "b": numbered_totals(10)},
         undecodable={"no_channel": 2},
@@ -50,7 +50,7 @@ def test_report_has_the_words_of_the_contract() -> None:
 
 
 def test_report_can_be_written_without_floats() -> None:
-    """Only integers, texts and nulls, with sorted keys."""
+    """It has integers, texts and nulls only, with sorted keys."""
     snapshot = Snapshot(channels={"a": numbered_totals(1), "b": ChannelTotals()})
     report = build_report(snapshot, 5, {"a": [("m", 7)]})
     text = json.dumps(report, sort_keys=True)
@@ -59,7 +59,7 @@ def test_report_can_be_written_without_floats() -> None:
 
 
 def test_window_is_that_of_all_channels() -> None:
-    """Null where nothing was seen."""
+    """Null without records."""
     channels = {
         "a": ChannelTotals(first_event_ms=3, last_event_ms=5),
         "b": ChannelTotals(first_event_ms=4, last_event_ms=9),
@@ -70,7 +70,7 @@ def test_window_is_that_of_all_channels() -> None:
     assert report["window"] == {"first_event": None, "last_event": None}
 
 
-def test_every_figure_stands_under_its_own_word() -> None:
+def test_every_figure_has_its_own_key() -> None:
     """No two figures are mixed up."""
     totals = numbered_totals(1)
     totals.frames = {"content.spec": 1, "content.nim": 2, "sync.nim": 4}
@@ -116,7 +116,7 @@ def test_every_figure_stands_under_its_own_word() -> None:
 
 
 def test_percentiles_come_from_the_histogram() -> None:
-    """The upper bound of the bucket; null in the open one and of nothing."""
+    """Upper bounds of buckets; null for the open bucket and without values."""
     totals = ChannelTotals()
     for latency in (*[100] * 90, *[3_000] * 8, *[700_000] * 2):
         totals.definite_latency.observe(latency)
@@ -130,7 +130,7 @@ def test_percentiles_come_from_the_histogram() -> None:
 
 
 def test_detail_gives_every_latency_and_exact_percentiles() -> None:
-    """Nearest rank, in each channel and over all; probable ones stay as they are."""
+    """By nearest rank, per channel and in total; probable ones do not change."""
     a, b = ChannelTotals(), ChannelTotals()
     for latency in (900, 100, 300):
         a.definite_latency.observe(latency)
@@ -148,22 +148,22 @@ def test_detail_gives_every_latency_and_exact_percentiles() -> None:
     assert "ack_latencies" not in report["totals"]
 
 
-def test_channel_without_details_has_none() -> None:
-    """An empty list, and percentiles of nothing."""
+def test_channel_without_details_has_an_empty_list() -> None:
+    """Its percentiles are null."""
     report = build_report(Snapshot(channels={"a": ChannelTotals()}), 0, {})
     assert report["channels"]["a"]["ack_latencies"] == []
     assert report["channels"]["a"]["ack_latency_ms"]["definite"]["p50"] is None
 
 
 def test_report_without_detail_names_no_messages() -> None:
-    """Ids leave the job only when they are asked for."""
+    """Message ids are written only on request."""
     report = build_report(Snapshot(channels={"a": ChannelTotals()}), 0)
     assert "ack_latencies" not in report["channels"]["a"]
     assert "incidents" not in report
 
 
-def test_incidents_lie_in_the_order_in_which_they_were_found() -> None:
-    """Those found at one time by channel, kind and message id."""
+def test_incidents_are_in_order_of_finding() -> None:
+    """Those of equal time by channel, kind and message id."""
     found = [
         ChannelIncident(channel, Incident(kind, message_id, "", 0, found_ms), False)
         for channel, kind, message_id, found_ms in (
@@ -189,8 +189,8 @@ def test_incidents_lie_in_the_order_in_which_they_were_found() -> None:
     assert build_report(Snapshot(), 0, {}, [])["incidents"] == []
 
 
-def test_incident_says_who_lacks_what_since_when_and_why() -> None:
-    """All that is known of it, and null for what is not."""
+def test_incident_has_all_known_fields() -> None:
+    """Unknown ones are null."""
     incident = Incident(
         IncidentKind.LOST,
         "m",
@@ -232,10 +232,8 @@ def test_incident_says_who_lacks_what_since_when_and_why() -> None:
         (IncidentKind.UNACKNOWLEDGED, "for 120 s no other participant named it"),
     ],
 )
-def test_incident_of_which_little_is_known_says_why_all_the_same(
-    kind: IncidentKind, said: str
-) -> None:
-    """By the rule that found it, with its own time."""
+def test_incident_always_has_an_explanation(kind: IncidentKind, said: str) -> None:
+    """It names the rule that found it, with its time."""
     incident = Incident(kind, "m", "", 1, 2)
     (shown,) = build_report(Snapshot(), 0, {}, [ChannelIncident("a", incident, False)])[
         "incidents"
@@ -273,8 +271,6 @@ def test_incident_of_which_little_is_known_says_why_all_the_same(
         ),
     ],
 )
-def test_one_number_says_whether_everything_is_fine(
-    snapshot: Snapshot, ok: bool
-) -> None:
-    """Primed, running, not behind, nothing failing and nothing blind."""
+def test_monitor_is_ok_if_nothing_is_wrong(snapshot: Snapshot, ok: bool) -> None:
+    """Primed, running, not behind, no channel failing or blind."""
     assert snapshot.ok is ok

@@ -1,4 +1,4 @@
-"""One tap: its numbers, its silences and its heartbeats (observer model, 8)."""
+"""One tap: its numbers, silences and heartbeats (docs/figures.md, 8)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def tap() -> Tap:
 
 
 def test_numbers_without_a_hole_are_healthy(tap: Tap) -> None:
-    """In whatever order they lie in one batch, over all partitions."""
+    """In any order within a batch, over all partitions."""
     tap.apply(
         digest((0, 1), (2_000, 3)), digest((1_000, 2), (3_000, 4)), clock_ms=3_000
     )
@@ -89,7 +89,7 @@ def test_numbers_without_a_hole_are_healthy(tap: Tap) -> None:
 
 
 def test_heartbeats_keep_a_tap_alive_and_repeat_its_last_number(tap: Tap) -> None:
-    """They are exempt from duplicates: none opens a hole or closes one."""
+    """They are never duplicates, and neither open nor close a hole."""
     beats = [(5_000, 7), (10_000, 7), (20_000, 7)]
     tap.apply(digest((0, 7), (30_000, 8), heartbeats=beats), clock_ms=30_000)
     tap.apply(clock_ms=100_000)
@@ -97,8 +97,8 @@ def test_heartbeats_keep_a_tap_alive_and_repeat_its_last_number(tap: Tap) -> Non
     assert tap.view.totals.last_seen_ms == START_MS + 30_000
 
 
-def test_heartbeat_tells_of_the_frames_before_it(tap: Tap) -> None:
-    """The number that it repeats was given to a frame, which has to come."""
+def test_heartbeat_shows_that_a_frame_is_missing(tap: Tap) -> None:
+    """Its number was given to a frame, which must arrive."""
     tap.apply(digest((0, 7), heartbeats=[(5_000, 9)]), clock_ms=5_001)
     assert tap.deadline_ms == 20_000
     tap.apply(digest((20_000, 8)), clock_ms=20_001)
@@ -106,7 +106,7 @@ def test_heartbeat_tells_of_the_frames_before_it(tap: Tap) -> None:
 
 
 def test_frame_comes_before_the_heartbeat_of_the_same_time(tap: Tap) -> None:
-    """In whatever partition they lie."""
+    """In any partitions."""
     tap.apply(digest(heartbeats=[(0, 7)]), digest((0, 7)), clock_ms=0)
     tap.apply(digest(heartbeats=[(1_000, 8)]), digest((1_000, 8)), clock_ms=1_001)
     assert tap.deadline_ms == 1_000 + HORIZON_MS
@@ -116,20 +116,20 @@ def test_frame_comes_before_the_heartbeat_of_the_same_time(tap: Tap) -> None:
 def test_silence_of_more_than_fifteen_seconds_is_a_hole(
     tap: Tap, silent_ms: int, hole: int | None
 ) -> None:
-    """Between two consecutive records, found by the second of them."""
+    """Between two consecutive records, and found at the second."""
     tap.take((0, 1))
     tap.take((silent_ms, 2))
     assert tap.figures == (0, hole)
 
 
 def test_first_record_is_no_silence(tap: Tap) -> None:
-    """Nothing is known of the time before it."""
+    """The time before it is unknown."""
     tap.take((0, 1))
     assert tap.figures == (0, None)
 
 
 def test_silence_at_the_end_is_not_yet_between_two_records(tap: Tap) -> None:
-    """The clock alone finds no hole between two records."""
+    """The clock alone does not count it."""
     tap.take((0, 1))
     tap.apply(clock_ms=1_000_000)
     assert tap.figures == (0, None)
@@ -137,7 +137,7 @@ def test_silence_at_the_end_is_not_yet_between_two_records(tap: Tap) -> None:
 
 
 def test_missing_numbers_count_when_absent_for_fifteen_seconds(tap: Tap) -> None:
-    """By the clock alone: at 15 s they may still come, a millisecond later not."""
+    """By the clock alone: not at 15 s, but a millisecond later."""
     tap.take((0, 1), (1_000, 5))
     tap.apply(clock_ms=1_001)
     assert tap.deadline_ms == 16_000
@@ -163,7 +163,7 @@ def test_missing_numbers_count_when_absent_for_fifteen_seconds(tap: Tap) -> None
 def test_numbers_that_come_in_time_are_not_missing(
     tap: Tap, come: list[int], missing: int
 ) -> None:
-    """From another partition, at the deadline at the latest, in any order."""
+    """In any order, from another partition, up to the deadline."""
     tap.take((0, 1), (1_000, 5))
     for seq in come:
         tap.take((16_000, seq))
@@ -172,7 +172,7 @@ def test_numbers_that_come_in_time_are_not_missing(
 
 
 def test_number_that_comes_too_late_takes_nothing_back(tap: Tap) -> None:
-    """It was missing when it was counted."""
+    """It stays counted as missing."""
     tap.take((0, 1), (1_000, 3), (16_000, 3))
     tap.apply(clock_ms=16_001)
     tap.take((16_002, 2))
@@ -180,7 +180,7 @@ def test_number_that_comes_too_late_takes_nothing_back(tap: Tap) -> None:
 
 
 def test_each_hole_has_its_own_deadline(tap: Tap) -> None:
-    """The older one counts first."""
+    """The older hole counts first."""
     tap.take((0, 1), (1_000, 3), (2_000, 6))
     tap.apply(clock_ms=16_001)
     assert tap.figures == (1, 16_000)
@@ -189,27 +189,27 @@ def test_each_hole_has_its_own_deadline(tap: Tap) -> None:
 
 
 def test_records_themselves_move_the_clock(tap: Tap) -> None:
-    """A hole counts before a later record is taken."""
+    """A hole counts before a later record is applied."""
     tap.take((0, 1), (1_000, 3), (15_000, 4), (16_001, 2))
     assert tap.figures == (1, 16_000)
 
 
 def test_first_number_opens_no_hole(tap: Tap) -> None:
-    """A tap is met in the middle of its numbers."""
+    """A tap's earlier numbers were written before the start."""
     tap.take((0, 1_000))
     tap.apply(clock_ms=100_000)
     assert tap.figures == (0, None)
 
 
 def test_number_zero_is_a_number(tap: Tap) -> None:
-    """The numbers after it are missing if they do not come."""
+    """Numbers after it are missing if they do not arrive."""
     tap.take((0, 0), (1_000, 2))
     tap.apply(clock_ms=100_000)
     assert tap.figures[0] == 1
 
 
 def test_records_without_numbers_keep_the_tap_alive(tap: Tap) -> None:
-    """They are records of it, and open no holes."""
+    """They open no holes."""
     tap.take((0, 1), (10_000, NO_SEQ), (20_000, 2))
     tap.apply(clock_ms=100_000)
     assert tap.figures == (0, None)
@@ -218,7 +218,7 @@ def test_records_without_numbers_keep_the_tap_alive(tap: Tap) -> None:
 @pytest.mark.parametrize(
     ("missing", "counted"), [(MAX_HOLE - 1, MAX_HOLE - 1), (MAX_HOLE, 0)]
 )
-def test_huge_jump_is_a_tap_that_began_anew(
+def test_huge_jump_of_numbers_restarts_the_tap(
     tap: Tap, missing: int, counted: int
 ) -> None:
     """So many records are not lost at once."""
@@ -228,7 +228,7 @@ def test_huge_jump_is_a_tap_that_began_anew(
 
 
 def test_two_batches_at_an_aligned_clock_are_as_one() -> None:
-    """Wherever the admission time cuts the records of two partitions."""
+    """For any admission time that cuts the records of two partitions."""
     east = [(0, 1), (4_000, 5), (9_000, 8), (30_000, 10), (46_000, 14)]
     west = [(1_000, 2), (5_000, 6), (20_000, 9), (31_000, 11), (60_000, 15)]
     whole = Tap()
@@ -248,7 +248,7 @@ def test_two_batches_at_an_aligned_clock_are_as_one() -> None:
 
 
 def test_records_later_than_the_clock_wait_for_it(tap: Tap) -> None:
-    """Another partition may still bring the numbers between them."""
+    """Another partition may bring the numbers between them."""
     tap.apply(digest((0, 1), (2_000, 5), (20_000, 6)), clock_ms=1_000)
     assert tap.view.totals.last_seen_ms == START_MS
     tap.apply(digest((1_000, 2), (1_100, 3), (1_200, 4)), clock_ms=20_000)
@@ -258,7 +258,7 @@ def test_records_later_than_the_clock_wait_for_it(tap: Tap) -> None:
 
 
 def test_late_record_arrives_with_the_clock_of_its_partition(tap: Tap) -> None:
-    """Its number comes when it is read; one late by more than 15 s was missing."""
+    """A number more than 15 s late was missing."""
     # Stamped 4 s and 1 s: behind records of 14 s and 21 s in the same partition.
     records = [(0, 1), (5_000, 3), (14_000, 5), (14_000, 2), (21_000, 6), (21_000, 4)]
     for cut in range(len(records) + 1):
@@ -365,7 +365,7 @@ def test_cutting_the_records_into_batches_changes_nothing(
 def test_records_of_one_time_are_taken_together(
     tap: Tap, late: tuple[int, int]
 ) -> None:
-    """Whichever partition is read first, also when they are the tap's first ones."""
+    """For any order of partitions, also for the tap's first records."""
     whole = Tap()
     whole.apply(digest((1_000, 5)), digest(late), clock_ms=1_000)
     tap.apply(digest((1_000, 5)), clock_ms=1_000)
@@ -385,7 +385,7 @@ def test_record_at_the_clock_is_seen(tap: Tap) -> None:
 
 
 def test_number_at_the_clock_comes_in_time_at_its_deadline(tap: Tap) -> None:
-    """Although it is taken when the clock has passed the deadline."""
+    """Although it is applied once the clock is past the deadline."""
     tap.take((0, 1), (1_000, 3))
     tap.take((16_000, 2))
     tap.apply(clock_ms=16_001)
@@ -396,14 +396,14 @@ def test_number_at_the_clock_comes_in_time_at_its_deadline(tap: Tap) -> None:
 
 
 def test_silence_spans_from_record_to_record(tap: Tap) -> None:
-    """In it the tap may have missed something."""
+    """The tap may have missed frames in it."""
     tap.take((0, 1), (15_000, 2), (40_000, 3))
     assert tap.spans == [(15_000, 40_000)]
     assert tap.hole_since_ms == 30_000
 
 
 def test_missing_numbers_span_from_the_record_before(tap: Tap) -> None:
-    """Up to when they counted; a record that is late tells nothing of them."""
+    """To the time at which they counted; late records do not matter."""
     beat = digest(heartbeats=[(4_000, 3)])
     tap.apply(digest((0, 1), (1_000, 3), (5_000, 2), (6_000, 6)), beat, clock_ms=6_000)
     tap.take((20_000, 4))
@@ -415,8 +415,8 @@ def test_missing_numbers_span_from_the_record_before(tap: Tap) -> None:
     assert tap.hole_since_ms == 21_000
 
 
-def test_spans_that_meet_are_one(tap: Tap) -> None:
-    """Those that do not are apart, in order of time."""
+def test_overlapping_spans_are_merged(tap: Tap) -> None:
+    """Others stay separate, in order of time."""
     tap.take((0, 1), (1_000, 3), (10_000, 5), (20_000, 6), (30_000, 6), (45_001, 6))
     assert tap.spans == [(0, 25_000), (30_000, 45_001)]
     tap.take((45_001, 6), (60_000, 7), (65_000, 9))
@@ -424,15 +424,15 @@ def test_spans_that_meet_are_one(tap: Tap) -> None:
     assert tap.spans == [(0, 25_000), (30_000, 45_001), (60_000, 80_000)]
 
 
-def test_long_silence_swallows_what_it_meets(tap: Tap) -> None:
-    """Numbers that were missing before it or in it belong to the same hole."""
+def test_long_silence_includes_overlapping_holes(tap: Tap) -> None:
+    """Missing numbers before it or in it belong to the same hole."""
     tap.take((0, 1), (5_000, NO_SEQ), (21_000, 3), (22_000, 4))
     assert tap.spans == [(5_000, 21_000)]
     tap.apply(clock_ms=100_000)
     assert tap.spans == [(0, 36_000)]
 
 
-def test_spans_are_kept_however_old() -> None:
+def test_spans_of_any_age_are_stored() -> None:
     """A batch of hours has incidents of all of them."""
     tap = Tap()
     beats = [(at, 1) for at in range(20_000, 40_000 + HORIZON_MS, 10_000)]
@@ -443,8 +443,8 @@ def test_spans_are_kept_however_old() -> None:
 
 
 @pytest.mark.parametrize("cut_ms", [20_001, 25_000, 25_001])
-def test_span_joins_the_one_that_it_meets(tap: Tap, cut_ms: int) -> None:
-    """Numbers were last given an hour before: the cut does not show in the span."""
+def test_new_span_is_merged_with_an_old_one(tap: Tap, cut_ms: int) -> None:
+    """The result does not depend on how batches are cut."""
     unnumbered = [(at, NO_SEQ) for at in range(30_000, HORIZON_MS, 10_000)]
     tap.take((0, NO_SEQ), (20_000, 1), *unnumbered, (HORIZON_MS + 10_000, 3))
     tap.apply(clock_ms=HORIZON_MS + cut_ms)
@@ -452,8 +452,8 @@ def test_span_joins_the_one_that_it_meets(tap: Tap, cut_ms: int) -> None:
     assert tap.spans == [(0, HORIZON_MS + 25_000)]
 
 
-def test_newest_spans_are_kept(tap: Tap) -> None:
-    """A tap full of holes does not fill the memory."""
+def test_number_of_stored_spans_is_limited(tap: Tap) -> None:
+    """The newest stay."""
     # A silence of 20 s every 30 s.
     times = [
         at + pause for at in range(0, 60 * 30_000, 30_000) for pause in (0, 10_000)
@@ -465,8 +465,10 @@ def test_newest_spans_are_kept(tap: Tap) -> None:
 
 
 @pytest.mark.parametrize("more_ms", [0, 1])
-def test_trouble_lasts_while_a_hole_is_in_the_window(tap: Tap, more_ms: int) -> None:
-    """A hole that shows itself up to the end of the window goes on with it."""
+def test_trouble_continues_while_a_hole_is_in_the_window(
+    tap: Tap, more_ms: int
+) -> None:
+    """Another hole before the end of the window extends it."""
     beats = [(at, 1) for at in range(20_000, 20_000 + WINDOW_MS, 10_000)]
     last_ms = 20_000 + WINDOW_MS - 15_000 + more_ms
     beats.append((last_ms, 1))
@@ -479,8 +481,8 @@ def test_trouble_lasts_while_a_hole_is_in_the_window(tap: Tap, more_ms: int) -> 
     assert tap.hole_since_ms == (last_ms + 15_000 if more_ms else 15_000)
 
 
-def test_blob_without_spans_goes_on(tap: Tap) -> None:
-    """As release 0.1 wrote it, a number missing."""
+def test_blob_without_spans_is_read(tap: Tap) -> None:
+    """Release 0.1 wrote it, with a number missing."""
     since_ms = START_MS + 1_000
     data = blob.pack((START_MS + 2_000, 4, START_MS - 1), (7, [(5, 7, since_ms)], []))
     old = TapView.from_blob(BLOB_VERSION, data)
@@ -498,7 +500,7 @@ def test_blob_without_spans_goes_on(tap: Tap) -> None:
 
 
 def test_tap_that_is_silent_for_the_horizon_is_forgotten(tap: Tap) -> None:
-    """By its deadline, a millisecond after it, although nothing arrives."""
+    """By its deadline, a millisecond after the horizon."""
     tap.take((0, 1), (1_000, 3))
     tap.apply(clock_ms=20_000)
     assert tap.deadline_ms == 1_000 + HORIZON_MS
@@ -517,7 +519,7 @@ def test_tap_that_is_silent_for_the_horizon_is_forgotten(tap: Tap) -> None:
 def test_tap_that_returns_after_the_horizon_begins_anew(
     tap: Tap, silent_ms: int, missing: int, spans: int
 ) -> None:
-    """Also where its deadline has not fired in between: no number counts as missing."""
+    """Even if its deadline has not fired; no number is missing."""
     tap.take((0, 1))
     tap.take((silent_ms, 9))
     tap.apply(clock_ms=silent_ms + 15_001)
@@ -528,7 +530,7 @@ def test_tap_that_returns_after_the_horizon_begins_anew(
 
 
 def test_record_ahead_of_the_clock_keeps_the_view(tap: Tap) -> None:
-    """Nothing is known of the tap until the clock passes it, by its deadline."""
+    """Until the clock passes it, the tap has no other data."""
     tap.take((0, 1))
     back_ms = HORIZON_MS + 5_000
     tap.apply(digest((back_ms, 5)), clock_ms=HORIZON_MS + 1)
@@ -539,6 +541,6 @@ def test_record_ahead_of_the_clock_keeps_the_view(tap: Tap) -> None:
     assert tap.view.totals == TapTotals(last_seen_ms=START_MS + back_ms)
 
 
-def test_new_view_knows_of_no_tap() -> None:
-    """There is nothing to keep."""
+def test_new_view_is_empty() -> None:
+    """There is nothing to store."""
     assert TapView().is_forgotten

@@ -7,7 +7,7 @@ from functools import partial
 from sds_core.simulation.agenda import Agenda
 
 
-def test_actions_come_by_time_and_then_as_they_were_planned() -> None:
+def test_actions_are_ordered_by_time_then_planning() -> None:
     """The order does not depend on how they were put in."""
     agenda = Agenda()
     done: list[tuple[str, int]] = []
@@ -18,8 +18,8 @@ def test_actions_come_by_time_and_then_as_they_were_planned() -> None:
     assert done == [("a", 5), ("b", 5), ("c", 7), ("d", 7)]
 
 
-def test_what_gets_planned_meanwhile_is_done_too() -> None:
-    """Even for the ms that it is now."""
+def test_actions_planned_meanwhile_are_done_too() -> None:
+    """Even for the current millisecond."""
     agenda = Agenda()
     done: list[int] = []
 

@@ -1,4 +1,4 @@
-"""Comings and goings."""
+"""When participants are present."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_without_churn_all_come_at_the_start_and_stay(mapping: dict[str, Any]) -
 
 
 def test_shares_join_late_and_leave_for_good(mapping: dict[str, Any]) -> None:
-    """Exactly so many, within the duration, and nobody leaves before it came."""
+    """Exact numbers, within the duration, and nobody leaves before joining."""
     plans = changes(mapping, joining_share=0.3, leaving_share=0.4)
     assert sum(plan[0][0] > 0 for plan in plans) == 30
     assert sum(len(plan) == 2 for plan in plans) == 40
@@ -52,8 +52,10 @@ def test_absences_alternate_with_the_means_of_the_scenario(
         assert abs(mean - mean_ms) < mean_ms / 10
 
 
-def test_who_leaves_for_good_does_not_come_back(mapping: dict[str, Any]) -> None:
-    """Absences end with the last leaving."""
+def test_participant_that_leaves_for_good_does_not_return(
+    mapping: dict[str, Any],
+) -> None:
+    """Its absences end when it leaves."""
     plans = changes(
         mapping,
         leaving_share=1,

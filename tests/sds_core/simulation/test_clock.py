@@ -28,10 +28,10 @@ def test_clock_is_wrong_by_its_offset_and_by_what_it_drifted() -> None:
     drift_ppm=st.one_of(st.just(0.0), st.floats(-100_000, 100_000)),
     elapsed_ms=st.integers(0, 10_000_000),
 )
-def test_time_of_a_reading_is_the_first_at_which_the_clock_says_it(
+def test_time_of_a_reading_is_the_first_with_that_reading(
     offset_ms: int, drift_ppm: float, elapsed_ms: int
 ) -> None:
-    """So nothing is done before its deadline, by the clock it was set by."""
+    """So no deadline fires too early by the clock that set it."""
     clock = Clock(START_MS, offset_ms, drift_ppm)
     reading_ms = clock.reading(START_MS + elapsed_ms)
     at_ms = clock.time_of(reading_ms)

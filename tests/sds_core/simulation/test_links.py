@@ -27,7 +27,7 @@ def links(link: Link, name: str = "links", seed: int = 7) -> Links:
 
 @pytest.mark.parametrize("loss", [0.0, 0.02, 0.3, 1.0])
 def test_share_lost_is_that_of_the_scenario(loss: float) -> None:
-    """Exactly none and all at the ends."""
+    """With 0 and 1, exactly none and all."""
     carried = links(Link(loss=loss))
     lost = sum(
         int((~carried.carry(sender % 50, EVERYBODY, sender)[0]).sum())
@@ -37,7 +37,7 @@ def test_share_lost_is_that_of_the_scenario(loss: float) -> None:
 
 
 def test_losses_of_two_links_are_independent() -> None:
-    """Both lose together as often as the product of their shares says."""
+    """Both lose together as often as the product of their shares."""
     carried = links(Link(loss=0.5))
     pairs = [carried.carry(0, EVERYBODY[:2], at)[0] for at in range(4_000)]
     both = sum(not first and not second for first, second in pairs)
@@ -77,7 +77,7 @@ def test_bursty_loss_lasts() -> None:
 
 
 def test_good_state_loses_what_the_link_loses_anyway() -> None:
-    """Bursts come on top of independent loss."""
+    """Bursts are added to independent loss."""
     carried = links(Link(loss=0.2, bursts=Bursts(mean_good_s=1, mean_bad_s=1, loss=0)))
     lost = sum(
         int((~carried.carry(0, EVERYBODY, step * 60_000)[0]).sum())
@@ -104,20 +104,20 @@ def test_half_of_the_delays_are_below_the_median(
 
 
 def test_nothing_arrives_before_the_next_ms() -> None:
-    """Cause comes before effect."""
+    """An effect is later than its cause."""
     drawn = delay_draws(Uniform(low_ms=0, high_ms=0), Streams(7).vector("delay"))
     assert drawn.take(10).tolist() == [1] * 10
 
 
 def test_loss_does_not_change_delays() -> None:
-    """Chance comes in streams by purpose."""
+    """Each purpose has its own random stream."""
     few = [links(Link(loss=0.1)).carry(3, EVERYBODY, 0)[1].tolist()]
     many = [links(Link(loss=0.9)).carry(3, EVERYBODY, 0)[1].tolist()]
     assert few == many
 
 
 def test_streams_differ_by_seed_and_by_purpose() -> None:
-    """And by nothing else."""
+    """Only by these."""
     first = Streams(1).vector("a", "b").random(3).tolist()
     assert first == Streams(1).vector("a", "b").random(3).tolist()
     assert first != Streams(2).vector("a", "b").random(3).tolist()
@@ -126,7 +126,7 @@ def test_streams_differ_by_seed_and_by_purpose() -> None:
 
 
 def test_values_do_not_depend_on_how_they_are_taken() -> None:
-    """Blocks are an affair of speed alone."""
+    """Reading in blocks is only faster."""
     one_by_one = Draws(Streams(1).vector("x").random)
     at_once = Draws(Streams(1).vector("x").random)
     expected = at_once.take(20_000).tolist()

@@ -1,4 +1,4 @@
-"""Partitions cut what they say, while they last."""
+"""Partitions cut exactly the links that they name, for their time."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def test_partition_cuts_nothing_before_and_after(
 
 
 @pytest.mark.parametrize("elapsed_ms", [10_000, 19_999])
-def test_partition_leaves_two_sides_that_hear_themselves(
+def test_partition_makes_two_connected_sides(
     mapping: dict[str, Any], elapsed_ms: int
 ) -> None:
-    """Two inside, four outside with the taps."""
+    """Two participants inside, four outside with the taps."""
     cut = network(mapping, "both")
     rows = reached(cut, elapsed_ms)
     inside = [row for row in rows if sum(row) == 2]
@@ -57,7 +57,7 @@ def test_partition_leaves_two_sides_that_hear_themselves(
 
 
 def test_outgoing_partition_silences_those_inside(mapping: dict[str, Any]) -> None:
-    """They hear all, but are heard by themselves alone, and by no tap."""
+    """They receive all frames; only they themselves receive theirs."""
     cut = network(mapping, "outgoing")
     rows = reached(cut, 15_000)
     assert sorted(sum(row) for row in rows) == [2, 2, 6, 6, 6, 6]
@@ -66,7 +66,7 @@ def test_outgoing_partition_silences_those_inside(mapping: dict[str, Any]) -> No
 
 
 def test_incoming_partition_deafens_those_inside(mapping: dict[str, Any]) -> None:
-    """They are heard by all, also by the taps, and hear themselves alone."""
+    """All others and the taps receive their frames, they only their own."""
     cut = network(mapping, "incoming")
     rows = reached(cut, 15_000)
     assert sorted(sum(row) for row in rows) == [4, 4, 4, 4, 6, 6]

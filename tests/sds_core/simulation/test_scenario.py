@@ -1,4 +1,4 @@
-"""Scenarios are read strictly, and their errors say what to do."""
+"""Scenarios are read strictly, and errors say what to do."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def changed(mapping: dict[str, Any], path: str, value: object) -> dict[str, Any]
 def test_scenario_has_defaults_for_all_that_is_left_out(
     mapping: dict[str, Any],
 ) -> None:
-    """A name, a length, participants and a channel with traffic are enough."""
+    """Required are name, duration, participants and a channel with traffic."""
     del mapping["network"], mapping["taps"]
     scenario = Scenario.from_mapping(mapping)
     assert scenario.network.loss == 0
@@ -42,7 +42,7 @@ def test_scenario_has_defaults_for_all_that_is_left_out(
 
 
 def test_group_of_several_channels_numbers_their_ids(mapping: dict[str, Any]) -> None:
-    """One keeps the name, several get it with a number."""
+    """A single channel has the name itself."""
     one = Scenario.from_mapping(mapping).channels[0]
     assert one.channel_ids() == ["ch"]
     three = Scenario.from_mapping(changed(mapping, "channels.0.count", 3)).channels[0]
@@ -167,10 +167,10 @@ def test_profile_is_the_named_one_with_the_overrides(mapping: dict[str, Any]) ->
         ),
     ],
 )
-def test_what_cannot_be_is_refused_with_path_value_and_what_is_allowed(
+def test_invalid_value_is_refused_with_path_and_what_is_allowed(
     mapping: dict[str, Any], path: str, value: object, error_path: str, said: list[str]
 ) -> None:
-    """Whoever wrote the scenario can mend it without reading our code."""
+    """The author can correct it without reading our code."""
     with pytest.raises(TableError) as caught:
         Scenario.from_mapping(changed(mapping, path, value))
     assert caught.value.path == error_path
@@ -181,7 +181,7 @@ def test_what_cannot_be_is_refused_with_path_value_and_what_is_allowed(
 
 
 def test_missing_key_is_named(mapping: dict[str, Any]) -> None:
-    """There is no default for how long a scenario takes."""
+    """For example, the duration has no default."""
     del mapping["duration_s"]
     with pytest.raises(TableError, match="lacks the key 'duration_s'"):
         Scenario.from_mapping(mapping)

@@ -73,7 +73,7 @@ def participants_only(log: Iterable[Entry]) -> list[Entry]:
 
 
 def test_same_scenario_and_seed_give_the_same_log(mapping: dict[str, Any]) -> None:
-    """Entry by entry, whatever else happens on the machine."""
+    """Entry by entry."""
     mapping["network"]["loss"] = 0.1
     assert run(mapping, seed=1) == run(mapping, seed=1)
     assert run(mapping, seed=1) != run(mapping, seed=2)
@@ -105,7 +105,7 @@ def test_another_process_gives_the_same_log(
 
 
 def test_log_is_lazy_and_in_order_of_time(mapping: dict[str, Any]) -> None:
-    """A scenario of thirty days starts at once."""
+    """A scenario of thirty days yields at once."""
     mapping["duration_s"] = 2_592_000
     scenario = Scenario.from_mapping(mapping)
     log = list(islice(simulate(scenario, 1, START_MS), 2_000))
@@ -114,8 +114,8 @@ def test_log_is_lazy_and_in_order_of_time(mapping: dict[str, Any]) -> None:
     assert times == sorted(times)
 
 
-def test_nothing_is_kept_of_what_was_yielded(mapping: dict[str, Any]) -> None:
-    """Of some thousand transmissions only those under way are in memory."""
+def test_yielded_transmissions_are_not_kept_in_memory(mapping: dict[str, Any]) -> None:
+    """Only those still in transit are."""
     mapping["duration_s"] = 2_000
     mapping["channels"][0]["traffic"] |= {"mean_interval_s": 0.5, "ephemeral_share": 1}
     log = simulate(Scenario.from_mapping(mapping), 1, START_MS)
@@ -146,8 +146,8 @@ def test_everybody_gets_everything_on_a_perfect_network(
     assert Counter(e.cause for e in of(Transmission, log))[Cause.REPAIR] == 0
 
 
-def test_nobody_hears_itself(mapping: dict[str, Any]) -> None:
-    """The network gives nothing back."""
+def test_participant_does_not_receive_its_own_frames(mapping: dict[str, Any]) -> None:
+    """The network does not return them."""
     for arrival in of(Arrival, run(mapping)):
         assert arrival.participant != arrival.transmission.by
         assert arrival.at_ms - arrival.transmission.at_ms == 50
@@ -220,7 +220,7 @@ def test_losses_are_repaired_by_the_participants(mapping: dict[str, Any]) -> Non
 
 
 def test_another_tap_changes_nothing_for_the_others(mapping: dict[str, Any]) -> None:
-    """Neither participants nor the first tap notice it."""
+    """Participants and the first tap have the same log."""
     alone = run(mapping)
     mapping["taps"].append({"name": "second", "loss": 0.5})
     both = run(mapping)
@@ -230,8 +230,8 @@ def test_another_tap_changes_nothing_for_the_others(mapping: dict[str, Any]) -> 
     assert any(entry.tap == "second" for entry in of(Sighting, both))
 
 
-def test_another_channel_does_not_change_what_is_said(mapping: dict[str, Any]) -> None:
-    """Times and speakers of a channel are its own."""
+def test_another_channel_does_not_change_the_traffic(mapping: dict[str, Any]) -> None:
+    """Times and senders of a channel depend on that channel only."""
 
     def said(log: Iterable[Entry]) -> list[tuple[int, str, bytes]]:
         return [
@@ -248,7 +248,7 @@ def test_another_channel_does_not_change_what_is_said(mapping: dict[str, Any]) -
 def test_channels_draw_their_participants_from_the_population(
     mapping: dict[str, Any],
 ) -> None:
-    """So many in each, and what is sent stays in its channel."""
+    """In the given numbers, and frames stay in their channel."""
     mapping["participants"] = 9
     mapping["channels"][0] |= {"count": 5, "participants": 3}
     log = run(mapping)
@@ -273,8 +273,8 @@ def test_ephemeral_share_of_the_messages_is_ephemeral(mapping: dict[str, Any]) -
     assert len(told(EphemeralReceived, log)) == len(of(Arrival, log)) > 100
 
 
-def test_burst_is_said_by_one_in_a_row(mapping: dict[str, Any]) -> None:
-    """So many messages, so far apart."""
+def test_burst_is_sent_by_one_participant(mapping: dict[str, Any]) -> None:
+    """With the given number and interval."""
     mapping["channels"][0]["traffic"] = {
         "mean_interval_s": 1_000,
         "burst": 4,
@@ -293,7 +293,7 @@ def test_burst_is_said_by_one_in_a_row(mapping: dict[str, Any]) -> None:
 
 
 def test_payloads_have_the_lengths_of_the_scenario(mapping: dict[str, Any]) -> None:
-    """From the least to the most."""
+    """Between minimum and maximum."""
     mapping["channels"][0]["traffic"] |= {
         "mean_interval_s": 0.5,
         "payload_least_bytes": 5,
@@ -308,7 +308,7 @@ def test_payloads_have_the_lengths_of_the_scenario(mapping: dict[str, Any]) -> N
 
 
 def test_settling_brings_no_new_messages(mapping: dict[str, Any]) -> None:
-    """Sync messages and retries go on, and the taps too."""
+    """Sync messages, retries and taps continue."""
     mapping["settle_s"] = 120
     log = run(mapping)
     end_ms = START_MS + 60_000
@@ -318,7 +318,7 @@ def test_settling_brings_no_new_messages(mapping: dict[str, Any]) -> None:
 
 
 def test_profiles_share_a_channel(mapping: dict[str, Any]) -> None:
-    """As near to the shares as can be; the dialects ignore each other."""
+    """In the given shares, rounded; the two dialects ignore each other."""
     mapping["participants"] = 8
     mapping["profiles"] = [{"base": "nim_sds", "share": 3}, {"base": "js_sds"}]
     mapping["channels"][0]["traffic"] = {"mean_interval_s": 5, "per": "participant"}
@@ -364,10 +364,10 @@ CHURN = {
 
 
 @pytest.mark.parametrize("state", ["restored", "kept"])
-def test_who_is_away_neither_sends_nor_receives(
+def test_absent_participant_neither_sends_nor_receives(
     mapping: dict[str, Any], state: str
 ) -> None:
-    """And says nothing to its application."""
+    """It delivers nothing to its application either."""
     mapping |= {"duration_s": 300, "settle_s": 60, "churn": CHURN}
     mapping["churn"]["absences"] |= {"state": state}
     log = run(mapping)
@@ -383,7 +383,7 @@ def test_who_is_away_neither_sends_nor_receives(
 
 
 def test_restart_from_a_snapshot_changes_nothing(mapping: dict[str, Any]) -> None:
-    """Restored or kept: the same log to the last entry."""
+    """The log is the same with and without it."""
     mapping |= {"duration_s": 300, "settle_s": 60, "churn": CHURN}
     mapping["network"]["loss"] = 0.1
     mapping["churn"]["absences"] |= {"state": "kept"}
@@ -392,8 +392,8 @@ def test_restart_from_a_snapshot_changes_nothing(mapping: dict[str, Any]) -> Non
     assert run(mapping) == kept
 
 
-def test_who_joins_late_misses_what_was_said_before(mapping: dict[str, Any]) -> None:
-    """Until somebody repairs it."""
+def test_late_participant_misses_earlier_messages(mapping: dict[str, Any]) -> None:
+    """Until they are repaired."""
     mapping |= {"duration_s": 120, "churn": {"joining_share": 0.25}}
     log = run(mapping)
     (late,) = away(log)
@@ -403,8 +403,8 @@ def test_who_joins_late_misses_what_was_said_before(mapping: dict[str, Any]) -> 
 # -- clocks
 
 
-def test_skewed_clocks_stand_in_the_frames_alone(mapping: dict[str, Any]) -> None:
-    """Waku timestamps are the sender's; the log's times are right."""
+def test_skewed_clocks_change_only_the_frames(mapping: dict[str, Any]) -> None:
+    """Waku timestamps are the sender's; times of the log are correct."""
     mapping["clocks"] = {"offset_ms": 3_600_000, "drift_ppm": 1_000}
     mapping["settle_s"] = 60
     log = run(mapping)
@@ -449,8 +449,8 @@ def seen_ids(log: Iterable[Entry]) -> set[str]:
 
 
 @pytest.mark.parametrize("seen", [True, False])
-def test_lost_tail_is_named_by_nobody(mapping: dict[str, Any], seen: bool) -> None:
-    """Its sender is silent for ever; the taps have it or not."""
+def test_lost_tail_is_never_named(mapping: dict[str, Any], seen: bool) -> None:
+    """Its sender is silent afterwards; the taps have it or not."""
     log, lost = tail(mapping, seen_by_taps=seen)
     assert seen_ids(log).issuperset(lost) is seen
     assert seen or not seen_ids(log).intersection(lost)
@@ -466,7 +466,7 @@ def test_lost_tail_is_named_by_nobody(mapping: dict[str, Any], seen: bool) -> No
 
 
 def test_lost_tail_of_a_sender_that_stays_is_missed(mapping: dict[str, Any]) -> None:
-    """Its sync messages name what no retry brings to anybody."""
+    """Its sync messages name what no retry delivers."""
     log, lost = tail(mapping, sender_leaves=False)
     assert {event.message_id for _, event in told(Missing, log)} == set(lost)
     causes = {

@@ -1,4 +1,4 @@
-"""What taps record, number and leave out."""
+"""What taps record, number and miss."""
 
 from __future__ import annotations
 
@@ -83,10 +83,10 @@ def test_heartbeats_come_on_time_with_the_last_number(mapping: dict[str, Any]) -
     ]
 
 
-def test_blackout_records_and_tells_nothing_and_numbers_go_on(
+def test_blackout_records_nothing_and_numbers_continue(
     mapping: dict[str, Any],
 ) -> None:
-    """Only the silence tells: no number is missing."""
+    """Only the silence shows it: no number is missing."""
     log = watched(mapping, blackouts=[{"from_s": 10, "until_s": 25}])
     seen = sightings(log)
     assert not [one for one in log if 10_000 <= one.at_ms - START_MS < 25_000]
@@ -100,8 +100,8 @@ def test_blackout_records_and_tells_nothing_and_numbers_go_on(
     ]
 
 
-def test_deaf_tap_goes_on_with_heartbeats(mapping: dict[str, Any]) -> None:
-    """Nothing at all tells of what it did not receive."""
+def test_deaf_tap_still_sends_heartbeats(mapping: dict[str, Any]) -> None:
+    """No header shows that it missed frames."""
     log = watched(mapping, deaf=[{"from_s": 10, "until_s": 25}])
     seen = sightings(log)
     assert not [one for one in seen if 10_000 <= one.at_ms - START_MS < 25_000]
@@ -111,7 +111,7 @@ def test_deaf_tap_goes_on_with_heartbeats(mapping: dict[str, Any]) -> None:
 
 
 def test_records_lost_behind_the_tap_leave_holes(mapping: dict[str, Any]) -> None:
-    """Numbers are given before the loss, and heartbeats name them."""
+    """Numbers are given before the loss, and heartbeats have them."""
     log = watched(mapping, record_loss=0.1, every_ms=10)
     seen = sightings(log)
     given = 5_999  # The last frame is still under way.
@@ -121,7 +121,7 @@ def test_records_lost_behind_the_tap_leave_holes(mapping: dict[str, Any]) -> Non
 
 
 def test_loss_before_the_tap_leaves_no_holes(mapping: dict[str, Any]) -> None:
-    """What it never received it does not number."""
+    """A tap numbers only what it receives."""
     seen = sightings(watched(mapping, loss=0.1, every_ms=10))
     assert abs(len(seen) - 5_400) <= 5 * math.sqrt(6_000 * 0.1 * 0.9)
     assert [one.seq for one in seen] == list(range(1, len(seen) + 1))
@@ -130,7 +130,7 @@ def test_loss_before_the_tap_leaves_no_holes(mapping: dict[str, Any]) -> None:
 def test_replicas_have_a_number_and_a_time_of_their_own(
     mapping: dict[str, Any],
 ) -> None:
-    """The same transmission again, one more delay later."""
+    """The same transmission again, after another delay."""
     seen = sightings(watched(mapping, replica_share=0.2, every_ms=20))
     numbers = [one.transmission.number for one in seen]
     replicas = len(numbers) - len(set(numbers))
@@ -139,7 +139,7 @@ def test_replicas_have_a_number_and_a_time_of_their_own(
     assert [one.seq for one in seen] == list(range(1, len(seen) + 1))
 
 
-def test_tap_that_starts_late_has_nothing_of_before(mapping: dict[str, Any]) -> None:
+def test_tap_that_starts_late_has_no_earlier_records(mapping: dict[str, Any]) -> None:
     """Not even heartbeats; its first number is 1."""
     log = watched(mapping, start_s=12.5)
     assert min(one.at_ms for one in log) == START_MS + 12_500

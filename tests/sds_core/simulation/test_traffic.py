@@ -1,4 +1,4 @@
-"""Occasions to speak."""
+"""When participants send messages."""
 
 from __future__ import annotations
 
@@ -64,5 +64,5 @@ def test_spells_raise_and_silence_the_traffic() -> None:
 
 
 def test_silence_throughout_ends_at_once() -> None:
-    """And does not look for an occasion for ever."""
+    """It does not search for an occasion for ever."""
     assert times(spells=(Spell(from_s=0, until_s=3_600, rate=0),)) == []

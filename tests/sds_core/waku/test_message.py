@@ -38,7 +38,7 @@ from sds_core.waku import WakuMessage
 def test_hash_is_that_of_the_published_vectors(
     payload: str, meta: str, expected: str
 ) -> None:
-    """Bit for bit what a Waku node computes."""
+    """It equals a Waku node's hash bit for bit."""
     message = WakuMessage(
         bytes.fromhex(payload),
         "/waku/2/default-content/proto",
@@ -49,14 +49,14 @@ def test_hash_is_that_of_the_published_vectors(
 
 
 def test_version_and_ephemeral_are_not_in_the_hash() -> None:
-    """A repair that is sent again as ephemeral is the same message."""
+    """The same message sent again as ephemeral has the same hash."""
     plain = WakuMessage(b"x", "/a/1/b/proto", 7)
     marked = msgspec.structs.replace(plain, version=1, ephemeral=True)
     assert plain.hash_on("/waku/2/rs/0/0") == marked.hash_on("/waku/2/rs/0/0")
 
 
 def test_time_before_1970_is_hashed_in_twos_complement() -> None:
-    """A stranger's clock is no reason to fail; all 64 bits count."""
+    """A sender may send it; all 64 bits count."""
     before, wrapped = (
         WakuMessage(b"x", "/a/1/b/proto", time_ns) for time_ns in (-1, 2**64 - 1)
     )

@@ -31,14 +31,14 @@ from sds_core.waku import (
 def test_shard_is_that_of_js_waku(
     topic: str, of_8: int, of_7: int, of_1024: int
 ) -> None:
-    """Any number of shards, generation or none, text beyond ASCII."""
+    """For any number of shards, with or without generation, non-ASCII text too."""
     parsed = parse_content_topic(topic)
     assert [shard_of(parsed, n) for n in (8, 7, 1024)] == [of_8, of_7, of_1024]
     assert autosharded_topic(topic, 1, 8) == f"/waku/2/rs/1/{of_8}"
 
 
-def test_generation_is_no_part_of_the_topic() -> None:
-    """With and without it, the parts are the same."""
+def test_generation_is_not_hashed() -> None:
+    """With and without it the shard is the same."""
     parts = ContentTopic("app", "2", "name", "proto")
     assert parse_content_topic("/app/2/name/proto") == parts
     assert parse_content_topic("/0/app/2/name/proto") == parts
@@ -62,7 +62,7 @@ def test_generation_is_no_part_of_the_topic() -> None:
     ],
 )
 def test_other_forms_are_refused(topic: str) -> None:
-    """The error names the topic, and the form that is expected."""
+    """The error has the topic and the expected form."""
     with pytest.raises(BadContentTopic) as caught:
         parse_content_topic(topic)
     assert caught.value.topic == topic

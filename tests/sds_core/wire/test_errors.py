@@ -41,13 +41,13 @@ MESSAGES = [
 
 @pytest.mark.parametrize(("error", "message"), MESSAGES)
 def test_message_repeats_the_values(error: WireError, message: str) -> None:
-    """The text says in one line what was found."""
+    """In one line."""
     assert str(error) == message
 
 
 @pytest.mark.parametrize("error", [error for error, _ in MESSAGES])
-def test_error_survives_the_way_between_processes(error: WireError) -> None:
-    """A worker's error is the same error at the driver."""
+def test_error_can_be_pickled(error: WireError) -> None:
+    """A worker's error is the same in the driver."""
     copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
     assert type(copy) is type(error)
     assert vars(copy) == vars(error)
@@ -55,14 +55,14 @@ def test_error_survives_the_way_between_processes(error: WireError) -> None:
 
 
 def test_long_ids_are_cut_in_the_message_only() -> None:
-    """A stranger's id of a megabyte does not fill the log."""
+    """An id of a megabyte must not fill the log."""
     error = NoChannel("spec", "x" * 1_000_000)
     assert len(str(error)) < 200
     assert error.message_id == "x" * 1_000_000
 
 
-def test_reasons_are_those_of_the_contract() -> None:
-    """The closed list of header dead-letter-reason."""
+def test_reasons_are_the_documented_ones() -> None:
+    """The closed list of header dead-letter-reason in docs/records.md."""
     assert list(Reason) == [
         "empty_value",
         "too_large",
@@ -78,12 +78,12 @@ def test_reasons_are_those_of_the_contract() -> None:
 
 
 def test_each_class_of_undecodable_frame_has_a_reason_of_its_own() -> None:
-    """Counting by reason is counting by class."""
+    """So reasons and classes can be counted alike."""
     reasons = [cls.reason for cls in UndecodableFrame.__subclasses__()]
     assert reasons == list(Reason)[:6]
 
 
 def test_unusable_filter_is_no_undecodable_frame() -> None:
-    """A frame with a broken filter still counts as a frame."""
+    """A frame with a broken filter counts as a frame."""
     assert not issubclass(BloomError, UndecodableFrame)
     assert issubclass(BloomError, WireError)

@@ -48,7 +48,7 @@ def test_decoded_frame_equals_one_made_by_hand(frame: Frame) -> None:
 
 
 def test_frames_that_differ_in_an_entry_are_unequal(frame: Frame) -> None:
-    """One hint less is another frame, from whichever side it is looked at."""
+    """A missing hint makes another frame, in both directions of `==`."""
     decoded = decode(encode(frame))
     other = frame._replace(
         causal_history=(HistoryEntry("a", b"", "s"), HistoryEntry("b"))
@@ -59,20 +59,20 @@ def test_frames_that_differ_in_an_entry_are_unequal(frame: Frame) -> None:
 
 
 def test_frame_does_not_equal_a_bare_tuple(frame: Frame) -> None:
-    """A frame is a value of its own, although it is a tuple underneath."""
+    """Although it is a tuple internally."""
     assert frame != (*frame,)
 
 
 def test_detached_frame_can_be_pickled(frame: Frame) -> None:
-    """A frame in plain values can go to another process."""
+    """So it can be sent to another process."""
     detached = decode(encode(frame)).detached()
     assert detached.causal_history == frame.causal_history
     assert type(detached.causal_history) is tuple
     assert pickle.loads(pickle.dumps(detached)) == frame  # noqa: S301 - our own bytes
 
 
-def test_entries_of_a_decoded_frame_read_as_ours(frame: Frame) -> None:
-    """Whoever reads entries need not know where they come from."""
+def test_entries_of_a_decoded_frame_read_as_built_ones(frame: Frame) -> None:
+    """Readers need not know where they come from."""
     first = decode(encode(frame)).causal_history[0]
     assert (first.message_id, first.retrieval_hint, first.sender_id) == (
         "a",
@@ -82,6 +82,6 @@ def test_entries_of_a_decoded_frame_read_as_ours(frame: Frame) -> None:
 
 
 def test_frame_of_no_kind_cannot_be_built() -> None:
-    """Neither lamport nor content is refused where it is made, too."""
+    """One with neither Lamport timestamp nor content is refused."""
     with pytest.raises(NeitherLamportNorContent):
         Frame.build(Dialect.NIM, message_id="m", channel_id="ch")

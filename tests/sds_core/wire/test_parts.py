@@ -1,4 +1,4 @@
-"""How the bytes of a frame divide among its parts."""
+"""How the bytes of a frame are divided into parts."""
 
 from __future__ import annotations
 
@@ -75,10 +75,10 @@ def fields(draw: st.DrawFn, depth: int = 0) -> Field:
 
 @CAREFUL
 @given(st.sampled_from(Dialect), st.lists(fields(), max_size=8))
-def test_any_fields_divide_as_protobuf_reads_them(
+def test_any_fields_are_divided_as_protobuf_reads_them(
     dialect: Dialect, drawn: list[Field]
 ) -> None:
-    """Only a length-delimited field can be a part, and only outside of groups."""
+    """Only length-delimited fields outside groups can be parts."""
     value = b"".join(one.data for one in drawn)
     read = UnknownFieldSet(Empty.FromString(value))
     assert [(one.field_number, one.wire_type) for one in read] == [
@@ -126,12 +126,12 @@ def test_parts_of_a_frame_are_its_fields(dialect: Dialect) -> None:
 
 @pytest.mark.parametrize("dialect", Dialect)
 def test_field_that_is_repeated_counts_each_time(dialect: Dialect) -> None:
-    """Protobuf takes the last, and the network carried all."""
+    """Protobuf uses the last, but all of them were sent."""
     number = NUMBERS[dialect]["content"]
     value = field(number, b"one") + field(number, b"") + field(number, b"three")
     assert part_sizes(dialect, value) == PartSizes(len(value), 0, 0, 0, 0)
 
 
-def test_nothing_has_no_parts() -> None:
-    """Zero bytes are zero bytes of everything."""
+def test_empty_frame_has_no_parts() -> None:
+    """All counts are 0."""
     assert part_sizes(Dialect.SPEC, b"") == PartSizes(0, 0, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""The generated code belongs to the .proto files beside it."""
+"""The generated code agrees with the .proto files beside it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[3]
 def test_generated_code_is_up_to_date(
     generated: FileDescriptor, tmp_path: Path
 ) -> None:
-    """Who changes a .proto runs generate.sh."""
+    """After a change of a .proto run generate.sh."""
     pytest.importorskip("grpc_tools")
     out = tmp_path / "descriptors"
     subprocess.run(

@@ -1,4 +1,4 @@
-"""Segments in three layouts, and bytes that only look like one."""
+"""Segment headers in three layouts, and bytes that only resemble one."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_data_segments_are_read_in_every_layout(
     whole_bytes: int | None,
     payload: bytes,
 ) -> None:
-    """With the layouts that each can be in."""
+    """With all layouts that fit the bytes."""
     header = read_segment_header(segment(rest))
     assert header is not None
     assert header.layouts == layouts
@@ -74,7 +74,7 @@ def test_parity_segments_are_read_in_every_layout(
     data_count: int | None,
     parity_count: int,
 ) -> None:
-    """Their index is that among the parity segments."""
+    """Their index counts parity segments only."""
     header = read_segment_header(segment(rest))
     assert header is not None
     assert header.layouts == (layout,)
@@ -113,14 +113,14 @@ def test_parity_segments_are_read_in_every_layout(
         segment("18022203aabb"),
     ],
 )
-def test_bytes_that_are_no_segment_are_not_called_one(content: bytes) -> None:
-    """Whatever does not fit makes it none."""
+def test_other_bytes_are_no_segment(content: bytes) -> None:
+    """Any value that does not fit makes the bytes no segment."""
     assert read_segment_header(content) is None
 
 
 @given(st.binary(max_size=60))
-def test_any_bytes_behind_a_hash_are_read_or_refused(rest: bytes) -> None:
-    """Nothing else is raised, and what is read is possible."""
+def test_any_bytes_after_a_hash_are_read_or_refused(rest: bytes) -> None:
+    """No other error is raised, and values that are read are possible."""
     header = read_segment_header(bytes.fromhex(OPENING) + rest)
     if header is not None:
         count = header.parity_count if header.is_parity else header.data_count

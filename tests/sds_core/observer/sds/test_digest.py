@@ -164,7 +164,7 @@ def test_content_keeps_its_whole_waku_hash() -> None:
 
 
 def test_fingerprints_are_hashes_of_ids() -> None:
-    """Signed 64-bit integers that senders cannot choose."""
+    """They are signed 64-bit integers, not the first bytes of ids."""
     prints = {fingerprint(f"{'0' * 60}{number}") for number in range(1_000)}
     assert len(prints) == 1_000
     assert all(-(2**63) <= number < 2**63 for number in prints)

@@ -20,8 +20,8 @@ def numbered() -> ChannelTotals:
     return numbered_totals(1)
 
 
-def test_buckets_are_those_of_the_contract() -> None:
-    """Boundaries in seconds as the exporter shows them."""
+def test_buckets_are_those_of_the_documentation() -> None:
+    """Boundaries in seconds, as exported."""
     seconds = [0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600]
     assert [bound / 1_000 for bound in BUCKETS_MS] == seconds
 
@@ -38,7 +38,7 @@ def test_bucket_bounds_are_inclusive(index: int) -> None:
 
 
 def test_new_histograms_share_no_counts() -> None:
-    """Each has counts of its own, and so have those of new totals."""
+    """Nor do new totals."""
     first, second = ChannelTotals(), ChannelTotals()
     first.definite_latency.observe(1)
     first.frames["sync.spec"] = 1
@@ -53,12 +53,12 @@ def test_new_histograms_share_no_counts() -> None:
      (101, 95, 96), (200, 99, 198)],
 )  # fmt: skip
 def test_nearest_rank_rounds_up(count: int, percent: int, rank: int) -> None:
-    """The least rank that leaves no more than the rest above it."""
+    """Rank is n times the percentile, rounded up."""
     assert nearest_rank(count, percent) == rank
 
 
 def test_percentile_is_the_upper_bound_of_its_bucket() -> None:
-    """Ninety-five short ones and five long ones."""
+    """With 95 short durations and five long ones."""
     histogram = Histogram()
     for _ in range(95):
         histogram.observe(100)
@@ -81,7 +81,7 @@ def test_percentile_of_nothing_or_in_the_open_bucket_is_unknown() -> None:
 
 
 def test_sum_adds_every_counter_and_histogram(numbered: ChannelTotals) -> None:
-    """No field is forgotten: what is added later must be summed as well."""
+    """A new field must be summed too."""
     other = numbered_totals(10)
     total = CHANNEL_FIGURES.sum([numbered, other])
     for field in msgspec.structs.fields(ChannelTotals):
@@ -98,7 +98,7 @@ def test_sum_adds_every_counter_and_histogram(numbered: ChannelTotals) -> None:
 
 
 def test_sum_takes_the_outermost_times_and_adds_frames() -> None:
-    """Channels without any leave them alone."""
+    """Channels without a time do not matter."""
     first = ChannelTotals(
         first_event_ms=5, last_event_ms=9, oldest_in_flight_ms=7,
         frames={"sync.spec": 1, "content.nim": 2},
@@ -115,7 +115,7 @@ def test_sum_takes_the_outermost_times_and_adds_frames() -> None:
 
 
 def test_filter_of_the_sum_is_the_one_with_the_highest_rate() -> None:
-    """Not the one with the most bits set; channels without filters leave it alone."""
+    """Not that with the most bits set; channels without filters do not matter."""
     large = BloomGauge(50_000, 150_000, 10)
     small = BloomGauge(800, 1_600, 10, one_percent_ms=5)
     channels = [ChannelTotals(bloom_worst=one) for one in (large, small, None)]
@@ -132,8 +132,8 @@ def test_filter_is_gauged_by_its_fill() -> None:
     assert BloomGauge(150_000, 150_000, 10).ids == math.inf
 
 
-def test_sum_of_nothing_is_nothing() -> None:
-    """No channels, no figures; the sum shares nothing with its parts."""
+def test_sum_of_no_channels_is_zero() -> None:
+    """The sum shares no object with its parts."""
     assert CHANNEL_FIGURES.sum([]) == ChannelTotals()
     part = numbered_totals(1)
     CHANNEL_FIGURES.sum([part]).definite_latency.observe(1)
@@ -141,12 +141,12 @@ def test_sum_of_nothing_is_nothing() -> None:
 
 
 def test_frames_of_a_kind_are_summed_over_the_dialects() -> None:
-    """A kind is matched whole."""
+    """The kind must match completely."""
     totals = ChannelTotals(frames={"sync.spec": 1, "sync.nim": 2, "content.nim": 4})
     assert totals.frames_sync == 3
     assert totals.frames_ephemeral == 0
 
 
-def test_responses_are_those_that_answered_and_the_redundant() -> None:
-    """As the identity of section 7 says."""
+def test_responses_are_answers_and_redundant_ones() -> None:
+    """See docs/figures.md, 7."""
     assert ChannelTotals(repair_answered=2, repair_redundant=3).repair_responses == 5

@@ -1,4 +1,4 @@
-"""Section 4 of the observer model: acknowledgements."""
+"""Acknowledgements in the truth (docs/figures.md, 4)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_one_filter_suffices_where_one_other_is_active() -> None:
 
 
 def test_participant_silent_for_the_horizon_is_not_active() -> None:
-    """Cem spoke an hour ago: ben's filter suffices."""
+    """Cem sent an hour ago, so ben's filter is enough."""
     it = Simulated()
     it.sync("cem", at=0)
     it.sync("ben", at=3_000_000)
@@ -91,7 +91,7 @@ def test_filter_holds_what_was_received_when_the_frame_was_composed() -> None:
 
 
 def test_frame_without_a_filter_shows_nothing() -> None:
-    """Whatever its sender had received."""
+    """Whatever its sender has received."""
     it = Simulated()
     it.content("m", "ana", at=0)
     it.receive("ben", "m")
@@ -100,7 +100,7 @@ def test_frame_without_a_filter_shows_nothing() -> None:
 
 
 def test_filter_that_rolled_over_no_longer_holds_the_oldest() -> None:
-    """A full one is made anew of the newest ids."""
+    """A full filter is rebuilt from the newest ids."""
     profile = Profile(bloom_rollover_ids=3, bloom_kept_ids=1)
     it = Simulated()
     it.content("m", "ana", at=0)
@@ -112,7 +112,7 @@ def test_filter_that_rolled_over_no_longer_holds_the_oldest() -> None:
 
 
 def test_full_filter_does_not_suffice_alone() -> None:
-    """5,000 ids give a false-positive rate of 3e-6, above 1e-6; two such do."""
+    """5,000 ids give a rate of 3e-6, above 1e-6; two such filters suffice."""
     it = Simulated()
     it.content("m", "ana", at=0)
     filling = [f"id-{number}" for number in range(5_000)]
@@ -125,7 +125,7 @@ def test_full_filter_does_not_suffice_alone() -> None:
 
 
 def test_history_comes_before_the_filter_of_one_frame() -> None:
-    """What is definite does not become probable."""
+    """A definite acknowledgement does not become probable."""
     it = Simulated()
     it.content("m", "ana", at=0)
     it.receive("ben", "m")
@@ -134,7 +134,7 @@ def test_history_comes_before_the_filter_of_one_frame() -> None:
 
 
 def test_probable_that_becomes_definite_counts_in_both() -> None:
-    """The first of them decides what is in time."""
+    """The first of them decides whether it is in time."""
     it = Simulated()
     it.content("m", "ana", at=0)
     it.receive("ben", "m")
@@ -146,7 +146,7 @@ def test_probable_that_becomes_definite_counts_in_both() -> None:
 
 
 def test_acknowledgement_after_the_deadline_leaves_the_message_unacknowledged() -> None:
-    """It counts with its latency all the same."""
+    """It counts with its latency."""
     it = Simulated()
     it.content("m", "ana", at=0, lamport=10)
     it.sync("ben", at=120_000, lamport=11)
@@ -156,7 +156,7 @@ def test_acknowledgement_after_the_deadline_leaves_the_message_unacknowledged() 
 
 
 def test_acknowledgement_at_the_deadline_is_in_time() -> None:
-    """It fires only when the clock has passed it."""
+    """A deadline fires once the clock is past it."""
     it = Simulated()
     it.content("m", "ana", at=0)
     it.sync("ben", at=120_000, history=["m"])
@@ -192,7 +192,7 @@ def test_message_is_in_flight_until_the_clock_passes_its_deadline(
 def test_frame_that_is_no_opportunity_leaves_the_message_unwitnessed(
     of_frame: dict[str, object],
 ) -> None:
-    """An opportunity is by another, later in time and lamport, in one dialect."""
+    """An opportunity is by another, later, greater in Lamport, same dialect."""
     it = Simulated()
     it.content("m", "ana", at=0, lamport=10)
     it.sync(**of_frame)  # type: ignore[arg-type]
@@ -201,7 +201,7 @@ def test_frame_that_is_no_opportunity_leaves_the_message_unwitnessed(
 
 
 def test_rebroadcast_is_no_opportunity() -> None:
-    """It was composed before."""
+    """It was composed earlier."""
     it = Simulated()
     old = it.content("old", "ben", at=0, lamport=20)
     it.content("m", "ana", at=1_000, lamport=10)
@@ -211,7 +211,7 @@ def test_rebroadcast_is_no_opportunity() -> None:
 
 
 def test_message_of_an_unknown_sender_is_never_acknowledged() -> None:
-    """Nobody can be told apart from it."""
+    """No participant can be distinguished from the sender."""
     it = Simulated()
     it.content("m", "", at=0)
     it.sync("ben", at=1_000, lamport=2_000, history=["m"])
@@ -220,7 +220,7 @@ def test_message_of_an_unknown_sender_is_never_acknowledged() -> None:
     assert it.figures("acknowledged")["definite"] == 0
 
 
-def test_nothing_is_looked_for_after_the_horizon() -> None:
+def test_evidence_after_the_horizon_does_not_count() -> None:
     """Neither histories nor filters."""
     it = Simulated()
     it.content("m", "ana", at=0)

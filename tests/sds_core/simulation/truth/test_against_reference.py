@@ -187,7 +187,7 @@ def test_truth_agrees_with_the_reference(seed: int) -> None:
 
 
 def test_traffic_has_every_outcome() -> None:
-    """Or the agreement would say little."""
+    """Otherwise the agreement would say little."""
     counts: Counter[str] = Counter()
     for seed in SEEDS:
         counts.update(comparable(Traffic(seed).simulated.figures()))

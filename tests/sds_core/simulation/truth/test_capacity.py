@@ -1,4 +1,4 @@
-"""Section 9 of the observer model: bytes."""
+"""Bytes in the truth (docs/figures.md, 9)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HORIZON = 3_600_000
     ("dialect", "protocol"), [(Dialect.SPEC, sds_spec_pb2), (Dialect.NIM, sds_nim_pb2)]
 )
 def test_sizes_are_those_of_whole_fields(dialect: Dialect, protocol: Any) -> None:
-    """Written one by one: fields put behind each other make a frame."""
+    """Fields written one by one and concatenated make a frame."""
     entries = [
         protocol.HistoryEntry(message_id="a" * 64, retrieval_hint=b"hint"),
         protocol.HistoryEntry(message_id="b", sender_id="c" * 200),
@@ -43,7 +43,7 @@ def test_sizes_are_those_of_whole_fields(dialect: Dialect, protocol: Any) -> Non
     assert sizes_of(dialect, b"".join(values.values())) == expected
 
 
-def test_field_that_is_written_though_empty_has_its_size() -> None:
+def test_empty_field_that_is_written_has_its_size() -> None:
     """As nim-sds writes content and filter: a tag and a length of 0."""
     it = Simulated()
     sent = it.sync("ana", at=0, dialect=Dialect.NIM, has_filter=False)
@@ -57,7 +57,7 @@ def test_field_that_is_written_though_empty_has_its_size() -> None:
 
 
 def test_every_frame_that_is_no_replica_counts() -> None:
-    """A rebroadcast, a collision and a copy later than the horizon as well."""
+    """Rebroadcasts, collisions and copies after the horizon too."""
     it = Simulated()
     sent = it.content("m", "ana", at=0, history=["a", "b"], requests=["c"])
     it.sight(sent, at=100, tap="other")
@@ -79,7 +79,7 @@ def test_every_frame_that_is_no_replica_counts() -> None:
 
 
 def test_response_counts_with_its_whole_frame() -> None:
-    """The answer and redundant ones; neither a copy before the request nor one late."""
+    """Answers and redundant ones, but no copy before the request or too late."""
     it = Simulated()
     sent = it.content("m", "ana", at=0, text=b"text" * 100)
     it.sync("ben", at=1_000, requests=["m", "n"])

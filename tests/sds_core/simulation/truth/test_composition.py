@@ -1,4 +1,4 @@
-"""What is known of a filter without reading it."""
+"""Computing the content of a filter without reading it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sds_core.wire import BloomFilter, Dialect
 
 @pytest.mark.parametrize("count", [1, 100, 5_000])
 def test_false_positive_rate_is_that_of_a_real_filter_on_average(count: int) -> None:
-    """Within a tenth, far less than what a decision turns on."""
+    """Within a tenth, which is precise enough for every decision."""
     received, real = ReceivedIds(Profile.spec()), BloomFilter(Dialect.SPEC)
     for number in range(count):
         received.add(f"id-{number}")
@@ -20,8 +20,8 @@ def test_false_positive_rate_is_that_of_a_real_filter_on_average(count: int) -> 
     assert rate == pytest.approx(real.false_positive_rate(), rel=0.1)
 
 
-def test_filter_stays_as_it_was() -> None:
-    """What is received later, and what rolls over, changes only later filters."""
+def test_filter_of_a_frame_does_not_change() -> None:
+    """Later receptions and roll-overs change only later filters."""
     received = ReceivedIds(Profile(bloom_rollover_ids=2, bloom_kept_ids=1))
     received.add("a")
     received.add("b")
@@ -39,8 +39,8 @@ def test_filter_stays_as_it_was() -> None:
     ]
 
 
-def test_id_that_comes_again_is_in_once() -> None:
-    """Else it would push others out."""
+def test_repeated_id_is_in_a_filter_once() -> None:
+    """Otherwise it would displace others."""
     received = ReceivedIds(Profile(bloom_rollover_ids=2, bloom_kept_ids=1))
     for one in "aab":
         received.add(one)

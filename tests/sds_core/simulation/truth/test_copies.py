@@ -1,4 +1,4 @@
-"""Section 2 of the observer model: frames and their copies."""
+"""Frames and their copies in the truth (docs/figures.md, 2)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.support.simulation.simulated import Simulated
 
 
 def test_frames_are_counted_by_kind() -> None:
-    """Each kind for itself; only content makes messages."""
+    """Only content makes messages."""
     it = Simulated()
     it.content("m", "ana", at=0)
     it.sync("ben", at=1_000)
@@ -20,7 +20,7 @@ def test_frames_are_counted_by_kind() -> None:
 
 
 def test_further_sightings_of_one_transmission_are_replicas() -> None:
-    """By another tap or by the same, however late."""
+    """By another tap or the same, at any time."""
     it = Simulated()
     sent = it.content("m", "ana", at=0)
     it.sight(sent, at=10)
@@ -60,7 +60,7 @@ def test_records_of_one_time_keep_the_order_in_which_they_were_written() -> None
 
 
 def test_cause_of_a_rebroadcast_follows_from_the_requests_seen() -> None:
-    """Real causes stand apart: a repair whose request no tap saw looks like a retry."""
+    """A repair whose request no tap saw counts as a retry."""
     it = Simulated()
     sent = it.content("m", "ana", at=0)
     it.again(sent, at=10_000, by="ben", cause=Cause.REPAIR)
@@ -75,7 +75,7 @@ def test_cause_of_a_rebroadcast_follows_from_the_requests_seen() -> None:
 
 
 def test_message_id_of_another_sender_or_lamport_is_a_collision() -> None:
-    """It is no message, no rebroadcast and makes nobody a participant."""
+    """It is no message and no rebroadcast, and adds no participant."""
     it = Simulated()
     it.content("m", "ana", at=0, lamport=1)
     it.content("m", "ben", at=1_000, lamport=1)
@@ -88,8 +88,8 @@ def test_message_id_of_another_sender_or_lamport_is_a_collision() -> None:
     assert figures["frames"]["content"] == 3
 
 
-def test_copy_later_than_the_horizon_is_a_frame_and_nothing_else() -> None:
-    """Exactly at the horizon it still counts."""
+def test_copy_later_than_the_horizon_counts_as_a_frame_only() -> None:
+    """Exactly at the horizon it counts."""
     it = Simulated()
     sent = it.content("m", "ana", at=0, requests=["lost"])
     it.again(sent, at=3_600_000)
@@ -100,8 +100,8 @@ def test_copy_later_than_the_horizon_is_a_frame_and_nothing_else() -> None:
     assert figures["repair"]["requests"] == 2
 
 
-def test_message_that_no_tap_showed_counts_nowhere() -> None:
-    """A record lost on its way to Kafka is no sighting."""
+def test_message_that_no_tap_saw_does_not_count() -> None:
+    """A record lost on its way to Kafka was not seen."""
     it = Simulated()
     it.content("seen", "ana", at=0)
     it.content("unseen", "ben", at=1_000, seen=False)

@@ -1,4 +1,4 @@
-"""Section 5 of the observer model: deliveries."""
+"""Deliveries in the truth (docs/figures.md, 5)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def outcome_of(it: Simulated, participant: str = "ben") -> str | None:
 
 
 def test_filter_that_holds_a_message_shows_its_delivery() -> None:
-    """At the first frame, whatever time or lamport timestamp it has."""
+    """At the first frame, with any time or Lamport timestamp."""
     it = with_message()
     it.receive("ben", "m", at=T + 100)
     it.sync("ben", at=T + 200, lamport=2)
@@ -49,7 +49,7 @@ def test_filter_that_holds_a_message_shows_its_delivery() -> None:
 
 
 def test_history_that_names_a_message_shows_its_delivery() -> None:
-    """A frame without a filter does as well, and so does one of the other dialect."""
+    """Also in a frame without a filter, or of the other dialect."""
     for of_frame in ({"has_filter": False}, {"dialect": Dialect.NIM}):
         it = with_message()
         it.sync("ben", at=T + 200, lamport=2, history=["m"], **of_frame)
@@ -57,7 +57,7 @@ def test_history_that_names_a_message_shows_its_delivery() -> None:
 
 
 def test_delivery_ends_at_the_first_frame_that_shows_it() -> None:
-    """Later ones, with the message or without it, change nothing."""
+    """Later frames change nothing."""
     it = with_message()
     it.sync("ben", at=T + 200, lamport=11, history=["m"])
     it.sync("ben", at=T + 400_000, lamport=12)
@@ -65,8 +65,8 @@ def test_delivery_ends_at_the_first_frame_that_shows_it() -> None:
     assert it.deliveries() == {"first_pass": 1}
 
 
-def test_what_was_shown_missing_first_is_recovered() -> None:
-    """In the time from the first frame that shows it missing."""
+def test_delivery_shown_missing_first_is_recovered() -> None:
+    """Its time runs from the first frame that shows it missing."""
     it = with_message()
     it.sync("ben", at=T + 10_000, lamport=11)
     it.sync("ben", at=T + 20_000, lamport=12)
@@ -76,7 +76,7 @@ def test_what_was_shown_missing_first_is_recovered() -> None:
     assert it.figures("delivery_recovery_ms") == {"count": 1, "sum": 30_000}
 
 
-def test_recovery_does_not_take_less_than_no_time() -> None:
+def test_recovery_time_is_not_negative() -> None:
     """Another tap's clock may be behind."""
     it = with_message()
     it.sync("ben", at=T + 10_000, lamport=11)
@@ -90,7 +90,7 @@ def test_recovery_does_not_take_less_than_no_time() -> None:
     ("lag", "outcome"), [(5_000, "first_pass"), (5_001, "recovered")]
 )
 def test_frame_within_the_grace_shows_nothing_missing(lag: int, outcome: str) -> None:
-    """The message may still have been on its way."""
+    """The message may have been in transit."""
     it = with_message()
     it.sync("ben", at=T + lag, lamport=11)
     it.sync("ben", at=T + 20_000, lamport=12, history=["m"])
@@ -110,7 +110,7 @@ def test_frame_within_the_grace_shows_nothing_missing(lag: int, outcome: str) ->
 def test_frame_that_need_not_know_the_message_shows_nothing_missing(
     of_frame: dict[str, Any],
 ) -> None:
-    """Not even long after."""
+    """At any time."""
     it = with_message()
     it.sync("ben", at=T + 400_000, **of_frame)
     assert outcome_of(it) == "open"
@@ -119,14 +119,14 @@ def test_frame_that_need_not_know_the_message_shows_nothing_missing(
 
 
 def test_ephemeral_frame_shows_nothing_missing() -> None:
-    """It has no lamport timestamp, even if it has a filter."""
+    """It has no Lamport timestamp, even if it has a filter."""
     it = with_message(lamport=0)
     it.transmit(EPHEMERAL, "ben", T + 10_000, Cause.EPHEMERAL)
     assert outcome_of(it) == "open"
 
 
 def test_rebroadcast_and_collision_show_nothing() -> None:
-    """Neither that the message is missing nor that it is there."""
+    """Neither a delivery nor a miss."""
     it = Simulated()
     old = it.content("n", "ben", at=T - 1_000, lamport=11)
     it.content("m", "ana", at=T, lamport=10)
@@ -136,8 +136,8 @@ def test_rebroadcast_and_collision_show_nothing() -> None:
     assert outcome_of(it) == "open"
 
 
-def test_rebroadcast_that_is_seen_first_carries_an_old_filter() -> None:
-    """Its lamport timestamp mostly tells; where it does not, the claim is wrong."""
+def test_rebroadcast_seen_first_has_an_old_filter() -> None:
+    """Its Lamport timestamp mostly shows it; otherwise the claim is wrong."""
     for lamport, outcome in ((9, "first_pass"), (11, "recovered")):
         it = with_message()
         late = it.content("n", "ben", at=T + 50, lamport=lamport, seen=False)
@@ -153,8 +153,8 @@ def test_rebroadcast_that_is_seen_first_carries_an_old_filter() -> None:
         )
 
 
-def test_message_is_lost_at_a_frame_and_by_no_timer() -> None:
-    """The first that shows it missing later than 300 s after it was seen."""
+def test_message_is_lost_at_a_frame_not_by_a_timer() -> None:
+    """At the first frame without it more than 300 s after its first copy."""
     it = with_message()
     it.sync("ben", at=T + 10_000, lamport=11)
     it.sync("ben", at=T + 300_000, lamport=12)
@@ -164,7 +164,7 @@ def test_message_is_lost_at_a_frame_and_by_no_timer() -> None:
 
 
 def test_lost_message_that_arrives_is_retracted_once() -> None:
-    """It is not recovered: `lost` stays."""
+    """It does not count as recovered, and `lost` stays."""
     it = with_message()
     it.sync("ben", at=T + 300_001, lamport=11)
     assert it.deliveries() == {"lost": 1}
@@ -176,8 +176,8 @@ def test_lost_message_that_arrives_is_retracted_once() -> None:
     assert it.figures("delivery_recovery_ms") == {"count": 0, "sum": 0}
 
 
-def test_nothing_is_looked_for_after_the_horizon() -> None:
-    """Exactly at it, it is."""
+def test_frames_after_the_horizon_do_not_count() -> None:
+    """One exactly at the horizon does."""
     it = with_message()
     it.sync("ben", at=T + 3_600_001, lamport=11)
     assert outcome_of(it) == "open"
@@ -196,10 +196,10 @@ def test_nothing_is_looked_for_after_the_horizon() -> None:
         (T, False),
     ],
 )
-def test_delivery_is_expected_to_who_spoke_within_the_horizon_before(
+def test_delivery_is_expected_to_recently_active_participants(
     last_spoke: int, is_active: bool
 ) -> None:
-    """To the millisecond of the record, also if it comes late."""
+    """To the millisecond of the record, also for late records."""
     it = Simulated()
     it.sync("ana", at=T - 3_000_000)
     it.sync("ben", at=last_spoke)
@@ -208,8 +208,8 @@ def test_delivery_is_expected_to_who_spoke_within_the_horizon_before(
     assert it.deliveries() == ({"first_pass": 1} if is_active else {})
 
 
-def test_delivery_is_not_expected_to_who_was_seen_later_in_the_topic() -> None:
-    """Whatever the record's time is: another tap may be behind."""
+def test_participant_seen_later_in_the_topic_was_not_active() -> None:
+    """Whatever the record's time: another tap may be behind."""
     it = Simulated()
     it.content("m", "ana", at=T, lamport=10)
     it.sync("ben", at=T - 1_000, lamport=1)
@@ -217,8 +217,8 @@ def test_delivery_is_not_expected_to_who_was_seen_later_in_the_topic() -> None:
     assert outcome_of(it) is None
 
 
-def test_only_first_copies_make_active() -> None:
-    """A collision is none, a rebroadcast and a replica are further copies."""
+def test_only_first_copies_make_a_participant_active() -> None:
+    """Not collisions, rebroadcasts and replicas."""
     it = Simulated()
     old = it.content("n", "ben", at=0, lamport=1)
     it.content("n", "cem", at=T - 1_000, lamport=1)
@@ -229,8 +229,8 @@ def test_only_first_copies_make_active() -> None:
     assert list(it.message("m")["deliveries"]) == ["dov"]
 
 
-def test_nobody_unknown_takes_part() -> None:
-    """Neither as the sender of a message nor as the one who should have it."""
+def test_unknown_participants_have_no_deliveries() -> None:
+    """Neither as sender nor as receiver."""
     it = with_message(by="")
     it.sync("ben", at=T + 10_000, lamport=11)
     assert outcome_of(it) is None
@@ -242,7 +242,7 @@ def test_nobody_unknown_takes_part() -> None:
 
 
 def test_sender_is_not_expected_to_receive_its_own() -> None:
-    """Although it was active."""
+    """Although it is active."""
     it = Simulated()
     it.sync("ana", at=T - 1_000)
     it.content("m", "ana", at=T, lamport=10)
@@ -251,7 +251,7 @@ def test_sender_is_not_expected_to_receive_its_own() -> None:
 
 
 def test_replica_shows_nothing() -> None:
-    """A frame that lacks the message is no later for being seen again."""
+    """A frame seen again is not a later frame."""
     it = with_message()
     lacking = it.sync("ben", at=T + 10_000, lamport=11)
     it.sight(lacking, at=T + 400_000, tap="other")
@@ -306,7 +306,7 @@ def test_filter_that_rolled_over_shows_nothing_older_missing(
     ids=["older", "as old"],
 )
 def test_roll_over_counts_from_the_frame_that_shows_it(age: int, outcome: str) -> None:
-    """Of messages from then on the new filter tells as usual."""
+    """The new filter shows missing messages from then on."""
     it = Simulated()
     it.begin_as("ben", ROLLING)
     it.receive("ben", "a", "b", at=0)
@@ -320,7 +320,7 @@ def test_roll_over_counts_from_the_frame_that_shows_it(age: int, outcome: str) -
 
 
 def test_filter_seen_late_shows_no_roll_over() -> None:
-    """An old one is no measure for newer ones, as its lamport timestamp tells."""
+    """Its Lamport timestamp shows that it is older."""
     it = Simulated()
     it.begin_as("ben", ROLLING)
     it.receive("ben", "a", "b", at=0)
@@ -336,7 +336,7 @@ def test_filter_seen_late_shows_no_roll_over() -> None:
 
 
 def test_filter_that_grows_is_measured_by_the_newest() -> None:
-    """A roll-over is told only by what the frame before it held."""
+    """A roll-over is found by comparison with the frame before it."""
     it = Simulated()
     it.begin_as("ben", ROLLING)
     it.receive("ben", "a", "b", "c", "d", at=0)
@@ -348,8 +348,8 @@ def test_filter_that_grows_is_measured_by_the_newest() -> None:
     assert outcome_of(it) == "lost"
 
 
-def test_larger_filter_after_a_roll_over_is_one_too() -> None:
-    """nim-sds takes a larger one then; it holds less all the same."""
+def test_roll_over_to_a_larger_filter_is_found() -> None:
+    """nim-sds grows its filter then, but it has fewer ids."""
     profile = Profile(
         dialect=Dialect.NIM,
         bloom_rollover_ids=3,

@@ -1,4 +1,4 @@
-"""Section 6 of the observer model: missing dependencies."""
+"""Missing dependencies in the truth (docs/figures.md, 6)."""
 
 from __future__ import annotations
 
@@ -57,8 +57,10 @@ def test_absence_decides_by_the_clock(end: int, gaps: dict[str, int]) -> None:
 @pytest.mark.parametrize(
     ("arrival", "outcome"), [(145_000, "repaired"), (145_001, "recovered_late")]
 )
-def test_request_tells_repaired_from_recovered_late(arrival: int, outcome: str) -> None:
-    """The window of the latest request is 135 s, whoever it was."""
+def test_request_decides_between_repaired_and_recovered_late(
+    arrival: int, outcome: str
+) -> None:
+    """The window of the latest request, of any participant, is 135 s."""
     it = with_gap()
     it.sync("cem", at=T + 5_000, requests=["lost"])
     it.sync("cem", at=T + 10_000, requests=["lost"])
@@ -70,22 +72,22 @@ def test_request_tells_repaired_from_recovered_late(arrival: int, outcome: str) 
 
 
 def test_window_of_a_request_is_that_of_its_dialect() -> None:
-    """315 s in that of nim-sds."""
+    """315 s in nim-sds."""
     it = with_gap()
     it.sync("cem", at=T - 20_000, requests=["lost"], dialect=Dialect.NIM)
     it.content("lost", "ben", at=T + 295_000)
     assert it.gaps() == {"opened": 1, "repaired": 1}
 
 
-def test_another_who_names_the_id_makes_it_a_tap_gap() -> None:
-    """The network had it; ben, who named it first, is no different."""
+def test_naming_by_another_participant_makes_a_tap_gap() -> None:
+    """The network had it; ben's naming, which opens the gap, counts too."""
     it = with_gap(("lost", "cem"))
     it.heartbeat(at=T + 300_001)
     assert it.gaps() == {"opened": 1, "tap_gap": 1}
 
 
-def test_only_its_sender_naming_it_makes_it_lost() -> None:
-    """Its own history shows nothing about the others."""
+def test_naming_by_its_sender_alone_makes_it_lost() -> None:
+    """Its own history is no evidence that others got it."""
     it = with_gap()
     it.sync("ben", at=T + 1_000, history=[("lost", "ben")])
     it.heartbeat(at=T + 300_001)
@@ -93,7 +95,7 @@ def test_only_its_sender_naming_it_makes_it_lost() -> None:
 
 
 @pytest.mark.parametrize(("witness", "gap"), [("cem", "tap_gap"), ("ben", "lost")])
-def test_filter_of_another_makes_it_a_tap_gap(witness: str, gap: str) -> None:
+def test_filter_of_another_participant_makes_a_tap_gap(witness: str, gap: str) -> None:
     """The filter of its sender does not."""
     it = with_gap()
     it.receive(witness, "lost")
@@ -103,7 +105,7 @@ def test_filter_of_another_makes_it_a_tap_gap(witness: str, gap: str) -> None:
 
 
 def test_filter_after_the_deadline_does_not_count() -> None:
-    """Lost stays lost."""
+    """The message stays lost."""
     it = with_gap()
     it.receive("cem", "lost")
     it.sync("cem", at=T + 300_001)
@@ -113,8 +115,8 @@ def test_filter_after_the_deadline_does_not_count() -> None:
 @pytest.mark.parametrize(
     ("also", "gap"), [("cem", "tap_gap"), ("ben", "lost"), ("", "lost")]
 )
-def test_unknown_sender_takes_two_participants(also: str, gap: str) -> None:
-    """One of the two may be the sender itself."""
+def test_gap_of_unknown_sender_needs_two_participants(also: str, gap: str) -> None:
+    """One of the two may be the sender."""
     it = with_gap("lost")
     it.sync(also, at=T + 1_000, history=["lost"])
     it.heartbeat(at=T + 300_001)
@@ -122,7 +124,7 @@ def test_unknown_sender_takes_two_participants(also: str, gap: str) -> None:
 
 
 def test_sender_may_be_named_later() -> None:
-    """Then ben's naming is that of the sender."""
+    """Then ben's naming is the sender's own."""
     it = with_gap("lost")
     it.sync("cem", at=T + 1_000, history=[("lost", "ben")])
     it.sync("ben", at=T + 2_000, history=["lost"])
@@ -131,14 +133,14 @@ def test_sender_may_be_named_later() -> None:
 
 
 def test_tap_gap_is_not_retracted() -> None:
-    """Its late arrival changes nothing."""
+    """A late arrival changes nothing."""
     it = with_gap(("lost", "cem"))
     it.content("lost", "cem", at=T + 400_000)
     assert it.gaps() == {"opened": 1, "tap_gap": 1}
 
 
 def test_no_gap_opens_in_the_warm_up() -> None:
-    """Its last moment is 30 s after the first record; the next naming decides."""
+    """It ends 30 s after the first record; the first naming after it decides."""
     it = Simulated()
     it.content("anchor", "ana", at=0)
     it.sync("ben", at=30_000, history=["anchor", "lost"])
@@ -155,10 +157,10 @@ def test_no_gap_opens_in_the_warm_up() -> None:
         (START_LAMPORT + 1, Dialect.NIM, {"opened": 1, "open": 1}),
     ],
 )
-def test_gap_takes_a_seen_message_from_after_the_warm_up_before_it(
+def test_gap_needs_an_earlier_entry_seen_after_the_warm_up(
     lamport: int, dialect: Dialect, gaps: dict[str, int]
 ) -> None:
-    """By lamport timestamp, within the dialect."""
+    """By Lamport timestamp, within the dialect."""
     it = Simulated.after_warm_up()
     it.content("anchor", "ana", at=T, lamport=lamport, dialect=dialect)
     it.sync("ben", at=T + 1_000, history=["anchor", "lost"], dialect=dialect)
@@ -167,7 +169,7 @@ def test_gap_takes_a_seen_message_from_after_the_warm_up_before_it(
 
 
 def test_id_before_the_start_is_never_counted() -> None:
-    """Not even if it later stands behind a message from after the warm-up."""
+    """Even if it is later named behind a message seen after the warm-up."""
     it = Simulated.after_warm_up()
     it.content("anchor", "ana", at=T)
     it.sync("ben", at=T + 1_000, history=["old", "anchor"])
@@ -177,7 +179,7 @@ def test_id_before_the_start_is_never_counted() -> None:
 
 
 def test_frame_that_names_itself_opens_no_gap() -> None:
-    """Content is seen; the id of a sync message names nothing."""
+    """Neither content nor sync."""
     it = with_gap("n")
     it.sync("cem", at=T, history=["anchor", "sync"])
     it.heartbeat(at=T + 10_000)
@@ -185,7 +187,7 @@ def test_frame_that_names_itself_opens_no_gap() -> None:
 
 
 def test_request_alone_opens_no_gap() -> None:
-    """Only histories name."""
+    """Only histories name dependencies."""
     it = Simulated.after_warm_up()
     it.content("anchor", "ana", at=T)
     it.sync("ben", at=T, requests=["lost"], history=["anchor"])
@@ -194,7 +196,7 @@ def test_request_alone_opens_no_gap() -> None:
 
 
 def test_time_of_a_gap_runs_from_its_first_naming() -> None:
-    """Further ones change nothing."""
+    """Later namings change nothing."""
     it = with_gap()
     it.sync("cem", at=T + 5_000, history=["anchor", ("lost", "ben")])
     it.content("lost", "ben", at=T + 7_500)

@@ -1,4 +1,4 @@
-"""Section 7 of the observer model: repair."""
+"""Repairs in the truth (docs/figures.md, 7)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.support.simulation.simulated import Simulated
 
 
 def test_requests_count_once_for_each_frame_and_id() -> None:
-    """In retries too; an id twice in one frame is one request."""
+    """Also in retries; an id twice in a frame counts once."""
     it = Simulated()
     sent = it.content("n", "ben", at=0, requests=["a", "b", "a"])
     it.again(sent, at=30_000)
@@ -25,8 +25,8 @@ def test_replica_requests_nothing() -> None:
     assert it.repair() == {"requests": 1}
 
 
-def test_request_for_what_was_received_is_told_by_knowledge() -> None:
-    """Ben has what he asks for; cem has received it only after asking."""
+def test_request_for_a_received_message_is_known_exactly() -> None:
+    """Ben has the message that he requests; cem gets it only later."""
     it = Simulated()
     it.receive("ben", "a")
     it.sync("ben", at=0, requests=["a"])
@@ -48,7 +48,7 @@ def test_first_copy_answers_and_further_ones_are_redundant() -> None:
 
 
 def test_request_after_the_answer_opens_another_episode() -> None:
-    """With a time of its own."""
+    """With its own start."""
     it = Simulated()
     sent = it.content("m", "ana", at=0)
     it.sync("ben", at=10_000, requests=["m"])
@@ -65,7 +65,7 @@ def test_request_after_the_answer_opens_another_episode() -> None:
 def test_episode_expires_after_the_window_of_its_latest_request(
     dialect: Dialect, window: int
 ) -> None:
-    """At its end it does not; what comes later is no response."""
+    """Not exactly at its end; a later copy is no response."""
     it = Simulated()
     it.sync("ben", at=0, requests=["m"], dialect=dialect)
     it.sync("ben", at=5_000, requests=["m"], dialect=dialect)

@@ -1,4 +1,4 @@
-"""The document as a whole."""
+"""The truth document as a whole."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def two_channels() -> Simulated:
 
 
 def test_document_survives_json() -> None:
-    """And its keys are sorted, so that a file of it is comparable."""
+    """Its keys are sorted, so files can be compared."""
     document = two_channels().document()
     assert json.loads(json.dumps(document)) == document
     assert json.dumps(document) == json.dumps(document, sort_keys=True)
 
 
-def test_document_says_what_it_is_about() -> None:
-    """The window holds all records, heartbeats too."""
+def test_document_has_scenario_seed_and_window() -> None:
+    """The window covers all records, heartbeats too."""
     document = two_channels().document()
     assert document["schema"] == 1
     assert document["scenario"] == "by hand"
@@ -59,7 +59,7 @@ def test_document_says_what_it_is_about() -> None:
 
 
 def test_totals_are_sums_over_channels() -> None:
-    """Of every number; single latencies stay with their channels."""
+    """Of every number; single latencies are per channel only."""
     document = two_channels().document()
     one, two = document["channels"].values()
     assert document["totals"] == added(one, two)
@@ -67,8 +67,8 @@ def test_totals_are_sums_over_channels() -> None:
     assert document["totals"]["repair"]["requests"] == 2
 
 
-def test_report_that_says_the_same_agrees() -> None:
-    """Every figure of the truth is found in a report by its name."""
+def test_equal_report_agrees() -> None:
+    """Each figure of the truth has the same name in a report."""
     document = two_channels().document()
     report = json.loads(json.dumps(document))
     for figures in (report["totals"], *report["channels"].values()):
@@ -86,7 +86,7 @@ def test_report_that_says_the_same_agrees() -> None:
     assert [(one.channel, one.figure) for one in differing] == [("two", "frames.sync")]
 
 
-def test_nothing_at_all_is_a_document_too() -> None:
+def test_empty_simulation_has_a_document() -> None:
     """All totals are 0."""
     document = Truth("empty", 1).document()
     assert document["window"] == {"first_event": None, "last_event": None}
@@ -96,8 +96,8 @@ def test_nothing_at_all_is_a_document_too() -> None:
     assert document["totals"]["gaps"]["opened"] == 0
 
 
-def test_document_can_be_had_at_any_time() -> None:
-    """It changes nothing, and the log goes on."""
+def test_document_can_be_made_at_any_time() -> None:
+    """It changes nothing, and the log continues."""
     it = two_channels()
     truth = Truth("by hand", 7)
     for entry in it.entries:
@@ -106,8 +106,8 @@ def test_document_can_be_had_at_any_time() -> None:
     assert truth.document() == it.document()
 
 
-def test_message_has_its_whole_story() -> None:
-    """Who sent, saw, received, delivered, missed, asked and repaired, and when."""
+def test_message_has_its_complete_history() -> None:
+    """All sends, sightings, receptions, misses, requests and repairs."""
     it = Simulated()
     it.present("ana", "ben", "cem", "dov")
     it.present("dov", at=500, present=False)
@@ -162,7 +162,7 @@ def test_message_has_its_whole_story() -> None:
 
 
 def test_message_is_received_in_the_transmission_that_brought_it_first() -> None:
-    """Not in a further copy, though it be received again, nor in another message."""
+    """Not in a further copy or another message."""
     it = Simulated()
     sent = it.content("m", "ana", at=0)
     other = it.content("n", "ana", at=1_000)
@@ -175,8 +175,8 @@ def test_message_is_received_in_the_transmission_that_brought_it_first() -> None
     assert it.message("m")["received_in"] == {"ben": 0, "cem": 1}
 
 
-def test_story_has_what_the_frames_tell_beside_what_happened() -> None:
-    """Here a claim that is right of ben, and one that is wrong of the network."""
+def test_history_has_claims_of_frames_and_real_events() -> None:
+    """Here one claim is right, and one is wrong."""
     it = Simulated.after_warm_up()
     it.sync("ben", at=50_000, lamport=START_LAMPORT + 1)
     it.content("anchor", "ana", at=51_000, lamport=START_LAMPORT + 2)
@@ -212,8 +212,8 @@ def test_story_has_what_the_frames_tell_beside_what_happened() -> None:
     assert messages["x"]["received"] == {"ben": START_MS + 53_100}
 
 
-def test_message_that_no_tap_saw_has_a_story() -> None:
-    """The topic cannot tell; the truth can."""
+def test_message_that_no_tap_saw_has_a_history() -> None:
+    """It is only in the truth, not in the topic."""
     it = Simulated()
     it.present("ana", "ben")
     it.content("m", "ana", at=0, seen=False)
@@ -224,8 +224,8 @@ def test_message_that_no_tap_saw_has_a_story() -> None:
     assert story["acknowledged"] is None
 
 
-def test_sync_and_ephemeral_messages_have_no_story() -> None:
-    """They ask for no reliability."""
+def test_sync_and_ephemeral_messages_have_no_history() -> None:
+    """They are not sent reliably."""
     it = Simulated()
     it.sync("ana", at=0)
     it.ephemeral("ana", at=0)
