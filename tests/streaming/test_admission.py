@@ -123,7 +123,7 @@ def test_target_has_no_partition_added_after_it() -> None:
     assert ends(reader.position) == [3, 2]
 
 
-def test_target_behind_the_start_is_nothing_to_do() -> None:
+def test_target_behind_the_start_gives_an_empty_plan() -> None:
     """This happens if a run is restarted after it read further."""
     topic = ListedTopic([1_000, 2_000, 3_000])
     reader = Reader(topic)

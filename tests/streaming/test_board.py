@@ -1,4 +1,4 @@
-"""The board: what exporter and page read."""
+"""The board, which exporter and page read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def packed(totals: object) -> bytes:
 
 
 def test_a_board_is_unprimed_until_totals_are_set() -> None:
-    """An empty checkpoint primes it all the same."""
+    """Setting the totals of an empty checkpoint primes it too."""
     board = Board()
     assert not board.snapshot.primed
     board.set_totals({})
@@ -31,7 +31,7 @@ def test_a_board_is_unprimed_until_totals_are_set() -> None:
 
 
 def test_setting_totals_twice_changes_nothing() -> None:
-    """A replayed batch does no harm."""
+    """So a replayed batch is harmless."""
     board = Board()
     batch = {
         CHANNELS.key("town"): packed(ChannelTotals(messages=3)),
@@ -50,7 +50,7 @@ def test_setting_totals_twice_changes_nothing() -> None:
 
 
 def test_dead_letters_are_summed_over_partitions() -> None:
-    """Each partition has absolute counts of its own."""
+    """Each partition has its own absolute counts."""
     board = Board()
     for partition in ("0", "1"):
         key = DEAD_LETTERS.key(partition)
@@ -59,7 +59,7 @@ def test_dead_letters_are_summed_over_partitions() -> None:
 
 
 def test_an_older_snapshot_is_never_changed() -> None:
-    """A scrape in progress keeps what it has."""
+    """A scrape in progress reads one state."""
     board = Board()
     key = CHANNELS.key("town")
     board.set_totals({key: packed(ChannelTotals(messages=1))})

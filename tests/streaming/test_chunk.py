@@ -109,7 +109,7 @@ def tapped(observer: str = "tap", seq: int = 0, **others: bytes) -> Headers:
 
 
 def test_frames_are_grouped_by_channel() -> None:
-    """One row for each, in offset order."""
+    """One row per channel, in order of offset."""
     feed = Feed()
     feed.add(frame("1", "a"), 10, key=b"a", headers=tapped(seq=5, waku_hash=HASH))
     feed.add(frame("2", "b"), 20)
@@ -128,7 +128,7 @@ def test_frames_are_grouped_by_channel() -> None:
 
 @pytest.mark.parametrize("dialect", Dialect)
 def test_both_dialects_are_read(dialect: Dialect) -> None:
-    """Nothing in a record says which it is."""
+    """No header says which one a frame has."""
     feed = Feed()
     feed.add(encode(FrameFactory("channel", dialect).content("m", "alice")))
     (seen,) = frames(feed.rows())
@@ -136,7 +136,7 @@ def test_both_dialects_are_read(dialect: Dialect) -> None:
 
 
 def test_clock_is_the_running_maximum_over_chunks() -> None:
-    """Late records have the clock of the records before them."""
+    """A late record has the clock of the records before it."""
     feed = Feed(clock_ms=START_MS + 50)
     feed.add(frame("1"), 40)
     feed.add(frame("2"), 60)
@@ -150,7 +150,7 @@ def test_clock_is_the_running_maximum_over_chunks() -> None:
 
 
 def test_taken_chunk_is_empty() -> None:
-    """Its rows are given once."""
+    """Its rows are returned once."""
     feed = Feed()
     feed.add(frame(), headers=tapped())
     feed.add(b"")
@@ -163,7 +163,7 @@ def test_taken_chunk_is_empty() -> None:
     ["/app/1/chat/proto", "sds:tap:x", ":", "a b\n\x00", "频道𝄞🎼", "x" * 100_000],
 )
 def test_any_channel_name_is_a_key(channel: str) -> None:
-    """It comes from strangers, and back whole."""
+    """Names are untrusted and must round-trip."""
     feed = Feed()
     feed.add(frame("m", channel), key=channel.encode())
     ((key, _),) = feed.rows().items()
@@ -174,7 +174,7 @@ def test_any_channel_name_is_a_key(channel: str) -> None:
 
 
 def test_heartbeats_give_tap_rows_only() -> None:
-    """They are no frames, but move the clock."""
+    """They are no frames but move the clock."""
     feed = Feed()
     feed.add(b"", 10, headers=tapped(seq=4, kind=b"heartbeat"))
     feed.add(None, 20, headers=tapped(seq=4, kind=b"heartbeat"))
@@ -186,7 +186,7 @@ def test_heartbeats_give_tap_rows_only() -> None:
 
 
 def test_each_tap_has_a_row() -> None:
-    """With clock and number at each of its records, of whatever channel."""
+    """With clock and number at each of its records, of any channel."""
     feed = Feed()
     feed.add(frame("1", "a"), 10, headers=tapped("one", 1))
     feed.add(frame("2", "b"), 30, headers=tapped("one", 2))
@@ -228,7 +228,7 @@ UNDECODABLE = [
 def test_undecodable_record_is_a_dead_letter(
     value: bytes | None, reason: Reason
 ) -> None:
-    """Its key makes no channel; its time and number count all the same."""
+    """Its key makes no channel, but its time and number count."""
     feed = Feed()
     feed.add(frame("1"), 10)
     feed.add(value, 20, key=b"c", headers=tapped(seq=8))
@@ -242,7 +242,7 @@ def test_undecodable_record_is_a_dead_letter(
 
 @pytest.mark.parametrize("key", [b"other", b"", b"Channel", b"channel\n", b"\xff"])
 def test_key_of_another_channel_is_a_dead_letter(key: bytes) -> None:
-    """Its partition would be another one; no key at all is allowed."""
+    """It would be in the wrong partition; a missing key is allowed."""
     feed = Feed()
     feed.add(frame(), 20, key=key, headers=tapped(seq=1))
     assert feed.chunk.clock_ms == START_MS + 20
@@ -264,7 +264,7 @@ def test_key_of_another_channel_is_a_dead_letter(key: bytes) -> None:
 )
 @pytest.mark.parametrize("value", [frame(), b"", b"\xff"])
 def test_bad_header_is_a_dead_letter(bad: tuple[str, bytes], value: bytes) -> None:
-    """Whatever the value; but the tap has received the record."""
+    """For any value; the tap has received the record."""
     feed = Feed()
     feed.add(value, 20, headers=[*tapped(seq=1), bad])
     assert feed.chunk.clock_ms == START_MS + 20
@@ -276,7 +276,7 @@ def test_bad_header_is_a_dead_letter(bad: tuple[str, bytes], value: bytes) -> No
 
 @pytest.mark.parametrize("bad", [("seq", b"x"), ("observer", b"\xff")])
 def test_bad_tap_or_number_gives_no_tap_row(bad: tuple[str, bytes]) -> None:
-    """Neither can be had without the other."""
+    """Each is useless without the other."""
     feed = Feed()
     feed.add(frame(), headers=[*tapped(), bad])
     rows = feed.rows()
@@ -284,15 +284,15 @@ def test_bad_tap_or_number_gives_no_tap_row(bad: tuple[str, bytes]) -> None:
     assert len(rows) == 1
 
 
-def test_large_value_is_called_large_whatever_its_headers() -> None:
-    """Its dead letter must not carry the value."""
+def test_large_value_is_too_large_whatever_its_headers() -> None:
+    """The dead letter must not have the value."""
     feed = Feed()
     feed.add(TOO_LARGE, headers=[("source", b"?")])
     assert letters(feed.rows()) == [(0, "too_large")]
 
 
 def test_future_record_moves_no_clock_and_gives_no_tap_time() -> None:
-    """Neither do those that are wrong in another way as well."""
+    """Even if it has another fault too."""
     feed = Feed()
     ahead = FUTURE_MS - START_MS
     feed.add(frame("1"), 10)
@@ -314,7 +314,7 @@ def test_future_record_moves_no_clock_and_gives_no_tap_time() -> None:
 
 
 def test_future_heartbeat_is_a_dead_letter() -> None:
-    """Or nobody would learn why the tap seems silent."""
+    """Otherwise it would be unknown why the tap seems silent."""
     feed = Feed()
     feed.add(b"", FUTURE_MS - START_MS, headers=tapped(kind=b"heartbeat"))
     rows = feed.rows()
@@ -323,7 +323,7 @@ def test_future_heartbeat_is_a_dead_letter() -> None:
 
 
 def test_record_a_minute_ahead_is_a_frame() -> None:
-    """The limit itself is allowed."""
+    """Exactly the limit is allowed."""
     feed = Feed()
     feed.add(frame(), FUTURE_MS - START_MS - 1)
     assert letters(feed.rows()) == []
@@ -333,7 +333,7 @@ def test_record_a_minute_ahead_is_a_frame() -> None:
 
 
 def test_chunk_is_full_by_records() -> None:
-    """Whatever they are, and again from none after it was taken."""
+    """Of any kind; after it was taken it counts from 0."""
     feed = Feed()
     for _ in range(CHUNK_RECORDS - 1):
         feed.add(b"")

@@ -1,4 +1,4 @@
-"""SIGKILL at any moment, then a start on the same checkpoint: nothing has happened."""
+"""SIGKILL at any moment, then a start on the same checkpoint."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def newest(directory: Path) -> int:
 
 
 @pytest.mark.timeout(600)
-def test_killed_three_times_it_reports_as_if_nothing_had_happened(
+def test_job_killed_three_times_reports_the_same(
     recorded: KafkaSettings, tmp_path: Path
 ) -> None:
     """The interrupted batch is read again; nothing is lost or counted twice."""

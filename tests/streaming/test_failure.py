@@ -1,4 +1,4 @@
-"""What a failed query means, wherever in Spark our code failed."""
+"""Explaining a failed query, wherever in Spark our code failed."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def spark_error(message: str) -> StreamingQueryException:
     ],
 )
 def test_error_of_our_own_says_what_to_do(error: Exception, unreachable: bool) -> None:
-    """Its text is the cause, and its class decides whether Kafka was away."""
+    """Its text is the cause; its class decides whether Kafka was unreachable."""
     failure = query_failure(raised_in_spark(error))
     assert failure.cause == str(failure) == str(error).strip()
     assert failure.unreachable == unreachable
@@ -85,8 +85,8 @@ def test_other_error_is_named_with_its_class(error: Exception, cause: str) -> No
     assert (failure.cause, failure.unreachable) == (cause, False)
 
 
-def test_error_that_led_to_another_one_counts() -> None:
-    """A broken clean-up does not hide that Kafka was away."""
+def test_first_error_of_a_chain_counts() -> None:
+    """A failing clean-up must not hide that Kafka was unreachable."""
 
     @hand_over
     def fail() -> None:

@@ -1,4 +1,4 @@
-"""The stateful operator's function, without Spark around it."""
+"""The function of the stateful operator, without Spark."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def tap_digest(time_ms: int, seq: int) -> bytes:
     return msgspec.msgpack.encode(TapDigest(time, number, b"", b""))
 
 
-def test_a_view_is_kept_with_its_version_and_told_whole() -> None:
-    """The output row holds the same totals as the state."""
+def test_view_is_stored_with_its_version() -> None:
+    """The output row has the same totals as the state."""
     state = a_state()
     (output,) = make_fold()((TAP,), rows(tap_digest(1_000, 1), clock_ms=2_000), state)
     version, data = state.get
@@ -89,7 +89,7 @@ def test_a_view_is_kept_with_its_version_and_told_whole() -> None:
 
 
 def test_a_deadline_fires_just_when_the_clock_has_passed_it() -> None:
-    """The timeout is such that the watermark T - 1 passes it when T passes D."""
+    """The timeout is chosen so that watermark T - 1 passes it when T > D."""
     state = a_state()
     digests = tap_digest(1_000, 1), tap_digest(2_000, 3)
     list(make_fold()((TAP,), rows(*digests, clock_ms=2_001), state))
@@ -103,8 +103,8 @@ def test_a_deadline_fires_just_when_the_clock_has_passed_it() -> None:
     assert totals.missing_records == 1
 
 
-def test_dead_letters_leave_once() -> None:
-    """Where each lies goes out with the batch that found it."""
+def test_dead_letters_are_emitted_once() -> None:
+    """With the batch that found them."""
     key = DEAD_LETTERS.key("0")
     letter = DeadLetter(0, 17, "empty_value")
     digest = msgspec.msgpack.encode(DeadLetterDigest([letter]))
@@ -118,8 +118,8 @@ def test_dead_letters_leave_once() -> None:
     assert totals.by_reason == {"empty_value": 1}
 
 
-def test_a_forgotten_tap_keeps_no_state() -> None:
-    """Its row with empty totals takes it off the board; it may begin anew."""
+def test_forgotten_tap_has_no_state() -> None:
+    """Its row with empty totals removes it from the board."""
     state = a_state()
     list(make_fold()((TAP,), rows(tap_digest(1_000, 1), clock_ms=2_000), state))
     clock_ms = 1_000 + DEFAULTS.horizon_ms + 1
@@ -136,10 +136,10 @@ def test_a_forgotten_tap_keeps_no_state() -> None:
 
 
 @pytest.mark.parametrize("with_details", [True, False])
-def test_incidents_always_leave_and_acknowledgements_for_detail_alone(
+def test_incidents_are_emitted_always_and_acknowledgements_on_request(
     with_details: bool,
 ) -> None:
-    """Both are told apart again by their tags."""
+    """Tags distinguish the two."""
     frames = FrameFactory()
     records = [
         Record(0, frames.content("heard", "alice")),
@@ -162,8 +162,8 @@ def test_incidents_always_leave_and_acknowledgements_for_detail_alone(
     assert found == [*acknowledged, ("Incident", "unheard")]
 
 
-def test_the_clock_row_keeps_no_state() -> None:
-    """It is there to move the watermark, and tells the sink the admission time."""
+def test_clock_row_has_no_state() -> None:
+    """It moves the watermark and gives the sink the admission time."""
     state = a_state()
     (output,) = make_fold()((CLOCK_KEY,), rows(b"", clock_ms=1), state)
     assert output.to_dict("records") == [
@@ -173,8 +173,8 @@ def test_the_clock_row_keeps_no_state() -> None:
 
 
 @pytest.mark.parametrize("time_ms", [-1, 0])
-def test_record_of_before_1970_stops_nothing(time_ms: int) -> None:
-    """Spark takes no deadline that is not positive."""
+def test_record_before_1970_is_processed(time_ms: int) -> None:
+    """Spark accepts only positive timeouts."""
     state = a_state()
     columns = [array("q", [one]).tobytes() for one in (time_ms, NO_SEQ)]
     digest = msgspec.msgpack.encode(TapDigest(b"", b"", *columns))
@@ -186,11 +186,11 @@ def test_record_of_before_1970_stops_nothing(time_ms: int) -> None:
 @pytest.mark.kafka
 @pytest.mark.spark
 @pytest.mark.slow
-def test_a_forgotten_tap_is_off_the_board_and_out_of_the_checkpoint(
+def test_forgotten_tap_is_neither_on_the_board_nor_in_the_checkpoint(
     topic: Callable[..., KafkaSettings],
     live: Callable[..., AbstractContextManager[Job]],
 ) -> None:
-    """In the batch that forgets it, and after a restart."""
+    """From the batch that forgets it, also after a restart."""
     kafka = topic()
     forgotten_ms = 1_000 + DEFAULTS.horizon_ms + 1
     for records, taps in (

@@ -1,4 +1,4 @@
-"""Rows of the outbox reach the history, and lookups find them there."""
+"""Incidents and minutes reach the history and are found there."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_rows_of_the_job_before_are_exported_soon_after_a_start(
 
 
 def test_rows_that_were_written_twice_count_once(checkpoint: Checkpoint) -> None:
-    """As after a crash between writing the rows and confirming them."""
+    """As after a crash between writing rows and confirming them."""
     checkpoint.findings.record_incidents({"town": [lost("m")]})
     checkpoint.findings.record_minutes({"town": minutes(3)})
     before = shutil.copytree(checkpoint.directory, checkpoint.directory / "before")
@@ -342,7 +342,7 @@ def test_days_that_are_old_by_event_time_are_deleted(checkpoint: Checkpoint) -> 
 def test_incidents_older_than_a_day_are_found_in_the_history(
     checkpoint: Checkpoint,
 ) -> None:
-    """They are removed from the file beside the checkpoint."""
+    """They are deleted beside the checkpoint."""
     newer = lost("newer", MONDAY_MS + 1)
     checkpoint.findings.record_incidents({"town": [lost("old"), newer]})
     checkpoint.export(MONDAY_MS + 1 + RECENT_MS)
@@ -376,8 +376,8 @@ def test_older_version_in_the_history_does_not_count(checkpoint: Checkpoint) -> 
     assert checkpoint.incidents(IncidentQuery(standing=True, limit=1)) == [("a", True)]
 
 
-def test_history_whose_directory_is_gone_is_named(checkpoint: Checkpoint) -> None:
-    """An empty answer would be wrong; the API reports the error too."""
+def test_missing_history_directory_is_an_error(checkpoint: Checkpoint) -> None:
+    """An empty answer would be wrong, also of the API."""
     checkpoint.findings.record_incidents({"town": [lost("a")]})
     checkpoint.export(MONDAY_MS + 1 + RECENT_MS)
     shutil.rmtree(checkpoint.settings.directory)
@@ -445,10 +445,10 @@ def test_lookups_find_what_a_file_that_forgets_nothing_has(
             assert found == whole.find_incidents(query)
 
 
-def test_job_on_a_new_checkpoint_goes_on_with_an_old_history(
+def test_new_checkpoint_can_continue_an_old_history(
     checkpoint: Checkpoint, tmp_path: Path
 ) -> None:
-    """Its rows replace those of the job before."""
+    """Its later rows replace those of the previous job."""
     checkpoint.findings.record_incidents({"town": [lost("a"), lost("b")]})
     checkpoint.findings.record_minutes({"town": minutes(2)})
     checkpoint.export()
@@ -462,7 +462,7 @@ def test_job_on_a_new_checkpoint_goes_on_with_an_old_history(
 
 
 def test_history_has_one_writer(checkpoint: Checkpoint, tmp_path: Path) -> None:
-    """A second job is refused: both would use the same file numbers."""
+    """Two would use the same file numbers; the second is refused."""
     other = Checkpoint(tmp_path / "other", checkpoint.settings.directory)
     with (
         checkpoint.exporter(),
@@ -472,8 +472,8 @@ def test_history_has_one_writer(checkpoint: Checkpoint, tmp_path: Path) -> None:
     other.export()
 
 
-def test_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    """The job does not start."""
+def test_directory_that_cannot_be_created_is_named(tmp_path: Path) -> None:
+    """Before the job begins."""
     (tmp_path / "file").write_text("")
     checkpoint = Checkpoint(tmp_path / "monitor", tmp_path / "file" / "history")
     with pytest.raises(HistoryUnwritable, match=r"file.history cannot be written to"):

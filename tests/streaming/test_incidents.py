@@ -113,8 +113,8 @@ def feed(tmp_path: Path, findings: Findings) -> Feed:
     return Feed(tmp_path, findings)
 
 
-def test_events_of_a_channel_are_told_apart(feed: Feed, findings: Findings) -> None:
-    """Each kind goes to its store; coming again changes nothing."""
+def test_each_kind_of_event_goes_to_its_store(feed: Feed, findings: Findings) -> None:
+    """Repeating an event changes nothing."""
     for _ in range(2):
         feed.batch(400_000, [DefiniteAcknowledgement("n", 1, 2), lost("m")])
     assert findings.find_incidents(EVERYTHING) == [
@@ -146,7 +146,7 @@ def test_incident_is_marked_if_every_tap_had_a_hole_meanwhile(
     marked: bool,
     later: bool,
 ) -> None:
-    """From 15 s before it began until it was found; as well if that shows later."""
+    """From 15 s before it began until it was found, even if found later."""
     found = lost("m", 800_000)
     east = tap(900_000, (500_000, 700_000))
     west = tap(900_000, *holes)
@@ -161,16 +161,16 @@ def test_incident_is_marked_if_every_tap_had_a_hole_meanwhile(
 def test_channel_that_is_ahead_of_the_taps_makes_no_silence(
     feed: Feed, findings: Findings
 ) -> None:
-    """What the taps wrote after the admission time has not been taken yet."""
+    """Tap records after the admission time are not read yet."""
     taps = {name: tap(800_000) for name in ("east", "west")}
     feed.batch(800_000, [lost("m", 810_000)], ahead_ms=20_000, **taps)
     assert not findings.find_incidents(EVERYTHING)[0].tap_hole
 
 
-def test_reader_holds_up_no_batch(
+def test_open_reader_delays_no_batch(
     feed: Feed, findings: Findings, tmp_path: Path
 ) -> None:
-    """Were it a shell that somebody left open."""
+    """For example a shell that is left open."""
     feed.batch(400_000, [lost("m")])
     path = tmp_path / "monitor" / "incidents.sqlite"
     with closing(sqlite3.connect(path)) as connection:
@@ -181,10 +181,8 @@ def test_reader_holds_up_no_batch(
     assert len(findings.find_incidents(EVERYTHING)) == 2
 
 
-def test_hole_that_shows_long_after_says_nothing(
-    feed: Feed, findings: Findings
-) -> None:
-    """So that each batch looks at few incidents only."""
+def test_hole_found_much_later_marks_nothing(feed: Feed, findings: Findings) -> None:
+    """So each batch checks only few incidents."""
     holes = tap(990_000, (500_000, 700_000))
     feed.batch(801_000, [lost("m", 800_000)], east=holes, west=tap(801_000))
     feed.batch(861_000)

@@ -1,4 +1,4 @@
-"""The whole way of a record, on real Kafka and real Spark."""
+"""The whole pipeline, on real Kafka and real Spark."""
 
 from __future__ import annotations
 
@@ -100,10 +100,10 @@ def recorded(topic: Topic, recording: list[TopicRecord]) -> KafkaSettings:
 
 
 @pytest.mark.slow
-def test_the_report_equals_the_truth_however_it_is_read(
+def test_report_equals_the_truth_for_any_batches_and_client(
     recorded: KafkaSettings, drain: Drain, tmp_path: Path
 ) -> None:
-    """Both clients, one batch or many, give the truth, one report and one history."""
+    """With one report and one history for all of them."""
     topics = (f"{recorded.topic}.incidents", f"{recorded.topic}.minutes")
     history = HistorySettings(tmp_path / "history", 30, True, *topics)
     whole = drain(recorded, "whole", report_detail=True, history=history)
@@ -135,7 +135,7 @@ def test_last_minute_of_a_channel_has_the_figures_of_the_report(
     live: Live,
     tmp_path: Path,
 ) -> None:
-    """Once all that happens by itself has happened, though the disk was away."""
+    """After all deadlines, although the disk was full meanwhile."""
     later_ms = recording[-1].timestamp_ms + 2 * 3_600_000
     produce(recorded, *(heartbeat(later_ms, n) for n in range(4)))
     history = HistorySettings(tmp_path / "history", has_topics=False)
@@ -163,18 +163,18 @@ def without_number(minute: ToldMinute) -> Row:
     return row
 
 
-def test_a_drained_checkpoint_goes_on_and_counts_nothing_twice(
+def test_drained_checkpoint_counts_nothing_twice(
     recorded: KafkaSettings, drain: Drain
 ) -> None:
-    """A second run with nothing new reports the same from the checkpoint alone."""
+    """A second run without new records reports the same."""
     first = drain(recorded)
     assert drain(recorded) == first
 
 
-def test_figures_go_on_after_a_restart_and_are_served(
+def test_figures_are_exported_at_once_after_a_restart(
     recorded: KafkaSettings, recording: list[TopicRecord], drain: Drain, live: Live
 ) -> None:
-    """The exporter is primed from the checkpoint before anything new is read."""
+    """The exporter is primed from the checkpoint before anything is read."""
     report = drain(recorded)
     with live(recorded) as job, status_server(job, "127.0.0.1", 0) as url:
         scraped = httpx.get(f"{url}/metrics").text
@@ -188,10 +188,10 @@ def test_figures_go_on_after_a_restart_and_are_served(
     assert report["channels"]["town-square"]["messages"] == 157
 
 
-def test_whatever_is_wrong_with_a_record_is_counted_and_the_query_goes_on(
+def test_every_bad_record_is_counted_and_the_query_continues(
     topic: Topic, drain: Drain
 ) -> None:
-    """Each kind of bad record gets its reason and its copy in the dead letters."""
+    """Each kind of bad record has its reason and its dead letter."""
     kafka = topic()
     good = {"key": b"town", "timestamp_ms": T0}
     future_ms = wall_ms() + 50 * 60_000
@@ -250,8 +250,8 @@ def read_all(kafka: KafkaSettings, topic: str) -> list[Any]:
     return found
 
 
-def test_silence_does_not_silence_a_deadline(topic: Topic, live: Live) -> None:
-    """Heartbeats on other partitions alone bring a quiet channel to its deadline."""
+def test_deadline_fires_in_a_silent_channel(topic: Topic, live: Live) -> None:
+    """Heartbeats in other partitions move the clock."""
     kafka = topic(partitions=2)
     produce(
         kafka,
@@ -273,7 +273,7 @@ def test_silence_does_not_silence_a_deadline(topic: Topic, live: Live) -> None:
 
 
 def test_partitions_added_to_a_running_job_are_read(topic: Topic, live: Live) -> None:
-    """A partition that did not exist at the start is read from its first record."""
+    """From their first records on."""
     kafka = topic()
     produce(kafka, {"value": a_frame("a"), "timestamp_ms": T0})
     with live(kafka) as job:
@@ -286,10 +286,8 @@ def test_partitions_added_to_a_running_job_are_read(topic: Topic, live: Live) ->
         wait_until(job, lambda: "village" in job.board.snapshot.channels)
 
 
-def test_records_gone_before_they_were_read_stop_the_job_unless_told(
-    topic: Topic, drain: Drain
-) -> None:
-    """Retention is found out and named; going on without the records is a choice."""
+def test_lost_records_stop_the_job_by_default(topic: Topic, drain: Drain) -> None:
+    """The error names them; a flag lets the job continue."""
     kafka = topic()
     produce(kafka, {"value": a_frame("a"), "timestamp_ms": T0})
     drain(kafka)
@@ -313,7 +311,7 @@ def test_records_gone_before_they_were_read_stop_the_job_unless_told(
 def test_offsets_are_committed_for_lag_tools(
     recorded: KafkaSettings, drain: Drain
 ) -> None:
-    """The consumer group stands at the end of the topic after draining it."""
+    """After draining, the consumer group is at the end of the topic."""
     drain(recorded)
     admin = KafkaAdminClient(bootstrap_servers=recorded.bootstrap)
     group = f"{recorded.topic}-monitor"
@@ -322,8 +320,10 @@ def test_offsets_are_committed_for_lag_tools(
     assert sum(at.offset for at in found.values()) == 1731
 
 
-def test_start_says_where_a_new_checkpoint_begins(topic: Topic, drain: Drain) -> None:
-    """``latest`` reads nothing old, a time reads from it on."""
+def test_start_option_decides_where_a_new_checkpoint_begins(
+    topic: Topic, drain: Drain
+) -> None:
+    """``latest`` skips all old records, a time those before it."""
     kafka = topic()
     produce(
         kafka,
@@ -338,7 +338,7 @@ def test_start_says_where_a_new_checkpoint_begins(topic: Topic, drain: Drain) ->
 def test_channels_beyond_the_label_budget_share_one(
     topic: Topic, drain: Drain, live: Live
 ) -> None:
-    """Labels once given stay, later channels are ``other``, totals stay exact."""
+    """Labels stay, later channels are ``other``, and totals are exact."""
     kafka = topic()
     produce(kafka, {"value": a_frame("a", channel="first"), "timestamp_ms": T0})
     drain(kafka, label_budget=1)
@@ -353,16 +353,16 @@ def test_channels_beyond_the_label_budget_share_one(
 
 
 def test_an_empty_topic_is_caught_up_at_once(topic: Topic, drain: Drain) -> None:
-    """Draining nothing gives an empty report."""
+    """Draining it gives an empty report."""
     report = drain(topic())
     assert report["channels"] == {}
     assert report["window"] == {"first_event": None, "last_event": None}
 
 
-def test_a_checkpoint_serves_one_job_and_one_topic(
+def test_checkpoint_is_for_one_job_and_one_topic(
     topic: Topic, drain: Drain, live: Live
 ) -> None:
-    """A second job, another topic and detail asked for too late are refused."""
+    """A second job, another topic and detail requested later are refused."""
     kafka, other = topic(), topic()
     produce(kafka, {"value": a_frame("a"), "timestamp_ms": T0})
     with live(kafka) as job:
@@ -378,7 +378,7 @@ def test_a_checkpoint_serves_one_job_and_one_topic(
 def test_a_checkpoint_that_cannot_be_written_is_named(
     topic: Topic, spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Before anything is read."""
+    """Before any record is read."""
     (tmp_path / "file").write_text("")
     settings = job_settings(topic(), tmp_path / "file" / "checkpoint")
     with (
@@ -389,16 +389,14 @@ def test_a_checkpoint_that_cannot_be_written_is_named(
 
 
 @pytest.mark.parametrize("name", ["two words", "100%", "p%41x", "ü"])
-def test_a_checkpoint_may_lie_at_any_path(
-    name: str, topic: Topic, drain: Drain
-) -> None:
-    """Spark's reader of the state does not find all of them by itself."""
+def test_checkpoint_may_be_at_any_path(name: str, topic: Topic, drain: Drain) -> None:
+    """Spark's state reader has problems with some paths."""
     kafka = topic()
     produce(kafka, {"value": a_frame("a"), "timestamp_ms": T0})
     assert drain(kafka, name) == drain(kafka, name)
 
 
-def test_a_job_ends_when_asked(topic: Topic, live: Live) -> None:
+def test_stopping_the_query_ends_the_job(topic: Topic, live: Live) -> None:
     """Stopping the query ends the wait."""
     kafka = topic()
     with live(kafka) as job:

@@ -1,4 +1,4 @@
-"""A label, once given, stays."""
+"""Labels never change once a channel has one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from streaming.labels import EXTRA_LABELS, MAX_LABEL_CHARACTERS, LabelLedger
 
 
 def test_labels_are_given_while_the_budget_lasts(tmp_path: Path) -> None:
-    """Later channels get no label, in this process and the next."""
+    """Later channels have none, in this process and the next."""
     path = tmp_path / "monitor" / "labels.json"
     ledger = LabelLedger(path, budget=2)
     ledger.admit(["b"])
@@ -41,7 +41,7 @@ def test_budget_of_zero_gives_no_label(tmp_path: Path) -> None:
 
 
 def test_order_of_first_sight_survives_a_restart(tmp_path: Path) -> None:
-    """Later orders of the names change nothing."""
+    """In any order of names, with missing channels."""
     path = tmp_path / "taps.json"
     LabelLedger(path, budget=3).admit(["west", "east"])
     again = LabelLedger(path, budget=3)

@@ -1,4 +1,4 @@
-"""A past window read again: what it holds, what it reports, what it leaves alone."""
+"""Replay of a past window: its content, its report, and no side effects."""
 
 from __future__ import annotations
 
@@ -103,14 +103,14 @@ def left_in_kafka(kafka: KafkaSettings) -> tuple[dict[str, Any], dict[str, Any]]
 @pytest.mark.kafka
 @pytest.mark.spark
 @pytest.mark.slow
-def test_whole_topic_gives_the_report_of_the_live_job_and_leaves_no_trace(
+def test_replay_of_a_whole_topic_gives_the_report_of_the_live_job(
     recorded: KafkaSettings,
     recording: list[TopicRecord],
     drain: JobRunner,
     replay: Replay,
     tmp_path: Path,
 ) -> None:
-    """To the byte, apart from its own date; no offset committed, no dead letter."""
+    """Equal but for its date; no offset committed, no dead letter written."""
     live = drain(recorded, report_detail=True)
     before = left_in_kafka(recorded)
     assert 1 in before[1].values()
@@ -126,7 +126,7 @@ def test_whole_topic_gives_the_report_of_the_live_job_and_leaves_no_trace(
 @pytest.mark.kafka
 @pytest.mark.spark
 @pytest.mark.parametrize("rows", ["150", "100000"])
-def test_window_in_the_middle_is_reported_as_if_there_were_nothing_else(
+def test_replay_reports_only_its_window(
     recorded: KafkaSettings,
     recording: list[TopicRecord],
     replay: Replay,
@@ -152,13 +152,13 @@ def test_window_in_the_middle_is_reported_as_if_there_were_nothing_else(
 
 @pytest.mark.kafka
 @pytest.mark.spark
-def test_window_with_nothing_in_it_is_wrong_use(
+def test_empty_window_is_wrong_use(
     recorded: KafkaSettings,
     recording: list[TopicRecord],
     replay: Replay,
     tmp_path: Path,
 ) -> None:
-    """One line says so, and no report pretends that all was quiet."""
+    """One line says so; an empty report would look like a quiet time."""
     first_ms = span(recording).last_ms + 1
     result = replay(recorded, Window(first_ms, first_ms))
     assert result.exit_code == 2
@@ -168,13 +168,13 @@ def test_window_with_nothing_in_it_is_wrong_use(
 
 @pytest.mark.kafka
 @pytest.mark.spark
-def test_window_whose_beginning_may_be_gone_says_so(
+def test_window_that_may_lack_its_beginning_is_reported(
     topic: Callable[..., KafkaSettings],
     replay: Replay,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """What retention has left is reported, and not taken for the whole."""
+    """The remaining records are reported with a warning."""
     kafka = topic()
     KafkaTopic(kafka).write_times([1_000, 2_000, 3_000])
     KafkaTopic(kafka).delete_before(1)
@@ -217,8 +217,8 @@ def test_topic_that_is_missing_is_code_3(
         (("0", "1768478430000000000"), "'1768478430000000000' is neither a time"),
     ],
 )
-def test_window_that_is_none_is_wrong_use(bounds: tuple[str, str], said: str) -> None:
-    """Before anything is asked of Kafka."""
+def test_invalid_window_is_wrong_use(bounds: tuple[str, str], said: str) -> None:
+    """Before Kafka is queried."""
     first, last = bounds
     flags = ["--bootstrap", "127.0.0.1:1", "--report", "report.json"]
     result = CliRunner().invoke(

@@ -1,4 +1,4 @@
-"""``sds-monitor run`` as an operator starts, asks and ends it."""
+"""``sds-monitor run`` as an operator starts, queries and ends it."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ def page_of(process: subprocess.Popen[str]) -> str:
     pytest.fail("it ended without serving a page")
 
 
-def test_it_serves_while_it_runs_and_reports_when_it_is_ended(
+def test_run_serves_and_reports_at_its_end(
     topic: Callable[..., KafkaSettings], tmp_path: Path
 ) -> None:
-    """SIGTERM ends it like an end of its own: exit code 0 and the report."""
+    """SIGTERM gives exit code 0 and the report."""
     records = load_recording()
     kafka = topic(partitions=0)
     ensure_frames_topic(kafka, partitions_of(records))
@@ -93,8 +93,8 @@ def is_ready(url: str) -> bool:
     return httpx.get(f"{url}readyz").status_code == 200
 
 
-def test_it_serves_before_it_has_found_kafka(tmp_path: Path) -> None:
-    """The page says that it starts; exit code 3 once it has been waited for."""
+def test_run_serves_before_kafka_answers(tmp_path: Path) -> None:
+    """The page says that it is starting; exit code 3 after the timeout."""
     kafka = KafkaSettings("127.0.0.1:1", "frames")
     with started(kafka, tmp_path, "--kafka-timeout", "2") as process:
         url = page_of(process)
@@ -107,10 +107,10 @@ def test_it_serves_before_it_has_found_kafka(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ended_while_kafka_is_waited_for_it_ends_at_once(
+def test_signal_ends_the_wait_for_kafka_at_once(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    """Although it would wait for two minutes."""
+    """The timeout would be two minutes."""
     with started(KafkaSettings("127.0.0.1:1", "frames"), tmp_path) as process:
         page_of(process)
         process.send_signal(number)
@@ -118,10 +118,10 @@ def test_ended_while_kafka_is_waited_for_it_ends_at_once(
     assert (tmp_path / "stderr").read_text().strip() == ""
 
 
-def test_ended_while_spark_starts_it_leaves_no_process_behind(
+def test_signal_during_the_start_of_spark_leaves_no_process(
     topic: Callable[..., KafkaSettings], tmp_path: Path
 ) -> None:
-    """Its JVM would else wait for ever for a program that is gone."""
+    """Otherwise the JVM would wait for ever."""
     with started(topic(), tmp_path) as process:
         page_of(process)
         children = wait_for(lambda: psutil.Process(process.pid).children())
@@ -135,7 +135,7 @@ def test_ended_while_spark_starts_it_leaves_no_process_behind(
 
 
 def test_port_in_use_ends_it_before_anything_starts(tmp_path: Path) -> None:
-    """Neither Spark nor Kafka is waited for."""
+    """Before the start of Spark and Kafka's answer."""
     kafka = KafkaSettings("127.0.0.1:1", "frames")
     with (
         socket.create_server(("127.0.0.1", 0)) as taken,
@@ -149,10 +149,10 @@ def test_port_in_use_ends_it_before_anything_starts(tmp_path: Path) -> None:
     assert len(said.splitlines()) == 1
 
 
-def test_hangup_lets_it_read_the_channel_table_again(
+def test_hangup_reloads_the_channel_table(
     topic: Callable[..., KafkaSettings], tmp_path: Path
 ) -> None:
-    """Names change at once, a table that is none changes nothing; JSON is told."""
+    """Names change at once; an invalid table changes nothing and is logged."""
     records = load_recording()
     kafka = topic(partitions=0)
     ensure_frames_topic(kafka, partitions_of(records))
@@ -189,8 +189,8 @@ def test_hangup_lets_it_read_the_channel_table_again(
     assert sum(last["channels"].values()) == 5
 
 
-def test_kafka_that_goes_away_for_good_ends_it_with_code_3(tmp_path: Path) -> None:
-    """The last line says where Kafka was."""
+def test_kafka_that_stays_unreachable_is_exit_code_3(tmp_path: Path) -> None:
+    """The last line has Kafka's address."""
     with EmbeddedBroker() as broker:
         kafka = KafkaSettings(broker.bootstrap, "frames")
         ensure_topic(kafka, kafka.topic)
@@ -203,8 +203,8 @@ def test_kafka_that_goes_away_for_good_ends_it_with_code_3(tmp_path: Path) -> No
     assert last.startswith(f"sds-monitor: Kafka at {kafka.bootstrap} cannot be reached")
 
 
-def test_it_ends_in_time_although_kafka_is_away(tmp_path: Path) -> None:
-    """SIGTERM then ends it with code 0 and a report of what was read."""
+def test_signal_ends_run_while_kafka_is_unreachable(tmp_path: Path) -> None:
+    """SIGTERM gives exit code 0 and a report of what was read."""
     records = load_recording()
     with EmbeddedBroker() as broker:
         kafka = KafkaSettings(broker.bootstrap, "frames")
@@ -225,8 +225,8 @@ def test_it_ends_in_time_although_kafka_is_away(tmp_path: Path) -> None:
     assert report["totals"]["messages"] == 282
 
 
-def test_a_broker_that_restarts_is_waited_for(tmp_path: Path) -> None:
-    """The job goes on where it was."""
+def test_run_survives_a_restart_of_the_broker(tmp_path: Path) -> None:
+    """The job continues where it was."""
     records = load_recording()
     with EmbeddedBroker(tmp_path / "kafka", port=free_port()) as broker:
         kafka = KafkaSettings(broker.bootstrap, "frames")

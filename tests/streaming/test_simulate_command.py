@@ -81,10 +81,10 @@ def test_the_monitor_finds_the_truth_of_a_simulation(
 
 
 @pytest.mark.kafka
-def test_speed_is_that_of_life_times_the_factor(
+def test_speed_is_a_factor_of_real_time(
     topic: Callable[..., KafkaSettings], tmp_path: Path
 ) -> None:
-    """Ten seconds of traffic at four times the speed of life take two and a half."""
+    """Ten seconds of traffic at speed 4 take 2.5 s."""
     kafka = topic(partitions=0)
     begun = time.monotonic()
     done = run(
@@ -100,10 +100,10 @@ def test_speed_is_that_of_life_times_the_factor(
 
 
 @pytest.mark.kafka
-def test_topic_that_is_there_already_keeps_its_partitions(
+def test_existing_topic_keeps_its_partitions(
     topic: Callable[..., KafkaSettings], tmp_path: Path
 ) -> None:
-    """Each of them gets heartbeats, whatever --partitions says."""
+    """Each of them gets heartbeats, whatever `--partitions` is."""
     kafka = topic(partitions=2)
     done = run(
         "simulate",
@@ -120,10 +120,10 @@ def test_topic_that_is_there_already_keeps_its_partitions(
 
 
 @pytest.mark.kafka
-def test_name_that_kafka_takes_no_topic_by_is_refused(
+def test_invalid_topic_name_is_refused(
     topic: Callable[..., KafkaSettings],
 ) -> None:
-    """It is a slip of the user, not of the network."""
+    """It is a mistake of the user, not of the network."""
     kafka = topic(partitions=0)
     done = run("simulate", "--bootstrap", kafka.bootstrap, "--topic", "a b")
     assert done.returncode == 2
@@ -132,7 +132,7 @@ def test_name_that_kafka_takes_no_topic_by_is_refused(
 
 @pytest.mark.parametrize("value", ["nan", "inf"])
 @pytest.mark.parametrize("flag", ["--speed", "--duration"])
-def test_numbers_that_are_none_are_refused(flag: str, value: str) -> None:
+def test_invalid_numbers_are_refused(flag: str, value: str) -> None:
     """In one line."""
     done = run("simulate", "--bootstrap", "127.0.0.1:1", flag, value)
     assert done.returncode == 2
@@ -157,7 +157,7 @@ def test_wrong_scenarios_are_refused_in_one_line(tmp_path: Path) -> None:
 def test_truth_that_could_not_be_written_is_refused_before_anything_runs(
     tmp_path: Path,
 ) -> None:
-    """An hour of simulation is not lost for a slip of the path."""
+    """A wrong path must not waste an hour of simulation."""
     path = tmp_path / "no" / "truth.json"
     done = run("simulate", "--bootstrap", "127.0.0.1:1", "--truth", str(path))
     assert done.returncode == 2

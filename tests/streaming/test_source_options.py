@@ -1,4 +1,4 @@
-"""What Spark is told of the source, and what it shows of it."""
+"""Options of the Spark source, and that they show no secret."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ SETTINGS = SourceSettings(
 )
 
 
-def test_options_carry_all_settings_and_secrets_apart() -> None:
-    """The reader in a worker is let in as the driver is."""
+def test_options_have_all_settings_and_secrets_are_separate() -> None:
+    """The reader in a worker needs the same access as the driver."""
     options = SETTINGS.to_options()
     assert SourceSettings.from_options(options) == SETTINGS
     holding = {name for name, value in options.items() if TELLTALE in value}
@@ -49,7 +49,7 @@ def test_spark_shows_no_secret(
     live: Callable[..., Any],
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """Not in the plans of a running query, its progress, or the configuration."""
+    """Neither in plans, nor in progress, nor in the configuration."""
     # Without TLS and SASL no client uses the secrets, but they go the same way.
     secrets = KafkaSecurity(
         username="alice",

@@ -1,4 +1,4 @@
-"""A job goes on from the checkpoint of every release that has landed."""
+"""A job continues from the checkpoint of every release."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def recorded(kafka_broker: EmbeddedBroker) -> KafkaSettings:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_checkpoint_of_an_older_release_goes_on(
+def test_checkpoint_of_an_older_release_continues(
     version: str, recorded: KafkaSettings, spark: SparkSession, tmp_path: Path
 ) -> None:
-    """The second half on top of the old state gives the whole recording's truth."""
+    """With the second half read on top, the report equals the truth."""
     checkpoint = tmp_path / version
     shutil.copytree(CHECKPOINTS / version, checkpoint)
     settings = job_settings(recorded, checkpoint, report_detail=True)
@@ -52,6 +52,6 @@ def test_a_checkpoint_of_an_older_release_goes_on(
     assert [one for one in compare(load_truth(), report) if not one.same] == []
 
 
-def test_there_is_a_checkpoint_to_go_on_from() -> None:
-    """The folder of golden checkpoints is not empty."""
+def test_golden_checkpoints_exist() -> None:
+    """Otherwise the test above would check nothing."""
     assert VERSIONS

@@ -21,10 +21,10 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_hangup_lets_the_file_be_read_again(
+def test_hangup_reloads_the_channel_table(
     file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Once for each signal; a file that is no table any more changes nothing."""
+    """Once per signal; an invalid file changes nothing."""
     caplog.set_level(logging.INFO, "sds-monitor")
     before = signal.getsignal(signal.SIGHUP)
     with reload_on_hangup(file) as table:
@@ -48,8 +48,8 @@ def test_hangup_lets_the_file_be_read_again(
     ]
 
 
-def test_without_a_table_hangup_means_what_it_always_does() -> None:
-    """The process ends, as others do whose terminal goes away."""
+def test_hangup_without_a_table_ends_the_process() -> None:
+    """As the default action does."""
     before = signal.getsignal(signal.SIGHUP)
     with reload_on_hangup(None) as table:
         assert table is None
@@ -57,7 +57,7 @@ def test_without_a_table_hangup_means_what_it_always_does() -> None:
 
 
 @pytest.mark.parametrize("command", ["run", "demo"])
-def test_table_that_is_none_is_refused_before_anything_starts(
+def test_invalid_table_is_refused_before_anything_starts(
     command: str, file: Path, tmp_path: Path
 ) -> None:
     """Exit code 2, in one line."""

@@ -32,8 +32,8 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_flag_wins_over_environment_file_and_default(config: Path) -> None:
-    """Settings come from the nearest place that gives them."""
+def test_flag_precedes_environment_file_and_default(config: Path) -> None:
+    """Settings come from the first place that has them."""
     run = CliRunner().invoke
     assert run(show).output == "default None\n"
     assert run(show, ["--config", str(config)]).output == "file 3\n"
@@ -46,10 +46,10 @@ def test_a_flag_wins_over_environment_file_and_default(config: Path) -> None:
     assert found == "flag 3\n"
 
 
-def test_a_file_with_a_setting_the_command_does_not_know_is_refused(
+def test_file_with_an_unknown_setting_is_refused(
     config: Path,
 ) -> None:
-    """A misspelt setting in a command's own table is named, not ignored."""
+    """A misspelt setting in a command's own table must not be ignored."""
     config.write_text("[show]\nnumbr = 3\n")
     result = CliRunner().invoke(show, ["--config", str(config)])
     assert result.exit_code == 2
@@ -67,7 +67,7 @@ def program() -> click.Group:
 def test_a_command_of_a_group_has_its_own_table_and_that_of_the_group(
     config: Path, program: click.Group
 ) -> None:
-    """The nearest wins; a table goes by the whole path of a command."""
+    """Its own table precedes the group's."""
     config.write_text(
         'some-name = "top"\n[show]\nnumber = 1\n'
         '[inner]\nsome-name = "group"\nnumber = 2\n[inner.show]\nnumber = 3\n'
@@ -89,10 +89,10 @@ def test_a_command_of_a_group_has_its_own_table_and_that_of_the_group(
         ("[inner]\nshow = 3\n", "sets inner show to 3: "),
     ],
 )
-def test_what_the_table_of_a_group_does_not_know_is_refused(
+def test_unknown_setting_in_the_table_of_a_group_is_refused(
     config: Path, program: click.Group, text: str, said: str
 ) -> None:
-    """By its name, where it stands."""
+    """The error has its name and table."""
     config.write_text(text)
     words = ["inner", "show", "--config", str(config)]
     result = CliRunner().invoke(program, words)
@@ -165,7 +165,7 @@ def test_wrong_use_is_one_line_and_code_2(arguments: list[str], said: str) -> No
     assert len(found.stderr.strip().splitlines()) == 1
 
 
-def test_java_that_is_missing_is_code_3_and_says_what_to_install(
+def test_missing_java_is_code_3_with_what_to_install(
     tmp_path: Path,
 ) -> None:
     """One line, before anything is fetched."""

@@ -1,4 +1,4 @@
-"""The table that a demo ends with."""
+"""The table that a demo prints at its end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streaming.cli.comparison import show_comparison
 
 
 def test_name_of_a_scenario_is_no_markup() -> None:
-    """It stands above the table as its file has it."""
+    """It is printed as in its file."""
     console = Console(width=100, file=io.StringIO(), record=True)
     same = show_comparison(console, "[/]", [Comparison("", "lost", 1, 2)])
     assert not same

@@ -99,15 +99,15 @@ def letters(kafka_topic: TopicMaker) -> Letters:
 
 
 def test_every_reason_has_advice() -> None:
-    """Here and on the page: no reason leaves the reader alone."""
+    """In the command and on the page."""
     assert set(ADVICE) == set(Reason)
     page = Path("docs/dead-letters.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^### `(\w+)`$", page, re.MULTILINE)) == set(Reason)
 
 
 @pytest.mark.kafka
-def test_the_list_shows_each_once_the_last_first(letters: Letters) -> None:
-    """With a count by reason; code 1, as of any finding."""
+def test_list_has_each_letter_once_newest_first(letters: Letters) -> None:
+    """With a count by reason, and exit code 1 because there are letters."""
     result = letters.run("list")
     assert result.exit_code == 1
     lines = result.output.splitlines()
@@ -136,10 +136,10 @@ def test_the_list_shows_each_once_the_last_first(letters: Letters) -> None:
         (["--channel", "nobody"], []),
     ],
 )
-def test_the_list_can_be_narrowed(
+def test_list_can_be_filtered(
     letters: Letters, arguments: list[str], offsets: list[int]
 ) -> None:
-    """Each condition holds; nothing found is code 0."""
+    """All conditions must hold; an empty result is exit code 0."""
     result = letters.run("list", "--json", *arguments)
     found = [json.loads(line) for line in result.output.splitlines()]
     assert [one["source"] for one in found] == [letters.source(o) for o in offsets]
@@ -162,10 +162,10 @@ def test_on_a_terminal_the_list_is_a_table(
 
 
 @pytest.mark.kafka
-def test_without_the_topic_there_are_none(
+def test_missing_topic_is_an_empty_list(
     kafka_topic: TopicMaker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is made with the first one; a mistyped name is told by its name."""
+    """The topic is created with the first letter; its name is printed."""
     result = Letters(kafka_topic(), "nothing.dead").run("list")
     assert result.exit_code == 0
     assert "topic nothing.dead does not exist" in caplog.text
@@ -174,10 +174,10 @@ def test_without_the_topic_there_are_none(
 
 @pytest.mark.kafka
 @pytest.mark.parametrize("words", [("replay", "--all"), ("show", "sds.frames:0:1")])
-def test_without_the_topic_nothing_is_shown_or_sent_back(
+def test_show_and_replay_need_the_topic(
     kafka_topic: TopicMaker, words: tuple[str, ...]
 ) -> None:
-    """The flag that may be wrong is named; no tap makes this topic."""
+    """The error names the flag that may be wrong."""
     settings = kafka_topic().settings
     name, *rest = words
     done = sds_monitor(
@@ -200,10 +200,10 @@ def shown(letters: Letters, offset: int, code: int) -> dict[str, Any]:
 
 
 @pytest.mark.kafka
-def test_a_letter_is_shown_with_what_is_wrong_and_what_to_do(
+def test_show_prints_reason_and_advice(
     letters: Letters,
 ) -> None:
-    """As it would be judged now."""
+    """As the record would be judged now."""
     found = shown(letters, 0, 1)
     assert (found["was"], found["reason"]) == ("protobuf_error", "protobuf_error")
     assert found["advice"] == ADVICE[Reason.PROTOBUF_ERROR]
@@ -220,8 +220,8 @@ def test_a_letter_is_shown_with_what_is_wrong_and_what_to_do(
 
 
 @pytest.mark.kafka
-def test_a_value_that_was_too_large_is_read_from_its_topic(letters: Letters) -> None:
-    """While it is there; afterwards its size is known."""
+def test_too_large_value_is_read_from_its_topic(letters: Letters) -> None:
+    """If it is still there; otherwise only its size is known."""
     assert shown(letters, 4, 1)["bytes"] == 5_000_000
     letters.topic.delete_before(5)
     found = shown(letters, 4, 1)
@@ -230,8 +230,8 @@ def test_a_value_that_was_too_large_is_read_from_its_topic(letters: Letters) -> 
 
 
 @pytest.mark.kafka
-def test_a_source_that_has_no_letter_is_wrong_use(letters: Letters) -> None:
-    """It is named; so is one that is none."""
+def test_source_without_a_letter_is_wrong_use(letters: Letters) -> None:
+    """The error names it; an invalid source is wrong use too."""
     result = letters.run("show", letters.source(99))
     assert result.exit_code == 2
     assert f"holds no dead letter of {letters.source(99)}" in result.output
@@ -239,10 +239,10 @@ def test_a_source_that_has_no_letter_is_wrong_use(letters: Letters) -> None:
 
 
 @pytest.mark.kafka
-def test_only_what_can_be_used_now_is_sent_back(
+def test_only_usable_records_are_replayed(
     letters: Letters, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As it was, but for its source; the others are refused one by one."""
+    """Unchanged but for the header with the source; others are refused."""
     result = letters.run("replay", "--all")
     assert result.exit_code == 1
     assert "2 records written, 3 refused" in result.output
@@ -260,7 +260,7 @@ def test_only_what_can_be_used_now_is_sent_back(
 
 @pytest.mark.kafka
 def test_a_dry_run_writes_nothing(letters: Letters) -> None:
-    """It says what would be written."""
+    """It prints what would be written."""
     result = letters.run("replay", "--dry-run", letters.source(1))
     assert result.exit_code == 0
     target = letters.topic.settings.topic
@@ -272,8 +272,10 @@ def test_a_dry_run_writes_nothing(letters: Letters) -> None:
 
 
 @pytest.mark.kafka
-def test_a_dry_run_of_the_file_writes_nothing(letters: Letters, tmp_path: Path) -> None:
-    """As by flag; what the file says of another command does not count."""
+def test_dry_run_set_in_the_file_writes_nothing(
+    letters: Letters, tmp_path: Path
+) -> None:
+    """Settings of another command's table do not count."""
     config = tmp_path / "monitor.toml"
     config.write_text(
         f'bootstrap = "{letters.topic.settings.bootstrap}"\n'
@@ -288,10 +290,10 @@ def test_a_dry_run_of_the_file_writes_nothing(letters: Letters, tmp_path: Path) 
 
 
 @pytest.mark.kafka
-def test_force_and_topic_send_anything_anywhere(
+def test_force_replays_anything_to_any_topic(
     letters: Letters, kafka_topic: TopicMaker
 ) -> None:
-    """Whoever forces it may: the monitor will judge again."""
+    """The monitor judges the records again."""
     other = kafka_topic()
     name = other.settings.topic
     result = letters.run("replay", "--force", "--topic", name, letters.source(0))
@@ -301,10 +303,10 @@ def test_force_and_topic_send_anything_anywhere(
 
 
 @pytest.mark.kafka
-def test_a_replay_must_say_of_what(
+def test_replay_needs_exactly_one_selection(
     letters: Letters, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Exactly one way; a source that is not there is told."""
+    """A source that does not exist is reported."""
     assert letters.run("replay").exit_code == 2
     assert letters.run("replay", "--all", "--reason", "no_channel").exit_code == 2
     result = letters.run("replay", letters.source(1), letters.source(99))
@@ -314,10 +316,10 @@ def test_a_replay_must_say_of_what(
 
 
 @pytest.mark.kafka
-def test_a_record_of_the_future_is_sent_back_when_its_time_has_come(
+def test_future_record_can_be_replayed_later(
     kafka_topic: TopicMaker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Until then it is refused, with both times."""
+    """Until its time it is refused, and the error has both times."""
     ahead_ms = time.time_ns() // 1_000_000 + 600_000
     topic = kafka_topic()
     topic.write(GOOD, time_ms=ahead_ms, key=b"town")

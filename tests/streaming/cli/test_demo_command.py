@@ -27,10 +27,10 @@ from streaming.cli.actions.demo import lost_line
         (1, 1, "http://h:1", ""),
     ],
 )
-def test_what_was_lost_is_said_with_where_to_look(
+def test_demo_names_lost_messages_and_where_to_look(
     lost: int, retracted: int, url: str | None, said: str
 ) -> None:
-    """Those that came after all are not lost."""
+    """Messages that arrived later are not included."""
     line = lost_line({"lost": lost, "retracted": retracted}, url)
     assert line.startswith(said)
     assert bool(line) == bool(said)
@@ -50,8 +50,8 @@ def output_until(pattern: bytes, terminal: int) -> str:
 @pytest.mark.kafka
 @pytest.mark.spark
 @pytest.mark.slow
-def test_on_a_terminal_the_page_stays_up_after_the_table() -> None:
-    """From the last line it is one click to the messages that were lost."""
+def test_page_stays_up_after_the_table_on_a_terminal() -> None:
+    """Its last line links to the lost messages."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
     flags = ("--scenario", "unrepaired", "--duration", "1", "--metrics-port", "0")

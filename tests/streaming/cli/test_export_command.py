@@ -33,10 +33,10 @@ def times(file: Path) -> list[int]:
 
 
 @pytest.mark.kafka
-def test_the_recording_comes_back_byte_by_byte(
+def test_exported_recording_is_identical(
     tmp_path: Path, kafka_topic: TopicMaker
 ) -> None:
-    """Through a topic, a file and another topic, to the same file."""
+    """Through a topic, a file and another topic to the same file."""
     recording = load_recording()[:150]
     first, second = kafka_topic(4), kafka_topic(4)
     write(recording, first.settings)
@@ -67,10 +67,10 @@ def _content(record: RawRecord) -> tuple[object, ...]:
 
 
 @pytest.mark.kafka
-def test_a_window_holds_its_bounds_and_what_came_late(
+def test_window_includes_its_bounds_and_late_records(
     tmp_path: Path, kafka_topic: TopicMaker
 ) -> None:
-    """Up to an hour behind its end, as a replay has it; transactions end nothing."""
+    """Up to an hour behind its end, as a replay; transactions do not end it."""
     topic = kafka_topic(2)
     topic.write_times([1_000, 2_000, 3_000, 2_500, 3_001, 4 * HOUR_MS, 2_600], 0)
     with topic.transaction([2_100], 1):
@@ -84,10 +84,10 @@ def test_a_window_holds_its_bounds_and_what_came_late(
 
 
 @pytest.mark.kafka
-def test_of_some_channels_heartbeats_are_kept(
+def test_export_of_some_channels_has_heartbeats(
     tmp_path: Path, kafka_topic: TopicMaker
 ) -> None:
-    """They move the clock of the import."""
+    """They move the clock when the file is imported."""
     topic = kafka_topic()
     topic.write(b"1", time_ms=1, key=b"town")
     topic.write(b"2", time_ms=2, key=b"village")
@@ -101,10 +101,10 @@ def test_of_some_channels_heartbeats_are_kept(
 
 
 @pytest.mark.kafka
-def test_a_file_that_cannot_be_written_is_said_in_one_line(
+def test_unwritable_file_is_an_error_in_one_line(
     tmp_path: Path, kafka_topic: TopicMaker
 ) -> None:
-    """With its name, and no part of it is left."""
+    """It has the file's name, and no part of the file remains."""
     topic = kafka_topic()
     topic.write_times([1])
     result = export(topic, tmp_path / "none" / "frames.jsonl")
@@ -113,7 +113,7 @@ def test_a_file_that_cannot_be_written_is_said_in_one_line(
 
 
 def test_a_window_that_ends_before_it_begins_is_wrong_use(tmp_path: Path) -> None:
-    """Before anybody is asked."""
+    """Before Kafka is queried."""
     arguments = ["--bootstrap", "x:1", "--from", "2000", "--to", "1000"]
     result = CliRunner().invoke(command, [*arguments, str(tmp_path / "x")])
     assert result.exit_code == 2

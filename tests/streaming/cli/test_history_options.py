@@ -1,4 +1,4 @@
-"""Where the history goes: what is taken if nothing is said, and what is refused."""
+"""Options for the history: defaults, and what is refused."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ def asked(*flags: str) -> Result:
     )
 
 
-def test_history_lies_in_the_checkpoint_unless_told_otherwise() -> None:
-    """Relative paths begin where the command was given."""
+def test_history_is_in_the_checkpoint_by_default() -> None:
+    """Relative paths begin in the current directory."""
     assert asked().exit_code == 0
     assert found == [HistorySettings(Path("/state/history"))]
     assert asked("--history", "there").exit_code == 0
     assert found == [HistorySettings(Path.cwd() / "there")]
 
 
-def test_a_file_can_say_all_of_it(tmp_path: Path) -> None:
-    """That there are no topics, too."""
+def test_all_options_can_be_in_a_file(tmp_path: Path) -> None:
+    """Also that there are no topics."""
     path = tmp_path / "monitor.toml"
     path.write_text('history-days = 7\nhistory-topics = false\nminutes-topic = "m"')
     assert asked("--config", str(path)).exit_code == 0
@@ -61,7 +61,7 @@ def test_a_file_can_say_all_of_it(tmp_path: Path) -> None:
     ],
 )
 def test_each_topic_holds_records_of_one_kind(flags: tuple[str, ...]) -> None:
-    """The monitor would read its own history as frames."""
+    """Otherwise the monitor would read its own history as frames."""
     answer = asked(*flags)
     assert answer.exit_code == 2
     assert "must be three" in answer.output

@@ -134,7 +134,7 @@ def ids(result: Result) -> list[str]:
 
 
 def test_each_incident_is_one_plain_line(report: MakeReport) -> None:
-    """Who lacks it and since when, id, hash and hint whole, and why."""
+    """With who lacks it, since when, complete id, hash and hint, and reason."""
     result = invoke("--report", str(report(ALL)))
     assert result.exit_code == 1
     lost, late, unacknowledged = result.stdout.splitlines()
@@ -157,10 +157,10 @@ def test_each_incident_is_one_plain_line(report: MakeReport) -> None:
     )
 
 
-def test_terminal_of_a_hundred_columns_shows_everything_whole(
+def test_terminal_of_a_hundred_columns_has_complete_values(
     report: MakeReport,
 ) -> None:
-    """One block an incident; nothing is cut off, and no line is longer."""
+    """One block per incident; no value is cut, and no line is too long."""
     result = invoke("--report", str(report(ALL)), FORCE_COLOR="1", COLUMNS="100")
     text = re.sub("\x1b[^m]*m", "", result.stdout)
     assert text != result.stdout
@@ -172,7 +172,7 @@ def test_terminal_of_a_hundred_columns_shows_everything_whole(
 
 
 def test_narrow_terminal_folds_an_id_and_cuts_nothing_off(report: MakeReport) -> None:
-    """All of it is there when the lines are put together."""
+    """The parts of the lines make the whole id."""
     result = invoke("--report", str(report([LOST])), FORCE_COLOR="1", COLUMNS="50")
     text = re.sub("\x1b[^m]*m", "", result.stdout)
     assert max(map(len, text.splitlines())) <= 50
@@ -180,7 +180,7 @@ def test_narrow_terminal_folds_an_id_and_cuts_nothing_off(report: MakeReport) ->
 
 
 def test_json_lines_are_the_objects_of_the_report(report: MakeReport) -> None:
-    """Found last first."""
+    """The last found first."""
     path = report(ALL)
     result = invoke("--report", str(path), "--json")
     assert result.exit_code == 1
@@ -197,10 +197,10 @@ def channels(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("place", ["--report", "--history"])
-def test_channels_that_were_named_show_their_names(
+def test_named_channels_have_names_beside_their_ids(
     report: MakeReport, history: Path, channels: Path, place: str
 ) -> None:
-    """Beside their ids, in text and in JSON; others are left as they are."""
+    """In text and JSON."""
     source = report(ALL) if place == "--report" else history
     flags = (place, str(source), "--channels", str(channels))
     lost, late, unacknowledged = invoke(*flags).stdout.splitlines()
@@ -212,8 +212,8 @@ def test_channels_that_were_named_show_their_names(
     assert names == ["Town hall", None, "Town hall"]
 
 
-def test_name_that_a_monitor_gives_is_shown(serve: Callable[[ASGIApp], str]) -> None:
-    """It knows its own channel table."""
+def test_name_from_the_api_is_printed(serve: Callable[[ASGIApp], str]) -> None:
+    """The monitor has its own channel table."""
     one = {**incident_object(LOST), "channel_name": "Town hall"}
     answer = json.dumps({"incidents": [one], "more": False})
     route = Route("/api/v1/incidents", lambda _: PlainTextResponse(answer))
@@ -221,8 +221,8 @@ def test_name_that_a_monitor_gives_is_shown(serve: Callable[[ASGIApp], str]) -> 
     assert "; channel town; channel name Town hall; " in result.stdout
 
 
-def test_table_that_is_none_is_wrong_use(report: MakeReport, channels: Path) -> None:
-    """It says which file, and what is wrong with it."""
+def test_invalid_channel_table_is_wrong_use(report: MakeReport, channels: Path) -> None:
+    """The error has the file and the problem."""
     channels.write_text("[[channel]]\n")
     result = invoke("--report", str(report(ALL)), "--channels", str(channels))
     assert result.exit_code == 2
@@ -239,10 +239,10 @@ SELECTIONS: list[tuple[list[str], list[ChannelIncident]]] = [
 
 
 @pytest.mark.parametrize(("flags", "expected"), SELECTIONS)
-def test_flags_choose_from_a_report(
+def test_flags_filter_a_report(
     report: MakeReport, flags: list[str], expected: list[ChannelIncident]
 ) -> None:
-    """By channel, by time of finding, and those that stand; none is exit code 0."""
+    """By channel, time of finding and state; no match is exit code 0."""
     result = invoke("--report", str(report(ALL)), "--json", *flags)
     assert ids(result) == [one.incident.message_id for one in expected]
     assert result.exit_code == (1 if expected else 0)
@@ -255,7 +255,7 @@ def test_history_is_listed_as_a_report_is(
     flags: list[str],
     expected: list[ChannelIncident],
 ) -> None:
-    """In the same words and the same order; none is exit code 0."""
+    """With the same words and order; an empty list is exit code 0."""
     for form in ([], ["--json"]):
         read = invoke("--report", str(report(ALL)), *form, *flags)
         found = invoke("--history", str(history), *form, *flags)
@@ -263,8 +263,8 @@ def test_history_is_listed_as_a_report_is(
         assert found.exit_code == (1 if expected else 0)
 
 
-def test_incident_of_before_1970_is_shown(report: MakeReport, tmp_path: Path) -> None:
-    """Record times may be such; from a report and from a history."""
+def test_incident_before_1970_is_printed(report: MakeReport, tmp_path: Path) -> None:
+    """From a report and from a history."""
     incident = Incident(IncidentKind.LOST, "m", "", since_ms=-2, found_ms=-1)
     found = ChannelIncident("town", incident, False)
     history = tmp_path / "history"
@@ -273,10 +273,8 @@ def test_incident_of_before_1970_is_shown(report: MakeReport, tmp_path: Path) ->
         assert "found 1969-12-31T23:59:59.999Z" in invoke(*source).stdout
 
 
-def test_history_that_cannot_be_read_is_wrong_use(
-    history: Path, tmp_path: Path
-) -> None:
-    """The directory or the file is named, in one line."""
+def test_unreadable_history_is_wrong_use(history: Path, tmp_path: Path) -> None:
+    """One line with the directory or file."""
     done = sds_monitor("incidents", "--history", str(tmp_path / "nowhere"))
     assert done.returncode == 2
     assert f"there is no history in {tmp_path / 'nowhere'}" in done.stderr
@@ -289,7 +287,7 @@ def test_history_that_cannot_be_read_is_wrong_use(
 
 
 def test_flags_are_passed_on_to_the_api(serve: Callable[[ASGIApp], str]) -> None:
-    """The monitor chooses; what is left out asks for nothing."""
+    """The monitor filters; absent flags are not sent."""
     asked: list[IncidentQuery] = []
 
     def find(query: IncidentQuery) -> list[ChannelIncident]:
@@ -308,20 +306,20 @@ def test_flags_are_passed_on_to_the_api(serve: Callable[[ASGIApp], str]) -> None
     ]
 
 
-def test_more_than_one_answer_holds_are_not_kept_silent(
+def test_truncated_answer_is_reported(
     serve: Callable[[ASGIApp], str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log says how to see the others."""
+    """The log says how to get the others."""
     app = app_of(lambda query: [LOST] * 1_001)
     result = invoke("--api", serve(app), "--json")
     assert len(result.stdout.splitlines()) == 1_000
     assert "only the 1,000 found last are shown" in caplog.text
 
 
-def test_no_incidents_is_said_and_fine(
+def test_no_incidents_is_exit_code_0(
     report: MakeReport, serve: Callable[[ASGIApp], str]
 ) -> None:
-    """Exit code 0; JSON has no lines."""
+    """The text says so; JSON has no lines."""
     path = report([])
     result = invoke("--report", str(path))
     assert (result.exit_code, result.stdout) == (0, "no incidents\n")
@@ -332,10 +330,10 @@ def test_no_incidents_is_said_and_fine(
 
 
 @pytest.mark.parametrize("environment", [{}, {"FORCE_COLOR": "1", "COLUMNS": "100"}])
-def test_text_of_strangers_stays_in_its_place(
+def test_untrusted_text_is_escaped(
     report: MakeReport, environment: dict[str, str]
 ) -> None:
-    """Controls and changes of direction are escaped, markup means nothing."""
+    """Control and direction characters are escaped, markup has no effect."""
     evil = "a\nlost\x1b[2J\u202e[bold]b[/] :boom:\x07"
     incident = Incident(
         IncidentKind.LOST, evil, evil, 1, 2, lacking={evil: 3}, named_by=[evil]
@@ -360,10 +358,10 @@ def test_text_of_strangers_stays_in_its_place(
         ("{}", "was written without --report-detail"),
     ],
 )
-def test_report_that_has_none_to_show_is_wrong_use(
+def test_report_without_incidents_field_is_wrong_use(
     tmp_path: Path, text: str | None, said: str
 ) -> None:
-    """In one line that says what to do."""
+    """One line says what to do."""
     path = tmp_path / "report.json"
     if text is not None:
         path.write_text(text)
@@ -373,10 +371,10 @@ def test_report_that_has_none_to_show_is_wrong_use(
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_report_without_detail_is_told_from_one_without_incidents(
+def test_report_without_detail_differs_from_one_without_incidents(
     report: MakeReport,
 ) -> None:
-    """As `build_report` writes it."""
+    """As `build_report` writes them."""
     assert invoke("--report", str(report(None))).exit_code == 2
 
 
@@ -392,7 +390,7 @@ def test_report_without_detail_is_told_from_one_without_incidents(
         (["--since", "0001-01-01"], "'0001-01-01' is neither a time such as"),
     ],
 )
-def test_wrong_use_is_said_in_one_line(flags: list[str], said: str) -> None:
+def test_wrong_use_is_one_line_and_code_2(flags: list[str], said: str) -> None:
     """Exit code 2."""
     done = sds_monitor("incidents", *flags)
     assert done.returncode == 2
@@ -400,10 +398,10 @@ def test_wrong_use_is_said_in_one_line(flags: list[str], said: str) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_place_on_the_command_line_wins_over_others(
+def test_source_on_the_command_line_precedes_others(
     report: MakeReport, history: Path, tmp_path: Path
 ) -> None:
-    """Then the environment over the file; two of one kind are refused."""
+    """Then environment, then file; two of one kind are refused."""
     config = tmp_path / "monitor.toml"
     config.write_text('[incidents]\napi = "http://127.0.0.1:1"\n')
     elsewhere = {
@@ -421,14 +419,14 @@ def test_place_on_the_command_line_wins_over_others(
 
 
 def test_checkpoint_is_no_history(history: Path) -> None:
-    """Rather than no incidents, it says where the history is."""
+    """The error says where the history is, instead of "no incidents"."""
     found = invoke("--history", str(history.parent))
     assert found.exit_code == 2
     assert f"there is one in {history}" in found.stderr
 
 
 def test_monitor_that_does_not_answer_is_exit_code_3() -> None:
-    """Nobody listens on port 1."""
+    """Nothing listens on port 1."""
     done = sds_monitor("incidents", "--api", "http://127.0.0.1:1")
     assert done.returncode == 3
     assert "no monitor answers at http://127.0.0.1:1" in done.stderr
@@ -436,10 +434,10 @@ def test_monitor_that_does_not_answer_is_exit_code_3() -> None:
 
 
 @pytest.mark.parametrize("answer", ["404", "text", "old"])
-def test_what_is_no_monitor_is_exit_code_3(
+def test_other_server_is_exit_code_3(
     serve: Callable[[ASGIApp], str], answer: str
 ) -> None:
-    """Another program's answers are not taken for "no incidents"."""
+    """Its answer does not mean "no incidents"."""
     routes: list[Any] = []
     if answer != "404":
         text = "hello" if answer == "text" else "{}"
@@ -449,10 +447,10 @@ def test_what_is_no_monitor_is_exit_code_3(
     assert "is it sds-monitor's?" in result.stderr
 
 
-def test_monitor_that_starts_is_not_taken_for_one_without_incidents(
+def test_starting_monitor_is_an_error(
     serve: Callable[[ASGIApp], str],
 ) -> None:
-    """What it says of itself is shown."""
+    """Its own message is printed."""
     result = invoke("--api", serve(app_of(lambda query: [], primed=False)))
     assert result.exit_code == 3
     assert "answers 503: the monitor is starting" in result.stderr

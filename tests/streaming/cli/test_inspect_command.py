@@ -49,8 +49,8 @@ def frame(dialect: Dialect = Dialect.SPEC, **fields: Any) -> bytes:
     return encode(Frame.build(dialect, **(whole | fields)))
 
 
-def test_a_frame_in_hexadecimal_digits_is_shown_in_plain_lines() -> None:
-    """However the digits are written; everything in it is named."""
+def test_frame_in_hex_is_printed_in_plain_lines() -> None:
+    """In any form of digits; every field is named."""
     for text in (VECTOR, "0x" + VECTOR, VECTOR[:50] + " \n" + VECTOR[50:].upper()):
         result = inspect("--hex", data=text.encode())
         assert result.exit_code == 0
@@ -73,7 +73,7 @@ def test_a_frame_in_hexadecimal_digits_is_shown_in_plain_lines() -> None:
 
 
 def test_on_a_terminal_it_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the same words, and ids that are folded, not cut off."""
+    """With the same words; long ids are folded, not cut."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "60")
     result = inspect(data=frame(message_id="f" * 200))
@@ -83,7 +83,7 @@ def test_on_a_terminal_it_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("dialect", list(Dialect))
 def test_a_filter_is_read_in_both_dialects(dialect: Dialect, tmp_path: Path) -> None:
-    """Its parameters, its fill and what follows from it."""
+    """Parameters, fill, false-positive rate and number of ids."""
     bloom = BloomFilter(dialect)
     bloom.add_all([str(number) for number in range(500)])
     path = tmp_path / "frame"
@@ -100,8 +100,8 @@ def test_a_filter_is_read_in_both_dialects(dialect: Dialect, tmp_path: Path) -> 
     assert sum(found["sizes"].values()) == path.stat().st_size
 
 
-def test_a_lamport_timestamp_of_nim_is_told_in_seconds() -> None:
-    """The same number would be a day of 1970 in the other dialect."""
+def test_lamport_timestamp_of_nim_is_in_seconds() -> None:
+    """In the other dialect the same number would be a day of 1970."""
     found = inspected(data=frame(Dialect.NIM, lamport=1_786_276_990))
     assert found["frame"]["lamport_time"] == "2026-08-09T12:03:10.000Z"
     assert (
@@ -110,8 +110,8 @@ def test_a_lamport_timestamp_of_nim_is_told_in_seconds() -> None:
     )
 
 
-def test_text_of_strangers_stays_in_its_line() -> None:
-    """Control characters and changes of direction are shown as escapes."""
+def test_untrusted_text_is_escaped() -> None:
+    """Control and direction characters."""
     data = frame(
         sender_id="\x1b[31meve\n\u202e",
         content=b"hi\r\nchannel: other",
@@ -124,7 +124,7 @@ def test_text_of_strangers_stays_in_its_line() -> None:
 
 
 def test_content_that_is_no_text_or_long_is_cut() -> None:
-    """A preview, and how much there is."""
+    """A preview and the length are printed."""
     result = inspect(data=frame(content=b"\xff" * 100))
     assert "content: 100 bytes: 0x" + "ff" * 64 + "…" in result.output.splitlines()
     result = inspect(data=frame(content=b"y" * 1_000))
@@ -132,7 +132,7 @@ def test_content_that_is_no_text_or_long_is_cut() -> None:
 
 
 def test_a_segment_is_recognised() -> None:
-    """With its place in the whole; other content is not called one."""
+    """With its index and count; other content is not called a segment."""
     found = inspected(data=frame(content=SEGMENT))["frame"]["segment"]
     assert found["layouts"] == ["nim-segmentation"]
     assert (found["index"], found["data_count"], found["whole_bytes"]) == (1, 3, 500)
@@ -152,10 +152,10 @@ def test_a_segment_is_recognised() -> None:
         (b"x" * 4_194_305, "too_large", None, "4194305 bytes, a frame at most 4194304"),
     ],
 )
-def test_what_cannot_be_decoded_says_why_and_where(
+def test_undecodable_frame_has_its_reason(
     data: bytes, reason: str, offset: int | None, said: str
 ) -> None:
-    """With the dead-letter reason, the error's values and the first bytes; code 1."""
+    """Dead-letter reason, values of the error and first bytes; exit code 1."""
     found = inspected(data=data)
     assert found["reason"] == reason
     assert said in found["error"]
@@ -170,7 +170,7 @@ def test_what_cannot_be_decoded_says_why_and_where(
 def test_a_line_of_an_exported_file_is_inspected_with_its_record(
     tmp_path: Path,
 ) -> None:
-    """Key, headers, marker; of a packed file too."""
+    """Key and headers too; also from a compressed file."""
     headers = (("meta", RELIABLE_CHANNEL_META), ("observer", b"tap"), ("x", b"\xff"))
     record = RawRecord(3, 17, 1_786_276_990_123, b"ch", frame(), headers)
     for name in ("one.jsonl", "one.jsonl.gz"):
@@ -197,10 +197,10 @@ def test_a_line_of_an_exported_file_is_inspected_with_its_record(
         ({"timestamp_ms": 9_000_000_000_000_000}, "future_timestamp", "stamped 9000"),
     ],
 )
-def test_a_frame_whose_record_is_bad_is_shown_all_the_same(
+def test_frame_of_a_bad_record_is_printed(
     tmp_path: Path, changes: dict[str, Any], reason: str, said: str
 ) -> None:
-    """What the monitor holds against it comes first."""
+    """The reason against the record comes first."""
     record = RawRecord(0, 0, 1_000, b"ch", frame(), ())._replace(**changes)
     write_records([record], tmp_path / "one.jsonl")
     found = inspected(str(tmp_path / "one.jsonl"))
@@ -209,8 +209,8 @@ def test_a_frame_whose_record_is_bad_is_shown_all_the_same(
     assert found["frame"]["channel"] == "ch"
 
 
-def test_a_heartbeat_is_named() -> None:
-    """It holds no frame, and that is no fault."""
+def test_heartbeat_is_recognised() -> None:
+    """It has no frame, which is no error."""
     line = (
         '{"partition":0,"timestamp_ms":5,"key":null,"value_hex":"",'
         '"headers":[["kind","heartbeat"],["observer","tap"]]}'
@@ -221,7 +221,7 @@ def test_a_heartbeat_is_named() -> None:
 
 
 def test_a_message_of_a_waku_node_is_inspected_however_it_is_laid_out() -> None:
-    """In one line, or indented as some tools do."""
+    """In one line or indented."""
     message = {
         "payload": b64encode(frame()).decode(),
         "contentTopic": "/a/1/b/proto",
@@ -246,18 +246,20 @@ def test_a_message_of_a_waku_node_is_inspected_however_it_is_laid_out() -> None:
         (["sds.frames:0:1"], b"", "--bootstrap"),
     ],
 )
-def test_input_that_is_none_is_wrong_use(
+def test_invalid_input_is_wrong_use(
     arguments: list[str], data: bytes, said: str
 ) -> None:
-    """One line, and code 2."""
+    """One line and exit code 2."""
     result = inspect(*arguments, data=data)
     assert result.exit_code == 2
     assert said in result.output
 
 
 @pytest.mark.kafka
-def test_a_record_of_a_topic_is_read_by_its_place(kafka_topic: TopicMaker) -> None:
-    """One that is not there is named."""
+def test_record_of_a_topic_is_read_by_partition_and_offset(
+    kafka_topic: TopicMaker,
+) -> None:
+    """A missing one is named."""
     topic = kafka_topic(2)
     topic.write(b"x", partition=1)
     topic.write(frame(), partition=1, key=b"ch", time_ms=1_000)
@@ -271,8 +273,8 @@ def test_a_record_of_a_topic_is_read_by_its_place(kafka_topic: TopicMaker) -> No
         assert "holds no record" in result.output
 
 
-def test_the_program_finds_the_command(tmp_path: Path) -> None:
-    """As a shell calls it; an error is one line."""
+def test_command_runs_from_the_shell(tmp_path: Path) -> None:
+    """An error is one line."""
     path = tmp_path / "frame"
     path.write_bytes(frame())
     assert "channel: ch" in sds_monitor("inspect", str(path)).stdout

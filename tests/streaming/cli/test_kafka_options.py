@@ -1,4 +1,4 @@
-"""How Kafka is reached: flags, environment and file, and what is refused."""
+"""Options for Kafka: flags, environment and file, and what is refused."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def config(tmp_path: Path) -> Path:
 
 
 def test_without_flags_kafka_is_plain() -> None:
-    """As a broker on one's own machine is."""
+    """As a local broker is."""
     assert asked().exit_code == 0
     assert found == [KafkaSettings("b:1")]
 
 
 def test_file_gives_a_user_and_a_password(config: Path) -> None:
-    """Everything from one place; nothing is said of a file that nobody else reads."""
+    """No warning if only the user can read the file."""
     result = asked("--config", str(config))
     assert (result.exit_code, result.output) == (0, "")
     security = found[0].security
@@ -64,10 +64,10 @@ def test_file_gives_a_user_and_a_password(config: Path) -> None:
     assert security.mechanism is Mechanism.PLAIN
 
 
-def test_file_with_a_password_that_others_can_read_is_told(
+def test_readable_file_with_a_password_is_a_warning(
     config: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The command goes on; the line says what to do, and not the password."""
+    """The command continues; the warning does not have the password."""
     config.chmod(0o640)
     result = asked("--config", str(config))
     assert result.exit_code == 0
@@ -82,7 +82,7 @@ def test_file_with_a_password_that_others_can_read_is_told(
 def test_file_with_a_list_of_passwords_is_refused_without_showing_them(
     config: Path,
 ) -> None:
-    """Other values of a wrong kind are shown."""
+    """Other values of a wrong type are printed."""
     config.write_text(f'kafka-password = ["{TELLTALE}"]\n')
     result = asked("--config", str(config))
     assert result.exit_code == 2
@@ -92,7 +92,7 @@ def test_file_with_a_list_of_passwords_is_refused_without_showing_them(
 
 @pytest.mark.parametrize("flag", ["--kafka-password", "--kafka-key-password"])
 def test_password_on_the_command_line_is_refused(flag: str) -> None:
-    """It says where a password may stand, and does not repeat it."""
+    """The error says where it may be, and does not repeat it."""
     result = asked(*SASL, flag, TELLTALE)
     assert result.exit_code == 2
     variable = "SDS_MONITOR_" + flag.removeprefix("--").replace("-", "_").upper()
@@ -121,15 +121,15 @@ def test_password_on_the_command_line_is_refused(flag: str) -> None:
         (("--kafka-mechanism", "GSSAPI"), "SCRAM-SHA-512"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(flags: tuple[str, ...], said: str) -> None:
-    """Before anything is started, with what to do."""
+def test_invalid_flags_are_refused(flags: tuple[str, ...], said: str) -> None:
+    """Before anything starts, with what to do."""
     result = asked(*flags)
     assert result.exit_code == 2
     assert said in result.output
 
 
 def test_key_of_another_certificate_is_refused(tmp_path: Path) -> None:
-    """The files are named."""
+    """The error has both files."""
     authority = Authority(tmp_path)
     own, other = authority.issue("own.test"), authority.issue("other.test")
     result = asked(
@@ -141,8 +141,8 @@ def test_key_of_another_certificate_is_refused(tmp_path: Path) -> None:
     assert str(other.key_file) in result.output
 
 
-def test_every_command_that_speaks_to_kafka_takes_these_flags() -> None:
-    """One that has an address has all the rest."""
+def test_every_command_with_kafka_has_these_flags() -> None:
+    """A command with `--bootstrap` has all of them."""
     ours = {option.name for option in ask.params} - {"topic"}
     with click.Context(group) as context:
         for name in group.list_commands(context):

@@ -61,8 +61,8 @@ def rendered(snapshot: Snapshot, width: int = 130, height: int = 24) -> list[str
     return [line.rstrip() for line in console.export_text().splitlines()]
 
 
-def test_it_leads_with_the_verdict_and_the_most_troubled_channel() -> None:
-    """In the words of the page, and ends with where that is."""
+def test_table_begins_with_verdict_and_worst_channel() -> None:
+    """With the page's words, and the page's address at the end."""
     sentence, job, _, heading, first, *others, last = rendered(make_snapshot(quiet=1))
     assert sentence == "1 of 3 channels failing: Support rooms"
     assert job == "98,765 records read, 0 to read, event-time lag 1.2 s, 3 channels"
@@ -78,8 +78,8 @@ def test_it_leads_with_the_verdict_and_the_most_troubled_channel() -> None:
 
 
 @pytest.mark.parametrize(("width", "height"), [(110, 24), (60, 10), (30, 5)])
-def test_it_fits_any_terminal(width: int, height: int) -> None:
-    """As many channels as there is room for, at least one; the others are counted."""
+def test_table_fits_any_terminal(width: int, height: int) -> None:
+    """At least one channel is in it; the others are counted."""
     lines = rendered(make_snapshot(quiet=500), width, height)
     assert len(lines) <= max(height, 8) - 1
     assert max(map(len, lines)) <= width
@@ -88,7 +88,7 @@ def test_it_fits_any_terminal(width: int, height: int) -> None:
 
 
 def test_muted_channel_is_marked_and_comes_last() -> None:
-    """Nobody is to be told of its troubles."""
+    """The operator does not want to see its troubles."""
     muted = ChannelTable([ChannelEntry("support-*", mute_until_ms=2)])
     lines = rendered(make_snapshot().with_table(muted, wall_ms=1))
     assert lines[0] == "Everything is fine; 1 muted"
@@ -96,15 +96,15 @@ def test_muted_channel_is_marked_and_comes_last() -> None:
     assert " muted: Failing messages" in lines[5]
 
 
-def test_text_of_strangers_is_no_markup() -> None:
-    """Nor does it leave its line."""
+def test_untrusted_text_is_no_markup() -> None:
+    """It stays in its line."""
     evil = "[bold]x[/] :boom:\x1b[2J\n"
     snapshot = Snapshot(primed=True, channels={evil: ChannelTotals()})
     assert any(line.startswith(short(evil)) for line in rendered(snapshot))
 
 
-def test_before_the_job_runs_it_says_so() -> None:
-    """There is no channel to show."""
+def test_table_says_that_the_job_has_not_started() -> None:
+    """There are no channels yet."""
     lines = rendered(Snapshot())
     assert lines[0] == "Starting: reading the checkpoint"
     assert lines[3] == "no channel has been seen yet"
@@ -123,8 +123,8 @@ def console_on(terminal: Terminal, **environment: str) -> Console:
     )
 
 
-def test_what_is_told_appears_above_the_table(terminal: Terminal) -> None:
-    """The table is then drawn again, whole."""
+def test_log_lines_appear_above_the_table(terminal: Terminal) -> None:
+    """The table is then drawn again."""
     console = console_on(terminal, NO_COLOR="1")
     with log_on(terminal), progress_display(console, LogFormat.TEXT, URL, str) as show:
         show(make_snapshot())
@@ -139,10 +139,10 @@ def test_what_is_told_appears_above_the_table(terminal: Terminal) -> None:
     ("log_format", "environment"),
     [(LogFormat.JSON, {}), (LogFormat.TEXT, {"TERM": "dumb"})],
 )
-def test_without_a_terminal_for_people_there_are_lines(
+def test_without_an_interactive_terminal_there_are_log_lines(
     terminal: Terminal, log_format: LogFormat, environment: dict[str, str]
 ) -> None:
-    """A log for programs, and a terminal that cannot go back, get no table."""
+    """Also for a JSON log, and a terminal that cannot move its cursor."""
     console = console_on(terminal, **environment)
     line = "{0.job.records:,}".format
     with log_on(terminal), progress_display(console, log_format, URL, line) as show:

@@ -1,4 +1,4 @@
-"""What commands tell on standard error, as text and as JSON."""
+"""What commands write to standard error, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from tests.support.cli.command import sds_monitor
 from tests.support.cli.terminal import Terminal, log_on
 
 
-def test_program_that_ends_says_why_in_one_object(tmp_path: Path) -> None:
-    """A log for programs has no other line."""
+def test_failed_command_writes_one_json_object(tmp_path: Path) -> None:
+    """A JSON log has no other line."""
     environment = {"JAVA_HOME": "", "PATH": str(tmp_path)}
     found = sds_monitor("broker", "--fetch-only", "--log-format", "json", **environment)
     assert found.returncode == 3
@@ -35,8 +35,8 @@ def test_program_that_ends_says_why_in_one_object(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["run", "demo", "simulate", "mirror", "replay"])
-def test_wrong_flag_is_told_in_the_format_that_was_asked_for(command: str) -> None:
-    """Also if it stands before the flag that asks, and that flag is wrong itself."""
+def test_wrong_flag_is_reported_in_the_requested_format(command: str) -> None:
+    """Also if it comes before `--log-format`, or that is wrong itself."""
     found = sds_monitor(command, "--no-such-flag", "--log-format", "json")
     assert found.returncode == 2
     told = json.loads(found.stderr)
@@ -62,13 +62,13 @@ def test_wrong_flag_is_told_in_the_format_that_was_asked_for(command: str) -> No
 def test_format_is_known_before_flags_are_read(
     arguments: str, environment: str, asked: str
 ) -> None:
-    """The last flag wins over the environment; what is no format is text."""
+    """The last flag precedes the environment; an invalid format means text."""
     variables = {"SDS_MONITOR_LOG_FORMAT": environment}
     assert requested_format(arguments.split(), variables) == asked
 
 
-def test_format_of_a_file_holds_for_what_is_told_of_the_file(tmp_path: Path) -> None:
-    """A password that others can read is told as an object too."""
+def test_format_set_in_a_file_applies_to_warnings_on_the_file(tmp_path: Path) -> None:
+    """For example on a password that others can read."""
     config = tmp_path / "config.toml"
     config.touch(0o644)
     config.write_text('bootstrap = "b:1"\nlog-format = "json"\nkafka-password = "x"\n')
@@ -89,10 +89,10 @@ main()
 
 
 @pytest.mark.parametrize("log_format", LogFormat)
-def test_error_that_nobody_foresaw_comes_with_its_traceback(
+def test_unexpected_error_has_a_traceback(
     log_format: LogFormat,
 ) -> None:
-    """In one object, or below the line that names it; code 1 either way."""
+    """In the object, or below the line that names it; exit code 1."""
     found = subprocess.run(
         [sys.executable, "-c", BROKEN, "inspect"],
         capture_output=True,
@@ -123,10 +123,10 @@ def make_snapshot(records: int) -> Snapshot:
     return Snapshot(channels=channels, job=job)
 
 
-def test_progress_is_told_now_and_then_and_at_the_end(
+def test_progress_is_logged_every_ten_seconds_and_at_the_end(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Ten seconds apart, the last always, and none twice."""
+    """No value is logged twice."""
     caplog.set_level(logging.INFO, "sds-monitor")
     now_s = 0.0
     line = "{0.job.records} read".format
@@ -148,7 +148,7 @@ def test_progress_is_told_now_and_then_and_at_the_end(
 
 
 def test_text_has_the_time_and_the_message() -> None:
-    """In one line, of whatever library."""
+    """In one line, for every library."""
     terminal = Terminal()
     with log_on(terminal):
         logging.getLogger("elsewhere").warning("%d away", 3)

@@ -56,10 +56,10 @@ def mirror(
         (("--from-file", "a.jsonl"), "is now a command: sds-monitor import a.jsonl"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_in_one_line(
+def test_invalid_flags_are_refused_in_one_line(
     tmp_path: Path, arguments: tuple[str, ...], said: str
 ) -> None:
-    """With what to do, as wrong use, and no secret is repeated."""
+    """As wrong use, with what to do and without secrets."""
     result = mirror(tmp_path / "state", *arguments)
     assert result.exit_code == 2
     assert said in result.output
@@ -68,8 +68,8 @@ def test_what_cannot_be_meant_is_refused_in_one_line(
     assert result.stderr.endswith(f"{line}\n")
 
 
-def test_an_authorization_of_several_lines_is_refused_unseen(tmp_path: Path) -> None:
-    """It could not stand in a header."""
+def test_authorization_of_several_lines_is_refused(tmp_path: Path) -> None:
+    """It cannot be in a header; the error does not print it."""
     variable = {"SDS_MONITOR_REST_AUTHORIZATION": "Bearer pw1\nHost: x"}
     result = mirror(tmp_path / "state", *GIVEN, environment=variable)
     assert result.exit_code == 2
@@ -78,7 +78,7 @@ def test_an_authorization_of_several_lines_is_refused_unseen(tmp_path: Path) -> 
 
 
 def test_the_state_of_another_mirror_is_refused(tmp_path: Path) -> None:
-    """One that runs, one of another observer, and what is none."""
+    """Of a running mirror, of another observer, or no state at all."""
     with open_spool(tmp_path, "mine", ""):
         assert "another mirror runs on" in mirror(tmp_path, *GIVEN).output
     result = mirror(tmp_path, *GIVEN, "--observer", "yours")
@@ -91,8 +91,8 @@ def test_the_state_of_another_mirror_is_refused(tmp_path: Path) -> None:
     assert "use a directory of your own" in result.output
 
 
-def test_a_port_in_use_does_not_pass_for_a_kill(tmp_path: Path) -> None:
-    """Nothing was read: the numbers have no hole at the next start."""
+def test_port_in_use_does_not_count_as_a_kill(tmp_path: Path) -> None:
+    """No page was read, so the numbers have no hole at the next start."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         result = mirror(tmp_path, *GIVEN, "--metrics-port", port)
@@ -103,7 +103,7 @@ def test_a_port_in_use_does_not_pass_for_a_kill(tmp_path: Path) -> None:
 
 
 def test_settings_can_come_from_a_file(tmp_path: Path) -> None:
-    """Lists where a flag may be repeated; what is wrong in them is named."""
+    """As lists if a flag can be repeated; invalid ones are named."""
     config = tmp_path / "monitor.toml"
     config.write_text(
         'bootstrap = "127.0.0.1:1"\n'
@@ -128,7 +128,7 @@ def shards(*content_topics: str, cluster: int = 1, count: int = 8) -> dict[str, 
 
 
 def test_content_topics_find_their_shards() -> None:
-    """By autosharding, unless a shard is named; each once."""
+    """By autosharding, unless a shard is given; each shard once."""
     other = "/other/2/town/proto"
     found = shards(TOPIC, other, TOPIC, "/app/1/village/proto")
     assert sorted(topic for some in found.values() for topic in some) == sorted(
@@ -148,7 +148,7 @@ def test_content_topics_find_their_shards() -> None:
 
 
 def test_a_state_is_required() -> None:
-    """What waits for Kafka must be somewhere."""
+    """Records that wait for Kafka must be stored."""
     result = CliRunner().invoke(command, GIVEN)
     assert result.exit_code == 2
     assert "Missing option '--state'" in result.output

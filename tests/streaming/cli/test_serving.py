@@ -10,8 +10,8 @@ from sds_core.observer.sds.totals import ChannelTotals
 from streaming.cli.serving import PendingJob, status_server
 
 
-def test_figures_are_not_shown_before_the_incidents_behind_them() -> None:
-    """Else a restart would say for seconds that nothing is lost."""
+def test_figures_are_published_after_their_incidents() -> None:
+    """Otherwise a restart would report for seconds that nothing is lost."""
     pending = PendingJob()
     totals = blob.totals_part(blob.pack(ChannelTotals(gaps_lost=1), None))
     pending.board.set_totals({CHANNELS.key("town"): totals})

@@ -36,8 +36,8 @@ def send(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_signal_ends_the_program_as_fine(number: int) -> None:
-    """By an exception, so that all that was started is stopped."""
+def test_signal_ends_the_program_with_code_0(number: int) -> None:
+    """By an exception, so that everything is stopped."""
     end_on_signals()
     with pytest.raises(EndedBySignal) as ended:
         send(number)
@@ -45,7 +45,7 @@ def test_signal_ends_the_program_as_fine(number: int) -> None:
 
 
 def test_second_hangup_does_not_disturb_the_end() -> None:
-    """A terminal that closes tells it, and so does its shell."""
+    """A closed terminal sends one, and so does its shell."""
     end_on_signals()
     with pytest.raises(EndedBySignal):
         send(signal.SIGHUP)
@@ -53,8 +53,8 @@ def test_second_hangup_does_not_disturb_the_end() -> None:
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_work_that_must_not_be_cut_is_asked_to_end(number: int) -> None:
-    """Again at once afterwards."""
+def test_signal_requests_the_end_of_uninterruptible_work(number: int) -> None:
+    """Afterwards signals end the program at once again."""
     end_on_signals()
     with end_requested() as ending, end_requested(ending):
         send(number)
@@ -64,7 +64,7 @@ def test_work_that_must_not_be_cut_is_asked_to_end(number: int) -> None:
 
 
 def test_hangup_that_is_ignored_stays_ignored() -> None:
-    """As `nohup` starts a command."""
+    """As for a command started with `nohup`."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     end_on_signals(defer_hangup=True)
     with reload_on_hangup(None), end_requested() as ending:
@@ -73,7 +73,7 @@ def test_hangup_that_is_ignored_stays_ignored() -> None:
 
 
 def test_hangup_before_the_table_was_read_is_not_lost(tmp_path: Path) -> None:
-    """It ends nothing either, then or while the job runs."""
+    """It ends the command neither then nor later."""
     file = tmp_path / "channels.toml"
     file.write_text('[[channel]]\nmatch = "a"\nname = "First"\n')
     end_on_signals(defer_hangup=True)
@@ -87,8 +87,8 @@ def test_hangup_before_the_table_was_read_is_not_lost(tmp_path: Path) -> None:
     send(signal.SIGHUP)
 
 
-def test_hangup_that_was_held_ends_a_command_without_a_table() -> None:
-    """As soon as it is known that there is none."""
+def test_pending_hangup_ends_a_command_without_a_table() -> None:
+    """As soon as it is known that there is no table."""
     end_on_signals(defer_hangup=True)
     send(signal.SIGHUP)
     with pytest.raises(EndedBySignal), reload_on_hangup(None):
@@ -96,7 +96,7 @@ def test_hangup_that_was_held_ends_a_command_without_a_table() -> None:
 
 
 def test_hangup_ends_a_command_without_a_table() -> None:
-    """At once, when it is known that there is none."""
+    """At once."""
     end_on_signals(defer_hangup=True)
     with reload_on_hangup(None), pytest.raises(EndedBySignal):
         send(signal.SIGHUP)

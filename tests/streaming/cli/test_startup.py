@@ -56,7 +56,7 @@ def imported_by(arguments: list[str]) -> set[str]:
 
 @pytest.mark.parametrize("line", command_lines())
 def test_help_imports_no_heavy_package(line: str) -> None:
-    """Nobody waits a second for a help text, and a mirror may run where no Java is."""
+    """Help must be fast, and a mirror may run without Java."""
     imported = imported_by([*line.split(), "--help"])
     assert "click" in imported
     assert imported.isdisjoint(HEAVY)

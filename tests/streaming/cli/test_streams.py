@@ -1,4 +1,4 @@
-"""Commands whose output nobody reads to its end."""
+"""Commands whose output is not read to its end."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def started(*arguments: str, stdout: int, stderr: IO[bytes]) -> subprocess.Popen
     )
 
 
-def test_closed_pipe_changes_neither_what_is_done_nor_the_exit_code(
+def test_closed_pipe_changes_nothing(
     tmp_path: Path,
 ) -> None:
-    """Without a word, as of a command that was read to its end."""
+    """No message, and the exit code of a command read to its end."""
     report = tmp_path / "report.json"
     report.write_text('{"incidents": []}')
     told = tmp_path / "told"
@@ -44,7 +44,7 @@ def test_closed_pipe_changes_neither_what_is_done_nor_the_exit_code(
 
 
 def test_closed_terminal_ends_the_mirror_in_order(tmp_path: Path) -> None:
-    """Its last line goes nowhere, and nothing complains."""
+    """Its last line is lost without an error."""
     ours, its = pty.openpty()
     told = tmp_path / "told"
     with (
