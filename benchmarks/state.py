@@ -22,8 +22,8 @@ import msgspec
 from connectors.simulator.records import simulated_records
 from sds_core.observer import blob
 from sds_core.observer.record import RawRecord
-from sds_core.observer.sds.channel_state import ChannelState
-from sds_core.observer.sds.channel_view import BLOB_VERSION, ChannelView
+from sds_core.observer.sds.channel_state import BLOB_VERSION, ChannelState
+from sds_core.observer.sds.channel_view import ChannelView
 from sds_core.observer.sds.digest import ChannelDigest
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.settings import DEFAULTS

@@ -11,7 +11,8 @@ from sds_core.observer.incidents import Incident
 from sds_core.observer.record import NO_HASH, NO_SEQ
 from sds_core.observer.report import build_report
 from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
-from sds_core.observer.sds.channel_view import BLOB_VERSION, ChannelEvent, ChannelView
+from sds_core.observer.sds.channel_state import BLOB_VERSION
+from sds_core.observer.sds.channel_view import ChannelEvent, ChannelView
 from sds_core.observer.sds.digest import Arrival, ChannelDigest, ChannelDigester
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings

@@ -23,7 +23,7 @@ from sds_core.observer.sds.acknowledgements import (
 )
 from sds_core.observer.sds.capacity import Capacity
 from sds_core.observer.sds.channel_minute import ChannelMinute
-from sds_core.observer.sds.channel_state import ChannelState
+from sds_core.observer.sds.channel_state import BLOB_VERSION, ChannelState
 from sds_core.observer.sds.copies import Copies, Copy
 from sds_core.observer.sds.deliveries import Deliveries
 from sds_core.observer.sds.digest import ChannelDigest
@@ -39,13 +39,6 @@ from sds_core.observer.sds.timing import RepairTiming
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.wire import Dialect, FrameKind
-
-BLOB_VERSION = 3
-"""Version of `ChannelView.to_blob`; every version from 1 on can be read.
-
-Version 3 adds one field at the end of the state of version 2. A release that writes 2
-would ignore the field and lose the minutes that end meanwhile, so it must refuse.
-"""
 
 _SWEEP_MS = 60_000
 """Time between sweeps: old messages and gaps are forgotten up to this much later."""

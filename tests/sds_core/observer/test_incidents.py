@@ -17,7 +17,8 @@ from sds_core.observer.incidents import (
     explain,
     incident_object,
 )
-from sds_core.observer.sds.channel_view import BLOB_VERSION, ChannelView
+from sds_core.observer.sds.channel_state import BLOB_VERSION
+from sds_core.observer.sds.channel_view import ChannelView
 from sds_core.observer.sds.digest import Arrival, ChannelDigester
 from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import Dialect, Frame, HistoryEntry

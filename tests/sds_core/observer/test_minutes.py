@@ -16,7 +16,8 @@ from connectors.simulator.records import simulated_records
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.minutes import MINUTE_MS
 from sds_core.observer.sds.channel_minute import ChannelMinute
-from sds_core.observer.sds.channel_view import BLOB_VERSION, ChannelEvent, ChannelView
+from sds_core.observer.sds.channel_state import BLOB_VERSION
+from sds_core.observer.sds.channel_view import ChannelEvent, ChannelView
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
 from sds_core.simulation.scenario import Scenario
