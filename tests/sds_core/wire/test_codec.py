@@ -341,7 +341,7 @@ class TestUndecodable:
     def test_reason_is_that_of_the_first_check_to_fail(
         self, value: bytes, reason: Reason
     ) -> None:
-        """The checks come in the order of the contract."""
+        """The checks have the order of docs/records.md."""
         assert reason_of(value) is reason
 
     def test_longest_value_is_still_looked_into(self) -> None:
