@@ -238,7 +238,7 @@ class TestDialect:
         assert dialect_of(field(1, "m") + field(number, b"x")) is Dialect.NIM
 
     def test_without_field_2_is_spec_otherwise(self) -> None:
-        """Such a message lacks its id, which is what the reason says."""
+        """Such a message lacks its id, as the reason says."""
         value = field(1, "snd") + field(3, "ch") + field(20, b"x")
         assert dialect_of(value) is Dialect.SPEC
         assert reason_of(value) is Reason.NO_MESSAGE_ID
@@ -271,11 +271,11 @@ class TestNimHistory:
         ],
     )
     def test_reads_the_bare_ids_of_older_peers(self, message_id: str) -> None:
-        """A bare id is taken as it stands, whatever protobuf would make of it."""
+        """A bare id is read as it is, whatever protobuf would make of it."""
         assert self.ids(message_id.encode()) == [message_id]
 
-    def test_tells_each_entry_by_itself(self) -> None:
-        """Bare ids and entries may stand side by side, in any order."""
+    def test_reads_each_entry_by_itself(self) -> None:
+        """Bare ids and entries may be mixed in any order."""
         mixed = [b"8f", entry("a"), b"0" * 64, entry("b", b"hint", "s"), b"ff"]
         expected = ["8f", "a", "0" * 64, "b", "ff"]
         for order in itertools.permutations(range(len(mixed))):
@@ -338,14 +338,14 @@ class TestUndecodable:
             (field(2, "m"), Reason.NEITHER_LAMPORT_NOR_CONTENT),
         ],
     )
-    def test_reason_is_that_of_the_first_check_to_fail(
+    def test_first_failed_check_gives_the_reason(
         self, value: bytes, reason: Reason
     ) -> None:
         """The checks have the order of docs/records.md."""
         assert reason_of(value) is reason
 
-    def test_longest_value_is_still_looked_into(self) -> None:
-        """The limit itself is allowed, one byte more is not."""
+    def test_value_of_maximum_length_is_decoded(self) -> None:
+        """One byte more is not."""
         # Two bytes of tag and four of length stand before the content.
         padding = MAX_VALUE_BYTES - len(JS_SYNC) - 6
         longest = JS_SYNC + field(20, bytes(padding))
@@ -402,7 +402,7 @@ class TestUndecodable:
     def test_any_fields_are_a_frame_or_undecodable(
         self, fields: list[tuple[int, bytes | int]]
     ) -> None:
-        """Nor does well-formed protobuf that was never meant for us."""
+        """Well-formed protobuf of another schema raises no other error."""
         value = b"".join(field(number, content) for number, content in fields)
         outcome = frame_or_reason(value)
         if isinstance(outcome, Frame):
@@ -413,7 +413,7 @@ class TestUndecodable:
 
 class TestWriting:
     @given(frames())
-    def test_what_is_written_is_read_back(self, frame: Frame) -> None:
+    def test_frame_round_trips(self, frame: Frame) -> None:
         """A frame of any kind survives the wire of its dialect."""
         value = encode(frame)
         assert decode(value) == frame
@@ -449,7 +449,7 @@ class TestWriting:
 
 
 def test_import_refuses_a_slow_protobuf() -> None:
-    """The pure Python implementation is told at once, not found out under load."""
+    """The pure Python implementation is refused at once, not noticed under load."""
     result = subprocess.run(
         [sys.executable, "-c", "import sds_core.wire"],
         cwd=Path(__file__).parents[3],
