@@ -296,7 +296,7 @@ def test_participant_example_prints_what_the_page_says() -> None:
 
 @pytest.mark.kafka
 def test_producer_example_writes_what_the_monitor_reads(tmp_path: Path) -> None:
-    """The example of records.md runs as it stands, and its records are accepted."""
+    """The example of records.md runs unchanged, and its records are accepted."""
     (example,) = blocks(ROOT / "docs/records.md", "python")
     program = tmp_path / "tap.py"
     program.write_text(example)

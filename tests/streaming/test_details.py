@@ -1,4 +1,4 @@
-"""Definite acknowledgements beside the checkpoint."""
+"""Definite acknowledgements, stored beside the checkpoint."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
 from streaming.details import DetailStore
 
 
-def test_a_replayed_batch_overwrites_its_own_rows(tmp_path: Path) -> None:
-    """Rows are keyed by channel and message id, and come out in order of t0."""
+def test_replayed_batch_overwrites_its_own_rows(tmp_path: Path) -> None:
+    """Rows have channel and message id as key and are read in order of t0."""
     store = DetailStore(tmp_path / "monitor" / "details.sqlite")
     later = DefiniteAcknowledgement("a", t0_ms=20, latency_ms=5)
     earlier = DefiniteAcknowledgement("b", t0_ms=10, latency_ms=7)

@@ -1,4 +1,4 @@
-"""What the sink gives to the board."""
+"""What the sink publishes on the board."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Event time on real Kafka and real Spark: outages, silence, and costs of idleness."""
+"""Event time on real Kafka and Spark: outages, silence, idle channels."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def wait_until_fired(job: Job, time_ms: int) -> None:
 
 
 @pytest.mark.slow
-def test_an_hour_of_outage_is_no_hour_of_loss(topic: Topic, drain: JobRunner) -> None:
-    """Caught up in small batches, all is well, as if the job had never stopped."""
+def test_outage_of_the_job_changes_no_figure(topic: Topic, drain: JobRunner) -> None:
+    """Catching up in small batches gives the figures of a job that never stopped."""
     clean = load_scenario("clean")
     (channel,) = clean.channels
     traffic = replace(channel.traffic, mean_interval_s=30.0)
@@ -107,7 +107,7 @@ def test_silent_channel_reaches_its_deadline_after_a_restart(
     outcome: str,
     goes_on: Callable[[int], list[TopicRecord]],
 ) -> None:
-    """Although nothing more arrives on it, and not a moment too soon."""
+    """Without any new record of it, and not too early."""
     kafka = topic(PARTITIONS)
     records = [a_record("town", "ana", T0)]
     if opportunity:
@@ -126,7 +126,7 @@ def test_silent_channel_reaches_its_deadline_after_a_restart(
 def test_idle_channel_is_not_called_again(
     topic: Topic, live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once nothing of it is pending it costs nothing, however far the clock goes."""
+    """Without a pending deadline it costs nothing, however far the clock moves."""
     kafka = topic(PARTITIONS)
     town, tap = CHANNELS.key("town"), TAPS.key("tap")
     called: list[str] = []

@@ -27,7 +27,7 @@ def test_server_answers_as_soon_as_it_has_started(stage: Any) -> None:
 
 
 def test_stopped_server_leaves_nothing_behind(stage: Any) -> None:
-    """Thread and port are free again, a second stop does nothing."""
+    """Thread and port are free, and a second stop does nothing."""
     before = set(threading.enumerate())
     server = WebServer(stage.app, port=0)
     server.start()
@@ -83,7 +83,7 @@ def test_stopped_server_has_no_address(stage: Any) -> None:
 def test_address_can_be_reached_from_this_machine(
     stage: Any, host: str, start: str
 ) -> None:
-    """A server that listens everywhere is still reached at a real address."""
+    """Even if the server listens on all addresses."""
     try:
         with WebServer(stage.app, host=host, port=0) as server:
             assert server.url.startswith(start)
