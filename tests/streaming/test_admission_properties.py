@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +17,8 @@ from tests.support.batches import (
 )
 from tests.support.properties import CAREFUL
 from tests.support.topics import ListedTopic
+
+pytestmark = pytest.mark.slow
 
 LIMITS = st.lists(st.integers(1, 14), min_size=1, max_size=5)
 

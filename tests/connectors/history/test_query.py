@@ -34,6 +34,8 @@ from tests.support.history.rows import (
 )
 from tests.support.properties import CAREFUL
 
+pytestmark = pytest.mark.slow
+
 EVERYTHING = IncidentQuery()
 CHANNELS = ("town", "to\x00wn")
 HALF_DAY_MS = DAY_MS // 2

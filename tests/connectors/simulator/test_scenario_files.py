@@ -21,6 +21,8 @@ from sds_core.simulation.log import Entry, Happening, Heartbeat, Sighting, Trans
 from sds_core.simulation.simulator import simulate
 from sds_core.wire import Dialect
 
+pytestmark = pytest.mark.slow
+
 START_MS = 1_760_000_000_000
 NAMES = [
     "bursty", "churn", "clean", "clock-skew", "flood", "lossy", "lost-tail",

@@ -26,6 +26,8 @@ from tests.support.waku_rest.rig import (
     until,
 )
 
+pytestmark = pytest.mark.slow
+
 RigMaker = Callable[..., Rig]
 
 SECOND = 1_000

@@ -11,6 +11,8 @@ import pytest
 
 from streaming.cli import group
 
+pytestmark = pytest.mark.slow
+
 HEAVY = (
     "confluent_kafka",
     "duckdb",

@@ -24,6 +24,8 @@ from tests.support.frames import FrameFactory, Record
 from tests.support.reference import Reference
 from tests.support.simulation.simulated import START_MS, Simulated
 
+pytestmark = pytest.mark.slow
+
 DURATION_MS = 900_000
 MEAN_STEP_MS = 4_000
 SEEDS = range(40)
