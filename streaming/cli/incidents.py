@@ -3,120 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import click
-from click.core import ParameterSource
 
 from streaming.cli.channels import channel_table, channels_option
-from streaming.cli.option_group import option_group
-from streaming.cli.settings import Time, config_option, setting
-
-DEFAULT_API = "http://127.0.0.1:9108"
-
-_NEAREST_FIRST = (
-    ParameterSource.COMMANDLINE,
-    ParameterSource.ENVIRONMENT,
-    ParameterSource.DEFAULT_MAP,
+from streaming.cli.incident_options import (
+    IncidentFilter,
+    IncidentSource,
+    filter_options,
+    source_options,
 )
-
-
-class IncidentSource(NamedTuple):
-    """Where incidents are read from; at most one of three.
-
-    Attributes:
-        report: File with a report.
-        api: URL of a monitor.
-        history: Directory of a history.
-    """
-
-    report: Path | None = None
-    api: str | None = None
-    history: Path | None = None
-
-
-class IncidentFilter(NamedTuple):
-    """Which incidents to list.
-
-    Attributes:
-        channel: Only those of this channel; None for all.
-        since_ms: Only those found at this time, Unix ms, or later, and those that
-            still stand; None for all.
-        standing: Only those that still stand.
-    """
-
-    channel: str | None
-    since_ms: int | None
-    standing: bool
-
-
-def _source(
-    report: Path | None, api: str | None, history: Path | None
-) -> IncidentSource:
-    """Return the source that is given nearest: by option, environment or file.
-
-    Raises:
-        click.UsageError: Two are given equally near.
-    """
-    places: dict[str, Any] = {"report": report, "api": api, "history": history}
-    context = click.get_current_context()
-    for nearest in _NEAREST_FIRST:
-        given = {
-            name: value
-            for name, value in places.items()
-            if context.get_parameter_source(name) is nearest
-        }
-        if len(given) > 1:
-            message = "give one of --report, --api and --history"
-            raise click.UsageError(message)
-        if given:
-            return IncidentSource(**given)
-    return IncidentSource()
-
-
-def _filter(
-    channel: str | None, since_ms: int | None, standing: bool
-) -> IncidentFilter:
-    return IncidentFilter(channel, since_ms, standing)
-
-
-_source_options = option_group(
-    "source",
-    (
-        setting(
-            "--report",
-            type=click.Path(dir_okay=False, path_type=Path),
-            help="Read incidents from a report that was written with --report-detail.",
-        ),
-        setting(
-            "--api",
-            metavar="URL",
-            help=f"Read incidents from a running monitor.  [default: {DEFAULT_API}]",
-        ),
-        setting(
-            "--history",
-            type=click.Path(path_type=Path),
-            metavar="DIR",
-            help="Read incidents from the directory of a history.",
-        ),
-    ),
-    _source,
-)
-
-_filter_options = option_group(
-    "wanted",
-    (
-        setting("--channel", help="Only incidents of this channel."),
-        setting(
-            "--since",
-            "since_ms",
-            type=Time(),
-            help="Only incidents found since then, and those that still stand.",
-        ),
-        setting("--standing", is_flag=True, help="Only incidents that still stand."),
-    ),
-    _filter,
-)
+from streaming.cli.settings import config_option, setting
 
 
 @click.command(
@@ -125,9 +22,9 @@ _filter_options = option_group(
     "--since 2026-11-21T08:00:00Z",
 )
 @config_option
-@_source_options
+@source_options
 @channels_option
-@_filter_options
+@filter_options
 @setting("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 def command(
     source: IncidentSource,

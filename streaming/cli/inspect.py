@@ -6,10 +6,7 @@ import click
 
 from connectors.kafka.settings import KafkaSettings
 from streaming.cli.kafka_options import kafka_options
-from streaming.cli.settings import config_option, setting
-
-STDIN = "-"
-"""Name of standard input among the names of files."""
+from streaming.cli.settings import STDIN, config_option, setting
 
 
 @click.command(

@@ -20,6 +20,9 @@ from click.core import ParameterSource
 
 from streaming.cli.log import logger
 
+STDIN = "-"
+"""Name of standard input among the names of files."""
+
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _FILE_WITH_SECRETS = f"{__name__}.file_with_secrets"

@@ -14,10 +14,10 @@ from connectors.kafka.record_source import RecordSource, parse_source, read_sour
 from connectors.kafka.settings import Client, KafkaSettings
 from sds_core.observer.record import RawRecord
 from streaming.cli import FINDING
-from streaming.cli.inspect import STDIN
 from streaming.cli.inspection import inspect_record
 from streaming.cli.inspection_text import print_inspection
 from streaming.cli.output import wall_ms
+from streaming.cli.settings import STDIN
 
 _MOST_BYTES = 80 * 1024 * 1024
 _PACKED = (".xz", ".gz")
