@@ -10,7 +10,12 @@ from kafka.errors import KafkaError
 from kafka.producer.future import FutureRecordMetadata
 
 from connectors.history.schema import CHANNEL_MINUTES, INCIDENTS, HistoryTable, Row
-from connectors.kafka.clients import abandon, failure, kafka_python_options
+from connectors.kafka.clients import (
+    abandon,
+    failure,
+    kafka_python_options,
+    wait_for_acknowledgements,
+)
 from connectors.kafka.settings import (
     INCIDENTS_TOPIC,
     MAX_MESSAGE_BYTES,
@@ -66,10 +71,7 @@ class HistoryTopics:
                 *_send(producer, self._incidents_topic, INCIDENTS, incidents),
                 *_send(producer, self._minutes_topic, CHANNEL_MINUTES, minutes),
             ]
-            producer.flush()
-            # `flush` does not raise for records that failed.
-            for future in sent:
-                future.get()
+            wait_for_acknowledgements(producer, sent)
         except KafkaError as error:
             self.close()
             raise failure(self._settings, error) from error

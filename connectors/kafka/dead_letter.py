@@ -9,7 +9,12 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 from kafka.producer.future import FutureRecordMetadata
 
-from connectors.kafka.clients import abandon, failure, kafka_python_options
+from connectors.kafka.clients import (
+    abandon,
+    failure,
+    kafka_python_options,
+    wait_for_acknowledgements,
+)
 from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.record_source import RecordSource
 from connectors.kafka.settings import (
@@ -72,9 +77,7 @@ class DeadLetterWriter:
                 for record in self._read(sorted(wanted))
                 if (record.partition, record.offset) in wanted
             ]
-            producer.flush()
-            for future in sent:
-                future.get()
+            wait_for_acknowledgements(producer, sent)
         except KafkaError as error:
             raise failure(self._settings, error) from error
 

@@ -10,13 +10,9 @@ from collections.abc import Sequence
 from google.protobuf.message import DecodeError
 
 from sds_core.wire import frame as frames
-from sds_core.wire.errors import (
-    MalformedProtobuf,
-    NeitherLamportNorContent,
-    NoChannel,
-    NoMessageId,
-)
-from sds_core.wire.frame import Dialect, Frame, HistoryEntryLike, kind_of
+from sds_core.wire.errors import MalformedProtobuf
+from sds_core.wire.frame import Dialect, Frame, HistoryEntryLike
+from sds_core.wire.message import read_message, write_message
 from sds_core.wire.proto.sds_nim_pb2 import HistoryEntry, OldSdsMessage, SdsMessage
 
 _NIM = Dialect.NIM
@@ -49,32 +45,7 @@ def decode(value: bytes) -> Frame:
             causal_history = _read_old_history(message.causal_history)
     except (DecodeError, UnicodeDecodeError) as error:
         raise MalformedProtobuf(str(error), len(value)) from None
-    message_id = message.message_id
-    if not message_id:
-        raise NoMessageId(_NIM)
-    lamport: int | None = message.lamport_timestamp
-    # Asking for presence costs as much as the access: only 0 can mean absent.
-    if not lamport and not message.HasField("lamport_timestamp"):
-        lamport = None
-    content = message.content
-    kind = kind_of(lamport, content)
-    if kind is None:
-        raise NeitherLamportNorContent(_NIM, message_id)
-    channel_id = message.channel_id
-    if not channel_id:
-        raise NoChannel(_NIM, message_id)
-    return Frame(
-        _NIM,
-        kind,
-        message.sender_id,
-        message_id,
-        channel_id,
-        lamport,
-        causal_history,
-        message.bloom_filter,
-        message.repair_request,
-        content,
-    )
+    return read_message(_NIM, message, causal_history)
 
 
 def encode(frame: Frame) -> bytes:
@@ -83,27 +54,7 @@ def encode(frame: Frame) -> bytes:
     Fields stand in the order of their numbers. Content and filter are written even if
     empty; a history is always one of entries, never the bare ids of older peers.
     """
-    message = SdsMessage(
-        message_id=frame.message_id,
-        lamport_timestamp=frame.lamport,
-        channel_id=frame.channel_id,
-        content=frame.content,
-        bloom_filter=frame.bloom_filter,
-        sender_id=frame.sender_id,
-    )
-    for entry in frame.causal_history:
-        message.causal_history.add(
-            message_id=entry.message_id,
-            retrieval_hint=entry.retrieval_hint,
-            sender_id=entry.sender_id,
-        )
-    for entry in frame.repair_request:
-        message.repair_request.add(
-            message_id=entry.message_id,
-            retrieval_hint=entry.retrieval_hint,
-            sender_id=entry.sender_id,
-        )
-    return message.SerializeToString()
+    return write_message(SdsMessage, frame)
 
 
 def _read_old_history(entries: Sequence[bytes]) -> tuple[frames.HistoryEntry, ...]:

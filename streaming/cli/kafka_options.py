@@ -10,6 +10,7 @@ import click
 
 from connectors.kafka.settings import (
     FRAMES_TOPIC,
+    MAX_PARTITIONS,
     InvalidTopic,
     KafkaSecurity,
     KafkaSettings,
@@ -22,6 +23,14 @@ from streaming.cli.option_group import option_group
 from streaming.cli.settings import secret_setting, setting
 
 _HOST_AND_PORT = re.compile(r"\S+:\d{1,5}")
+
+partitions_option = setting(
+    "--partitions",
+    type=click.IntRange(1, MAX_PARTITIONS),
+    default=4,
+    help="Partitions of the topic, if it is created.",
+)
+"""For commands that create the topic of frames; the command gets ``partitions``."""
 
 
 def kafka_options(

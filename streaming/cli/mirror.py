@@ -7,12 +7,9 @@ from typing import Any
 
 import click
 
-from connectors.kafka.settings import (
-    MAX_PARTITIONS,
-    KafkaSettings,
-)
+from connectors.kafka.settings import KafkaSettings
 from connectors.waku_rest.settings import MirrorSettings
-from streaming.cli.kafka_options import kafka_options
+from streaming.cli.kafka_options import kafka_options, partitions_option
 from streaming.cli.log_option import log_option
 from streaming.cli.node_options import (
     NodeOptions,
@@ -40,12 +37,7 @@ def _refuse_from_file(
 )
 @config_option
 @kafka_options(topic_help="Topic of frames; created if it is missing.")
-@setting(
-    "--partitions",
-    type=click.IntRange(1, MAX_PARTITIONS),
-    default=4,
-    help="Partitions of the topic, if it is created.",
-)
+@partitions_option
 @setting(
     "--from-file",
     hidden=True,

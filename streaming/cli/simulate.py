@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from connectors.kafka.settings import MAX_PARTITIONS, KafkaSettings
+from connectors.kafka.settings import KafkaSettings
 from connectors.simulator.scenario_names import scenario_names
-from streaming.cli.kafka_options import kafka_options
+from streaming.cli.kafka_options import kafka_options, partitions_option
 from streaming.cli.log_option import log_option
 from streaming.cli.settings import config_option, setting
 
@@ -21,12 +21,7 @@ from streaming.cli.settings import config_option, setting
 )
 @config_option
 @kafka_options(topic_help="Topic of frames; created if it is missing.")
-@setting(
-    "--partitions",
-    type=click.IntRange(1, MAX_PARTITIONS),
-    default=4,
-    help="Partitions of the topic, if it is created.",
-)
+@partitions_option
 @setting(
     "--scenario",
     default="lossy",

@@ -1,4 +1,4 @@
-"""Jobs on the session and the broker of all tests."""
+"""Jobs on the session and the broker of all tests, and a checkpoint without a job."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import KEEP_FOR_EVER, ensure_topic
 from streaming.job import Job, running_job
 from tests.support.identities import assert_identities
+from tests.support.streaming.history import Checkpoint
 from tests.support.streaming.jobs import (
     TIMEOUT_S,
     JobRunner,
@@ -77,3 +78,9 @@ def live(spark: SparkSession, tmp_path: Path) -> Callable[..., Any]:
             yield job
 
     return run
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Checkpoint:
+    """A new checkpoint with a new history."""
+    return Checkpoint(tmp_path / "monitor", tmp_path / "history")

@@ -1,4 +1,4 @@
-"""Incidents and minutes reach the history and are found there."""
+"""The exporter writes incidents and minutes to the history, and deletes old days."""
 
 from __future__ import annotations
 
@@ -7,20 +7,13 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-import httpx
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from prometheus_client import CollectorRegistry
 
 from connectors.broker.broker import EmbeddedBroker
-from connectors.history.errors import NoHistory
 from connectors.history.layout import day_directory, day_of, file_path, files
 from connectors.history.parquet import QUIET_MS
 from connectors.history.query import channel_minutes
@@ -29,105 +22,19 @@ from connectors.history.schema import CHANNEL_MINUTES, INCIDENTS
 from connectors.history.topics import HistoryTopics
 from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.settings import Client, KafkaSettings
-from connectors.web.app import create_app
-from connectors.web.server import WebServer
-from connectors.web.sources import Sources
-from sds_core.observer.incidents import Incident, IncidentKind, IncidentQuery
 from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.snapshot import Snapshot
-from streaming.findings import Destination, Findings
-from streaming.history import (
-    RECENT_MS,
-    HistoryExporter,
-    HistoryInUse,
-    HistoryUnwritable,
-)
-from streaming.lookup import find_incidents, find_minutes
-from streaming.settings import HistorySettings
+from streaming.findings import Destination
+from streaming.history import HistoryInUse, HistoryUnwritable
 from tests.support.kafka import NOBODY, refused_sockets_stay_open
-from tests.support.properties import CAREFUL
-
-EVERYTHING = IncidentQuery()
-MINUTE_MS = 60_000
-DAY_MS = 86_400_000
-MONDAY_MS = 1_786_320_000_000
-"""2026-08-10 00:00 UTC."""
-HALF_DAY_MS = DAY_MS // 2
-
-
-def lost(
-    message_id: str, found_ms: int = MONDAY_MS, ended_ms: int | None = None
-) -> Incident:
-    """A lost message."""
-    return Incident(IncidentKind.LOST, message_id, "ana", 1, found_ms, ended_ms)
-
-
-def minutes(count: int, messages: int = 1) -> list[ChannelMinute]:
-    """Minutes of a channel, one after the other."""
-    return [
-        ChannelMinute(MONDAY_MS + n * MINUTE_MS, ChannelTotals(messages=messages + n))
-        for n in range(count)
-    ]
-
-
-class Checkpoint:
-    """The findings of a job, and its history.
-
-    Args:
-        directory: Directory of the SQLite file.
-        history: Directory of the history.
-        first_sequence: See `Findings`.
-    """
-
-    def __init__(self, directory: Path, history: Path, first_sequence: int = 1) -> None:
-        self.directory = directory
-        self.settings = HistorySettings(history, has_topics=False)
-        self._first_sequence = first_sequence
-        self.findings: Findings
-        self.restart()
-
-    def restart(self) -> None:
-        """Open the file as the next process does."""
-        path = self.directory / "incidents.sqlite"
-        self.findings = Findings(path, self._first_sequence)
-
-    def exporter(
-        self, clock_ms: int = MONDAY_MS, topics: HistoryTopics | None = None
-    ) -> HistoryExporter:
-        """An exporter that is not started."""
-        return HistoryExporter(self.settings, self.findings, topics, lambda: clock_ms)
-
-    def export(
-        self, clock_ms: int = MONDAY_MS, topics: HistoryTopics | None = None
-    ) -> None:
-        """Start an exporter, and end it at once."""
-        with self.exporter(clock_ms, topics):
-            pass
-
-    def pending(self, destination: Destination) -> int:
-        """Number of rows that a destination has not confirmed."""
-        return len(self.findings.pending(destination, 1_000_000))
-
-    def incidents(self, query: IncidentQuery = EVERYTHING) -> list[tuple[str, bool]]:
-        """Message id of each incident found, and whether it stands."""
-        return [
-            (one.incident.message_id, one.incident.ended_ms is None)
-            for one in find_incidents(self.findings, self.settings, query)
-        ]
-
-    def minute_messages(self) -> list[int]:
-        """The count of messages at the end of each minute in the history."""
-        rows = channel_minutes(
-            self.settings.directory, "town", MONDAY_MS, MONDAY_MS + 30 * DAY_MS
-        )
-        return [row["messages"] for row in rows]
-
-
-@pytest.fixture
-def checkpoint(tmp_path: Path) -> Checkpoint:
-    """A new checkpoint with a new history."""
-    return Checkpoint(tmp_path / "monitor", tmp_path / "history")
+from tests.support.streaming.history import (
+    DAY_MS,
+    EVERYTHING,
+    MONDAY_MS,
+    Checkpoint,
+    lost,
+    minutes,
+)
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -150,31 +57,6 @@ def test_end_of_the_block_exports_all_rows_that_are_left(
     assert checkpoint.minute_messages() == [one.totals.messages for one in told]
     found = query_history(checkpoint.settings.directory, EVERYTHING)
     assert found == checkpoint.findings.find_incidents(EVERYTHING)
-
-
-def test_minutes_are_found_in_files_and_in_the_outbox(
-    checkpoint: Checkpoint,
-) -> None:
-    """Each minute once, in its newest version, and only in the range."""
-
-    def found(since: int, until: int) -> list[int]:
-        rows = find_minutes(
-            checkpoint.findings,
-            checkpoint.settings,
-            "town",
-            MONDAY_MS + since * MINUTE_MS,
-            MONDAY_MS + until * MINUTE_MS,
-        )
-        return [row["messages"] for row in rows]
-
-    checkpoint.findings.record_minutes({"town": minutes(3)})
-    checkpoint.export()
-    checkpoint.findings.record_minutes(
-        {"town": minutes(5, 10)[2:], "village": minutes(9)}
-    )
-    assert found(0, 9) == [1, 2, 12, 13, 14]
-    assert found(1, 4) == [2, 12, 13]
-    assert find_minutes(checkpoint.findings, None, "town", 0, 1 << 62) == []
 
 
 def test_rows_of_the_job_before_are_exported_soon_after_a_start(
@@ -337,112 +219,6 @@ def test_days_that_are_old_by_event_time_are_deleted(checkpoint: Checkpoint) -> 
     assert checkpoint.incidents() == [("new", True), ("old", True)]
     checkpoint.export(MONDAY_MS + 2 * DAY_MS)
     assert checkpoint.incidents() == [("new", True)]
-
-
-def test_incidents_older_than_a_day_are_found_in_the_history(
-    checkpoint: Checkpoint,
-) -> None:
-    """They are deleted beside the checkpoint."""
-    newer = lost("newer", MONDAY_MS + 1)
-    checkpoint.findings.record_incidents({"town": [lost("old"), newer]})
-    checkpoint.export(MONDAY_MS + 1 + RECENT_MS)
-    (kept,) = checkpoint.findings.find_incidents(EVERYTHING)
-    assert kept.incident == newer
-    assert checkpoint.incidents() == [("newer", True), ("old", True)]
-    assert checkpoint.incidents(IncidentQuery(limit=1)) == [("newer", True)]
-
-
-def test_incident_that_is_in_no_file_yet_stays_beside_the_checkpoint(
-    checkpoint: Checkpoint,
-) -> None:
-    """No matter how old it is."""
-    checkpoint.findings.record_incidents({"town": [lost("a"), lost("b")]})
-    checkpoint.export()
-    checkpoint.findings.record_incidents({"town": [lost("b", ended_ms=MONDAY_MS + 1)]})
-    checkpoint.findings.forget_before(MONDAY_MS + DAY_MS)
-    assert len(checkpoint.findings.find_incidents(EVERYTHING)) == 1
-    assert checkpoint.incidents() == [("a", True), ("b", False)]
-
-
-def test_older_version_in_the_history_does_not_count(checkpoint: Checkpoint) -> None:
-    """An incident that has just ended is not found as standing."""
-    checkpoint.findings.record_incidents(
-        {"town": [lost("a"), lost("b", MONDAY_MS + DAY_MS)]}
-    )
-    checkpoint.export(MONDAY_MS + DAY_MS + 1)
-    ended = lost("b", MONDAY_MS + DAY_MS, ended_ms=MONDAY_MS + DAY_MS + 2)
-    checkpoint.findings.record_incidents({"town": [ended]})
-    assert checkpoint.incidents(IncidentQuery(standing=True)) == [("a", True)]
-    assert checkpoint.incidents(IncidentQuery(standing=True, limit=1)) == [("a", True)]
-
-
-def test_missing_history_directory_is_an_error(checkpoint: Checkpoint) -> None:
-    """An empty answer would be wrong, also of the API."""
-    checkpoint.findings.record_incidents({"town": [lost("a")]})
-    checkpoint.export(MONDAY_MS + 1 + RECENT_MS)
-    shutil.rmtree(checkpoint.settings.directory)
-    with pytest.raises(NoHistory):
-        checkpoint.incidents()
-    find = partial(find_incidents, checkpoint.findings, checkpoint.settings)
-    sources = Sources(
-        lambda: Snapshot(primed=True), find, lambda *asked: [], checkpoint.directory
-    )
-    app = create_app(sources, CollectorRegistry())
-    with WebServer(app, "127.0.0.1", 0) as server:
-        answer = httpx.get(f"{server.url}/api/v1/incidents")
-    assert answer.status_code == 500
-    assert str(checkpoint.settings.directory) in answer.json()["error"]
-
-
-_SCENES = st.lists(
-    st.tuples(
-        st.sampled_from(["tell", "end", "export"]),
-        st.sampled_from(["town", "to\x00wn"]),
-        st.sampled_from(IncidentKind),
-        st.sampled_from(["m", "é"]),
-        st.integers(0, 3),
-    ),
-    max_size=12,
-)
-_QUERIES = st.builds(
-    IncidentQuery,
-    st.none() | st.sampled_from(["town", "to\x00wn"]),
-    st.none() | st.sampled_from(IncidentKind),
-    st.none() | st.integers(0, 8).map(lambda n: MONDAY_MS + n * HALF_DAY_MS),
-    st.booleans(),
-    st.none() | st.integers(0, 5),
-)
-
-
-@pytest.mark.slow
-@given(_SCENES, st.lists(_QUERIES, min_size=4, max_size=4))
-@settings(CAREFUL, max_examples=40)
-def test_lookups_find_what_a_file_that_forgets_nothing_has(
-    scenes: list[tuple[str, str, IncidentKind, str, int]],
-    queries: Iterable[IncidentQuery],
-) -> None:
-    """Incidents begin, end and begin anew; some are exported meanwhile."""
-    clock_ms = MONDAY_MS
-    with TemporaryDirectory() as place:
-        job = Checkpoint(Path(place) / "monitor", Path(place) / "history")
-        whole = Findings(Path(place) / "whole.sqlite", 1)
-        told: dict[tuple[str, IncidentKind, str], Incident] = {}
-        for what, channel, kind, message_id, half_days in scenes:
-            clock_ms += half_days * HALF_DAY_MS
-            if what == "export":
-                job.export(clock_ms)
-                continue
-            key = (channel, kind, message_id)
-            incident = Incident(kind, message_id, "ana", 1, clock_ms)
-            if what == "end" and key in told:
-                found_ms = told[key].found_ms
-                incident = Incident(kind, message_id, "ana", 1, found_ms, clock_ms)
-            told[key] = incident
-            for findings in (job.findings, whole):
-                findings.record_incidents({channel: [incident]})
-        for query in queries:
-            found = find_incidents(job.findings, job.settings, query)
-            assert found == whole.find_incidents(query)
 
 
 def test_new_checkpoint_can_continue_an_old_history(

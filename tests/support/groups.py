@@ -25,6 +25,8 @@ SESSION = "session"
 COMMANDS = "commands"
 """Commands in processes of their own, with a JVM each, on the shared broker."""
 BROKER = "broker"
+INTEROP = "interop"
+"""Its first test may install `@waku/sds`; two installations at once would collide."""
 
 _ROOT = Path(__file__).parents[2]
 _ORDER = (SOAK, SESSION, COMMANDS, BROKER)
@@ -42,6 +44,8 @@ def group_of(path: str) -> str:
     """
     if path.startswith("tests/soak/"):
         return SOAK
+    if path.startswith("tests/interop/"):
+        return INTEROP
     source = (_ROOT / path).read_text("utf-8")
     if _USES_SESSION.search(source):
         return SESSION

@@ -1,4 +1,4 @@
-"""A node, and rigs whose spools are closed."""
+"""A node with a small cache, and rigs whose spools are closed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.waku_node import ConformanceNode
+from tests.support.waku_rest.listening import CACHE
 from tests.support.waku_rest.rig import Rig
 
 
@@ -32,3 +33,10 @@ def make_rig(tmp_path: Path) -> Iterator[Callable[..., Rig]]:
     yield make
     for rig in made:
         rig.close()
+
+
+@pytest.fixture
+def node() -> Iterator[ConformanceNode]:
+    """A node that is up."""
+    with ConformanceNode(relay_capacity=CACHE) as made:
+        yield made

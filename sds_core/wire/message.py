@@ -1,0 +1,86 @@
+"""Frames and the protobuf messages of both dialects, whose fields have equal names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sds_core.wire.errors import NeitherLamportNorContent, NoChannel, NoMessageId
+from sds_core.wire.frame import Dialect, Frame, HistoryEntryLike, kind_of
+from sds_core.wire.proto import sds_nim_pb2, sds_spec_pb2
+
+
+def read_message(
+    dialect: Dialect,
+    message: sds_spec_pb2.SdsMessage
+    | sds_nim_pb2.SdsMessage
+    | sds_nim_pb2.OldSdsMessage,
+    causal_history: Sequence[HistoryEntryLike],
+) -> Frame:
+    """Return a parsed message as a frame.
+
+    Args:
+        dialect: Dialect of the message.
+        message: The parsed message.
+        causal_history: Its causal history as entries.
+
+    Raises:
+        NoMessageId: The message id is empty.
+        NeitherLamportNorContent: It has neither lamport timestamp nor content.
+        NoChannel: The channel id is empty.
+    """
+    message_id = message.message_id
+    if not message_id:
+        raise NoMessageId(dialect)
+    lamport: int | None = message.lamport_timestamp
+    # Asking for presence costs as much as the access: only 0 can mean absent.
+    if not lamport and not message.HasField("lamport_timestamp"):
+        lamport = None
+    content = message.content
+    kind = kind_of(lamport, content)
+    if kind is None:
+        raise NeitherLamportNorContent(dialect, message_id)
+    channel_id = message.channel_id
+    if not channel_id:
+        raise NoChannel(dialect, message_id)
+    return Frame(
+        dialect,
+        kind,
+        message.sender_id,
+        message_id,
+        channel_id,
+        lamport,
+        causal_history,
+        message.bloom_filter,
+        message.repair_request,
+        content,
+    )
+
+
+def write_message(
+    kind: type[sds_spec_pb2.SdsMessage] | type[sds_nim_pb2.SdsMessage], frame: Frame
+) -> bytes:
+    """Return the bytes of a frame as a message of one dialect's class.
+
+    Args:
+        kind: The class of the dialect's messages.
+        frame: The frame; its own dialect does not matter.
+    """
+    message = kind(
+        message_id=frame.message_id,
+        lamport_timestamp=frame.lamport,
+        channel_id=frame.channel_id,
+        content=frame.content,
+        bloom_filter=frame.bloom_filter,
+        sender_id=frame.sender_id,
+    )
+    for entries, written in (
+        (frame.causal_history, message.causal_history),
+        (frame.repair_request, message.repair_request),
+    ):
+        for entry in entries:
+            written.add(
+                message_id=entry.message_id,
+                retrieval_hint=entry.retrieval_hint,
+                sender_id=entry.sender_id,
+            )
+    return message.SerializeToString()

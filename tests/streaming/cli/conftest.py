@@ -1,0 +1,37 @@
+"""A report and a history of incidents."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from connectors.history.parquet import ParquetHistory
+from connectors.history.schema import INCIDENTS, ToldIncident, incident_row
+from sds_core.observer.incidents import ChannelIncident
+from sds_core.observer.report import build_report
+from sds_core.observer.snapshot import Snapshot
+from tests.support.cli.incidents import ALL, MakeReport
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> MakeReport:
+    """Make a report with incidents; with None, one without detail."""
+
+    def make(incidents: list[ChannelIncident] | None) -> Path:
+        path = tmp_path / "report.json"
+        document = build_report(Snapshot(), 0, {}, incidents)
+        path.write_text(json.dumps(document, sort_keys=True))
+        return path
+
+    return make
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    """A history of all of them."""
+    directory = tmp_path / "history"
+    rows = [incident_row(ToldIncident(1, one)) for one in ALL]
+    ParquetHistory(directory).write(INCIDENTS, rows)
+    return directory

@@ -1,0 +1,167 @@
+"""Incidents and minutes are found in the history and beside the checkpoint."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import httpx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
+
+from connectors.history.errors import NoHistory
+from connectors.web.app import create_app
+from connectors.web.server import WebServer
+from connectors.web.sources import Sources
+from sds_core.observer.incidents import Incident, IncidentKind, IncidentQuery
+from sds_core.observer.snapshot import Snapshot
+from streaming.findings import Findings
+from streaming.history import RECENT_MS
+from streaming.lookup import find_incidents, find_minutes
+from tests.support.properties import CAREFUL
+from tests.support.streaming.history import (
+    DAY_MS,
+    EVERYTHING,
+    HALF_DAY_MS,
+    MINUTE_MS,
+    MONDAY_MS,
+    Checkpoint,
+    lost,
+    minutes,
+)
+
+
+def test_minutes_are_found_in_files_and_in_the_outbox(
+    checkpoint: Checkpoint,
+) -> None:
+    """Each minute once, in its newest version, and only in the range."""
+
+    def found(since: int, until: int) -> list[int]:
+        rows = find_minutes(
+            checkpoint.findings,
+            checkpoint.settings,
+            "town",
+            MONDAY_MS + since * MINUTE_MS,
+            MONDAY_MS + until * MINUTE_MS,
+        )
+        return [row["messages"] for row in rows]
+
+    checkpoint.findings.record_minutes({"town": minutes(3)})
+    checkpoint.export()
+    checkpoint.findings.record_minutes(
+        {"town": minutes(5, 10)[2:], "village": minutes(9)}
+    )
+    assert found(0, 9) == [1, 2, 12, 13, 14]
+    assert found(1, 4) == [2, 12, 13]
+    assert find_minutes(checkpoint.findings, None, "town", 0, 1 << 62) == []
+
+
+def test_incidents_older_than_a_day_are_found_in_the_history(
+    checkpoint: Checkpoint,
+) -> None:
+    """They are deleted beside the checkpoint."""
+    newer = lost("newer", MONDAY_MS + 1)
+    checkpoint.findings.record_incidents({"town": [lost("old"), newer]})
+    checkpoint.export(MONDAY_MS + 1 + RECENT_MS)
+    (kept,) = checkpoint.findings.find_incidents(EVERYTHING)
+    assert kept.incident == newer
+    assert checkpoint.incidents() == [("newer", True), ("old", True)]
+    assert checkpoint.incidents(IncidentQuery(limit=1)) == [("newer", True)]
+
+
+def test_incident_that_is_in_no_file_yet_stays_beside_the_checkpoint(
+    checkpoint: Checkpoint,
+) -> None:
+    """No matter how old it is."""
+    checkpoint.findings.record_incidents({"town": [lost("a"), lost("b")]})
+    checkpoint.export()
+    checkpoint.findings.record_incidents({"town": [lost("b", ended_ms=MONDAY_MS + 1)]})
+    checkpoint.findings.forget_before(MONDAY_MS + DAY_MS)
+    assert len(checkpoint.findings.find_incidents(EVERYTHING)) == 1
+    assert checkpoint.incidents() == [("a", True), ("b", False)]
+
+
+def test_older_version_in_the_history_does_not_count(checkpoint: Checkpoint) -> None:
+    """An incident that has just ended is not found as standing."""
+    checkpoint.findings.record_incidents(
+        {"town": [lost("a"), lost("b", MONDAY_MS + DAY_MS)]}
+    )
+    checkpoint.export(MONDAY_MS + DAY_MS + 1)
+    ended = lost("b", MONDAY_MS + DAY_MS, ended_ms=MONDAY_MS + DAY_MS + 2)
+    checkpoint.findings.record_incidents({"town": [ended]})
+    assert checkpoint.incidents(IncidentQuery(standing=True)) == [("a", True)]
+    assert checkpoint.incidents(IncidentQuery(standing=True, limit=1)) == [("a", True)]
+
+
+def test_missing_history_directory_is_an_error(checkpoint: Checkpoint) -> None:
+    """An empty answer would be wrong, also of the API."""
+    checkpoint.findings.record_incidents({"town": [lost("a")]})
+    checkpoint.export(MONDAY_MS + 1 + RECENT_MS)
+    shutil.rmtree(checkpoint.settings.directory)
+    with pytest.raises(NoHistory):
+        checkpoint.incidents()
+    find = partial(find_incidents, checkpoint.findings, checkpoint.settings)
+    sources = Sources(
+        lambda: Snapshot(primed=True), find, lambda *asked: [], checkpoint.directory
+    )
+    app = create_app(sources, CollectorRegistry())
+    with WebServer(app, "127.0.0.1", 0) as server:
+        answer = httpx.get(f"{server.url}/api/v1/incidents")
+    assert answer.status_code == 500
+    assert str(checkpoint.settings.directory) in answer.json()["error"]
+
+
+_SCENES = st.lists(
+    st.tuples(
+        st.sampled_from(["tell", "end", "export"]),
+        st.sampled_from(["town", "to\x00wn"]),
+        st.sampled_from(IncidentKind),
+        st.sampled_from(["m", "é"]),
+        st.integers(0, 3),
+    ),
+    max_size=12,
+)
+_QUERIES = st.builds(
+    IncidentQuery,
+    st.none() | st.sampled_from(["town", "to\x00wn"]),
+    st.none() | st.sampled_from(IncidentKind),
+    st.none() | st.integers(0, 8).map(lambda n: MONDAY_MS + n * HALF_DAY_MS),
+    st.booleans(),
+    st.none() | st.integers(0, 5),
+)
+
+
+@pytest.mark.slow
+@given(_SCENES, st.lists(_QUERIES, min_size=4, max_size=4))
+@settings(CAREFUL, max_examples=40)
+def test_lookups_find_what_a_file_that_forgets_nothing_has(
+    scenes: list[tuple[str, str, IncidentKind, str, int]],
+    queries: Iterable[IncidentQuery],
+) -> None:
+    """Incidents begin, end and begin anew; some are exported meanwhile."""
+    clock_ms = MONDAY_MS
+    with TemporaryDirectory() as place:
+        job = Checkpoint(Path(place) / "monitor", Path(place) / "history")
+        whole = Findings(Path(place) / "whole.sqlite", 1)
+        told: dict[tuple[str, IncidentKind, str], Incident] = {}
+        for what, channel, kind, message_id, half_days in scenes:
+            clock_ms += half_days * HALF_DAY_MS
+            if what == "export":
+                job.export(clock_ms)
+                continue
+            key = (channel, kind, message_id)
+            incident = Incident(kind, message_id, "ana", 1, clock_ms)
+            if what == "end" and key in told:
+                found_ms = told[key].found_ms
+                incident = Incident(kind, message_id, "ana", 1, found_ms, clock_ms)
+            told[key] = incident
+            for findings in (job.findings, whole):
+                findings.record_incidents({channel: [incident]})
+        for query in queries:
+            found = find_incidents(job.findings, job.settings, query)
+            assert found == whole.find_incidents(query)

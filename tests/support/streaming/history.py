@@ -1,0 +1,90 @@
+"""The findings of a job and its history, without the job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from connectors.history.query import channel_minutes
+from connectors.history.topics import HistoryTopics
+from sds_core.observer.incidents import Incident, IncidentKind, IncidentQuery
+from sds_core.observer.sds.channel_minute import ChannelMinute
+from sds_core.observer.sds.totals import ChannelTotals
+from streaming.findings import Destination, Findings
+from streaming.history import HistoryExporter
+from streaming.lookup import find_incidents
+from streaming.settings import HistorySettings
+
+EVERYTHING = IncidentQuery()
+MINUTE_MS = 60_000
+DAY_MS = 86_400_000
+MONDAY_MS = 1_786_320_000_000
+"""2026-08-10 00:00 UTC."""
+HALF_DAY_MS = DAY_MS // 2
+
+
+def lost(
+    message_id: str, found_ms: int = MONDAY_MS, ended_ms: int | None = None
+) -> Incident:
+    """A lost message."""
+    return Incident(IncidentKind.LOST, message_id, "ana", 1, found_ms, ended_ms)
+
+
+def minutes(count: int, messages: int = 1) -> list[ChannelMinute]:
+    """Minutes of a channel, one after the other."""
+    return [
+        ChannelMinute(MONDAY_MS + n * MINUTE_MS, ChannelTotals(messages=messages + n))
+        for n in range(count)
+    ]
+
+
+class Checkpoint:
+    """The findings of a job, and its history.
+
+    Args:
+        directory: Directory of the SQLite file.
+        history: Directory of the history.
+        first_sequence: See `Findings`.
+    """
+
+    def __init__(self, directory: Path, history: Path, first_sequence: int = 1) -> None:
+        self.directory = directory
+        self.settings = HistorySettings(history, has_topics=False)
+        self._first_sequence = first_sequence
+        self.findings: Findings
+        self.restart()
+
+    def restart(self) -> None:
+        """Open the file as the next process does."""
+        path = self.directory / "incidents.sqlite"
+        self.findings = Findings(path, self._first_sequence)
+
+    def exporter(
+        self, clock_ms: int = MONDAY_MS, topics: HistoryTopics | None = None
+    ) -> HistoryExporter:
+        """An exporter that is not started."""
+        return HistoryExporter(self.settings, self.findings, topics, lambda: clock_ms)
+
+    def export(
+        self, clock_ms: int = MONDAY_MS, topics: HistoryTopics | None = None
+    ) -> None:
+        """Start an exporter, and end it at once."""
+        with self.exporter(clock_ms, topics):
+            pass
+
+    def pending(self, destination: Destination) -> int:
+        """Number of rows that a destination has not confirmed."""
+        return len(self.findings.pending(destination, 1_000_000))
+
+    def incidents(self, query: IncidentQuery = EVERYTHING) -> list[tuple[str, bool]]:
+        """Message id of each incident found, and whether it stands."""
+        return [
+            (one.incident.message_id, one.incident.ended_ms is None)
+            for one in find_incidents(self.findings, self.settings, query)
+        ]
+
+    def minute_messages(self) -> list[int]:
+        """The count of messages at the end of each minute in the history."""
+        rows = channel_minutes(
+            self.settings.directory, "town", MONDAY_MS, MONDAY_MS + 30 * DAY_MS
+        )
+        return [row["messages"] for row in rows]
