@@ -22,9 +22,9 @@ from connectors.history.parquet import ParquetHistory
 from connectors.history.schema import (
     CHANNEL_MINUTES,
     INCIDENTS,
+    NumberedIncident,
+    NumberedMinute,
     Row,
-    ToldIncident,
-    ToldMinute,
     incident_row,
     minute_row,
 )
@@ -200,10 +200,14 @@ class HistoryExporter:
         """Write all pending rows of a destination, or until the deadline."""
         while pending := self._findings.pending(destination, _CHUNK_ROWS):
             write(
-                [incident_row(one) for one in pending if isinstance(one, ToldIncident)],
-                [minute_row(one) for one in pending if isinstance(one, ToldMinute)],
+                [
+                    incident_row(one)
+                    for one in pending
+                    if isinstance(one, NumberedIncident)
+                ],
+                [minute_row(one) for one in pending if isinstance(one, NumberedMinute)],
             )
-            self._findings.confirm_delivered(destination, pending[-1].told)
+            self._findings.confirm_delivered(destination, pending[-1].sequence)
             if time.monotonic() >= self._deadline_s:
                 return
 

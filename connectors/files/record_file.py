@@ -31,7 +31,7 @@ class UnreadableFile(ValueError):
     Attributes:
         path: Path of the file.
         line: Number of the line, from 1; 0 if the problem is in no particular line.
-        detail: What is wrong.
+        detail: The problem.
     """
 
     def __init__(self, path: Path, line: int, detail: str) -> None:

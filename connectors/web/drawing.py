@@ -129,12 +129,12 @@ def _plain(root: Element, chart: Chart) -> Element:
         for bar in parent.findall("g[@class='bar']"):
             if float(bar[0].get("height", 0)) == 0:
                 parent.remove(bar)
-        told = {desc.get("class"): desc for desc in parent.findall("desc")}
-        for desc in told.values():
+        texts = {desc.get("class"): desc for desc in parent.findall("desc")}
+        for desc in texts.values():
             parent.remove(desc)
-        if "value" in told:
+        if "value" in texts:
             hint = Element("title")
-            hint.text = f"{told['x_label'].text}  {told['value'].text}"
+            hint.text = f"{texts['x_label'].text}  {texts['value'].text}"
             parent.insert(0, hint)
     del root.attrib["id"]
     root.set("role", "img")

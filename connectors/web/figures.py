@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from connectors.web import words
-from sds_core.observer.figure_table import FigureTable, Shown
+from sds_core.observer.figure_table import FigureTable, PageEntry
 from sds_core.observer.figures import Figure, Percentile, Share, Unit
 from sds_core.observer.histogram import BUCKETS_MS
 
@@ -48,7 +48,7 @@ class Group(NamedTuple):
 def page_groups(table: FigureTable[Any]) -> list[Group]:
     """All figures of a view's own page."""
     return [
-        Group(title, [_page_figure(one) for one in table.shown(title)])
+        Group(title, [_page_figure(one) for one in table.page_entries(title)])
         for title in table.groups
     ]
 
@@ -63,12 +63,12 @@ def column_groups(table: FigureTable[Any]) -> list[Group]:
     return groups
 
 
-def _page_figure(shown: Shown) -> PageFigure:
-    match shown:
+def _page_figure(entry: PageEntry) -> PageFigure:
+    match entry:
         case Share():
-            return _share(shown)
+            return _share(entry)
         case Figure():
-            return _value(shown)
+            return _value(entry)
         case (figure, percentile):
             return _percentile(figure, percentile)
 

@@ -13,7 +13,7 @@ from connectors.web.naming import called, channel_href, short_key
 from sds_core.observer.incidents import ChannelIncident, IncidentKind, explain
 from sds_core.observer.snapshot import Snapshot
 
-SHOWN_PARTICIPANTS = 20
+LISTED_PARTICIPANTS = 20
 """Of those that lack a message, and of those that named it; the API has all."""
 
 KINDS = {
@@ -95,7 +95,7 @@ def incident_words(snapshot: Snapshot, found: ChannelIncident) -> IncidentWords:
         facts.append(("Named by", ", ".join(named_by)))
     why = words.whole(explain(msgspec.structs.replace(incident, named_by=named_by)))
     lacked_by = nsmallest(
-        SHOWN_PARTICIPANTS, incident.lacking.items(), key=lambda one: one[1]
+        LISTED_PARTICIPANTS, incident.lacking.items(), key=lambda one: one[1]
     )
     return IncidentWords(
         key=short_key(" ".join((found.channel, *incident.key))),
@@ -121,6 +121,6 @@ def incident_words(snapshot: Snapshot, found: ChannelIncident) -> IncidentWords:
 
 def _some(names: Sequence[str]) -> list[str]:
     """The first names, and how many others there are."""
-    shown = [words.bounded(name) for name in names[:SHOWN_PARTICIPANTS]]
-    others = len(names) - len(shown)
-    return [*shown, words.counted(others, "other")] if others else shown
+    listed = [words.bounded(name) for name in names[:LISTED_PARTICIPANTS]]
+    others = len(names) - len(listed)
+    return [*listed, words.counted(others, "other")] if others else listed

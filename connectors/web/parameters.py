@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from connectors.web.naming import is_long, short_key
 from connectors.web.refusals import NoChannel, WrongParameter
-from connectors.web.trends import HOURS, SHOWN_HOURS
+from connectors.web.trends import DEFAULT_HOURS, HOURS
 from sds_core.observer.incidents import IncidentKind, IncidentQuery
 from sds_core.observer.snapshot import Snapshot
 
@@ -46,7 +46,7 @@ def hours(given: Mapping[str, str]) -> int:
         WrongParameter: There are no intervals for so many.
     """
     text = one_of(given, "hours", [str(choice) for choice in HOURS])
-    return SHOWN_HOURS if text is None else int(text)
+    return DEFAULT_HOURS if text is None else int(text)
 
 
 def channel(given: Mapping[str, str], name: str, snapshot: Snapshot) -> str | None:

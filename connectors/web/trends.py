@@ -24,7 +24,7 @@ HOURS: Mapping[int, int] = MappingProxyType(
 )
 """Hours that a trend can cover, and the length of its intervals in milliseconds."""
 
-SHOWN_HOURS = 3
+DEFAULT_HOURS = 3
 """Hours that a trend covers by default."""
 
 FindMinutes = Callable[[str, int, int, Collection[str]], Sequence[Row]]

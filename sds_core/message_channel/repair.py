@@ -105,7 +105,7 @@ class RepairRequests(HasDeadline):
             self._carried.pop(message_id, None)
             self._stale = True
 
-    def asked_by_another(self, message_id: str, now_ms: int) -> None:
+    def requested_by_another(self, message_id: str, now_ms: int) -> None:
         """Postpone our request for a message that another has just requested."""
         if message_id not in self._entries:
             return

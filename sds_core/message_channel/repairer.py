@@ -98,17 +98,17 @@ class Repairer:
         ours: list[str] = []
         for entry in frame.repair_request:
             message_id = entry.message_id
-            self.requests.asked_by_another(message_id, now_ms)
-            kept = self.retained.get(message_id, now_ms)
+            self.requests.requested_by_another(message_id, now_ms)
+            stored = self.retained.get(message_id, now_ms)
             if (
                 not entry.sender_id
-                or kept is None
+                or stored is None
                 or message_id in self.responses
-                or not self._answers_for(message_id, kept.sender_id)
+                or not self._answers_for(message_id, stored.sender_id)
             ):
                 continue
             t_resp_ms = now_ms + response_offset_ms(
-                self._participant_id, kept.sender_id, message_id, self._profile
+                self._participant_id, stored.sender_id, message_id, self._profile
             )
             ours.append(message_id)
             evicted = self.responses.add(message_id, t_resp_ms)
@@ -128,9 +128,9 @@ class Repairer:
         broadcasts: list[Broadcast] = []
         events: list[Event] = []
         for message_id in self.responses.take_due(now_ms):
-            kept = self.retained.get(message_id, now_ms)
-            if kept is not None:
-                broadcasts.append(Broadcast(Cause.REPAIR, message_id, kept.value))
+            stored = self.retained.get(message_id, now_ms)
+            if stored is not None:
+                broadcasts.append(Broadcast(Cause.REPAIR, message_id, stored.value))
                 events.append(RepairAnswered(message_id))
         return Step(broadcasts, events)
 

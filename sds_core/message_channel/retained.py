@@ -13,12 +13,12 @@ class Retained(NamedTuple):
     Attributes:
         value: the frame's bytes.
         sender_id: who sent it first.
-        kept_ms: when it was put in, Unix ms.
+        stored_ms: when it was put in, Unix ms.
     """
 
     value: bytes
     sender_id: str
-    kept_ms: int
+    stored_ms: int
 
 
 class RetainedMessages:
@@ -32,11 +32,11 @@ class RetainedMessages:
         self._messages: dict[str, Retained] = {}
 
     def get(self, message_id: str, now_ms: int) -> Retained | None:
-        """Return a message, if it is still kept."""
-        kept = self._messages.get(message_id)
-        if kept is None or self._is_too_old(kept, now_ms):
+        """Return a message, if it is still stored."""
+        stored = self._messages.get(message_id)
+        if stored is None or self._is_too_old(stored, now_ms):
             return None
-        return kept
+        return stored
 
     def add(self, message_id: str, value: bytes, sender_id: str, now_ms: int) -> None:
         """Keep a message."""
@@ -55,8 +55,8 @@ class RetainedMessages:
         """Take over what `state` gave."""
         self._messages = state
 
-    def _is_too_old(self, kept: Retained, now_ms: int) -> bool:
+    def _is_too_old(self, stored: Retained, now_ms: int) -> bool:
         return (
             self._retention_ms is not None
-            and now_ms - kept.kept_ms > self._retention_ms
+            and now_ms - stored.stored_ms > self._retention_ms
         )

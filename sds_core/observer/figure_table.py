@@ -27,7 +27,7 @@ from sds_core.observer.summing import sum_totals
 Totals = TypeVar("Totals", bound=msgspec.Struct)
 
 Entry = Figure | Share | Family
-Shown = tuple[Figure, Percentile] | Figure | Share
+PageEntry = tuple[Figure, Percentile] | Figure | Share
 """What one entry of the page shows: a percentile of a histogram, a value, a share."""
 
 
@@ -192,9 +192,9 @@ class FigureTable(Generic[Totals]):
         """The figure whose single durations a report may have, if there is one."""
         return next((one for one in self.figures if one.detail), None)
 
-    def shown(self, group: str) -> list[Shown]:
+    def page_entries(self, group: str) -> list[PageEntry]:
         """What the page has under a heading, in order."""
-        found: list[Shown] = []
+        found: list[PageEntry] = []
         for entry in self.entries:
             if isinstance(entry, Family) or entry.group != group:
                 continue

@@ -77,20 +77,20 @@ class Minutes(Generic[Totals, MinuteOf]):
         self._state = state
         self._ended: list[MinuteOf] = []
         # What happened before a restart is not known: that minute is checked.
-        self._look_ms = _end_of_minute(clock_ms)
+        self._check_ms = _end_of_minute(clock_ms)
 
     @property
-    def look_ms(self) -> int:
+    def check_ms(self) -> int:
         """The end of the next minute in which a figure might change, Unix ms."""
-        return self._look_ms
+        return self._check_ms
 
     def might_change(self, clock_ms: int) -> None:
         """Note that a figure may change at this clock, Unix ms."""
-        if clock_ms < self._look_ms - MINUTE_MS:
-            self._look_ms = _end_of_minute(clock_ms)
+        if clock_ms < self._check_ms - MINUTE_MS:
+            self._check_ms = _end_of_minute(clock_ms)
 
-    def look(self, next_change_ms: int | None) -> None:
-        """Check the minute that ends at `look_ms`; the totals are as of its end.
+    def check(self, next_change_ms: int | None) -> None:
+        """Check the minute that ends at `check_ms`; the totals are as of its end.
 
         Args:
             next_change_ms: When a gauge may next change by itself, as a deadline; None
@@ -99,9 +99,9 @@ class Minutes(Generic[Totals, MinuteOf]):
         figures = _fingerprint(self._totals)
         if figures != self._emitted_last():
             self._state.told = figures
-            minute_ms = self._look_ms - MINUTE_MS
+            minute_ms = self._check_ms - MINUTE_MS
             self._ended.append(self._new_minute(minute_ms, _copy(self._totals)))
-        self._look_ms = _NEVER
+        self._check_ms = _NEVER
         if next_change_ms is not None:
             self.might_change(next_change_ms)
 

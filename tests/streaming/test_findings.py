@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.history.schema import ToldIncident, ToldMinute
+from connectors.history.schema import NumberedIncident, NumberedMinute
 from sds_core.observer.incidents import (
     ChannelIncident,
     Incident,
@@ -149,11 +149,11 @@ def test_rows_wait_in_the_order_in_which_they_were_recorded(findings: Findings) 
     )
     findings.record_incidents({"town": [lost("a", ended_ms=9)]})
     expected: list[OutboxRow] = [
-        ToldIncident(1_000, found(lost("a"))),
-        ToldMinute(1_001, "town", 0, ChannelTotals()),
-        ToldMinute(1_002, "town", 60_000, ChannelTotals()),
-        ToldMinute(1_003, "village", 0, ChannelTotals()),
-        ToldIncident(1_004, found(lost("a", ended_ms=9))),
+        NumberedIncident(1_000, found(lost("a"))),
+        NumberedMinute(1_001, "town", 0, ChannelTotals()),
+        NumberedMinute(1_002, "town", 60_000, ChannelTotals()),
+        NumberedMinute(1_003, "village", 0, ChannelTotals()),
+        NumberedIncident(1_004, found(lost("a", ended_ms=9))),
     ]
     assert findings.pending(Destination.PARQUET, ALL) == expected
     assert findings.pending(Destination.TOPICS, 2) == expected[:2]
@@ -181,8 +181,8 @@ def test_mark_is_exported_as_well(findings: Findings) -> None:
     findings.mark_incidents(lambda channel, incident: incident.message_id == "a", 0)
     findings.record_incidents({"town": [lost("a", ended_ms=9)]})
     assert findings.pending(Destination.TOPICS, ALL)[2:] == [
-        ToldIncident(FIRST + 2, found(lost("a"), tap_hole=True)),
-        ToldIncident(FIRST + 3, found(lost("a", ended_ms=9), tap_hole=True)),
+        NumberedIncident(FIRST + 2, found(lost("a"), tap_hole=True)),
+        NumberedIncident(FIRST + 3, found(lost("a", ended_ms=9), tap_hole=True)),
     ]
 
 
@@ -208,7 +208,7 @@ def test_incidents_of_an_earlier_version_are_exported_once(path: Path) -> None:
     known.sort(key=lambda one: (one.incident.found_ms, one.channel, one.incident.key))
     again = Findings(path, ALL)
     assert again.pending(Destination.PARQUET, ALL) == [
-        ToldIncident(number, one) for number, one in enumerate(known, FIRST)
+        NumberedIncident(number, one) for number, one in enumerate(known, FIRST)
     ]
 
 
@@ -230,7 +230,7 @@ class Model:
 
 def _record_incident(findings: Findings, model: Model, n: int) -> None:
     findings.record_incidents({"town": [lost(str(n))]})
-    model.add(lambda sequence: ToldIncident(sequence, found(lost(str(n)))))
+    model.add(lambda sequence: NumberedIncident(sequence, found(lost(str(n)))))
 
 
 def _record_minutes(findings: Findings, model: Model, n: int) -> None:
@@ -238,7 +238,7 @@ def _record_minutes(findings: Findings, model: Model, n: int) -> None:
     minutes_ms = [60_000 * m for m in range(n)]
     findings.record_minutes({"town": [ChannelMinute(ms, totals) for ms in minutes_ms]})
     for ms in minutes_ms:
-        model.add(lambda sequence, ms=ms: ToldMinute(sequence, "town", ms, totals))
+        model.add(lambda sequence, ms=ms: NumberedMinute(sequence, "town", ms, totals))
 
 
 def _deliver(destination: Destination) -> Callable[..., None]:

@@ -29,7 +29,7 @@ from sds_core.observer.snapshot import Snapshot, Views
 from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import ViewTotals
 
-SHOWN_VIEWS = 200
+LISTED_VIEWS = 200
 """Greatest number of rows: a browser updates so many every two seconds without a
 noticeable delay. It is also the default label budget."""
 
@@ -53,7 +53,7 @@ class Order:
     reverse: bool = False
 
     @classmethod
-    def asked(
+    def requested(
         cls, columns: Mapping[str, PageFigure], given: Mapping[str, str]
     ) -> Order:
         """The order that a request asks for.
@@ -166,7 +166,7 @@ def _page(
     kind, names = views.kind, table.names
     groups: list[Group] = column_groups(table)
     columns = {figure.key: figure for group in groups for figure in group.figures}
-    order = Order.asked(columns, request.query_params)
+    order = Order.requested(columns, request.query_params)
     find = request.query_params.get("find", "")
     wanted = find.strip().casefold()
     found = [
@@ -174,7 +174,7 @@ def _page(
         for one in order.of(snapshot, kind)
         if not wanted or _has(snapshot, kind, one[0], wanted)
     ]
-    rows = [_row(snapshot, kind, *one) for one in found[:SHOWN_VIEWS]]
+    rows = [_row(snapshot, kind, *one) for one in found[:LISTED_VIEWS]]
     return layout.page(
         request,
         snapshot,

@@ -16,7 +16,7 @@ from connectors.web.parameters import incident_query
 from connectors.web.refusals import HistoryBusy, HistoryUnreadable
 from connectors.web.sources import Sources
 
-SHOWN_INCIDENTS = 200
+LISTED_INCIDENTS = 200
 """Found last first; the API has more."""
 
 _POLL_S = 10
@@ -38,14 +38,14 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
         incidents = []
         try:
             # One more than is shown tells whether there are more.
-            limited = msgspec.structs.replace(query, limit=SHOWN_INCIDENTS + 1)
+            limited = msgspec.structs.replace(query, limit=LISTED_INCIDENTS + 1)
             found = lookups.incidents(limited)
         except (HistoryBusy, HistoryUnreadable) as error:
             problem = str(error)
         else:
-            more = len(found) > SHOWN_INCIDENTS
+            more = len(found) > LISTED_INCIDENTS
             incidents = [
-                incident_words(snapshot, one) for one in found[:SHOWN_INCIDENTS]
+                incident_words(snapshot, one) for one in found[:LISTED_INCIDENTS]
             ]
         return layout.page(
             request,

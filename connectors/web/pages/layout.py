@@ -63,7 +63,7 @@ class Layout:
         status: int = 200,
         poll_s: int = 2,
         light: str = "",
-        **shown: Any,
+        **values: Any,
     ) -> Response:
         """A view as the answer to a request.
 
@@ -76,7 +76,7 @@ class Layout:
             poll_s: After how many seconds an open page asks again.
             light: Query parameter by which an open page asks for what costs little
                 to find out; empty to ask for the whole page each time.
-            shown: Values for the template.
+            values: Values for the template.
         """
         html = self._environment.get_template(template).render(
             root=_root(request),
@@ -87,7 +87,7 @@ class Layout:
             snapshot=snapshot,
             poll_s=poll_s,
             light=light,
-            **shown,
+            **values,
         )
         return HTMLResponse(html, status, headers=_HEADERS)
 

@@ -17,7 +17,7 @@ from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
 
-_SHOWN_HOLES = 10
+_LISTED_HOLES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,8 @@ def _tap(snapshot: Snapshot, observer: str, tap: TapTotals, channels: int) -> Ta
         last_seen=f"{words.utc(tap.last_seen_ms)}, {words.age(silent_ms)} ago",
         missing=words.number(tap.missing_records),
         channels=words.number(channels),
-        holes=[_span(*hole) for hole in tap.holes[: -_SHOWN_HOLES - 1 : -1]],
-        hidden=max(len(tap.holes) - _SHOWN_HOLES, 0),
+        holes=[_span(*hole) for hole in tap.holes[: -_LISTED_HOLES - 1 : -1]],
+        hidden=max(len(tap.holes) - _LISTED_HOLES, 0),
     )
 
 

@@ -43,14 +43,14 @@ class Conclusions:
         """Return those about one message, for the document; record times in Unix ms."""
         gap = self._gap_of.get(message_id)
         return {
-            "gap": None if gap is None else self._told_gap(gap),
+            "gap": None if gap is None else self._gap_object(gap),
             "deliveries": {
-                delivery.participant: _told_delivery(delivery)
+                delivery.participant: _delivery_object(delivery)
                 for delivery in self._deliveries_of.get(message_id, ())
             },
         }
 
-    def _told_gap(self, gap: Gap) -> dict[str, Any]:
+    def _gap_object(self, gap: Gap) -> dict[str, Any]:
         return {
             "named_ms": gap.naming.at_ms,
             "deadline_ms": gap.deadline_ms,
@@ -58,7 +58,7 @@ class Conclusions:
         }
 
 
-def _told_delivery(delivery: Delivery) -> dict[str, Any]:
+def _delivery_object(delivery: Delivery) -> dict[str, Any]:
     lacking = delivery.lacking
     return {
         "outcome": delivery.outcome.value,

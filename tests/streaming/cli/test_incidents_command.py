@@ -17,7 +17,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from connectors.history.parquet import ParquetHistory
-from connectors.history.schema import INCIDENTS, ToldIncident, incident_row
+from connectors.history.schema import INCIDENTS, NumberedIncident, incident_row
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
@@ -93,7 +93,7 @@ def report(tmp_path: Path) -> MakeReport:
 def history(tmp_path: Path) -> Path:
     """A history of all of them."""
     directory = tmp_path / "history"
-    rows = [incident_row(ToldIncident(1, one)) for one in ALL]
+    rows = [incident_row(NumberedIncident(1, one)) for one in ALL]
     ParquetHistory(directory).write(INCIDENTS, rows)
     return directory
 
@@ -268,7 +268,7 @@ def test_incident_before_1970_is_printed(report: MakeReport, tmp_path: Path) -> 
     incident = Incident(IncidentKind.LOST, "m", "", since_ms=-2, found_ms=-1)
     found = ChannelIncident("town", incident, False)
     history = tmp_path / "history"
-    ParquetHistory(history).write(INCIDENTS, [incident_row(ToldIncident(1, found))])
+    ParquetHistory(history).write(INCIDENTS, [incident_row(NumberedIncident(1, found))])
     for source in (("--report", str(report([found]))), ("--history", str(history))):
         assert "found 1969-12-31T23:59:59.999Z" in invoke(*source).stdout
 
