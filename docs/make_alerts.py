@@ -74,7 +74,7 @@ _INHIBITIONS = """\
 
 
 def page() -> str:
-    """The page as it must be."""
+    """Return the whole page."""
     burn_rates = "\n".join(
         f"| {burn.severity} | {burn.factor:g} | {LIFE(burn.long)} "
         f"| {LIFE(burn.short)} | {burn.least_events} |"
@@ -120,7 +120,7 @@ def _codes(texts: tuple[str, ...]) -> str:
 
 
 def main() -> None:
-    """Write the page anew."""
+    """Write the page."""
     PAGE.write_text(page(), encoding="utf-8")
 
 

@@ -20,8 +20,8 @@ class Cut(NamedTuple):
     """Where all partitions reach one record time.
 
     Attributes:
-        clock_ms: That time, Unix ms; no record after the cut is earlier, except late
-            ones.
+        clock_ms: Record time of the cut, Unix ms; no record after it is earlier, except
+            late ones.
         next_ms: Time of the earliest record after the cut; `clock_ms` if there is
             none.
         ends: Offset of each partition's first record with at least this time.

@@ -48,7 +48,7 @@ class Board:
         packed: Mapping[str, bytes],
         labels: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
     ) -> None:
-        """Set the totals of some views, by key; the others stay as they are.
+        """Set the totals of some views, by key; the others stay unchanged.
 
         A view whose totals describe nothing (`Kind.is_known`) is dropped.
 

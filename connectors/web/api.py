@@ -56,8 +56,8 @@ def routes(
     """The routes of the API; a request that cannot be answered raises a `Refusal`.
 
     Args:
-        sources: Where the figures come from.
-        lookups: Where incidents and minutes come from.
+        sources: Source of the figures.
+        lookups: Source of incidents and minutes.
         table: The figures of channels.
     """
 
@@ -66,8 +66,8 @@ def routes(
     def channels(request: Request) -> Response:
         """All channels, the most troubled first, and the job.
 
-        Query parameters: `limit`, the greatest number of channels; `id` or `key`, of
-        one channel.
+        Query parameters: `limit`, the greatest number of channels; `id` or `key` to
+        select one channel.
         """
         given = request.query_params
         limit = number(given, "limit")
@@ -86,8 +86,9 @@ def routes(
         """Incidents, the latest found first.
 
         Query parameters: `channel`, an id, or `key`; `kind`; `since`, Unix ms, for
-        incidents found then or later and those that still stand; `standing=true`, for
-        those that still stand; `limit`, the greatest number.
+        incidents found then or later and incidents that have not ended;
+        `standing=true`, for incidents that have not ended; `limit`, the greatest
+        number.
         """
         given_limit = number(request.query_params, "limit")
         snapshot = read_figures(sources)
@@ -232,7 +233,7 @@ def _tap_object(observer: str, tap: TapTotals, channels: int) -> dict[str, Any]:
 def _growth_object(
     table: FigureTable[Any], growth: Growth | None
 ) -> dict[str, Any] | None:
-    """Growth of each figure; None if it is unknown."""
+    """Return the growth of each figure; None if it is unknown."""
     if growth is None:
         return None
     counts: dict[str, Any] = {}

@@ -169,7 +169,7 @@ def test_row_stays_until_each_destination_has_confirmed_it(findings: Findings) -
     assert findings.count_pending() == 3
     findings.confirm_delivered(Destination.TOPICS, FIRST + 1)
     (last,) = findings.pending(Destination.TOPICS, ALL)
-    assert last.told == FIRST + 2
+    assert last.sequence == FIRST + 2
     assert findings.count_pending() == 1
     findings.confirm_delivered(Destination.TOPICS, FIRST + 2)
     assert findings.count_pending() == 0
@@ -195,7 +195,7 @@ def test_sequence_goes_on_although_the_outbox_is_empty(path: Path) -> None:
     for first_sequence in (1, ALL):
         findings = Findings(path, first_sequence)
         findings.record_incidents({"town": [lost("b")]})
-    told = [one.told for one in findings.pending(Destination.TOPICS, ALL)]
+    told = [one.sequence for one in findings.pending(Destination.TOPICS, ALL)]
     assert told == [FIRST + 1, FIRST + 2]
 
 
@@ -225,7 +225,7 @@ class Model:
 
     def pending(self, destination: Destination) -> list[OutboxRow]:
         """What a destination lacks."""
-        return [one for one in self.rows if one.told > self.reached[destination]]
+        return [one for one in self.rows if one.sequence > self.reached[destination]]
 
 
 def _record_incident(findings: Findings, model: Model, n: int) -> None:
@@ -245,8 +245,8 @@ def _deliver(destination: Destination) -> Callable[..., None]:
     def deliver(findings: Findings, model: Model, n: int) -> None:
         rows = model.pending(destination)[:n]
         if rows:
-            findings.confirm_delivered(destination, rows[-1].told)
-            model.reached[destination] = rows[-1].told
+            findings.confirm_delivered(destination, rows[-1].sequence)
+            model.reached[destination] = rows[-1].sequence
 
     return deliver
 
@@ -272,5 +272,5 @@ def test_killed_after_any_step_the_file_holds_what_it_should(
                 assert reopened.pending(destination, ALL) == model.pending(destination)
             reached = min(model.reached.values())
             assert reopened.count_pending() == sum(
-                one.told > reached for one in model.rows
+                one.sequence > reached for one in model.rows
             )

@@ -42,7 +42,7 @@ class KindOfIncidents:
         kind: The kind.
         name: The kind in words.
         incidents: Incidents, the latest found first.
-        more: Whether there are more.
+        more: Whether further incidents exist.
     """
 
     kind: IncidentKind
@@ -56,8 +56,8 @@ class History:
     """What the page reads from files instead of the snapshot.
 
     Attributes:
-        charts: Each with its picture; empty if they cannot be drawn.
-        no_charts: Why there are no charts; empty if there are.
+        charts: Charts, each with its picture; empty if they cannot be drawn.
+        no_charts: Why charts cannot be drawn; empty if they can.
         incidents: Incidents of the channel by kind, the gravest first.
         no_incidents: Why incidents cannot be listed; empty if they can.
     """
@@ -73,7 +73,7 @@ class Objective:
     """A share that the channel should reach, and its value since the first record.
 
     Attributes:
-        name: What it is a share of.
+        name: Name of the share.
         target: The share that should be reached.
         reached: The share that was reached.
         verdict: `met` or `missed`; empty if there is nothing to judge.
@@ -102,7 +102,7 @@ def routes(
 
     # Synchronous, so Starlette runs it in its thread pool: it reads files.
     def page(request: Request) -> Response:
-        """Query parameters: `id` or `key`; `hours`; `history=false` leaves it out."""
+        """Query parameters: `id` or `key`; `hours`; `history=false` to omit history."""
         given = request.query_params
         chosen_hours = hours(given)
         with_history = one_of(given, "history", ["true", "false"]) != "false"

@@ -68,7 +68,7 @@ def list_letters(
     Args:
         kafka: Cluster.
         topic: Topic of the dead letters.
-        wanted: Which ones.
+        wanted: Selected dead letters.
         limit: Most dead letters to print.
         as_json: Whether to print JSON.
 
