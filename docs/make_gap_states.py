@@ -37,7 +37,7 @@ _LABELS = {
 
 
 def diagram() -> str:
-    """Return the Mermaid diagram: an arrow for each change of state, with its counts."""
+    """Return the Mermaid diagram: an arrow for each change of state and its counts."""
     lines = ["stateDiagram-v2", f"    [*] --> {_FIRST.name}: first named"]
     for state, row in TRANSITIONS.items():
         for transition, events in _grouped(state, row):

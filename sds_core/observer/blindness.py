@@ -144,7 +144,7 @@ def _all_troubled(
 def _troubled(
     tap: TapTotals, clock_ms: int, settings: ObserverSettings
 ) -> _Span | None:
-    """Return the latest span in which a tap always had a recent hole; None without one."""
+    """Return the latest span in which a tap had recent holes; None without one."""
     span = None
     if tap.last_hole_ms is not None:
         # Release 0.1 did not store the start.

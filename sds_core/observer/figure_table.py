@@ -222,7 +222,7 @@ class FigureTable(Generic[Totals]):
         return tuple(one for one in self.figures if one.line or one.field in of_shares)
 
     def column_of(self, figure: Figure) -> str:
-        """Return a figure's column in the history; for durations that of the buckets."""
+        """Return a figure's column in the history; for durations that of buckets."""
         name = figure.report[0].replace(".", "_") if figure.report else figure.field
         return f"{name}_buckets" if figure.unit is Unit.DURATIONS else name
 
