@@ -207,7 +207,7 @@ def _catching_up(results: Results) -> Grid:
                 "byte-identical to that of a monitor that never stopped",
             ),
             ("lost", "messages and deliveries reported as lost"),
-            ("incidents", "of any kind"),
+            ("incidents", "number of incidents of any kind"),
             ("verdicts", "of any channel after any batch of that hour"),
         ),
     )

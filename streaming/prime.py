@@ -26,7 +26,8 @@ def read_totals(
 
     Raises:
         sds_core.observer.kinds.UnknownKind: The checkpoint has views of an unregistered
-        kind. sds_core.observer.blob.UnknownBlobVersion: A newer release wrote them.
+            kind.
+        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote them.
     """
     if _last_commit(checkpoint) is None:
         return {}

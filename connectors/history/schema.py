@@ -153,8 +153,8 @@ def _with_unix_ms(schema: pa.Schema) -> pa.Schema:
 _TOLD = _key(
     "told",
     pa.int64(),
-    "Sequence number of the row; of several rows with one key the one with the "
-    "greatest number is valid.",
+    "Sequence number of the row; for each key, the row with the greatest number "
+    "is valid.",
 )
 
 INCIDENTS = HistoryTable(
@@ -206,8 +206,8 @@ INCIDENTS = HistoryTable(
             _field(
                 "tap_hole",
                 pa.bool_(),
-                "Whether every tap of the channel had a hole meanwhile; the taps may "
-                "then be the cause.",
+                "Whether every tap of the channel had a hole during the incident; then "
+                "the taps may be the cause.",
             ),
             _field("why", pa.string(), "The evidence in words."),
             _TOLD,

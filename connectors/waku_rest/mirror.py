@@ -76,8 +76,10 @@ class Mirror:
 
         Raises:
             connectors.kafka.topics.InvalidTopic: Kafka does not allow a topic of this
-            name. connectors.waku_rest.client.BadSettings: A node's certificates cannot
-            be read. sqlite3.Error: The disk fails.
+                name.
+            connectors.waku_rest.client.BadSettings: A node's certificates cannot be
+                read.
+            sqlite3.Error: The disk fails.
         """
         try:
             await self._run(ending)

@@ -25,13 +25,13 @@ if api_implementation.Type() != "upb":
     raise ImportError(_message)
 
 MAX_VALUE_BYTES = 4 * 1024 * 1024
-"""Longest value that is looked into (contract, "Kafka record").
+"""Longest value, in bytes, that is decoded (docs/records.md).
 
-Relays carry at most 150 KB (64/WAKU2-NETWORK), so that nothing real comes near. Above
-it one record could hold the memory and the time of thousands.
+Relays carry at most 150 KB (64/WAKU2-NETWORK), so real frames are far shorter. A longer
+record could take the memory and time of thousands.
 """
 
-# Tags, that is (field number << 3 | wire type), of what stands first in a message.
+# Tags, (field number << 3 | wire type), of the fields that come first in a message.
 _FIELD_1_LENGTH_DELIMITED = 0x0A
 _FIELD_2_VARINT = 0x10
 _FIELD_2_LENGTH_DELIMITED = 0x12
