@@ -76,7 +76,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         title: title in the document.
         about: explanation of the counts, if they need one.
         counts: how often each keyword occurs in the document's text.
-        rules: in the document's order.
+        rules: rules in the document's order.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""What a Prometheus metric is, and how its samples are read from a source of figures.
+"""Declares Prometheus metrics, and how their samples are read from figures.
 
 The exporter, the table in ``docs/metrics.md`` and the tests all work from `Metric`
 objects; they name no other metrics.

@@ -43,7 +43,7 @@ MeanBytes = Callable[[Mapping[int, int]], int]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a run that drains the topic ends: end offsets at its start."""
+    """End offsets, taken at the start, of a run that drains the topic."""
 
     ends: Mapping[int, int]
 

@@ -17,7 +17,7 @@ _FIRST_STRIDE_MS = 1_000
 
 
 class Cut(NamedTuple):
-    """Where all partitions reach one record time.
+    """Offsets at which all partitions reach one record time.
 
     Attributes:
         clock_ms: Record time of the cut, Unix ms; no record after it is earlier, except
@@ -37,7 +37,7 @@ class Cut(NamedTuple):
 
 
 class BatchEnd(NamedTuple):
-    """Where a batch ends.
+    """End of a batch.
 
     Attributes:
         clock_ms: The batch's T, Unix ms.

@@ -54,8 +54,8 @@ class Board:
 
         Args:
             packed: Totals as `blob.totals_part` returns them.
-            labels: By the prefix of a kind, the names of all its views that have a
-                metric label of their own; see `streaming.labels`.
+            labels: Prefix of a kind -> names of all its views that have a metric label
+                of their own; see `streaming.labels`.
 
         Raises:
             sds_core.observer.kinds.UnknownKind: A key is of no registered kind.

@@ -50,7 +50,7 @@ class CheckpointInUse(RuntimeError):
 
 
 class CheckpointIdentity(msgspec.Struct):
-    """What a checkpoint was begun with; the content of ``monitor/job.json``.
+    """Settings that a checkpoint was begun with; content of ``monitor/job.json``.
 
     Attributes:
         topic: The topic of frames.

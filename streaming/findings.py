@@ -120,7 +120,7 @@ Coincides = Callable[[str, Incident], bool]
 
 
 class Destination(enum.StrEnum):
-    """Where the rows of the outbox go."""
+    """Destination of the rows of the outbox."""
 
     TOPICS = "topics"
     PARQUET = "parquet"

@@ -166,7 +166,7 @@ class HistoryExporter:
         self._lock.close()
 
     def limit_remaining_time(self) -> None:
-        """From now on export for about ten seconds at most."""
+        """Limit further exports to about ten seconds."""
         self._deadline_s = time.monotonic() + _REMAINING_TIME_S
 
     def _run(self) -> None:

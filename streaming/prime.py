@@ -65,7 +65,7 @@ def _read_state(
 
 
 def read_position(checkpoint: Path) -> Position | None:
-    """Where the last committed batch ended; None without one."""
+    """Return the end of the last committed batch; None without one."""
     batch = _last_commit(checkpoint)
     if batch is None:
         return None

@@ -124,7 +124,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @hand_over
     def initialOffset(self) -> dict[str, Any]:
-        """Where a new checkpoint begins."""
+        """Position at which a new checkpoint begins."""
         offsets = self._admission().offsets
         partitions = offsets.partitions()
         firsts = offsets.earliest(partitions)

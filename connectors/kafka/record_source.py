@@ -19,7 +19,7 @@ class RecordSource(NamedTuple):
     """Place of a record.
 
     Attributes:
-        topic, partition, offset: Its place in Kafka.
+        topic, partition, offset: Coordinates of the record in Kafka.
     """
 
     topic: str

@@ -141,7 +141,7 @@ class TopicMissing(LookupError):
     """The topic does not exist.
 
     Attributes:
-        topic: Its name.
+        topic: Name of the topic.
     """
 
     def __init__(

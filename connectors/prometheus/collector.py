@@ -1,4 +1,4 @@
-"""From one snapshot to Prometheus metric families.
+"""Converts a snapshot to Prometheus metric families.
 
 The collector stores nothing between scrapes: each scrape reads the snapshot once and
 builds new families from the declared metrics. So a series ends when the snapshot no

@@ -14,7 +14,7 @@ Steps = tuple[tuple[float | None, str], ...]
 """Pairs of a least value and its colour, ascending; the first least value is None."""
 
 PLAIN: Steps = ((None, "text"),)
-"""For figures that are neither good nor bad."""
+"""Steps for figures that are neither good nor bad."""
 
 ANY_IS_BAD: Steps = ((None, GOOD), (1, BAD))
 ANY_IS_SUSPECT: Steps = ((None, GOOD), (1, WARNING))

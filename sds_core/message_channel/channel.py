@@ -278,9 +278,11 @@ class MessageChannel:
         return step
 
     def sync(self, now_ms: int) -> Step:
-        """Put log and filter into a frame without content, unless both are empty.
+        """Put log and filter into a frame without content.
 
         The frame enters no buffer, log or filter (SDS, "Periodic Sync Message").
+        Returns an empty step if the log is empty, no message waits and no repair
+        request is due.
         """
         self._sync.sent(now_ms, requests_wait=self._repairer.requests.has_waiting)
         step = Step((), ())

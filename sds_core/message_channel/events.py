@@ -113,10 +113,10 @@ class Delivered(_Event, frozen=True):
     """A content message entered the local log, after everything it depends on.
 
     Attributes:
-        message_id: of another participant, or of ours if it was forgotten.
+        message_id: id of a message of another participant, or of our own forgotten one.
         sender_id: who sent it first; empty if unknown.
         lamport: its place in the log is by (lamport, message_id).
-        content: for the application.
+        content: bytes for the application.
     """
 
     message_id: str
@@ -230,7 +230,7 @@ class Ignored(_Event, frozen=True):
 
     Attributes:
         reason: the reason, for counters.
-        message_id: of the frame; empty if malformed.
+        message_id: id in the frame; empty if the frame is malformed.
         detail: text with the frame's values, for a log line.
     """
 
@@ -243,7 +243,7 @@ class BloomUnusable(_Event, frozen=True):
     """A frame's bloom filter cannot be used; the rest of the frame counts.
 
     Attributes:
-        message_id: of the frame.
+        message_id: id in the frame.
         detail: why it cannot be used.
     """
 

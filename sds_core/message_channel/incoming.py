@@ -28,7 +28,7 @@ class Waiting:
     Attributes:
         frame: the message.
         value: its bytes.
-        retrieval_hint: of the message, empty if unknown.
+        retrieval_hint: hint to fetch the message again; empty if unknown.
         arrived_ms: Unix ms.
         unmet: ids that it waits for.
     """

@@ -29,7 +29,7 @@ class LamportTimestamp:
         self.value = now_ms // self._unit_ms
 
     def next(self, now_ms: int) -> int:
-        """Return the timestamp of the next frame; `value` is set once it is made."""
+        """Return the timestamp for the next frame; does not change `value`."""
         clock = now_ms // self._unit_ms
         if self._rule is LamportRule.COUNT:
             return self.value + 1

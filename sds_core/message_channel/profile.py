@@ -32,8 +32,8 @@ class LamportRule(StrEnum):
 class LogOrder(StrEnum):
     """How the local log is ordered.
 
-    LAMPORT: by (lamport, message id) (SDS, "Resolve Conflicts"; js-waku).
-    ARRIVAL: as delivered (nim-sds).
+    LAMPORT: order by (lamport, message id) (SDS, "Resolve Conflicts"; js-waku).
+    ARRIVAL: order of delivery (nim-sds).
     """
 
     LAMPORT = "lamport"

@@ -136,7 +136,7 @@ class Repairer:
         return Step(broadcasts, events)
 
     def next_answer_ms(self) -> float:
-        """Return when an answer is due, at the end of a sweep period; inf without one."""
+        """Return when an answer is due, at the end of a sweep period; else inf."""
         due_ms = self.responses.next_ms
         if due_ms == inf:
             return inf

@@ -16,7 +16,7 @@ from sds_core.metrics import MetricKind, Sample
 
 
 class Unit(enum.Enum):
-    """What the values of a figure are."""
+    """Unit of the values of a figure."""
 
     COUNT = "count"
     """A whole number."""

@@ -1,4 +1,4 @@
-"""What a kind of view is, and what a protocol is.
+"""Interfaces of kinds of view and of protocols.
 
 A view follows one thing that the monitor observes: an SDS channel, a tap, the dead
 letters of a partition. All views of one kind share a `Kind`: how their digests, totals
@@ -84,7 +84,7 @@ class View(Protocol[_DigestIn, _TotalsOut, _EventOut]):
 
 
 class Outlet(enum.Enum):
-    """Where the job takes an event that leaves a view."""
+    """Destination of an event that leaves a view."""
 
     INCIDENTS = "incidents"
     """The incidents beside the checkpoint, and the history."""

@@ -35,7 +35,7 @@ class RawRecord(NamedTuple):
     Attributes:
         partition, offset: Place of the record.
         timestamp_ms: Record time, Unix ms.
-        key, value: As written; None where absent.
+        key, value: Key and value; None if absent.
         headers: See `Headers`.
     """
 
@@ -98,7 +98,7 @@ class BadHeader(ValueError):
     Attributes:
         reason: The dead-letter reason.
         name: The header's name.
-        value: Its value.
+        value: Value of the header.
     """
 
     reason = Reason.BAD_HEADER

@@ -46,7 +46,7 @@ class Uniform(_Distribution, frozen=True, kw_only=True, tag="uniform"):
 
 
 class Exponential(_Distribution, frozen=True, kw_only=True, tag="exponential"):
-    """`least_ms` plus an exponentially distributed time; `mean_ms` is the total mean."""
+    """`least_ms` plus an exponentially distributed time; `mean_ms` is their mean."""
 
     mean_ms: _PositiveMilliseconds
     least_ms: Milliseconds = 0.0

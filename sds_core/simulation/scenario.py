@@ -282,8 +282,9 @@ class Scenario(Table, frozen=True, kw_only=True):
         duration_s: time in which new messages are sent.
         settle_s: time after that in which participants still retry, repair and sync.
         participants: the population that channels draw their participants from.
-        channels: at least one group.
-        profiles: by share, for channels that name none; shares hold in every channel.
+        channels: groups of channels, at least one.
+        profiles: profiles with shares, for groups without profiles; the shares hold in
+            every channel.
         network: links between participants.
         churn: participants that join and leave.
         clocks: errors of the participants' clocks.

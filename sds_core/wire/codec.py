@@ -77,10 +77,10 @@ def dialect_of(value: bytes) -> Dialect:
     """Return the dialect of `value`, provided that it is a message.
 
     Both libraries write fields in order, so that field 2 is first or follows field 1.
-    Any other order is valid protobuf too: there the protobuf library looks for field 2,
-    at a cost that no input can drive up. Without field 2, as in an ephemeral message of
-    nim-sds, the fields 4 to 7 decide: only nim-sds has them. Field 2 in both wire types
-    is written by no library; the one in its usual place counts, else SPEC.
+    Any other order is valid protobuf too: then the protobuf library searches for field
+    2, at a cost that no input can drive up. Without field 2, as in an ephemeral message
+    of nim-sds, the fields 4 to 7 decide: only nim-sds has them. Field 2 in both wire
+    types is written by no library; the one in its usual place counts, else SPEC.
 
     Raises:
         MalformedProtobuf: it is not protobuf.

@@ -14,7 +14,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class Address(NamedTuple):
-    """Where a server listens.
+    """Address on which a server listens.
 
     Attributes:
         host: Address of a network interface of this machine.

@@ -53,7 +53,7 @@ class KindOfIncidents:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What the page reads from files instead of the snapshot.
+    """The parts of the page that come from files instead of the snapshot.
 
     Attributes:
         charts: Charts, each with its picture; empty if they cannot be drawn.

@@ -41,7 +41,7 @@ class FilterCode(enum.IntEnum):
     NONE = 0
     WHOLE = 1
     CHANGED = 2
-    """As the bytes that differ from the previous filter."""
+    """The bytes that differ from the previous filter."""
 
 
 class ChannelDigest(msgspec.Struct, array_like=True):

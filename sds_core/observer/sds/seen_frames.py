@@ -39,7 +39,7 @@ class SeenFrame(NamedTuple):
     """One frame of a channel, with its place in the topic.
 
     Attributes:
-        clock_ms, partition, offset: Its place in the channel; see `order`.
+        clock_ms, partition, offset: Place of the frame in the channel; see `order`.
         time_ms: Record time, Unix ms.
         observer, seq, waku_hash: See `Arrival`.
         content: Fingerprint of the whole frame.

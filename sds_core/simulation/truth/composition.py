@@ -39,7 +39,7 @@ class Filter(NamedTuple):
         return self.begin <= self.places.get(message_id, -1) < self.end
 
     def lacks_some_of(self, other: Filter) -> bool:
-        """Return whether another filter of the participant has an id that is not in."""
+        """Return whether this filter lacks an id that a given other filter holds."""
         is_empty = other.begin == other.end
         holds_all = self.begin <= other.begin and other.end <= self.end
         return not (is_empty or holds_all)
@@ -55,7 +55,7 @@ class Filter(NamedTuple):
 
 
 class ReceivedIds:
-    """What one participant received or sent, in that order, and so its filter."""
+    """Ids that a participant received or sent, in order, and its filter."""
 
     __slots__ = ("_begin", "_kept_ids", "_places", "_profile", "_rollover_ids", "_size")
 
