@@ -153,8 +153,7 @@ def _with_unix_ms(schema: pa.Schema) -> pa.Schema:
 _TOLD = _key(
     "told",
     pa.int64(),
-    "Sequence number of the row; for each key, the row with the greatest number "
-    "is valid.",
+    "Sequence number; the row with a key's greatest number is valid.",
 )
 
 INCIDENTS = HistoryTable(
