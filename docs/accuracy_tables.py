@@ -189,7 +189,7 @@ SECTIONS = (
             ),
             Column(
                 "unseeable: behind",
-                "lacking, but none of its later frames has a Lamport timestamp above "
+                "lacking, but no later frame of it has a Lamport timestamp above "
                 "the message's",
                 lambda f: f.undelivered.behind,
             ),

@@ -49,7 +49,7 @@ A file appears complete and never changes; names that begin with a dot are unfin
 
 The files of a day are merged if there are more than {file_limit}, or if there are several and the last was added {quiet_minutes} minutes ago.
 The merged file holds the valid row of each key, and is durable before the old files are deleted, so a crash loses nothing and at most duplicates rows.
-Days expire whole, with incidents that still stand.
+Whole days expire, also with incidents that have not ended.
 
 ## Keys and duplicates
 

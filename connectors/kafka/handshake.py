@@ -139,7 +139,7 @@ def _introduce(conversation: _Conversation, settings: KafkaSettings, host: str) 
         # The broker answered the first request: it runs, but requires a user.
         secured = Protocol(f"SASL_{settings.security.protocol}")
         remedy = f"use --kafka-protocol {secured}, with --kafka-username and a password"
-        raise KafkaRefused(settings.bootstrap, "it asks for a user", remedy) from error
+        raise KafkaRefused(settings.bootstrap, "it requires a user", remedy) from error
 
 
 def _log_in(conversation: _Conversation, settings: KafkaSettings, host: str) -> None:
@@ -149,13 +149,13 @@ def _log_in(conversation: _Conversation, settings: KafkaSettings, host: str) -> 
     )
     error = for_code(offer.error_code)
     if error is UnsupportedSaslMechanismError:
-        cause = f"it does not take {security.mechanism}"
+        cause = f"it does not support {security.mechanism}"
         remedy = f"use --kafka-mechanism with one of {', '.join(offer.mechanisms)}"
         raise KafkaRefused(settings.bootstrap, cause, remedy)
     if error is IllegalSaslStateError:
         plain = security.protocol.removeprefix("SASL_")
         remedy = f"use --kafka-protocol {plain}, or its port for users"
-        raise KafkaRefused(settings.bootstrap, "it asks for no user", remedy)
+        raise KafkaRefused(settings.bootstrap, "it expects no user", remedy)
     if error is not NoError:
         raise error
     mechanism = get_sasl_mechanism(security.mechanism.value)(

@@ -243,7 +243,7 @@ def _elements(body: bytes) -> Iterator[bytes]:
             raised after the complete elements.
     """
     if not _LIST_BEGIN.match(body):
-        message = f"it is no list but {body[:_FIRST_BYTES]!r:.80}"
+        message = f"it is not a list but {body[:_FIRST_BYTES]!r:.80}"
         raise ValueError(message)
     count = depth = begin = 0
     for token in _TOKEN.finditer(body):

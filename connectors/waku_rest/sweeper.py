@@ -201,7 +201,7 @@ class Sweeper:
             if cursor in cursors:
                 # To follow these cursors would never end.
                 raise BadAnswer(
-                    self._node.url, "a reading of the store", "its cursors go in a ring"
+                    self._node.url, "a reading of the store", "its cursors repeat"
                 )
             cursors.add(cursor)
 
