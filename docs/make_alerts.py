@@ -36,9 +36,8 @@ _BEHAVIOUR = """\
 - If a monitor comes back at another address, its figures go on.
   Use one Prometheus job per monitor: two monitors in one job look like one that moves.
 - After a gap of at most a day in Prometheus, events during the gap count once the figures are back; old figures of a monitor or channel that Prometheus sees for the first time set off no alert.
-- Channels beyond the label budget together are the channel `other`. An alert on `other`
-  is held back while any channel that is not muted is blind; muting does not affect
-  channels exported as `other`.
+- Channels beyond the label budget together are the channel `other`.
+  An alert on `other` is held back while any channel that is not muted is blind; muting does not affect channels exported as `other`.
 - The rules are tested with Debian's Prometheus 2.42; `docker-compose.yml` runs a release of 3.
 """  # noqa: E501 - one sentence per line
 

@@ -29,13 +29,11 @@ Which rules of SDS and SDS-R does the participant follow, and which tests show i
 
 Made from `docs/rules/` and the markers of the tests by `.venv/bin/python -m docs.make_rules`; do not edit it by hand.
 
-The tables hold every rule for a [participant](participant.md)
-(`sds_core/message_channel`) in our own words, and the tests that show it, or why none
-does. A second line in a cell says what this participant does differently or more
-precisely. MUST, SHOULD and MAY are RFC 2119 keywords; RULE is a statement without one
-(list item, formula, other requirement), SUGGESTION is advice. Rules with one number and
-different letters share one keyword of the document. A test compares the rules with the
-keyword counts above each table.
+The tables hold every rule for a [participant](participant.md) (`sds_core/message_channel`) in our own words, and the tests that cover it, or why none does.
+A second line in a cell says what this participant does differently or more precisely.
+MUST, SHOULD and MAY are RFC 2119 keywords; RULE is a statement without one (list item, formula, other requirement), SUGGESTION is advice.
+Rules with one number and different letters share one keyword of the document.
+A test compares the rules with the keyword counts above each table.
 """  # noqa: E501 - one sentence per line
 
 

@@ -13,7 +13,7 @@ value after which every later timestamp would be refused.
 
 
 class LamportTimestamp:
-    """Counts as its profile's rule says; times in ms, the value in the rule's unit.
+    """The timestamp and its `LamportRule`; times in ms, the value in the rule's unit.
 
     Attributes:
         value: the participant's current timestamp.
