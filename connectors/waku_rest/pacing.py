@@ -18,7 +18,7 @@ _Result = TypeVar("_Result")
 
 _LONGEST_S = 30.0
 
-_MOST_ASKED_S = 300.0
+_MOST_REQUESTED_S = 300.0
 """Upper limit of a wait that a node requests, s: it may be repaired earlier."""
 
 
@@ -62,7 +62,7 @@ async def persist(
 
     def wait(state: RetryCallState) -> float:
         requested_s = getattr(_error_of(state), "retry_after_s", None)
-        return max(exponential(state), min(requested_s or 0.0, _MOST_ASKED_S))
+        return max(exponential(state), min(requested_s or 0.0, _MOST_REQUESTED_S))
 
     def note(state: RetryCallState) -> None:
         failed(_error_of(state))
