@@ -25,8 +25,8 @@ from connectors.history.parquet import ParquetHistory
 from connectors.history.schema import (
     CHANNEL_MINUTES,
     INCIDENTS,
-    ToldIncident,
-    ToldMinute,
+    NumberedIncident,
+    NumberedMinute,
     incident_row,
     minute_row,
 )
@@ -112,10 +112,10 @@ def main(channels: int, messages_a_day: int, hours: float) -> None:
                 outbox_bytes += len(msgspec.msgpack.encode(event))
                 if isinstance(event, Incident):
                     incident = ChannelIncident(channel, event, tap_hole=False)
-                    row = incident_row(ToldIncident(event_count, incident))
+                    row = incident_row(NumberedIncident(event_count, incident))
                     incidents.append(row)
                 else:
-                    minute = ToldMinute(
+                    minute = NumberedMinute(
                         event_count, channel, event.minute_ms, event.totals
                     )
                     minutes.append(minute_row(minute))

@@ -7,8 +7,8 @@ each batch the view is packed as the job packs it. With `--full`, other traffic 
 every memory to its limit: messages that nobody acknowledges, each of which names a
 message that never arrives and requests the repair of another.
 
-Limits of the result: sizes are those before the store compresses them. The simulation's
-message ids have 64 hex digits; longer ids take more space.
+Limits of the result: sizes are measured before the store compresses the data. The
+simulation's message ids have 64 hex digits; longer ids take more space.
 """
 
 from __future__ import annotations

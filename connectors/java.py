@@ -26,7 +26,7 @@ class JavaMissing(RuntimeError):
         self.found = found
 
     def __str__(self) -> str:
-        """Return what is wrong and what to do."""
+        """Return the problem and its remedy."""
         return (
             f"Java {NEEDED_VERSION} or newer is needed, found {self.found}: install "
             f"a JRE (Debian: apt-get install openjdk-{NEEDED_VERSION}-jre-headless) "

@@ -21,7 +21,7 @@ _HEAD = "# Made by `python -m dashboards.build`; do not edit it by hand.\n"
 
 
 def files(links: Links) -> dict[Path, str]:
-    """All files as they must be, by their paths below the directory."""
+    """Return the content of all generated files by their paths below the directory."""
     grafana = {
         Path("grafana", f"{uid}.json"): _json(dashboard)
         for uid, dashboard in dashboards(links).items()
@@ -42,7 +42,7 @@ def _yaml(value: dict[str, Any]) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Texts of several lines stand as they are, for whoever reads a rule."""
+    """Writes texts of several lines as block literals, which people can read."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True

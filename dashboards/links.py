@@ -1,4 +1,4 @@
-"""Where links of dashboards and alerts lead."""
+"""URLs for links in dashboards and alerts."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from dataclasses import dataclass
 
 FLEET, CHANNEL, REPAIR = "sds-fleet", "sds-channel", "sds-repair"
 CAPACITY, MONITOR = "sds-capacity", "sds-monitor"
-"""The dashboards' uids."""
+"""Uids of the dashboards."""
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Addresses as the people see them who follow a link.
+    """Base URLs as a reader's browser reaches them.
 
     Attributes:
-        monitor_url: Of the status page, without a slash at the end.
-        grafana_url: Of Grafana, without a slash at the end.
+        monitor_url: URL of the status page, without a slash at the end.
+        grafana_url: URL of Grafana, without a slash at the end.
     """
 
     monitor_url: str = "http://localhost:9108"
     grafana_url: str = "http://localhost:3000"
 
     def runbook(self, alert: str) -> str:
-        """The page of the status page that says what to do about an alert."""
+        """Return the URL of an alert's runbook on the status page."""
         return f"{self.monitor_url}/runbooks/{alert}"
 
     def dashboard(self, uid: str) -> str:
-        """A dashboard, without variables."""
+        """Return the URL of a dashboard, without variables."""
         return f"{self.grafana_url}/d/{uid}"

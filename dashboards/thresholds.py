@@ -1,6 +1,6 @@
-"""Every limit once: dashboards draw them, rules compare with them.
+"""All limits: dashboards draw them, rules compare with them.
 
-Durations are those of life; a rule file made for faster traffic divides them.
+Durations are in real time; a rule file for faster traffic divides them.
 Limits that compare event times with each other are in seconds of event time.
 """
 
@@ -26,12 +26,12 @@ class BurnRate:
     """One pair of windows of an alert on an error budget.
 
     Attributes:
-        factor: How many times as fast as the objective allows the budget is used up.
-        long: Window that shows that it matters.
-        short: Window that shows that it goes on.
-        severity: Of the alert.
-        least_events: With fewer in the long window the share of failures says little:
-            quiet and tiny channels alert nobody.
+        factor: Speed at which the budget is used up, relative to the allowed speed.
+        long: Window that shows that enough of the budget is used up.
+        short: Window that shows that the failures continue.
+        severity: Severity of the alert.
+        least_events: Least number of events in the long window. With fewer, the share
+            of failures means little, so quiet and tiny channels cause no alert.
     """
 
     factor: float
@@ -54,29 +54,29 @@ a day from slok/sloth (internal/alert/windows/google-30d.yaml): 10 % in a day.
 """
 
 BEFORE_WINDOW = timedelta(days=1)
-"""How old a figure may be with which one after a gap is compared."""
+"""Greatest age of the figure with which a figure after a gap is compared."""
 
 BLIND_FOR = timedelta(minutes=1)
-"""A scrape or two: a verdict of blindness stays for ten minutes anyway."""
+"""One or two scrapes are enough, because the verdict stays blind for ten minutes."""
 
 BLIND_STILL = timedelta(minutes=15)
-"""Longer than the verdict outlasts a hole: the taps are still in trouble."""
+"""Longer than the verdict stays blind after a hole: the taps still have holes."""
 
 LOSS_WINDOW = timedelta(minutes=15)
 LOST_MESSAGES = 1
 MANY_LOST_MESSAGES = 10
-"""In `LOSS_WINDOW`; many are an outage."""
+"""Lost messages in `LOSS_WINDOW`; many mean an outage."""
 
 REPAIR_WINDOW = timedelta(hours=1)
 EXPIRED_SHARE = 0.5
 LEAST_EXPIRED = 10
-"""Repair episodes in `REPAIR_WINDOW`: share that expired, and least number."""
+"""Share and least number of expired repair episodes in `REPAIR_WINDOW`."""
 
 REDUNDANT_SHARE = 0.6
 LEAST_REDUNDANT = 50
-"""Responses in `REPAIR_WINDOW`: share that was redundant, and least number.
+"""Share and least number of redundant responses in `REPAIR_WINDOW`.
 
-Below this lie the 37 to 45 % that are usual (docs/figures.md, section 7).
+A share of 37 to 45 % is usual (docs/figures.md, section 7).
 """
 
 SATURATED_RATIO = DEFAULTS.saturated_rate
@@ -89,44 +89,45 @@ COLLISION_WINDOW = timedelta(hours=1)
 EVICTION_WINDOW = timedelta(hours=1)
 
 TAP_SILENT_SECONDS = 4 * DEFAULTS.tap_hole_ms / 1000
-"""Event time by which one tap is behind the newest: four holes, twelve heartbeats."""
+"""Event time, s, by which a tap is behind the newest one: twelve heartbeat
+intervals."""
 
 TAP_SILENT_FOR = timedelta(minutes=5)
 TAP_SEEN_WITHIN = timedelta(days=1)
-"""A tap that was there so lately is missed, also when the monitor has forgotten it."""
+"""A tap with records within this time is expected, even if the monitor forgot it."""
 
 TAP_MISSING_WINDOW = timedelta(hours=1)
 TAP_MISSING_RECORDS = 10
-"""What one tap lacks now and then another one has."""
+"""Least number for an alert: another tap usually has a few missing records."""
 
 MONITOR_DOWN_FOR = timedelta(minutes=5)
 MONITOR_SEEN_WITHIN = timedelta(days=7)
-"""A monitor that was there so lately is missed."""
+"""A monitor that ran within this time is expected to run."""
 
 STOPPED_WINDOW = timedelta(minutes=15)
-"""Heartbeats alone make a batch every few seconds."""
+"""Much longer than a batch: heartbeats alone cause one every few seconds."""
 
 STOPPED_SEEN_BEFORE = timedelta(minutes=10)
-"""Longer than a start takes, with what the checkpoint holds."""
+"""Longer than a start with a large checkpoint."""
 
 BEHIND_SECONDS = 300
-"""Event-time lag of an alert: what a large batch or a restart takes is no trouble."""
+"""Event-time lag for an alert: longer than a large batch or a restart."""
 
 BEHIND_FOR = timedelta(minutes=5)
 BEHIND_STILL = timedelta(minutes=30)
-"""Longer than it takes to catch up after an outage of hours."""
+"""Longer than catching up after an outage of hours."""
 
 RESTART_WINDOW = timedelta(hours=1)
 RESTARTS = 3
 
 DEAD_LETTER_WINDOW = timedelta(hours=1)
 DEAD_LETTERS = 10
-"""Of one reason: a stray record is no trouble, a tap at odds with the contract is."""
+"""Dead letters with one reason: a single one is harmless, a wrong tap writes many."""
 
 RECORDS_LOST_WINDOW = timedelta(days=1)
 
 HISTORY_WINDOW = timedelta(minutes=10)
-"""Files take their rows once a minute, so that the number falls within this."""
+"""Longer than a minute: files take rows once a minute, so the number then falls."""
 
 HISTORY_STUCK_FOR = timedelta(minutes=20)
 
@@ -135,12 +136,12 @@ LABELS_FOR = timedelta(minutes=15)
 EPOCH_MESSAGE_LIMIT = 100
 """`rlnRelayUserMessageLimit` of 64/WAKU2-NETWORK (vacp2p/rfc-index@19cfc820).
 
-A membership may have less, so that the dashboard has a field for it.
+A membership may have a lower limit, so the dashboard has a field for it.
 """
 
 MIRROR_DOWN_FOR = timedelta(minutes=5)
 MIRROR_SEEN_WITHIN = timedelta(days=1)
-"""A mirror that was there so lately is missed."""
+"""A mirror that ran within this time is expected to run."""
 
 NODE_DOWN_FOR = timedelta(minutes=5)
 
@@ -149,4 +150,4 @@ PAUSED_FOR = timedelta(minutes=1)
 
 MIRROR_LOSS_WINDOW = timedelta(hours=1)
 MIRROR_LOSSES = 3
-"""A single one can be a node that was restarted."""
+"""One loss alone can be the restart of a node."""

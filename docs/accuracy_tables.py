@@ -10,16 +10,16 @@ from tests.support.accuracy.figures import Figures
 from tests.support.accuracy.suite import NAMES, QUIET_WITHOUT_LOSS
 
 CALM = ("clean", "quiet", QUIET_WITHOUT_LOSS, "tap-blind")
-"""Scenarios in which nobody is to be blamed for a loss."""
+"""Scenarios without losses, so that each reported loss is false."""
 
 
 class Column(NamedTuple):
     """One figure of each scenario.
 
     Attributes:
-        head: Its name.
-        meaning: In one line; empty if the section's text defines it.
-        value: As it stands on the page.
+        head: Heading of the column.
+        meaning: Meaning in one line; empty if the section's text defines it.
+        value: Returns the text of a cell.
     """
 
     head: str
@@ -31,10 +31,11 @@ class Section(NamedTuple):
     """A table of the page, a row for each scenario.
 
     Attributes:
-        title: Its heading.
+        title: Heading of the table.
         text: What the table counts; one sentence per line.
-        columns: After the scenario's name.
-        names: The scenarios; their sum is the last row if they are all.
+        columns: Columns after the scenario's name.
+        names: Names of the scenarios. If these are all scenarios, the last row is their
+            sum.
     """
 
     title: str
@@ -44,7 +45,7 @@ class Section(NamedTuple):
 
 
 def _percent(part: int, rest: int) -> str:
-    """The share of a part in percent, rounded down."""
+    """Return the share of a part in percent, rounded down."""
     whole = part + rest
     if not whole:
         return "-"
@@ -52,7 +53,7 @@ def _percent(part: int, rest: int) -> str:
 
 
 def _minutes(verdict: str, reason: str | None = None) -> Callable[[Figures], str]:
-    """Event time of all channels under a verdict."""
+    """Return the event time that all channels spent under a verdict."""
 
     def value(figures: Figures) -> str:
         spent_ms = sum(
@@ -66,7 +67,7 @@ def _minutes(verdict: str, reason: str | None = None) -> Callable[[Figures], str
 
 
 def _first_pass_ratio(figures: Figures) -> tuple[float, float] | None:
-    """First-pass delivery ratio in percent, as the monitor has it and as it is."""
+    """Return first-pass delivery ratios in percent: the monitor's and the true one."""
     said, reach = figures.deliveries, figures.reach
     ended = said.total()
     if not ended:
@@ -188,7 +189,7 @@ SECTIONS = (
             ),
             Column(
                 "unseeable: behind",
-                "lacking, but none of its later frames has a Lamport timestamp above "
+                "lacking, but no later frame of it has a Lamport timestamp above "
                 "the message's",
                 lambda f: f.undelivered.behind,
             ),
@@ -374,4 +375,4 @@ SECTIONS = (
         CALM,
     ),
 )
-"""All tables but the goals and catching up."""
+"""All tables except the goals and catching up."""

@@ -27,7 +27,7 @@ from tests.support.accuracy.suite import (
 PAGE = Path(__file__).with_name("accuracy.md")
 
 SEEDS = 12
-"""Take about five minutes on two processors."""
+"""Number of seeds; they take about five minutes on two processors."""
 
 _CATCH_UP_SEEDS = 5
 _NO_ALARM = {"ok", "quiet", "warming_up"}
@@ -35,7 +35,7 @@ _TOTAL = "**all**"
 
 
 def command(seeds: int) -> str:
-    """Returns the command that writes the page."""
+    """Return the command that writes the page."""
     return f"make accuracy SEEDS={seeds}"
 
 
@@ -64,12 +64,12 @@ The columns *never named*, *hidden*, *trailing*, *behind*, *silent*, *first pass
 
 
 class Results(NamedTuple):
-    """All simulations.
+    """Results of all simulations.
 
     Attributes:
-        seeds: How many of each.
+        seeds: Number of simulations of each scenario.
         by_name: Sums over the seeds by scenario.
-        caught_up: By how the outage was read, one for each seed.
+        caught_up: Results after an outage, by the way of reading, one for each seed.
     """
 
     seeds: int
@@ -78,7 +78,7 @@ class Results(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """A table as it is shown, on the page or the terminal."""
+    """A table, for the page or the terminal."""
 
     title: str
     text: str
@@ -88,7 +88,7 @@ class Grid(NamedTuple):
 
 
 def grids(results: Results) -> Iterator[Grid]:
-    """All tables."""
+    """Return all tables."""
     yield _goals(results)
     for section in SECTIONS:
         figures = {name: results.by_name[name] for name in section.names}
@@ -207,14 +207,14 @@ def _catching_up(results: Results) -> Grid:
                 "byte-identical to that of a monitor that never stopped",
             ),
             ("lost", "messages and deliveries reported as lost"),
-            ("incidents", "of any kind"),
+            ("incidents", "number of incidents of any kind"),
             ("verdicts", "of any channel after any batch of that hour"),
         ),
     )
 
 
 def page(results: Results) -> str:
-    """The page as it must be."""
+    """Return the whole page."""
     everything = total(results.by_name.values())
     parts = [
         _HEAD.format(
@@ -240,7 +240,7 @@ def page(results: Results) -> str:
 
 
 def run(seeds: int) -> Results:
-    """Play all simulations, as many at a time as there are processors."""
+    """Run all simulations, as many at a time as there are processors."""
     plays = [(name, seed) for name in NAMES for seed in range(1, seeds + 1)]
     cuts = {"in one batch": None, "in batches of 1,000": 1_000}
     outages = [
@@ -297,7 +297,7 @@ def _line(cells: Iterable[str]) -> str:
     help="How many of each scenario.",
 )
 def main(seeds: int) -> None:
-    """Judge the monitor by all scenarios, and write the page anew."""
+    """Run the monitor on all scenarios, and write the page."""
     results = run(seeds)
     console = Console()
     for grid in grids(results):

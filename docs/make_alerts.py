@@ -37,7 +37,7 @@ _BEHAVIOUR = """\
   Use one Prometheus job per monitor: two monitors in one job look like one that moves.
 - After a gap of at most a day in Prometheus, events during the gap count once the figures are back; old figures of a monitor or channel that Prometheus sees for the first time set off no alert.
 - Channels beyond the label budget together are the channel `other`.
-  Its alerts respect the blindness of every channel that is not muted; muting has no effect on channels exported as `other`.
+  An alert on `other` is held back while any channel that is not muted is blind; muting does not affect channels exported as `other`.
 - The rules are tested with Debian's Prometheus 2.42; `docker-compose.yml` runs a release of 3.
 """  # noqa: E501 - one sentence per line
 
@@ -74,7 +74,7 @@ _INHIBITIONS = """\
 
 
 def page() -> str:
-    """The page as it must be."""
+    """Return the whole page."""
     burn_rates = "\n".join(
         f"| {burn.severity} | {burn.factor:g} | {LIFE(burn.long)} "
         f"| {LIFE(burn.short)} | {burn.least_events} |"
@@ -120,7 +120,7 @@ def _codes(texts: tuple[str, ...]) -> str:
 
 
 def main() -> None:
-    """Write the page anew."""
+    """Write the page."""
     PAGE.write_text(page(), encoding="utf-8")
 
 

@@ -37,7 +37,7 @@ _LABELS = {
 
 
 def diagram() -> str:
-    """The diagram in Mermaid: an arrow for each change of state, with its counts."""
+    """Return the Mermaid diagram: an arrow for each change of state and its counts."""
     lines = ["stateDiagram-v2", f"    [*] --> {_FIRST.name}: first named"]
     for state, row in TRANSITIONS.items():
         for transition, events in _grouped(state, row):
@@ -50,7 +50,7 @@ def diagram() -> str:
 def _grouped(
     state: GapState, row: Mapping[GapEvent, Transition]
 ) -> Iterator[tuple[Transition, list[GapEvent]]]:
-    """Events of a state that do the same; leaves out those that change nothing."""
+    """Group events of a state with the same effect; omit those that change nothing."""
     groups: list[tuple[Transition, list[GapEvent]]] = []
     for event, transition in sorted(row.items()):
         for known, events in groups:
@@ -82,15 +82,15 @@ def _counted(counts: Mapping[str, int]) -> str:
 
 
 def block() -> str:
-    """The diagram between its marks, as it must be in the page."""
+    """Return the diagram with the marks around it."""
     return f"{BEGIN}\n```mermaid\n{diagram()}\n```\n{END}"
 
 
 def current(page: str) -> str:
-    """The block that a page has.
+    """Return the diagram of a page, with its marks.
 
     Raises:
-        ValueError: The page has no marks.
+        ValueError: The page does not have the marks.
     """
     return page[page.index(BEGIN) : page.index(END) + len(END)]
 

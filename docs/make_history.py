@@ -49,7 +49,7 @@ A file appears complete and never changes; names that begin with a dot are unfin
 
 The files of a day are merged if there are more than {file_limit}, or if there are several and the last was added {quiet_minutes} minutes ago.
 The merged file holds the valid row of each key, and is durable before the old files are deleted, so a crash loses nothing and at most duplicates rows.
-Days expire whole, with incidents that still stand.
+Whole days expire, also with incidents that have not ended.
 
 ## Keys and duplicates
 
@@ -168,7 +168,8 @@ _METRIC_OF = {
     for series in figure.series
     if all(name.endswith(f"_{label}") for label in series.labels)
 }
-"""The metric of each figure whose name ends with the metric's label, if it has one."""
+"""Metric of each figure; the figure's name ends with the value of the metric's
+label."""
 
 _HISTOGRAMS = """
 Each histogram has three fields, its name and an ending: `_count`, the number of durations; `_sum`, their sum in milliseconds; `_buckets` (list<int64>), the number in each bucket, not cumulative, with the inclusive upper bounds {bounds} ms and a last, open bucket.
@@ -180,7 +181,7 @@ Each histogram has three fields, its name and an ending: `_count`, the number of
 
 
 def page() -> str:
-    """The page as it must be."""
+    """Return the whole page."""
     head = _HEAD.format(
         tables="\n".join(
             f"| `{table.name}` | {row} | {_names(table.key)} | `{topic}` |"
@@ -199,7 +200,7 @@ def _names(names: Iterable[str]) -> str:
 
 
 def fields(table: HistoryTable) -> str:
-    """The fields of a table; those of one metric stand in one row."""
+    """Return the rows for a table's fields; the fields of one metric share a row."""
     plain: dict[tuple[str, str], list[str]] = {}
     histograms: dict[str, list[str]] = {}
     for field in table.schema:
@@ -226,18 +227,18 @@ def fields(table: HistoryTable) -> str:
 
 
 def _metric_or(name: str, meaning: str) -> str:
-    """The metric of a figure; a meaning if none exports it."""
+    """Return the metric of a figure; its meaning if no metric exports it."""
     metric = _METRIC_OF.get(name)
     return f"`{metric}`" if metric else meaning
 
 
 def _kind(type_: str) -> str:
-    """A type behind a field's name, unless it is the one that most fields have."""
+    """Return the type to write after a field's name; empty for the usual type."""
     return "" if type_ == "int64" else f" ({type_})"
 
 
 def main() -> None:
-    """Write the page anew."""
+    """Write the page."""
     PAGE.write_text(page(), encoding="utf-8")
 
 

@@ -36,11 +36,11 @@ class Section(NamedTuple):
     """A table of the page.
 
     Attributes:
-        title: Its heading.
-        text: What it is about, in one sentence.
+        title: Heading of the table.
+        text: Subject of the table, in one sentence.
         label: Label that names the source of the figures; empty if there is none.
-        metrics: One row each.
-        example: A source, from which the values of the other labels are read.
+        metrics: Metrics, one row each.
+        example: Source of figures, to find the values of the other labels.
     """
 
     title: str
@@ -51,7 +51,7 @@ class Section(NamedTuple):
 
     @classmethod
     def of(cls, title: str, text: str, table: FigureTable[Any]) -> Section:
-        """The section of a kind of view."""
+        """Return the section of a kind of view."""
         return cls(title, text, table.names.label, table.metrics, table.totals())
 
 
@@ -99,7 +99,7 @@ SECTIONS = (
 
 
 def page(sections: Iterable[Section] = SECTIONS) -> str:
-    """The whole page."""
+    """Return the whole page."""
     bounds = ", ".join(f"{bound_ms / 1000:g}" for bound_ms in BUCKETS_MS)
     parts = [_HEAD.format(bounds=bounds)]
     for section in sections:

@@ -1,4 +1,4 @@
-"""Writes what the last run of mutation testing found: docs/rules/mutation.toml.
+"""Writes the result of mutation testing to docs/rules/mutation.toml.
 
 ``python -m docs.make_mutation``, after ``mutmut export-cicd-stats``; `make mutation`
 does both.
@@ -16,7 +16,7 @@ _STATS = Path("mutants/mutmut-cicd-stats.json")
 
 
 def main() -> None:
-    """Write the file, with the date of today."""
+    """Write the file, with today's date."""
     stats = json.loads(_STATS.read_text())
     lines = [
         f"killed = {stats['killed']}",

@@ -29,16 +29,16 @@ Which rules of SDS and SDS-R does the participant follow, and which tests show i
 
 Made from `docs/rules/` and the markers of the tests by `.venv/bin/python -m docs.make_rules`; do not edit it by hand.
 
-The tables hold every rule for a [participant](participant.md) (`sds_core/message_channel`) in our own words, and the tests that show it, or why none does.
+The tables hold every rule for a [participant](participant.md) (`sds_core/message_channel`) in our own words, and the tests that cover it, or why none does.
 A second line in a cell says what this participant does differently or more precisely.
-MUST, SHOULD and MAY are RFC 2119 keywords; RULE is a statement without one, SUGGESTION advice: each list item, each formula, and what a section names besides.
+MUST, SHOULD and MAY are RFC 2119 keywords; RULE is a statement without one (list item, formula, other requirement), SUGGESTION is advice.
 Rules with one number and different letters share one keyword of the document.
 A test compares the rules with the keyword counts above each table.
 """  # noqa: E501 - one sentence per line
 
 
 class Keyword(StrEnum):
-    """How strongly a document says something."""
+    """Requirement level of a rule, such as MUST."""
 
     MUST = "MUST"
     MUST_NOT = "MUST NOT"
@@ -53,11 +53,11 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """One rule of a document.
 
     Attributes:
-        id: a number within its section, with a letter where rules share a keyword.
-        keyword: of the document.
+        id: number within its section, with a letter if rules share a keyword.
+        keyword: keyword that the document uses.
         text: one sentence in our own words.
-        note: where the document cannot be followed, or leaves a choice.
-        covered_by: why no test shows it; empty if tests do.
+        note: explanation if the document cannot be followed, or leaves a choice.
+        covered_by: reason why no test covers it; empty if tests do.
     """
 
     id: str
@@ -71,10 +71,10 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """One section of a document.
 
     Attributes:
-        title: as in the document.
-        about: what was counted, where that is not plain.
+        title: title in the document.
+        about: explanation of the counts, if they need one.
         counts: how often each keyword occurs in the document's text.
-        rules: in the document's order.
+        rules: rules in the document's order.
     """
 
     title: str
@@ -83,7 +83,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     rules: tuple[Rule, ...] = msgspec.field(name="rule")
 
     def counted(self) -> Counter[Keyword]:
-        """How often each keyword occurs in the rules; shared ones count once."""
+        """Return how often each keyword occurs in the rules; shared ones count once."""
         return Counter(dict((_number(r.id), r.keyword) for r in self.rules).values())
 
 
@@ -99,11 +99,11 @@ class Mutation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Result of mutation testing the participant: numbers of mutants.
 
     Attributes:
-        killed: a test failed.
-        survived: no test noticed.
-        timeout: stopped by the time limit, which counts as found.
-        command: that was run.
-        date: of the run, as in 2026-01-31.
+        killed: mutants with which a test failed.
+        survived: mutants that no test detected.
+        timeout: mutants stopped by the time limit; these count as detected.
+        command: command that was run.
+        date: date of the run, for example 2026-01-31.
     """
 
     killed: int
@@ -117,8 +117,8 @@ class Marker(NamedTuple):
     """A rule named by a test.
 
     Attributes:
-        rule_id: as the marker names it.
-        file: of the test, relative to the repository, with slashes.
+        rule_id: id of the rule.
+        file: file of the test, relative to the repository, with slashes.
         test: function, class or method; empty for a whole file.
     """
 
@@ -128,7 +128,7 @@ class Marker(NamedTuple):
 
 
 def documents() -> tuple[Document, ...]:
-    """Both documents, SDS first.
+    """Return both documents, SDS first.
 
     Raises:
         msgspec.ValidationError: A file lacks the fields above.
@@ -140,17 +140,17 @@ def documents() -> tuple[Document, ...]:
 
 
 def mutation() -> Mutation | None:
-    """The last run of mutation testing, if there was one."""
+    """Return the last run of mutation testing; None if there is no file."""
     if not MUTATION.exists():
         return None
     return msgspec.toml.decode(MUTATION.read_bytes(), type=Mutation)
 
 
 def markers(tests: Path = TESTS) -> list[Marker]:
-    """Every rule that a test below a directory names, by file and line.
+    """Return every rule that a test below a directory names, by file and line.
 
     Raises:
-        ValueError: a marker whose arguments are no texts, or that marks no test.
+        ValueError: arguments of a marker are not texts, or it does not mark a test.
     """
     found = []
     for path in sorted(tests.rglob("*.py")):
@@ -161,14 +161,14 @@ def markers(tests: Path = TESTS) -> list[Marker]:
 
 
 def _named(scope: ast.Module | ast.ClassDef, name: str) -> Iterator[tuple[str, str]]:
-    """The rule ids in a module or class, each with the name of its test."""
+    """Yield the rule ids in a module or class, each with the name of its test."""
     within = f"{name}." if name else ""
     for node in scope.body:
         if isinstance(node, ast.Assign):
             target = node.targets[0]
             if isinstance(target, ast.Name) and target.id == "pytestmark":
                 yield from ((rule_id, name) for rule_id in _ids(node.value))
-            # How a state machine's TestCase is marked.
+            # The form in which a state machine's TestCase is marked.
             if isinstance(target, ast.Attribute) and target.attr == "pytestmark":
                 test = within + ast.unparse(target.value)
                 yield from ((rule_id, test) for rule_id in _ids(node.value))
@@ -185,7 +185,7 @@ def _named(scope: ast.Module | ast.ClassDef, name: str) -> Iterator[tuple[str, s
 
 
 def _ids(expression: ast.expr) -> Iterator[str]:
-    """The arguments of every ``pytest.mark.rule(...)`` in an expression."""
+    """Yield the arguments of every ``pytest.mark.rule(...)`` in an expression."""
     for node in ast.walk(expression):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.rule":
             for argument in node.args:
@@ -198,7 +198,7 @@ def _ids(expression: ast.expr) -> Iterator[str]:
 
 
 def page() -> str:
-    """The page as it must be."""
+    """Return the whole page."""
     tests: dict[str, list[str]] = {}
     for rule_id, file, test in markers():
         name = test or Path(file).name
@@ -213,7 +213,7 @@ def page() -> str:
 
 
 def mutation_sentence(run: Mutation) -> str:
-    """What the page says of a run of mutation testing."""
+    """Return the page's sentence about a run of mutation testing."""
     found = run.killed + run.timeout
     every = found + run.survived
     return (
@@ -239,12 +239,12 @@ def _section(section: Section, tests: dict[str, list[str]]) -> str:
 
 
 def _number(rule_id: str) -> str:
-    """An id without the letter of rules that share a keyword."""
+    """Return a rule id without the letter of rules that share a keyword."""
     return re.sub(r"(?<=\d)[a-z]$", "", rule_id)
 
 
 def main() -> None:
-    """Write the page anew."""
+    """Write the page."""
     PAGE.write_text(page(), encoding="utf-8")
 
 

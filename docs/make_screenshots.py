@@ -1,7 +1,7 @@
 """Takes the pictures of the status page that the documentation shows.
 
 ``python -m docs.make_screenshots`` runs a demo with lost messages for them; with
-``--url`` they are of a monitor that runs.
+``--url`` it uses a running monitor.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LARGEST_BYTES = 150_000
 
 
 def main() -> None:
-    """Open each view and save what it shows."""
+    """Open each page and save a picture of it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--url", help="of a status page; a demo's unless given")
     parser.add_argument("--channel", help="id; the most troubled unless given")
@@ -48,7 +48,7 @@ def main() -> None:
 
 @contextmanager
 def _demo() -> Iterator[str]:
-    """A demo that has played to its end; gives the URL of its page."""
+    """Run a demo to its end; gives the URL of its page."""
     command = ["sds-monitor", "demo", "--scenario", "unrepaired", "--keep"]
     program = Path(sys.executable).with_name(command[0])
     demo = subprocess.Popen(  # noqa: S603 - our own

@@ -1,7 +1,7 @@
-"""What a Prometheus metric is, and how its samples are read from a source of figures.
+"""Declares Prometheus metrics, and how their samples are read from figures.
 
 The exporter, the table in ``docs/metrics.md`` and the tests all work from `Metric`
-objects; none of them names a metric of its own.
+objects; they name no other metrics.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Metric(Generic[Source]):
 
     Attributes:
         name: Full name as scraped, without the suffixes of histograms and of `INFO`.
-        kind: Its type.
+        kind: Type of the metric.
         help: One sentence.
         labels: Names of its labels, except the label that names the source itself
             (`channel`, `observer`, `node`).

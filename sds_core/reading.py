@@ -20,7 +20,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Base of all tables: an unknown key is an error."""
 
 
-# What msgspec 0.18 and later write behind a complaint, and into it.
+# Text that msgspec 0.18 and later add to an error message.
 _PATH = re.compile(r" - at `\$\.?([^`]*)`$")
 _NAME = re.compile(r"`([^`]*)`$")
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
@@ -31,7 +31,7 @@ class TableError(ValueError):
 
     Attributes:
         path: place in it, for example `taps[0].loss`; empty for the whole mapping.
-        problem: what is wrong there, with the value and what is allowed.
+        problem: error at this place, with the value and the allowed values.
     """
 
     def __init__(self, path: str, problem: str) -> None:
@@ -54,7 +54,7 @@ def read(mapping: Mapping[str, Any], into: type[T], within: str = "") -> T:
         within: the path of the mapping inside a greater one.
 
     Raises:
-        TableError: an unknown or missing key, a wrong type, an impossible value.
+        TableError: unknown or missing key, wrong type, or a value that is not allowed.
     """
     try:
         return msgspec.convert(mapping, into)
@@ -77,7 +77,7 @@ def _steps(path: str) -> Iterator[str | int]:
 def _problem(
     text: str, mapping: Mapping[str, Any], into: type[Any], steps: list[str | int]
 ) -> str:
-    """Say what is wrong and what would be right."""
+    """Return the error's text and the allowed values."""
     value: Any = mapping
     kind = inspect.type_info(into)
     for step in steps:
@@ -109,7 +109,7 @@ def _allowed(kind: inspect.Type, value: Any) -> str:
     kinds = _alternatives(kind)
     tags = _tags(kind)
     if tags and isinstance(value, Mapping):
-        # Of several tables, the one that the value says it is.
+        # If several tables are possible, the value's tag selects one.
         kinds = tuple(
             one
             for one in kinds

@@ -43,7 +43,7 @@ MeanBytes = Callable[[Mapping[int, int]], int]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a run that drains the topic ends: end offsets at its start."""
+    """End offsets, taken at the start, of a run that drains the topic."""
 
     ends: Mapping[int, int]
 
@@ -53,13 +53,13 @@ class Admission:
     """Plans batches over a topic's offsets.
 
     Attributes:
-        topic: Its name, for errors.
+        topic: Name of the topic, for errors.
         offsets: The broker's index.
         scan_times: Reads record times where the index cannot be trusted.
         mean_bytes: Samples the size of the records that come next.
         limits: How much one batch may read.
-        skip_lost: If records are gone before they were read, count them and go on,
-            instead of raising an error.
+        skip_lost: Whether to count records that Kafka deleted before they were read,
+            and go on, instead of raising an error.
         window: Record times to drain; None for all.
     """
 
@@ -80,7 +80,8 @@ class Admission:
                 partitions, self.window.last_ms + LATE_MS + 1
             )
             for partition, at in behind.items():
-                # The end of a transaction says nothing about the records behind it.
+                # The time of a transaction's end says nothing about the records after
+                # it.
                 if self.is_record(partition, at.offset):
                     ends[partition] = min(ends[partition], at.offset)
         return Target(ends)
@@ -95,14 +96,13 @@ class Admission:
         """The end of the next batch; `start` itself if there is nothing to do.
 
         Args:
-            start: Where the batch begins.
+            start: Position at which the batch begins.
             wall_ms: Wall time, Unix ms: records stamped far ahead of it move no clock.
             target: Read no further than this, and let T end at the greatest record
                 time. None to read what there is and wait for silent partitions.
 
         Raises:
-            RecordsLost: Records are gone before they were read, and `skip_lost` is
-                not set.
+            RecordsLost: Kafka deleted unread records, and `skip_lost` is not set.
         """
         partitions = self.offsets.partitions()
         ends = self.offsets.latest(partitions)
@@ -143,7 +143,7 @@ class Admission:
         times = self._times(unread, row_limit)
         if unread.rows > row_limit:
             if start.clock_ms >= times.last_ms:
-                # The rest moves no clock, in whatever order it is read.
+                # The other records move no clock, so their order does not matter.
                 ends = part_of(start.next_offsets(), unread.ends, row_limit)
                 return unread.position(start.clock_ms, ends)
             # T ends before the last record anyway: the newest need not be known.
@@ -160,7 +160,7 @@ class Admission:
         times: RecordTimes,
         row_limit: int,
     ) -> Position:
-        """The end of all unread records, or of those that fit the limit.
+        """Return the end of all unread records, or of those that fit the limit.
 
         Args:
             unread: The records.
@@ -213,10 +213,10 @@ class Admission:
     def _placed(
         self, start: Position, partitions: Sequence[int], ends: Mapping[int, int]
     ) -> Position:
-        """The start with partitions that were added, after records that are gone.
+        """Return the start with added partitions, after records that Kafka deleted.
 
         Raises:
-            RecordsLost: Records are gone, and `skip_lost` is not set.
+            RecordsLost: Kafka deleted unread records, and `skip_lost` is not set.
         """
         earliest = self.offsets.earliest(partitions)
         placed = {}
@@ -252,7 +252,7 @@ class _Unread:
     """The records that a batch may read.
 
     Attributes:
-        start: Where it begins.
+        start: Position of the first unread record.
         ends: Where the unread records end, by partition; at or after the start.
         wall_ms: Wall time of the admission, Unix ms.
     """
@@ -293,7 +293,7 @@ class _Unread:
         """The position after a batch.
 
         Args:
-            clock_ms: Its T, Unix ms.
+            clock_ms: T of the batch, Unix ms.
             ends: Next offset to read, by partition.
             newest_ms: Greatest record time read, by partition, Unix ms. None if no
                 record that was read is later than T.

@@ -17,11 +17,11 @@ _FIRST_STRIDE_MS = 1_000
 
 
 class Cut(NamedTuple):
-    """Where all partitions reach one record time.
+    """Offsets at which all partitions reach one record time.
 
     Attributes:
-        clock_ms: That time, Unix ms; no record after the cut is earlier, except late
-            ones.
+        clock_ms: Record time of the cut, Unix ms; no record after it is earlier, except
+            late ones.
         next_ms: Time of the earliest record after the cut; `clock_ms` if there is
             none.
         ends: Offset of each partition's first record with at least this time.
@@ -37,7 +37,7 @@ class Cut(NamedTuple):
 
 
 class BatchEnd(NamedTuple):
-    """Where a batch ends.
+    """End of a batch.
 
     Attributes:
         clock_ms: The batch's T, Unix ms.

@@ -48,14 +48,14 @@ class Board:
         packed: Mapping[str, bytes],
         labels: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
     ) -> None:
-        """Set the totals of some views, by key; the others stay as they are.
+        """Set the totals of some views, by key; the others stay unchanged.
 
         A view whose totals describe nothing (`Kind.is_known`) is dropped.
 
         Args:
             packed: Totals as `blob.totals_part` returns them.
-            labels: By the prefix of a kind, the names of all its views that have a
-                metric label of their own; see `streaming.labels`.
+            labels: Prefix of a kind -> names of all its views that have a metric label
+                of their own; see `streaming.labels`.
 
         Raises:
             sds_core.observer.kinds.UnknownKind: A key is of no registered kind.

@@ -23,7 +23,7 @@ class CheckpointUnwritable(OSError):
     """The checkpoint's directory cannot be made or written to.
 
     Attributes:
-        checkpoint: Its directory.
+        checkpoint: Directory of the checkpoint.
     """
 
     def __init__(self, checkpoint: Path, reason: str) -> None:
@@ -38,7 +38,7 @@ class CheckpointInUse(RuntimeError):
     """Another job runs on the checkpoint.
 
     Attributes:
-        checkpoint: Its directory.
+        checkpoint: Directory of the checkpoint.
     """
 
     def __init__(self, checkpoint: Path) -> None:
@@ -50,7 +50,7 @@ class CheckpointInUse(RuntimeError):
 
 
 class CheckpointIdentity(msgspec.Struct):
-    """What a checkpoint was begun with; the content of ``monitor/job.json``.
+    """Settings that a checkpoint was begun with; content of ``monitor/job.json``.
 
     Attributes:
         topic: The topic of frames.
@@ -93,7 +93,7 @@ def record_start(
     """Check that a checkpoint fits a job, and count the start.
 
     Args:
-        checkpoint: Its directory, locked by the caller.
+        checkpoint: Directory of the checkpoint, locked by the caller.
         topic: The topic that the job reads.
         report_detail: Whether the job reports definite acknowledgements.
 

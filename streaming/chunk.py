@@ -24,14 +24,14 @@ from sds_core.observer.tap_view import TapDigester
 
 CHUNK_RECORDS = 5_000
 CHUNK_BYTES = 32 * 1024 * 1024
-"""What one chunk holds at most: bounds the reader's memory, and is long enough for
-ids and filters to repeat."""
+"""Most records and bytes of a chunk: they limit the reader's memory, but allow enough
+records for ids and filters to repeat."""
 
 _BY_NAME = by_name(PROTOCOLS)
 
 
 class DigestRow(NamedTuple):
-    """What crosses into the JVM: the key of a view and its packed digest."""
+    """A row for the JVM: the key of a view and its packed digest."""
 
     key: str
     digest: bytes

@@ -20,8 +20,8 @@ class Database:
         self._path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         with self.transaction() as connection:
-            # With a write-ahead log a reader, such as a shell that somebody left
-            # open, does not block the job's writes.
+            # With a write-ahead log a reader, such as an open SQLite shell, does not
+            # block the job's writes.
             connection.execute("PRAGMA journal_mode=WAL")
             connection.executescript(schema)
 

@@ -1,4 +1,4 @@
-"""What it means when a query fails, for the operator and for the exit code.
+"""Explains why a query failed, for the operator and for the exit code.
 
 Spark runs our code in several processes and hands on errors as text only: the source
 plans batches in a Python process beside the driver, reads and folds in Python workers,
@@ -39,7 +39,7 @@ _FORESEEN = (
     TopicMissing,
     UnknownBlobVersion,
 )
-"""Errors whose text says what to do; of others the class is named too."""
+"""Errors whose text says what to do; for other errors the class is named too."""
 
 _MARK = "sds-monitor failure: "
 _TRACEBACK = "Traceback (most recent call last):\n"
@@ -100,7 +100,7 @@ def hand_over(
 
 
 def query_failure(error: StreamingQueryException) -> JobFailed:
-    """What a failed query means.
+    """Return the error that explains a failed query.
 
     An error outside our code has no mark, for example one that keeps a worker from
     loading it: then the cause is the line of Spark's message that names the error.

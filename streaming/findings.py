@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from connectors.history.schema import ToldIncident, ToldMinute
+from connectors.history.schema import NumberedIncident, NumberedMinute
 from sds_core.observer.incidents import ChannelIncident, Incident, IncidentQuery
 from sds_core.observer.sds.channel_minute import ChannelMinute
 from streaming.database import Database
@@ -113,14 +113,14 @@ _COUNT_PENDING = """
 SELECT coalesce((SELECT max(told) FROM outbox) - (SELECT min(told) FROM outbox) + 1, 0)
 """
 
-OutboxRow = ToldIncident | ToldMinute
+OutboxRow = NumberedIncident | NumberedMinute
 
 Coincides = Callable[[str, Incident], bool]
 """Whether an incident of a channel coincides with a hole of its taps."""
 
 
 class Destination(enum.StrEnum):
-    """Where the rows of the outbox go."""
+    """Destination of the rows of the outbox."""
 
     TOPICS = "topics"
     PARQUET = "parquet"
@@ -248,10 +248,10 @@ class Findings:
 
     def pending_minutes(
         self, destination: Destination, channel: str
-    ) -> list[ToldMinute]:
+    ) -> list[NumberedMinute]:
         """The minutes of a channel that a destination has not confirmed, in order."""
         rows = self._pending(destination, channel=channel)
-        return [row for row in rows if isinstance(row, ToldMinute)]
+        return [row for row in rows if isinstance(row, NumberedMinute)]
 
     def confirm_delivered(self, destination: Destination, sequence: int) -> None:
         """Note that a destination has all rows up to a sequence number.
@@ -290,8 +290,8 @@ class Findings:
 def _outbox_row(sequence: int, channel: str, packed: bytes, tap_hole: int) -> OutboxRow:
     finding = msgspec.msgpack.decode(packed, type=Incident | ChannelMinute)
     if isinstance(finding, ChannelMinute):
-        return ToldMinute(sequence, channel, finding.minute_ms, finding.totals)
-    return ToldIncident(sequence, ChannelIncident(channel, finding, bool(tap_hole)))
+        return NumberedMinute(sequence, channel, finding.minute_ms, finding.totals)
+    return NumberedIncident(sequence, ChannelIncident(channel, finding, bool(tap_hole)))
 
 
 def _unpack(packed: bytes) -> Incident:

@@ -35,7 +35,7 @@ def make_fold(
     """Make the function for ``applyInPandasWithState``.
 
     Args:
-        settings: Settings of the observer model.
+        settings: Settings of the rules in docs/figures.md.
         with_details: Whether events for `Outlet.DETAILS` leave the job.
         protocols: Registered protocols.
     """

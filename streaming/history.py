@@ -1,6 +1,6 @@
 """Exports rows of the outbox to the history's Parquet files and Kafka topics.
 
-A thread of its own does this, so that no batch waits for it. While Kafka or the disk of
+A separate thread does this, so that no batch waits for it. While Kafka or the disk of
 the history fails, rows wait in the outbox.
 """
 
@@ -22,9 +22,9 @@ from connectors.history.parquet import ParquetHistory
 from connectors.history.schema import (
     CHANNEL_MINUTES,
     INCIDENTS,
+    NumberedIncident,
+    NumberedMinute,
     Row,
-    ToldIncident,
-    ToldMinute,
     incident_row,
     minute_row,
 )
@@ -41,11 +41,11 @@ _CHUNK_ROWS = 2_000
 """Rows in memory at a time: a minute of a channel takes about 2 kB."""
 
 _POLL_S = 1.0
-"""Time between two looks at what is due."""
+"""Time between two checks for due tasks."""
 
 _PARQUET_EVERY_S = 60.0
 """Each export makes a file for each table and day, so seldom is better. The API reads
-the outbox too, and shows a finding at once."""
+the outbox too, and returns a finding without delay."""
 
 _MAINTENANCE_EVERY_S = 600.0
 
@@ -58,8 +58,8 @@ in the history alone. An incident does not change so late: the views follow a me
 for an hour."""
 
 _REMAINING_TIME_S = 10.0
-"""Time for exporting what is left, if somebody waits for the job's end. The rest is
-exported after the next start."""
+"""Time for exporting the remaining rows if a user waits for the job's end. Other rows
+are exported after the next start."""
 
 _FORESEEN = (
     DamagedHistory,
@@ -110,7 +110,7 @@ class HistoryExporter:
     """Empties the outbox into its destinations while the block runs, and at its end.
 
     Args:
-        settings: Where the history is.
+        settings: Settings of the history.
         findings: Has the outbox. Incidents that are old and in the Parquet files are
             removed from it.
         topics: The Kafka topics; None for a history without topics.
@@ -138,7 +138,7 @@ class HistoryExporter:
 
         Raises:
             HistoryInUse: Another job writes to the history.
-            HistoryUnwritable: Its directory cannot be written to.
+            HistoryUnwritable: The directory of the history cannot be written to.
         """
         directory = self._settings.directory
         with ExitStack() as stack:
@@ -160,13 +160,13 @@ class HistoryExporter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Export what is left, end the thread, and unlock the history."""
+        """Export the remaining rows, end the thread, and unlock the history."""
         self._ending.set()
         self._thread.join()
         self._lock.close()
 
     def limit_remaining_time(self) -> None:
-        """From now on export for about ten seconds at most."""
+        """Limit further exports to about ten seconds."""
         self._deadline_s = time.monotonic() + _REMAINING_TIME_S
 
     def _run(self) -> None:
@@ -200,10 +200,14 @@ class HistoryExporter:
         """Write all pending rows of a destination, or until the deadline."""
         while pending := self._findings.pending(destination, _CHUNK_ROWS):
             write(
-                [incident_row(one) for one in pending if isinstance(one, ToldIncident)],
-                [minute_row(one) for one in pending if isinstance(one, ToldMinute)],
+                [
+                    incident_row(one)
+                    for one in pending
+                    if isinstance(one, NumberedIncident)
+                ],
+                [minute_row(one) for one in pending if isinstance(one, NumberedMinute)],
             )
-            self._findings.confirm_delivered(destination, pending[-1].told)
+            self._findings.confirm_delivered(destination, pending[-1].sequence)
             if time.monotonic() >= self._deadline_s:
                 return
 
@@ -226,12 +230,12 @@ class _Task:
     """A piece of work that is repeated, and whose failure does not end the thread.
 
     Args:
-        work: Does it.
+        work: Function that does it.
         every_s: Seconds from its end until it is due again.
-        trouble: What a failure means; the start of the line in the log.
+        trouble: Start of the log line for a failure, which explains its effect.
 
     Attributes:
-        due_s: When it is due, in seconds of the monotonic clock.
+        due_s: Time of the next attempt, in seconds of the monotonic clock.
         failed: Whether the last attempt failed.
     """
 

@@ -46,8 +46,8 @@ _log = logging.getLogger("sds-monitor")
 
 QUERY_NAME = "sds-monitor"
 _LAG_TIMEOUT_S = 5.0
-"""Longest wait for Kafka each time the lag is measured. The job cannot be ended
-meanwhile."""
+"""Longest wait for Kafka each time the lag is measured. The job cannot end during this
+time."""
 
 _HISTORY_TIMEOUT_S = 10.0
 """Longest wait for Kafka of one write to the history's topics. A failed write is
@@ -119,8 +119,8 @@ class Job:
     def set_channel_table(self, table: ChannelTable) -> None:
         """Replace the operator's table of channels.
 
-        Names, objectives and muting change at once. A channel gets its label when it
-        is first seen, and the label does not change.
+        Names, objectives and muting change immediately. A channel gets its label when
+        it is first seen, and the label does not change.
         """
         self.board.set_table(table)
 
@@ -153,7 +153,7 @@ def running_job(
         streaming.checkpoint.CheckpointInUse: Another job runs on the checkpoint.
         streaming.checkpoint.CheckpointMismatch: The checkpoint was begun for another
             topic, or without ``--report-detail``.
-        streaming.checkpoint.CheckpointUnwritable: Its directory cannot be written to.
+        streaming.checkpoint.CheckpointUnwritable: The checkpoint cannot be written to.
         connectors.kafka.settings.KafkaUnreachable: No broker answered.
         connectors.kafka.settings.TopicMissing: The topic does not exist.
         streaming.history.HistoryInUse: Another job writes to its history.
@@ -215,7 +215,7 @@ def running_job(
                 yield Job(settings, board, query, progress, findings, details)
             finally:
                 if exporter is not None and query.isActive:
-                    # Somebody asked for the end and waits for it.
+                    # A user requested the end and waits for it.
                     exporter.limit_remaining_time()
                 _stop(spark, query)
                 if dead_letters is not None:

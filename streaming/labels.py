@@ -76,7 +76,7 @@ def open_ledgers(directory: Path, kinds: Kinds, budget: int) -> dict[str, LabelL
     """Open the ledgers of all kinds whose views may have labels, by prefix.
 
     Args:
-        directory: Of the job's own files, beside the checkpoint.
+        directory: Directory of the job's own files, beside the checkpoint.
         kinds: Registered kinds of view.
         budget: Number of labels for each kind that has no `Kind.label_budget`.
     """

@@ -22,7 +22,7 @@ def find_incidents(
     Args:
         findings: Recent incidents.
         history: Has all incidents; None if the job has no history.
-        query: What to find.
+        query: Conditions on incidents.
 
     Raises:
         connectors.history.errors.DamagedHistory: A file of the history cannot be read.
@@ -76,7 +76,7 @@ def find_minutes(
     """
     if history is None:
         return []
-    # The outbox first: a row that leaves it meanwhile is then found in the files.
+    # The outbox is read first: a row that leaves it after that is in the files.
     pending = [
         minute_row(one)
         for one in findings.pending_minutes(Destination.PARQUET, channel)

@@ -35,7 +35,7 @@ class Position:
         admitted_ms: Wall time at which the previous batch was admitted, Unix ms. A
             batch that is replayed uses it again to recognise future records.
         records: Number of offsets read since the checkpoint's first batch.
-        skipped: Number of records that were gone before they were read.
+        skipped: Number of records that Kafka deleted before they were read.
         partitions: Position in each partition.
     """
 

@@ -1,4 +1,4 @@
-"""What the checkpoint holds, for an exporter that has just started."""
+"""Reads totals and position from the checkpoint, for an exporter that starts."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ def read_totals(
 
     Args:
         spark: Reads the checkpoint.
-        checkpoint: Its directory.
+        checkpoint: Directory of the checkpoint.
         kinds: Kinds of view that this job knows.
 
     Raises:
-        sds_core.observer.kinds.UnknownKind: It holds views of another kind.
+        sds_core.observer.kinds.UnknownKind: The checkpoint has views of an unregistered
+            kind.
         sds_core.observer.blob.UnknownBlobVersion: A newer release wrote them.
     """
     if _last_commit(checkpoint) is None:
@@ -64,7 +65,7 @@ def _read_state(
 
 
 def read_position(checkpoint: Path) -> Position | None:
-    """Where the last committed batch ended; None without one."""
+    """Return the end of the last committed batch; None without one."""
     batch = _last_commit(checkpoint)
     if batch is None:
         return None

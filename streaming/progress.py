@@ -25,18 +25,18 @@ class Progress:
     """Measures one query, and commits its offsets to the consumer group.
 
     While no broker answers, lag and records behind keep their last values; the query
-    ends by itself if that lasts.
+    fails if that lasts.
 
     Args:
         board: Gets the figures.
         offsets: Reads and commits offsets of the topic. The job cannot be ended while
             it waits for Kafka, so its timeout should be short.
         group: Consumer group; None for no commits.
-        position: Where the checkpoint's newest batch ended; None if there is none.
+        position: End of the checkpoint's newest batch; None without a batch.
         findings: Has the rows that wait for the history; None without a history.
 
     Attributes:
-        position: Where the newest batch ended; None before the first.
+        position: End of the newest batch; None before the first.
         fired_ms: Event time, Unix ms, before which every deadline has fired.
     """
 

@@ -95,8 +95,8 @@ class RecordTimes:
         offsets: The broker's index.
         read_times: Reads record times where the index cannot be trusted.
         is_record: Reads one offset; should be cached, as it is called repeatedly.
-        start: Where the unread ranges begin; has all partitions.
-        ends: Where they end, by partition.
+        start: Begin of the unread ranges; has all partitions.
+        ends: Ends of the unread ranges, by partition.
         wall_ms: Wall time, Unix ms; decides which records are in the future.
         last_ms: Latest time that a record can have and still count, Unix ms.
         scan_rows: Number of offsets that one scan reads at most.
@@ -170,7 +170,7 @@ class RecordTimes:
         given as `last_ms`, wherever they lie.
 
         Args:
-            newest: What `Offsets.newest` found.
+            newest: Result of `Offsets.newest`.
 
         Returns:
             The times, without partitions that never had a record, and the record

@@ -1,4 +1,4 @@
-"""Where the rows of the stateful operator go: the board, and the outlets of events."""
+"""Passes the rows of the stateful operator to the board and the outlets of events."""
 
 from __future__ import annotations
 
@@ -146,10 +146,11 @@ class Sink:
             ledger.admit(new)
 
     def _mark_incidents(self, clock_ms: int) -> None:
-        """Mark incidents that the taps may have caused, by the board's newest totals.
+        """Mark incidents that taps may have caused, by the newest totals on the board.
 
         Args:
-            clock_ms: T: up to there the taps' totals know of every record.
+            clock_ms: T of the batch, Unix ms: the taps' totals include all earlier
+                records.
         """
         snapshot = self._board.snapshot
         views = [

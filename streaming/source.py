@@ -83,7 +83,7 @@ def make_source(protocols: Iterable[AnyProtocol] = PROTOCOLS) -> type[DataSource
 
     Args:
         protocols: Registered protocols. They go to Spark's Python workers with the
-            reader, so whatever they name must be importable there.
+            reader, so all modules that they name must be importable there.
     """
     registered = without_figures(protocols)
 
@@ -124,7 +124,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @hand_over
     def initialOffset(self) -> dict[str, Any]:
-        """Where a new checkpoint begins."""
+        """Position at which a new checkpoint begins."""
         offsets = self._admission().offsets
         partitions = offsets.partitions()
         firsts = offsets.earliest(partitions)
@@ -209,7 +209,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if record.timestamp_ms > window.last_ms and not is_future(
             record.timestamp_ms, admitted_ms
         ):
-            # Records of the window behind it are late, wherever a batch was cut.
+            # Records of the window after this point are late, wherever a batch ends.
             chunk.clock_ms = max(chunk.clock_ms, window.last_ms)
         return False
 

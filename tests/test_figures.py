@@ -13,8 +13,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from connectors.history.schema import (
     CHANNEL_MINUTES,
     HistoryTable,
+    NumberedMinute,
     Row,
-    ToldMinute,
     description,
     minute_row,
     minutes_schema,
@@ -70,7 +70,7 @@ SNAPSHOT = Snapshot(
     labels=("few",),
     job=JobFigures(running=True, event_time_lag_seconds=1.0, version="1.2.3"),
 )
-ROW = minute_row(ToldMinute(1, "few", MINUTE_MS, FEW), TABLE)
+ROW = minute_row(NumberedMinute(1, "few", MINUTE_MS, FEW), TABLE)
 
 
 def find_minutes(

@@ -218,7 +218,8 @@ class EmbeddedBroker:
         """Wait until the broker ends; return its exit code, or None at the timeout.
 
         Args:
-            timeout_s: Maximum time in seconds; 0 returns at once, None waits for ever.
+            timeout_s: Maximum time in seconds; 0 returns immediately, None waits
+                without limit.
         """
         try:
             return self._started().process.wait(timeout_s)
@@ -357,7 +358,7 @@ def _launch(
             stdin=subprocess.DEVNULL,
             stdout=log_file,
             stderr=subprocess.STDOUT,
-            # A session of its own: Ctrl-C in the terminal must reach only the parent.
+            # In a new session: Ctrl-C in the terminal must reach only the parent.
             start_new_session=True,
         )
 

@@ -78,9 +78,9 @@ class BrokerSecurity:
 
     Attributes:
         protocol: Security protocol of the clients' listener.
-        certificate_file: For TLS: the broker's certificate, followed by the
+        certificate_file: The broker's certificate for TLS, followed by the
             intermediate certificates.
-        key_file: For TLS: the certificate's private key.
+        key_file: Private key of the certificate, for TLS.
         ca_file: Authorities that sign client certificates; None: clients need no
             certificate.
         users: Passwords by user name (letters and digits only). Every user can use

@@ -34,7 +34,7 @@ class PortUnavailable(BrokerError):
         self.reason = reason
 
     def __str__(self) -> str:
-        """Return what is wrong and what to do."""
+        """Return the problem and its remedy."""
         return (
             f"port {self.port} on {HOST} cannot be used ({self.reason}): "
             "choose another, or none to get a free one"
@@ -55,7 +55,7 @@ class DataDirInUse(BrokerError):
         self.pid = pid
 
     def __str__(self) -> str:
-        """Return what is wrong and what to do."""
+        """Return the problem and its remedy."""
         return (
             f"a broker (process {self.pid}) already runs on {self.data_dir}: "
             "use that one, stop it, or give another directory"
@@ -76,7 +76,7 @@ class BrokerStartFailed(BrokerError):
         self.log_tail = log_tail
 
     def __str__(self) -> str:
-        """Return what is wrong and what to do."""
+        """Return the problem and its remedy."""
         if not self.log_tail:
             return f"the broker {self.reason} and wrote no log"
         return f"the broker {self.reason}; its log ends:\n{self.log_tail}"

@@ -26,7 +26,7 @@ KAFKA_VERSION = "4.2.1"
 _NAME = f"kafka_2.13-{KAFKA_VERSION}"
 
 _FETCH_TIMEOUT_S = 900
-"""A fetch takes half a minute; on a silent connection Ivy would wait for ever."""
+"""A fetch takes half a minute; Ivy has no time limit for a silent connection."""
 
 _IVY_XML = f"""\
 <ivy-module version="2.0">
@@ -49,8 +49,8 @@ class BrokerJarsUnavailable(BrokerError):
     """Kafka's jars are not in the cache and cannot be fetched, or are wrong.
 
     Attributes:
-        reason: What failed.
-        remedy: What to do about it.
+        reason: The step that failed.
+        remedy: What the user can do.
     """
 
     def __init__(self, reason: str, remedy: str) -> None:
@@ -59,7 +59,7 @@ class BrokerJarsUnavailable(BrokerError):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        """Return what is wrong and what to do."""
+        """Return the problem and its remedy."""
         return f"Kafka {KAFKA_VERSION} cannot be used: {self.reason}; {self.remedy}"
 
 
@@ -72,7 +72,7 @@ def ensure_broker_jars(cache_dir: Path, java: Path) -> Path:
     """Return the directory of the broker's jars; fetch missing jars (41 MB in all).
 
     Every pinned jar in it has its checksum. If the cache is complete, neither network
-    nor write permission is needed. If several processes start at once, one fetches.
+    nor write permission is needed. If several processes start together, one fetches.
 
     Args:
         cache_dir: Parent of the directory of jars; created if missing.

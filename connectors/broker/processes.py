@@ -152,7 +152,7 @@ def _shares_pid_namespace(pid: int) -> bool:
     """
     own = Path("/proc/self/ns/pid")
     if not os.path.lexists(own):
-        return True  # Not Linux: there are no namespaces.
+        return True  # Only Linux has namespaces.
     try:
         return own.readlink() == Path(f"/proc/{pid}/ns/pid").readlink()
     except OSError:

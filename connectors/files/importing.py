@@ -9,7 +9,7 @@ from pathlib import Path
 
 from connectors.files.record_file import UnreadableFile, read_records
 from connectors.kafka.producer import TopicRecord, write
-from connectors.kafka.rewrite import kept_partition, topic_record
+from connectors.kafka.rewrite import target_partition, topic_record
 from connectors.kafka.settings import MAX_PARTITIONS, KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 
@@ -63,7 +63,7 @@ def import_file(
 
     The file is read twice, so that a bad line is found before anything is written.
     Records keep key, value, time and headers, and also their partition if the topic
-    has it (`kept_partition`).
+    has it (`target_partition`).
 
     Args:
         path: The file.
@@ -133,5 +133,5 @@ def _shift_ms(survey: Survey, speed: float, now_ms: int) -> int:
 
 def _records(path: Path, partitions: int, shift_ms: int) -> Iterator[TopicRecord]:
     for record in read_records(path):
-        copy = topic_record(record, kept_partition(record, partitions))
+        copy = topic_record(record, target_partition(record, partitions))
         yield replace(copy, timestamp_ms=copy.timestamp_ms + shift_ms)

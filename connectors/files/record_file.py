@@ -19,7 +19,7 @@ _MAX_LINE_BYTES = 80 * 1024 * 1024
 
 _XZ_PRESET = 3
 _GZ_LEVEL = 6
-"""For frames with filters these levels are over ten times as fast as the libraries'
+"""Compression levels. For frames with filters they are over ten times as fast as the
 defaults, and files are nearly as small: consecutive filters differ in a few bits."""
 
 _BROKEN_FILE = (OSError, EOFError, lzma.LZMAError, zlib.error)
@@ -31,7 +31,7 @@ class UnreadableFile(ValueError):
     Attributes:
         path: Path of the file.
         line: Number of the line, from 1; 0 if the problem is in no particular line.
-        detail: What is wrong.
+        detail: The problem.
     """
 
     def __init__(self, path: Path, line: int, detail: str) -> None:

@@ -1,9 +1,9 @@
 """The two tables of the history, and their rows.
 
-A row is a dictionary of JSON values, with times in Unix ms. It is written to Kafka as
-it is, and to Parquet with the types of the table's schema. Every row has ``told``, the
-counter of the outbox: of several rows with one key the one with the greatest ``told``
-is valid.
+A row is a dictionary of JSON values, with times in Unix ms. It is written to Kafka
+unchanged, and to Parquet with the types of the table's schema. Every row has ``told``,
+its sequence number in the outbox. If several rows have the same key, the one with the
+greatest ``told`` is valid.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class HistoryTable:
-    """One table.
+    """One table of the history.
 
     Attributes:
-        name: Its name.
-        schema: Its fields; the metadata of each has a ``description``.
+        name: Name of the table.
+        schema: Fields of the table; the metadata of each has a ``description``.
         key: Names of the fields that identify what a row is about.
         time: Name of the field by whose day, in UTC, the table is partitioned.
     """
@@ -58,41 +58,41 @@ class HistoryTable:
         return rows
 
 
-class ToldIncident(NamedTuple):
+class NumberedIncident(NamedTuple):
     """An incident and its number in the outbox.
 
     Attributes:
-        told: Sequence number of the outbox.
+        sequence: Sequence number in the outbox.
         found: The incident.
     """
 
-    told: int
+    sequence: int
     found: ChannelIncident
 
 
-class ToldMinute(NamedTuple):
+class NumberedMinute(NamedTuple):
     """A channel's figures at the end of a minute, and their number in the outbox.
 
     Attributes:
-        told: Sequence number of the outbox.
+        sequence: Sequence number in the outbox.
         channel: Channel id.
         minute_ms: When the minute began, Unix ms of event time.
         totals: The figures at its end.
     """
 
-    told: int
+    sequence: int
     channel: str
     minute_ms: int
     totals: ChannelTotals
 
 
-def incident_row(told: ToldIncident) -> Row:
-    """The incident as a row of `INCIDENTS`: the report's object, and ``told``."""
-    return incident_object(told.found) | {"told": told.told}
+def incident_row(numbered: NumberedIncident) -> Row:
+    """Return an incident as a row of `INCIDENTS`: the report's object, and ``told``."""
+    return incident_object(numbered.found) | {"told": numbered.sequence}
 
 
 def channel_incident(row: Mapping[str, Any]) -> ChannelIncident:
-    """The incident of a row."""
+    """Return the incident that a row describes."""
     incident = Incident(
         IncidentKind(row["kind"]),
         row["message_id"],
@@ -108,22 +108,24 @@ def channel_incident(row: Mapping[str, Any]) -> ChannelIncident:
     return ChannelIncident(row["channel"], incident, row["tap_hole"])
 
 
-def minute_row(told: ToldMinute, table: FigureTable[Any] = CHANNEL_FIGURES) -> Row:
-    """The minute as a row of the table that `minutes_schema` describes.
+def minute_row(
+    numbered: NumberedMinute, table: FigureTable[Any] = CHANNEL_FIGURES
+) -> Row:
+    """Return a minute as a row of the table that `minutes_schema` describes.
 
     Histograms have their buckets in place of percentiles, because buckets of two
     minutes can be subtracted.
     """
     return {
-        table.names.one: told.channel,
-        "minute": told.minute_ms,
-        **table.row(told.totals),
-        "told": told.told,
+        table.names.one: numbered.channel,
+        "minute": numbered.minute_ms,
+        **table.row(numbered.totals),
+        "told": numbered.sequence,
     }
 
 
 def description(field: pa.Field) -> str:
-    """The description of a field of a schema."""
+    """Return the description of a field of a schema."""
     return str(field.metadata[b"description"].decode())
 
 
@@ -151,8 +153,7 @@ def _with_unix_ms(schema: pa.Schema) -> pa.Schema:
 _TOLD = _key(
     "told",
     pa.int64(),
-    "Sequence number of the row; of several rows with one key the one with the "
-    "greatest number is valid.",
+    "Sequence number; the row with a key's greatest number is valid.",
 )
 
 INCIDENTS = HistoryTable(
@@ -204,8 +205,8 @@ INCIDENTS = HistoryTable(
             _field(
                 "tap_hole",
                 pa.bool_(),
-                "Whether every tap of the channel had a hole meanwhile; the taps may "
-                "then be the cause.",
+                "Whether every tap of the channel had a hole during the incident; then "
+                "the taps may be the cause.",
             ),
             _field("why", pa.string(), "The evidence in words."),
             _TOLD,

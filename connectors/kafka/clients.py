@@ -1,4 +1,4 @@
-"""Cluster settings in the words of each Kafka client library, and their errors."""
+"""Converts cluster settings for each Kafka client library, and its errors to ours."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ _REFUSALS: Mapping[type[KafkaError], tuple[str, str]] = MappingProxyType(
 """Reason why the broker rejects a record, and what to check, by error class."""
 
 _OF_A_BATCH = "it was part of a batch"
-"""In the error of a record that was not taken for another's sake, which has no class
-of its own."""
+"""Text in the error of a record that is rejected only because another record of its
+batch is. The error's class does not show this."""
 
 
 def kafka_python_options(settings: KafkaSettings) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def kafka_python_options(settings: KafkaSettings) -> dict[str, Any]:
 
 
 def kafka_python_user(security: KafkaSecurity) -> dict[str, Any]:
-    """The arguments among them that identify the user."""
+    """Arguments for kafka-python that identify the user."""
     return {
         "sasl_mechanism": security.mechanism.value,
         "sasl_plain_username": security.username,
@@ -155,11 +155,11 @@ def wait_for_acknowledgements(
 
 
 def abandon(producer: KafkaProducer) -> None:
-    """Stop a producer at once and drop its unsent records.
+    """Stop a producer without waiting, and drop its unsent records.
 
     `KafkaProducer.close` first waits for the unsent records, and raises if they cannot
     be sent. The producer would then keep running, and later write records that another
-    producer has written meanwhile.
+    producer has already written.
     """
     # No public method ends it otherwise.
     sender = producer._sender  # noqa: SLF001 - as above
@@ -204,6 +204,6 @@ def ssl_context(security: KafkaSecurity) -> ssl.SSLContext:
 
 def _reason(error: OSError) -> str:
     if isinstance(error, ssl.SSLError):
-        # Without a reason it is one about PEM, which a wrong password makes too.
+        # An error without a reason is about PEM; a wrong password also causes it.
         return error.reason or "not to be read as PEM"
     return error.strerror or str(error)

@@ -45,9 +45,9 @@ class OffsetRange(NamedTuple):
 Fetch = Callable[[KafkaSettings, Sequence[OffsetRange]], Iterator[list[RawRecord]]]
 """Reads all records of some ranges, in offset order within each partition.
 
-Raises `KafkaUnreachable` when nothing came for `KafkaSettings.timeout_s`,
-`KafkaRefused` at once when a broker will not have us, and `RecordsLost` when an offset
-is gone.
+Raises `KafkaUnreachable` if nothing arrived for `KafkaSettings.timeout_s`,
+`KafkaRefused` immediately if a broker refuses us, and `RecordsLost` if Kafka has
+deleted an offset.
 """
 
 
@@ -128,7 +128,7 @@ def _is_end_of_partition(
 
     error = message.error()
     code = error.code()
-    # The underscore is librdkafka's word for its own errors, as against the broker's.
+    # librdkafka marks its own errors, unlike the broker's, with an underscore.
     if code == KafkaError._PARTITION_EOF:  # noqa: SLF001 - as above
         return True
     if code == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001 - as above
@@ -145,13 +145,13 @@ def _is_end_of_partition(
 
 @cache
 def _confluent_consumer(settings: KafkaSettings):  # type: ignore[no-untyped-def]
-    """One consumer per process: connecting costs more than many a batch."""
+    """One consumer per process: connecting takes longer than reading a small batch."""
     from confluent_kafka import Consumer
 
     return Consumer(
         {
             **confluent_options(settings),
-            # Never joined: offsets live in the checkpoint.
+            # The consumer never joins this group: offsets are in the checkpoint.
             "group.id": "sds-monitor-reader",
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
@@ -161,13 +161,13 @@ def _confluent_consumer(settings: KafkaSettings):  # type: ignore[no-untyped-def
             # The defaults stall long reads (docs/architecture.md).
             "queued.min.messages": 1_000_000,
             "fetch.queue.backoff.ms": 5,
-            # What is asked for is there. A request that waits at the end of the log
-            # holds up the next batch by this time: half a second by default.
+            # The requested records exist. A request that waits at the end of the log
+            # delays the next batch by this time: half a second by default.
             "fetch.wait.max.ms": 10,
-            # Its warnings about a broker that restarts are not the user's.
+            # Hides warnings about a broker that restarts: they do not help the user.
             "log_level": 2,
-            # It tries for ever, also where it is refused. What is raised here comes
-            # out of `consume`.
+            # librdkafka retries without end, even if a broker refuses it. An error that
+            # is raised here leaves `consume`.
             "error_cb": lambda error: check_admission(settings),
         }
     )
@@ -189,7 +189,7 @@ def _fetch_kafka_python(
             enable_auto_commit=False,
             auto_offset_reset="none",
             isolation_level="read_committed",
-            # Pure Python: a checksum costs more than all the rest.
+            # In pure Python a checksum takes longer than all other work.
             check_crcs=False,
             max_poll_records=_POLL_RECORDS,
         )
@@ -202,7 +202,7 @@ def _fetch_kafka_python(
         patience = _Patience(settings)
         while open_ranges:
             try:
-                # Returns late, at the timeout, where offsets hold no record.
+                # Returns only at the timeout if the offsets hold no record.
                 polled = consumer.poll(timeout_ms=_POLL_EMPTY_MS)
             except OffsetOutOfRangeError as error:
                 ((partition, offset), *_) = error.args[0].items()
@@ -244,7 +244,7 @@ _FETCHES: dict[Client, Fetch] = {
 
 
 class _Patience:
-    """Gives up when nothing has come for the settings' time."""
+    """Raises an error if no record arrived for `KafkaSettings.timeout_s`."""
 
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings

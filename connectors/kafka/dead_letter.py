@@ -32,10 +32,11 @@ from sds_core.wire import Reason
 REASON_HEADER = "dead-letter-reason"
 SOURCE_HEADER = "dead-letter-source"
 SIZE_HEADER = "dead-letter-size"
-"""Headers that a dead letter has beside those of its record (docs/records.md)."""
+"""Headers of a dead letter in addition to those of its record (docs/records.md)."""
 
 _TOPIC = {
-    # Old event times must not make the broker delete them, nor future ones refuse.
+    # The broker must neither delete dead letters for old event times nor refuse future
+    # ones.
     "retention.ms": "-1",
     "retention.bytes": str(1024**3),
     "message.timestamp.after.max.ms": str(2**63 - 1),
@@ -64,7 +65,7 @@ class DeadLetterWriter:
     def write(self, letters: Sequence[DeadLetter]) -> None:
         """Copy the records; all are acknowledged when this returns.
 
-        A record that retention has removed meanwhile stays counted and is left out.
+        A record that retention has already removed is not copied, but stays counted.
 
         Raises:
             KafkaUnreachable: No broker answered.
@@ -82,7 +83,7 @@ class DeadLetterWriter:
             raise failure(self._settings, error) from error
 
     def close(self) -> None:
-        """Close the producer; what was not acknowledged is not waited for."""
+        """Close the producer without waiting for unacknowledged records."""
         if self._producer is not None:
             abandon(self._producer)
             self._producer = None
@@ -110,7 +111,7 @@ class DeadLetterWriter:
     ) -> FutureRecordMetadata:
         source = RecordSource(self._settings.topic, record.partition, record.offset)
         headers = [
-            # The client sends no header without a value.
+            # The client cannot send a header without a value.
             *((name, value or b"") for name, value in record.headers),
             (REASON_HEADER, letter.reason.encode()),
             (SOURCE_HEADER, str(source).encode()),
@@ -120,7 +121,7 @@ class DeadLetterWriter:
             headers.append((SIZE_HEADER, str(len(value or b"")).encode()))
             value = b""
         elif record.key is None:
-            # The client sends no record without both.
+            # The client cannot send a record without key and value.
             value = value or b""
         return producer.send(
             self._topic,
@@ -132,7 +133,7 @@ class DeadLetterWriter:
 
 
 def _ranges(offsets: Sequence[tuple[int, int]]) -> Iterator[OffsetRange]:
-    """Few ranges that hold all the offsets, which are sorted by partition."""
+    """Return few ranges that hold all the offsets, which are sorted by partition."""
     for partition, pairs in groupby(offsets, key=lambda pair: pair[0]):
         first: int | None = None
         last = -1

@@ -22,7 +22,7 @@ from sds_core.observer.record import RawRecord
 _OWN_HEADERS = frozenset({REASON_HEADER, SOURCE_HEADER, SIZE_HEADER})
 
 
-class KeptLetter(NamedTuple):
+class StoredLetter(NamedTuple):
     """A dead letter as stored in its topic.
 
     Attributes:
@@ -38,14 +38,14 @@ class KeptLetter(NamedTuple):
     record: RawRecord
 
 
-def read_letter(record: RawRecord) -> KeptLetter | None:
+def read_letter(record: RawRecord) -> StoredLetter | None:
     """Parse a record of the dead-letter topic; None if it is not a dead letter."""
     headers = {name: value or b"" for name, value in record.headers}
     source = parse_source(headers.get(SOURCE_HEADER, b"").decode(errors="replace"))
     if source is None or REASON_HEADER not in headers:
         return None
     size = headers.get(SIZE_HEADER, b"")
-    return KeptLetter(
+    return StoredLetter(
         headers[REASON_HEADER].decode(errors="replace"),
         source,
         int(size) if size.isdigit() and len(size) < len(str(2**63)) else None,
@@ -85,13 +85,13 @@ class DeadLetterReader:
         self._client = client
         self.strangers = 0
 
-    def __iter__(self) -> Iterator[KeptLetter]:
-        """Read them from the first one on.
+    def __iter__(self) -> Iterator[StoredLetter]:
+        """Yield the dead letters, from the first one on.
 
         Raises:
-            TopicMissing: The topic is made with the first dead letter.
+            TopicMissing: The topic does not exist; the first dead letter creates it.
             KafkaUnreachable: No broker answered.
-            RecordsLost: Some went to retention before they were read.
+            RecordsLost: Retention removed some before they were read.
         """
         with closing(TopicOffsets(self._settings)) as offsets:
             partitions = self._partitions(offsets)

@@ -1,6 +1,6 @@
-"""The handshake with a broker, to report at once why it refuses a connection.
+"""Performs a handshake with a broker, to report early why it refuses a connection.
 
-Client libraries retry whatever the reason is, and finally only report a timeout.
+Client libraries retry for any reason, and finally only report a timeout.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def wait_until_listening(settings: KafkaSettings) -> None:
     sockets behind.
 
     Raises:
-        KafkaRefused: A broker refused us; raised at once.
+        KafkaRefused: A broker refused us; raised without waiting.
         KafkaUnreachable: No broker answered within the settings' timeout.
         SecurityUnusable: A file of the security cannot be used.
     """
@@ -136,10 +136,10 @@ def _introduce(conversation: _Conversation, settings: KafkaSettings, host: str) 
     except ConnectionResetError as error:
         if settings.security.has_user:
             raise
-        # It answered before: so it is up, and wants to know more of us.
+        # The broker answered the first request: it runs, but requires a user.
         secured = Protocol(f"SASL_{settings.security.protocol}")
         remedy = f"use --kafka-protocol {secured}, with --kafka-username and a password"
-        raise KafkaRefused(settings.bootstrap, "it asks for a user", remedy) from error
+        raise KafkaRefused(settings.bootstrap, "it requires a user", remedy) from error
 
 
 def _log_in(conversation: _Conversation, settings: KafkaSettings, host: str) -> None:
@@ -149,13 +149,13 @@ def _log_in(conversation: _Conversation, settings: KafkaSettings, host: str) -> 
     )
     error = for_code(offer.error_code)
     if error is UnsupportedSaslMechanismError:
-        cause = f"it does not take {security.mechanism}"
+        cause = f"it does not support {security.mechanism}"
         remedy = f"use --kafka-mechanism with one of {', '.join(offer.mechanisms)}"
         raise KafkaRefused(settings.bootstrap, cause, remedy)
     if error is IllegalSaslStateError:
         plain = security.protocol.removeprefix("SASL_")
         remedy = f"use --kafka-protocol {plain}, or its port for users"
-        raise KafkaRefused(settings.bootstrap, "it asks for no user", remedy)
+        raise KafkaRefused(settings.bootstrap, "it expects no user", remedy)
     if error is not NoError:
         raise error
     mechanism = get_sasl_mechanism(security.mechanism.value)(
@@ -175,7 +175,7 @@ def _log_in(conversation: _Conversation, settings: KafkaSettings, host: str) -> 
         try:
             mechanism.receive(answer.auth_bytes)
         except (ValueError, KeyError):
-            # Without its cause: it may be made of what was said in confidence.
+            # The cause is left out, because its text may contain a secret.
             raise refused from None
 
 
@@ -211,14 +211,14 @@ class _SpeaksTls(Exception):
 
 
 class _Conversation:
-    """Requests and answers, one at a time."""
+    """A connection to a broker; sends one request at a time."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._protocol = KafkaProtocol(client_id="sds-monitor")
 
     def ask(self, request: Any) -> Any:
-        """The answer to a request.
+        """Return the answer to a request.
 
         Raises:
             ConnectionResetError: The broker closed the connection instead.

@@ -49,7 +49,7 @@ class TopicOffsets:
     """Looks up offsets of one topic; waits for a broker that restarts.
 
     All methods raise `KafkaUnreachable` if no broker answers within the settings'
-    timeout, `KafkaRefused` at once if a broker refuses us, and `TopicMissing`.
+    timeout, `KafkaRefused` immediately if a broker refuses us, and `TopicMissing`.
     """
 
     def __init__(self, settings: KafkaSettings) -> None:
@@ -57,7 +57,7 @@ class TopicOffsets:
         self._admin: KafkaAdminClient | None = None
 
     def partitions(self) -> list[int]:
-        """The topic's partitions now."""
+        """Return the partitions that the topic has now."""
 
         def ask(admin: KafkaAdminClient) -> list[int]:
             (topic,) = admin.describe_topics([self._settings.topic])
@@ -142,14 +142,14 @@ class TopicOffsets:
             reraise=True,
         )
         try:
-            return retrying(lambda: self._asked(ask))
+            return retrying(lambda: self._query(ask))
         except _TOPIC_MISSING as error:
             settings = self._settings
             raise TopicMissing(settings.topic, settings.bootstrap) from error
         except KafkaError as error:
             raise failure(self._settings, error) from error
 
-    def _asked(self, ask: Callable[[KafkaAdminClient], _Result]) -> _Result:
+    def _query(self, ask: Callable[[KafkaAdminClient], _Result]) -> _Result:
         if self._admin is None:
             wait_until_listening(self._settings)
             timeout_ms = int(self._settings.timeout_s * 1000)
@@ -161,7 +161,7 @@ class TopicOffsets:
         try:
             return ask(self._admin)
         except KafkaError:
-            # A client that lost its broker may not find its way back.
+            # A client that lost its broker may not reconnect.
             self.close()
             raise
 

@@ -47,7 +47,7 @@ def partitions_of(records: Iterable[TopicRecord]) -> int:
 def partition_of(key: bytes, partitions: int) -> int:
     """Partition that Kafka's default producers choose for a key.
 
-    All frames of a channel lie in one partition then, whoever writes them.
+    So all frames of a channel are in one partition, whichever program writes them.
     """
     return int(murmur2(key) & 0x7FFFFFFF) % partitions
 
@@ -75,13 +75,13 @@ def write(
     iterable after the one before it was written.
 
     Args:
-        records: About in order of time.
+        records: Records, roughly in order of time.
         settings: Cluster and topic.
         speed: Seconds of record time per second; 0 writes at full speed.
         stop: Set to end early.
 
     Raises:
-        KafkaUnreachable: No broker answered, or not to every record.
+        KafkaUnreachable: No broker answered, or not every record was acknowledged.
     """
     stop = stop or threading.Event()
     failures: list[KafkaError] = []
@@ -111,9 +111,9 @@ def write(
     except KafkaError as error:
         raise failure(settings, error) from error
     if failures:
-        # One that only says that a neighbour was refused has no class of its own.
-        telling = min(failures, key=lambda error: type(error) is KafkaError)
-        raise failure(settings, telling) from telling
+        # An error of another record in the same batch has only the base class.
+        specific = min(failures, key=lambda error: type(error) is KafkaError)
+        raise failure(settings, specific) from specific
     return written
 
 
@@ -126,7 +126,7 @@ class _Pace:
         self._begun_s = time.monotonic()
 
     def wait_s(self, record_ms: int) -> float:
-        """Seconds, at least 0."""
+        """Return the seconds to wait, at least 0."""
         if not self._speed:
             return 0.0
         due_s = self._begun_s + (record_ms - self._first_ms) / 1000 / self._speed

@@ -19,7 +19,7 @@ class RecordSource(NamedTuple):
     """Place of a record.
 
     Attributes:
-        topic, partition, offset: Its place in Kafka.
+        topic, partition, offset: Coordinates of the record in Kafka.
     """
 
     topic: str
@@ -27,7 +27,7 @@ class RecordSource(NamedTuple):
     offset: int
 
     def __str__(self) -> str:
-        """As header `dead-letter-source` has it."""
+        """Return the place in the form of header `dead-letter-source`."""
         return f"{self.topic}:{self.partition}:{self.offset}"
 
 
@@ -45,12 +45,12 @@ def read_source(
     """Read a record; None if the topic does not hold it (any more).
 
     Args:
-        client: Which library reads.
+        client: Library that reads.
         settings: The cluster; its topic does not matter.
-        source: Where the record lies.
+        source: Place of the record.
 
     Raises:
-        TopicMissing: There is no such topic.
+        TopicMissing: The topic does not exist.
         KafkaUnreachable: No broker answered.
     """
     settings = replace(settings, topic=source.topic)
@@ -68,5 +68,5 @@ def read_source(
             return records[0]
     except RecordsLost:
         pass
-    # The end of a transaction, or retention was faster.
+    # The offset holds the end of a transaction, or retention removed the record.
     return None

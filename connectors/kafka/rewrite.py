@@ -9,8 +9,8 @@ from sds_core.observer.record import RawRecord
 def topic_record(record: RawRecord, partition: int) -> TopicRecord:
     """Return a record to write to a partition.
 
-    The client cannot send absent headers, keys or values: they become empty, which the
-    monitor treats alike.
+    The client cannot send absent headers, keys or values. They become empty, which
+    means the same to the monitor.
     """
     return TopicRecord(
         partition,
@@ -21,7 +21,7 @@ def topic_record(record: RawRecord, partition: int) -> TopicRecord:
     )
 
 
-def kept_partition(record: RawRecord, partitions: int) -> int:
+def target_partition(record: RawRecord, partitions: int) -> int:
     """Partition to write a record to, in [0, partitions).
 
     It is the record's own if the topic has it. Otherwise the key decides, as for any
@@ -30,7 +30,7 @@ def kept_partition(record: RawRecord, partitions: int) -> int:
 
     Args:
         record: The record.
-        partitions: How many the topic has.
+        partitions: Number of partitions of the topic.
     """
     if record.partition < partitions:
         return record.partition

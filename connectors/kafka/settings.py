@@ -111,7 +111,7 @@ class KafkaRefused(KafkaUnreachable):
     """A broker refuses us for good: retrying does not help.
 
     Attributes:
-        cause: Why.
+        cause: Why the broker refuses.
     """
 
     def __init__(self, bootstrap: str, cause: str, remedy: str) -> None:
@@ -124,7 +124,7 @@ class RecordRefused(KafkaUnreachable):
     """A broker rejects a record or its batch for good: retrying does not help.
 
     Attributes:
-        cause: Why.
+        cause: Why the broker refuses.
     """
 
     def __init__(self, bootstrap: str, cause: str, remedy: str) -> None:
@@ -141,7 +141,7 @@ class TopicMissing(LookupError):
     """The topic does not exist.
 
     Attributes:
-        topic: Its name.
+        topic: Name of the topic.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""All partitions of a topic as one sequence, in order of time."""
+"""Reads all partitions of a topic as one sequence, in order of time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from connectors.kafka.settings import Client, KafkaSettings
 from sds_core.observer.record import RawRecord
 
 SLICE_RECORDS = 5_000
-"""Number of records in memory at once for sorting: 100 MB with default filters."""
+"""Number of records in memory for sorting: 100 MB with default filters."""
 
 _FIRST_STRIDE_MS = 1_000
 _LATEST_MS = 2**63 - 1
@@ -32,16 +32,16 @@ def read_in_order_of_time(
     one never lets one partition run ahead of another.
 
     Args:
-        client: Which library reads.
+        client: Library that reads.
         settings: Cluster and topic.
-        offsets: Of the same topic.
+        offsets: Offsets of the same topic.
         starts: Partition -> offset of the first record to read.
         ends: Partition -> offset behind the last one.
-        slice_records: How many to hold at once, about.
+        slice_records: Approximate number of records to hold in memory.
 
     Raises:
         KafkaUnreachable: No broker answered.
-        RecordsLost: A record is gone before it was read.
+        RecordsLost: Kafka deleted a record before it was read.
     """
     here = dict(starts)
     peaks_ms: dict[int, int] = {}
@@ -66,7 +66,7 @@ def read_in_order_of_time(
                 (record for records in fetched for record in records), peaks_ms
             )
         else:
-            # All of one millisecond: they may come in any order of partitions.
+            # All records have the same millisecond, so the order of partitions is free.
             for records in fetched:
                 for record in records:
                     _peak_ms(record, peaks_ms)
@@ -82,7 +82,7 @@ def _cut(
     ends: Mapping[int, int],
     until_ms: int,
 ) -> dict[int, int]:
-    """Where each partition first reaches a time; its end if it does not."""
+    """Return the offset at which each partition first reaches a time, else its end."""
     found: Mapping[int, TimedOffset] = {}
     if until_ms <= _LATEST_MS:
         unread = [p for p, offset in here.items() if offset < ends[p]]

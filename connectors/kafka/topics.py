@@ -32,7 +32,7 @@ def ensure_frames_topic(settings: KafkaSettings, partitions: int) -> int:
         Number of its partitions.
 
     Raises:
-        InvalidTopic: Kafka takes no topic of this name.
+        InvalidTopic: Kafka does not allow a topic of this name.
         KafkaUnreachable: No broker answered.
     """
     if ensure_topic(settings, settings.topic, partitions, KEEP_FOR_EVER):
@@ -56,10 +56,10 @@ def ensure_topic(
         settings: The cluster.
         topic: Name of the topic.
         partitions: Number of partitions of a new topic.
-        configuration: Settings beside those of docs/records.md.
+        configuration: Settings in addition to those of docs/records.md.
 
     Raises:
-        InvalidTopic: Kafka takes no topic of this name.
+        InvalidTopic: Kafka does not allow a topic of this name.
         KafkaUnreachable: No broker answered.
     """
     contract = {
@@ -70,7 +70,7 @@ def ensure_topic(
         wait_until_listening(settings)
         admin = KafkaAdminClient(**kafka_python_options(settings))
         with closing(admin):
-            # Who may write to a topic need not have the right to make one.
+            # A user who may write to a topic may lack the right to create one.
             if topic in admin.list_topics():
                 return False
             admin.create_topics(

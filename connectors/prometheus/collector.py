@@ -1,8 +1,8 @@
-"""From one snapshot to Prometheus metric families.
+"""Converts a snapshot to Prometheus metric families.
 
 The collector stores nothing between scrapes: each scrape reads the snapshot once and
-builds new families from the declared metrics. So a series that is no longer in the
-snapshot ends, and all samples of a scrape belong to one moment.
+builds new families from the declared metrics. So a series ends when the snapshot no
+longer has it, and all samples of a scrape belong to one moment.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from sds_core.observer.snapshot_metrics import SETTINGS_METRICS, SNAPSHOT_METRIC
 from sds_core.observer.tap_figures import TAP_FIGURES
 
 OTHER = "other"
-"""Label value of all views together that have no label of their own."""
+"""Label value for the sum of all views without an own label."""
 
 # The job's counters continue from the checkpoint. Before it is read they would be 0 and
 # then jump, which Prometheus takes for an increase.
@@ -50,7 +50,7 @@ _BUCKET_NAMES = (*(str(bound_ms / 1000) for bound_ms in BUCKETS_MS), "+Inf")
 Source = TypeVar("Source")
 Totals = TypeVar("Totals", bound=msgspec.Struct)
 Labelled = list[tuple[tuple[str, ...], Source]]
-"""Sources of figures, each with the values of the labels that name it."""
+"""Sources of figures, each with the label values that name it."""
 
 
 class SnapshotCollector(Collector):
@@ -75,7 +75,7 @@ class SnapshotCollector(Collector):
         return ()
 
     def collect(self) -> Iterator[Family]:
-        """All declared families; before priming only some of the job."""
+        """Yield all declared families; before priming only some of the job's."""
         snapshot = self._current()
         if not snapshot.primed:
             yield from _families(_BEFORE_PRIMING, (), [((), snapshot)])
@@ -103,7 +103,7 @@ class MirrorCollector(Collector):
         self._figures = figures
 
     def collect(self) -> Iterator[Family]:
-        """All families of the mirror and of its nodes."""
+        """Yield all families of the mirror and of its nodes."""
         figures = self._figures
         nodes: Labelled[NodeFigures] = [
             ((name,), node) for name, node in figures.nodes.items()
@@ -115,12 +115,12 @@ class MirrorCollector(Collector):
 def _view_families(
     table: FigureTable[Totals], own: Labelled[Totals], rest: Sequence[Totals]
 ) -> Iterator[Family]:
-    """The families of a kind of view.
+    """Yield the families of a kind of view.
 
     Args:
-        table: Its figures.
+        table: Table of the figures of this kind.
         own: Views with a label of their own.
-        rest: The others, which are exported as one, if there are any.
+        rest: The other views, which are exported as one; may be empty.
     """
     other: Labelled[Totals] = [((OTHER,), table.sum(rest))] if rest else []
     for metric in table.metrics:
@@ -135,7 +135,7 @@ def _settings(
     """Settings of each channel with a label; an unnamed one has it as its name."""
     own, rest = channels
     found = {label: snapshot.table.of(label) for (label,), _ in own}
-    # Settings of one channel do not hold for several together.
+    # A setting belongs to one channel, not to a sum of channels.
     if rest:
         found[OTHER] = DEFAULT_SETTINGS
     return [

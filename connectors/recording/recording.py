@@ -1,4 +1,4 @@
-"""The recording that ships with the package, and its truth (see README.md here)."""
+"""Loads the recording that ships with the package, and its truth (README.md)."""
 
 from __future__ import annotations
 

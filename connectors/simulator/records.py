@@ -19,13 +19,13 @@ def simulated_records(
     """Simulate, and yield the records in the order in which the taps write them.
 
     Args:
-        scenario: What to simulate.
+        scenario: Scenario to simulate.
         seed: Seed of everything that the scenario leaves to chance.
-        start_ms: When the simulation begins, Unix ms.
+        start_ms: Start of the simulation, Unix ms.
         partitions: Number of partitions of the topic; each channel stays in one.
         truth: Collects everything that happens. A record is added only when the next
-            one is requested, so a record that the caller did not get to write is not
-            in the truth.
+            one is requested, so a record that the caller never requested is not in the
+            truth.
     """
     for entry in simulate(scenario, seed, start_ms):
         if isinstance(entry, Sighting):

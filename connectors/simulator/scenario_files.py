@@ -34,8 +34,8 @@ class UnreadableScenario(ValueError):
     """The file does not hold a valid scenario.
 
     Attributes:
-        file: Its name.
-        problem: What is wrong with it.
+        file: Name of the file.
+        problem: Why the file is not a valid scenario.
     """
 
     def __init__(self, file: str, problem: str) -> None:

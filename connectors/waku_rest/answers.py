@@ -18,14 +18,15 @@ import msgspec
 from sds_core.waku import WakuMessage
 
 UNREADABLE = (ValueError, RecursionError)
-"""What reading a stranger's JSON raises: `msgspec.DecodeError` and `UnicodeDecodeError`
-are the first, too deep nesting is the second."""
+"""Errors of reading untrusted JSON. `msgspec.DecodeError` and `UnicodeDecodeError` are
+ValueErrors; JSON that is nested too deeply raises RecursionError."""
 
 MAX_ELEMENTS = 100_000
-"""Of one list: a cache holds some thousands at most, and a page of a store 100."""
+"""Greatest number of messages in one list: a cache holds some thousands at most, and a
+page of a store 100."""
 
-_KEPT = 10
-_KEPT_BYTES = 200
+_FIRST = 10
+_FIRST_BYTES = 200
 
 _HASH_BYTES = 32
 _HEX_HASH = re.compile("0x[0-9a-fA-F]{64}")
@@ -36,8 +37,8 @@ class Undecodable:
     """One message of a page that cannot be read.
 
     Attributes:
-        raw: Its JSON as the node gave it, 200 bytes at most.
-        reason: What is wrong with it.
+        raw: JSON of the message as the node sent it, at most 200 bytes.
+        reason: Why it cannot be read.
     """
 
     raw: bytes
@@ -46,10 +47,10 @@ class Undecodable:
 
 @dataclass(slots=True)
 class Undecodables:
-    """The messages of a page that cannot be read.
+    """Messages of a page that cannot be read.
 
     Attributes:
-        count: How many.
+        count: Number of them.
         first: The first 10 of them.
     """
 
@@ -57,10 +58,10 @@ class Undecodables:
     first: list[Undecodable] = field(default_factory=list)
 
     def add(self, raw: bytes, error: Exception) -> None:
-        """Count one more."""
+        """Count one more message, and store it if it is among the first."""
         self.count += 1
-        if len(self.first) < _KEPT:
-            self.first.append(Undecodable(raw[:_KEPT_BYTES], str(error)))
+        if len(self.first) < _FIRST:
+            self.first.append(Undecodable(raw[:_FIRST_BYTES], str(error)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +84,11 @@ class StoredMessage:
     """One message of a store.
 
     Attributes:
-        hash: Its deterministic hash, 32 bytes: computed here if pubsub topic and
-            message are known, else as the node says.
-        pubsub_topic: Where it was relayed; None if the node does not say.
-        message: The message; None if only hashes were asked for.
+        hash: Deterministic Waku message hash, 32 bytes: computed here if pubsub topic
+            and message are known, else the one that the node states.
+        pubsub_topic: Pubsub topic that it was relayed on; None if the node does not
+            say.
+        message: The message; None if only hashes were requested.
     """
 
     hash: bytes
@@ -99,10 +101,10 @@ class StorePage:
     """One page of a store's answer.
 
     Attributes:
-        messages: Oldest first.
-        cursor: Where the next page begins, 32 bytes; None after the last one.
-        bad: How many of the messages do not have the hash that the node says.
-        undecodable: Those that cannot be read.
+        messages: Messages, oldest first.
+        cursor: Cursor for the next page, 32 bytes; None on the last page.
+        bad: Number of messages whose hash differs from the one that the node states.
+        undecodable: Messages that cannot be read.
     """
 
     messages: list[StoredMessage]
@@ -137,9 +139,9 @@ class StoreAnswer(msgspec.Struct, rename="camel"):
     """The answer of a store, whose messages have not been read yet.
 
     Attributes:
-        status_code: As of HTTP; 200 is fine.
+        status_code: Status with the meaning of an HTTP status; 200 is success.
         status_desc: The same in words.
-        messages: The JSON of their list.
+        messages: JSON of the list of messages.
         pagination_cursor: Hash of the last message in the order of the query; None
             or empty on the last page.
     """
@@ -149,15 +151,15 @@ class StoreAnswer(msgspec.Struct, rename="camel"):
     messages: msgspec.Raw = msgspec.Raw(b"[]")
     pagination_cursor: str | None = None
 
-    def page(self, asked_topic: str | None) -> StorePage:
-        """Read its messages.
+    def page(self, requested_topic: str | None) -> StorePage:
+        """Read the messages of the answer.
 
         Args:
-            asked_topic: The pubsub topic that was asked for, which the answer does
-                not repeat where only hashes are given.
+            requested_topic: Pubsub topic of the query. The answer does not repeat it if
+                it has only hashes.
 
         Raises:
-            ValueError: The cursor is no hash, or the messages are no list.
+            ValueError: The cursor is not a hash, or the messages are not a list.
         """
         cursor = _hash_of(self.pagination_cursor) if self.pagination_cursor else None
         messages: list[StoredMessage] = []
@@ -165,7 +167,7 @@ class StoreAnswer(msgspec.Struct, rename="camel"):
         bad = 0
         for raw in _elements(bytes(self.messages)):
             try:
-                stored, is_bad = _stored_message(raw, asked_topic)
+                stored, is_bad = _stored_message(raw, requested_topic)
             except UNREADABLE as error:
                 undecodable.add(raw, error)
             else:
@@ -184,16 +186,16 @@ def read_store_answer(body: bytes) -> StoreAnswer:
 
 
 def read_subscription_status(body: bytes) -> str:
-    """Parse the status of a filter subscription, a text of the node.
+    """Return the status of a filter subscription, a text that the node chooses.
 
     Raises:
-        ValueError, RecursionError: The bytes are not such an answer.
+        ValueError, RecursionError: The bytes are not an answer to a subscription.
     """
     return _FILTER_ANSWER.decode(body).status_desc
 
 
 class _Message(msgspec.Struct, rename="camel"):
-    """A message of relay, filter or store; absent and null are the same."""
+    """A message of relay, filter or store; an absent field is the same as null."""
 
     payload: bytes
     content_topic: str
@@ -230,7 +232,7 @@ _FILTER_ANSWER = msgspec.json.Decoder(_FilterAnswer)
 
 _LIST_BEGIN = re.compile(rb"\s*\[")
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{},]', re.DOTALL)
-"""A string, which may break off, or what separates."""
+"""Matches a JSON string, which may be cut off, or a bracket or comma."""
 
 
 def _elements(body: bytes) -> Iterator[bytes]:
@@ -241,7 +243,7 @@ def _elements(body: bytes) -> Iterator[bytes]:
             raised after the complete elements.
     """
     if not _LIST_BEGIN.match(body):
-        message = f"it is no list but {body[:_KEPT_BYTES]!r:.80}"
+        message = f"it is not a list but {body[:_FIRST_BYTES]!r:.80}"
         raise ValueError(message)
     count = depth = begin = 0
     for token in _TOKEN.finditer(body):
@@ -269,18 +271,20 @@ def _elements(body: bytes) -> Iterator[bytes]:
     raise ValueError(message)
 
 
-def _stored_message(raw: bytes, asked_topic: str | None) -> tuple[StoredMessage, bool]:
-    """A message of a store, and whether it has another hash than the node says.
+def _stored_message(
+    raw: bytes, requested_topic: str | None
+) -> tuple[StoredMessage, bool]:
+    """Return a message of a store, and whether its hash differs from the stated one.
 
     Args:
-        raw: Its JSON.
-        asked_topic: The pubsub topic that was asked for.
+        raw: JSON of the message.
+        requested_topic: Pubsub topic of the query.
 
     Raises:
         ValueError, RecursionError: It cannot be read.
     """
     stored = _STORED.decode(raw)
-    topic = stored.pubsub_topic or asked_topic
+    topic = stored.pubsub_topic or requested_topic
     if stored.message is None or topic is None:
         message = stored.message.message() if stored.message else None
         return StoredMessage(_hash_of(stored.message_hash), topic, message), False
@@ -294,7 +298,7 @@ def _stored_message(raw: bytes, asked_topic: str | None) -> tuple[StoredMessage,
 
 
 def _hash_of(text: str) -> bytes:
-    """The bytes of a hash, in hexadecimal or, as older nodes write it, in base64.
+    """Return the bytes of a hash in hexadecimal or, as older nodes write it, in base64.
 
     Raises:
         ValueError: They are not 32 bytes.

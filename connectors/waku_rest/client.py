@@ -52,7 +52,7 @@ _BUSY = frozenset({429, 503, 504})
 
 _TOTAL_TIMEOUTS = 6
 """Time limit of a whole answer, as a multiple of the timeout of one step. Without it, a
-node that sends a byte at a time could delay the end of the mirror for ever."""
+node that sends a byte at a time could delay the end of the mirror without limit."""
 
 
 _Argument = TypeVar("_Argument")
@@ -87,7 +87,7 @@ class NodeClient:
 
         Raises:
             NotSubscribed: Subscribe first.
-            NodeUnreachable, NodeRefused, BadAnswer: As everywhere.
+            NodeUnreachable, NodeRefused, BadAnswer: See the class.
         """
         path = f"/relay/v1/messages/{quote(pubsub_topic, safe='')}"
         return await self._take(path, pubsub_topic)
@@ -107,7 +107,7 @@ class NodeClient:
         )
         with self._reading(answer):
             status = read_subscription_status(answer.body)
-        # An error that the node has no HTTP status for comes with 200.
+        # The node reports some errors with HTTP status 200.
         if status == "UNKNOWN":
             raise NodeRefused(self.url, answer.request, answer.status, status)
 
@@ -116,7 +116,7 @@ class NodeClient:
 
         Raises:
             NotSubscribed: Subscribe first.
-            NodeUnreachable, NodeRefused, BadAnswer: As everywhere.
+            NodeUnreachable, NodeRefused, BadAnswer: See the class.
         """
         path = f"/filter/v2/messages/{quote(content_topic, safe='')}"
         return await self._take(path, content_topic)
@@ -127,8 +127,8 @@ class NodeClient:
         """Read a page of hashes without messages.
 
         Args:
-            query: What to ask for.
-            cursor: That of the page before; None for the first page.
+            query: Conditions on the messages.
+            cursor: Cursor from the previous page; None for the first page.
         """
         return await self._ask_store(query, cursor, include_data=False)
 
@@ -138,8 +138,8 @@ class NodeClient:
         """Read a page of messages.
 
         Args:
-            query: What to ask for.
-            cursor: That of the page before; None for the first page.
+            query: Conditions on the messages.
+            cursor: Cursor from the previous page; None for the first page.
         """
         return await self._ask_store(query, cursor, include_data=True)
 
@@ -149,14 +149,14 @@ class NodeClient:
         parameters = _store_parameters(query, cursor, include_data)
         answer = await self._ask("GET", "/store/v3/messages", params=parameters)
         with self._reading(answer):
-            told = await answer.made(read_store_answer, answer.body)
-        if told.status_code != httpx.codes.OK:
-            detail = _quoted(told.status_desc)
-            raise self._refused(answer, told.status_code, detail)
+            parsed = await answer.made(read_store_answer, answer.body)
+        if parsed.status_code != httpx.codes.OK:
+            detail = _quoted(parsed.status_desc)
+            raise self._refused(answer, parsed.status_code, detail)
         with self._reading(answer):
-            page = await answer.made(told.page, query.pubsub_topic)
+            page = await answer.made(parsed.page, query.pubsub_topic)
         if page.cursor is not None and page.cursor == cursor:
-            # Following it would never end.
+            # A cursor that is unchanged would never lead to the last page.
             raise BadAnswer(self.url, answer.request, "the cursor does not move")
         return page
 
@@ -262,7 +262,7 @@ class _Answer:
     async def made(
         self, make: Callable[[_Argument], _Result], argument: _Argument
     ) -> _Result:
-        """Make something of the body, in a thread of its own if that takes long."""
+        """Return what `make` returns; called in another thread if the body is large."""
         if len(self.body) > _LARGE_BYTES:
             return await asyncio.to_thread(make, argument)
         return make(argument)
@@ -273,12 +273,12 @@ class _Answer:
 
     @property
     def retry_after_s(self) -> float | None:
-        """Of the header `Retry-After`, a number of seconds or a date."""
+        """Seconds to wait by header `Retry-After`; None if it is absent or invalid."""
         text = self.headers.get("Retry-After", "").strip()
         if re.fullmatch("[0-9]{1,9}", text):
             return float(text)
         try:
-            # The node's own clock tells how far away its date is.
+            # Both dates are by the node's clock, so their difference is correct.
             until = parsedate_to_datetime(text)
             wait = until - parsedate_to_datetime(self.headers.get("Date", ""))
         except (OverflowError, TypeError, ValueError):
@@ -289,7 +289,7 @@ class _Answer:
 def _store_parameters(
     query: StoreQuery, cursor: bytes | None, include_data: bool
 ) -> dict[str, str]:
-    asked = {
+    parameters = {
         "includeData": "true" if include_data else "false",
         "pubsubTopic": _decoded_twice(query.pubsub_topic or ""),
         "contentTopics": ",".join(map(_decoded_twice, query.content_topics)),
@@ -300,7 +300,7 @@ def _store_parameters(
         "pageSize": query.page_size,
         "ascending": "true" if query.ascending else "false",
     }
-    return {name: str(value) for name, value in asked.items() if value}
+    return {name: str(value) for name, value in parameters.items() if value}
 
 
 def _decoded_twice(topic: str) -> str:

@@ -39,10 +39,10 @@ class NodeError(Exception):
 
 
 class NodeUnreachable(NodeError, ConnectionError):
-    """There is no answer, or it ended before anything could be parsed.
+    """The node did not answer, or its answer ended before anything could be parsed.
 
     Attributes:
-        cause: What happened.
+        cause: Description of the failure.
         may_have_arrived: Whether the node may have received the request. A read of
             relay or filter has then lost a page, unless the page was empty.
     """
@@ -63,8 +63,8 @@ class NodeRefused(NodeError):
     """The node answered, with an error.
 
     Attributes:
-        status: Of HTTP, or that of the store inside an answer.
-        detail: The node's own words, 200 characters at most.
+        status: Status of HTTP, or of the store inside an answer.
+        detail: Text from the node, at most 200 characters.
     """
 
     def __init__(
@@ -103,10 +103,10 @@ class NotSubscribed(NodeRefused):
 
 
 class BadAnswer(NodeError):
-    """The answer cannot be understood.
+    """The answer of a node does not follow the REST API.
 
     Attributes:
-        detail: What is wrong with it.
+        detail: Why it cannot be understood.
     """
 
     def __init__(self, node: str, request: str, detail: str) -> None:

@@ -72,7 +72,7 @@ class Intake:
 
         Args:
             messages: Pairs of pubsub topic and message.
-            source: How they were received.
+            source: How the messages were received.
         """
         if messages:
             await self.use(self._take, messages, source)
@@ -86,7 +86,7 @@ class Intake:
             _log.warning("%s: messages were probably lost (%s)", node, cause.value)
 
     async def beat(self) -> None:
-        """Tell that the tap lives."""
+        """Spool a heartbeat."""
         await self.use(lambda: self._spool.beat(self._now_ms()))
         self.has_pending.set()
 
@@ -96,10 +96,10 @@ class Intake:
         *arguments: _P.args,
         **options: _P.kwargs,
     ) -> _Result:
-        """Call something of the spool.
+        """Call a function that uses the spool; retry while the disk fails.
 
         Raises:
-            sqlite3.Error: The mirror is to end, and the disk fails still.
+            sqlite3.Error: The disk still fails, and the mirror must end.
         """
         figures = self._figures
 
@@ -125,10 +125,10 @@ class Intake:
                 incoming.append(incoming_of(pubsub_topic, message, channel, source))
                 continue
             skipped.append(skip)
-            # Stores are not asked for other topics.
+            # Queries to stores never return messages on other topics.
             if skip is not Skip.OTHER_TOPIC:
                 unwanted.append(message.hash_on(pubsub_topic))
-        # Now, and not when they were read: the times of records do not fall then.
+        # The time of storing, not of reading, so that record times never decrease.
         accepted = self._spool.accept(incoming, self._now_ms(), unwanted)
         for skip in skipped:
             self._figures.skipped[skip] += 1
@@ -144,8 +144,8 @@ def incoming_of(
     Args:
         pubsub_topic: Pubsub topic that it was relayed on.
         message: The message.
-        channel: Channel id of the frame in it; None if there is none.
-        source: Header `source`.
+        channel: Channel id of the frame in it; None if it holds no frame.
+        source: Value of header `source`.
     """
     message_hash = message.hash_on(pubsub_topic)
     headers = waku_headers(message, source, pubsub_topic, f"0x{message_hash.hex()}")

@@ -31,8 +31,8 @@ _LONGEST_S = 2.0
 receives nothing for us until it is subscribed again."""
 
 _AFTER_CLEARING = frozenset({500, 502, 504})
-"""Refusals that may come when the node has cleared the page: a proxy before it did not
-wait for the answer, or could not read it."""
+"""Statuses of refusals after which the node may have cleared the page: a proxy in front
+of the node did not wait for the answer, or could not read it."""
 
 _FILTER_CACHE = 50
 """Messages in a node's filter cache, which no setting of the node changes."""
@@ -45,8 +45,8 @@ class Listener:
 
     Args:
         node: The node.
-        settings: Of the mirror; it listens to relay or filter.
-        intake: Takes what is read.
+        settings: Settings of the mirror, which must listen to relay or filter.
+        intake: Receives the messages that are read.
         coverage: Records when the node answered.
         figures: Counters of the node.
         ending: Set when the mirror must end; a page that is being read is still stored.
@@ -98,8 +98,8 @@ class Listener:
         try:
             count = await self._read_subscribed()
         except NodeUnreachable as error:
-            # A node that was away need not have forgotten the subscription when it is
-            # back: those to the shards it was set up with, it makes itself.
+            # A node that was unreachable may have restarted without losing the
+            # subscription: it subscribes by itself to the shards of its configuration.
             away = not error.may_have_arrived
             await self._lost(Loss.UNREACHABLE if away else Loss.PAGE_CUT_OFF)
             raise
@@ -110,7 +110,7 @@ class Listener:
             if error.status in _AFTER_CLEARING and error.request.startswith("GET"):
                 await self._lost(Loss.PAGE_CUT_OFF)
             raise
-        # One cache for all topics: the round as a whole tells whether it was full.
+        # All topics share one cache, so the whole round shows whether it was full.
         if count >= self._cache:
             self._figures.full_pages += 1
             await self._lost(Loss.FULL_PAGE)
@@ -127,7 +127,7 @@ class Listener:
         try:
             return await self._read()
         except NotSubscribed:
-            # It has restarted: each moment until it listens again is lost.
+            # The node has restarted: it misses everything until it is subscribed again.
             self._subscribed_ms = None
             await self._lost(Loss.RESUBSCRIBED)
             await self._subscribe()
@@ -161,7 +161,7 @@ class Listener:
         self._subscribed_ms = now_ms
 
     async def _pages(self) -> AsyncIterator[tuple[str, Page]]:
-        """The node's cache, by pubsub topic."""
+        """Yield pages of the node's cache with their pubsub topics."""
         for pubsub_topic, content_topics in self._topics.items():
             if self._is_relay:
                 yield pubsub_topic, await self._node.relay_messages(pubsub_topic)

@@ -36,7 +36,8 @@ _WRITTEN_AT_ONCE = 500
 
 _FORGET_EVERY_S = 60.0
 _SPARE_MS = 600_000
-"""Hashes are stored for this much longer than a store is read back."""
+"""Hashes stay stored for this much longer than the span over which stores are read
+again."""
 
 _log = logging.getLogger("sds-monitor")
 
@@ -74,8 +75,10 @@ class Mirror:
         """Mirror until the end, then write the spooled records if Kafka accepts them.
 
         Raises:
-            connectors.kafka.topics.InvalidTopic: Kafka takes no topic of this name.
-            connectors.waku_rest.client.BadSettings: A node's certificates.
+            connectors.kafka.topics.InvalidTopic: Kafka does not allow a topic of this
+                name.
+            connectors.waku_rest.client.BadSettings: A node's certificates cannot be
+                read.
             sqlite3.Error: The disk fails.
         """
         try:
@@ -94,13 +97,13 @@ class Mirror:
                 for node in self._settings.nodes
             ]
             self._figures.nodes |= {node.url: NodeFigures() for node in nodes}
-            # Nodes are not asked at one moment: two turns.
+            # Nodes are not read at the same moment, so two intervals may lie between.
             coverage = Coverage(
                 self._figures.nodes, 2 * self._interval_ms, self._spool.last_seq > 0
             )
             intake = self._intake(coverage, ending)
             was_killed = await intake.use(self._spool.begin)
-            # A store can be read again.
+            # Without live listening nothing is lost: a store can be read again.
             if was_killed and self._settings.listen is not Listen.NONE:
                 self._figures.losses[Loss.UNCLEAN_START] += 1
                 await intake.use(self._spool.skip_number)
@@ -133,7 +136,7 @@ class Mirror:
     def _works(
         self, node: NodeClient, intake: Intake, coverage: Coverage, ending: Ending
     ) -> Iterator[Coroutine[None, None, None]]:
-        """What is to be done with one node."""
+        """Yield the tasks for one node: its listener and its sweeper."""
         settings, figures = self._settings, self._figures.nodes[node.url]
         if settings.listen is not Listen.NONE:
             yield Listener(
@@ -166,7 +169,8 @@ class Mirror:
             if self._settings.store:
                 for node in self._figures.nodes:
                     swept = await intake.use(self._spool.swept, node)
-                    # A store that was never read holds up nothing: it may be none.
+                    # A store that was never read does not count: the node may have no
+                    # store.
                     if swept is not None and swept.up_to_ms > swept.from_ms:
                         edges_ms.append(swept.up_to_ms)
             edge_ms = min(edges_ms) - LONGEST_REACH_MS - _SPARE_MS
@@ -204,7 +208,7 @@ class Mirror:
     def _count(
         self, records: Sequence[Spooled], refused: Mapping[Spooled, RecordRefused]
     ) -> None:
-        """Count written records; the numbers of refused ones become holes."""
+        """Count written records; the sequence numbers of refused ones become holes."""
         figures = self._figures
         figures.refused += len(refused)
         figures.written += sum(

@@ -18,8 +18,8 @@ _Result = TypeVar("_Result")
 
 _LONGEST_S = 30.0
 
-_MOST_ASKED_S = 300.0
-"""Longest wait that a node can ask for, s: the node may be repaired earlier."""
+_MOST_REQUESTED_S = 300.0
+"""Upper limit of a wait that a node requests, s: it may be repaired earlier."""
 
 
 class Ending:
@@ -33,7 +33,7 @@ class Ending:
         return self._event.is_set()
 
     def set(self) -> None:
-        """Ask the mirror to end in order."""
+        """Request an orderly end of the mirror."""
         self._event.set()
 
     async def wait(self, seconds: float) -> None:
@@ -56,13 +56,13 @@ async def persist(
         errors: Errors after which it is retried.
         ending: Once set, there is no retry and the error is raised.
         failed: Called with each error.
-        longest_s: Longest wait between two attempts, unless a node asks for more.
+        longest_s: Longest wait between two attempts, unless a node requests more.
     """
     exponential = wait_random_exponential(multiplier=0.5, max=longest_s)
 
     def wait(state: RetryCallState) -> float:
-        asked_s = getattr(_error_of(state), "retry_after_s", None)
-        return max(exponential(state), min(asked_s or 0.0, _MOST_ASKED_S))
+        requested_s = getattr(_error_of(state), "retry_after_s", None)
+        return max(exponential(state), min(requested_s or 0.0, _MOST_REQUESTED_S))
 
     def note(state: RetryCallState) -> None:
         failed(_error_of(state))
@@ -80,5 +80,5 @@ async def persist(
 
 def _error_of(state: RetryCallState) -> BaseException:
     error = state.outcome.exception() if state.outcome else None
-    assert error is not None  # noqa: S101 - asked after failures alone
+    assert error is not None  # noqa: S101 - called only after failures
     return error

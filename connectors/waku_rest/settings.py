@@ -33,8 +33,8 @@ class MirrorSettings:
         store: Whether the nodes' stores are read too.
         cache_messages: Length of a node's cache (``--rest-relay-cache-capacity`` of
             the node; its filter cache is fixed at 50).
-        poll_interval_s: Time between two pages, seconds; a full page is followed by
-            the next read at once.
+        poll_interval_s: Time between two pages, seconds; after a full page the next
+            read follows immediately.
         store_interval_s: Time between two reads of a store's newest messages, seconds.
         backfill_s: Length of the past that a new mirror reads from stores, seconds.
         spool_bytes: Above this size of the spool, reading pauses.

@@ -47,7 +47,7 @@ CREATE TABLE IF NOT EXISTS swept (
 """
 
 _ROW_BYTES = 64
-"""Approximate size of a row beside its own bytes."""
+"""Approximate size of a row without key, value and headers."""
 
 _QUESTION = 500
 """Hashes in one query: some builds of SQLite allow no more parameters."""
@@ -120,7 +120,7 @@ class OtherObserver(ValueError):
 
     Attributes:
         directory: The directory.
-        observer: Its tap id.
+        observer: Tap id of the directory.
     """
 
     def __init__(self, directory: Path, observer: str, wanted: str) -> None:
@@ -189,7 +189,7 @@ class Spool:
     def _open(self, new_observer: str) -> None:
         database = self._database
         database.execute("PRAGMA journal_mode=WAL")
-        # A page stored is stored, also when the power fails.
+        # A stored page survives a power failure.
         database.execute("PRAGMA synchronous=FULL")
         database.executescript(_SCHEMA)
         with database:
@@ -214,7 +214,7 @@ class Spool:
 
     @property
     def last_seq(self) -> int:
-        """The last number given to a frame."""
+        """The last sequence number given to a frame."""
         return self._last_seq
 
     @property
@@ -224,7 +224,7 @@ class Spool:
 
     @property
     def size_bytes(self) -> int:
-        """Their size."""
+        """Size of the records that wait for Kafka, in bytes."""
         return self._bytes
 
     @property
@@ -259,7 +259,7 @@ class Spool:
 
         Args:
             messages: Messages in the order of writing.
-            at_ms: When they were received, Unix ms.
+            at_ms: Time of receipt, Unix ms.
             unwanted: Hashes of messages that are not written but count as known.
 
         Returns:
@@ -305,7 +305,7 @@ class Spool:
         self._bytes += len(headers) + _ROW_BYTES
 
     def known(self, hashes: Iterable[bytes]) -> set[bytes]:
-        """Those of some hashes that `accept` was given before."""
+        """Return those of some hashes that `accept` has stored."""
         wanted = list(hashes)
         found: set[bytes] = set()
         for first in range(0, len(wanted), _QUESTION):
@@ -319,7 +319,7 @@ class Spool:
         return found
 
     def pending(self, limit: int) -> list[Spooled]:
-        """The records to be written next, in order."""
+        """Return the records to write next, in order."""
         rows = self._database.execute(
             "SELECT id, at_ms, seq, key, value, headers FROM spool ORDER BY id LIMIT ?",
             (limit,),
@@ -348,7 +348,7 @@ class Spool:
         self._bytes -= sum(size for (size,) in freed)
 
     def swept(self, node: str) -> Swept | None:
-        """Span over which a node's store was read; None if none is stored."""
+        """Return the span over which a node's store was read; None if it is unknown."""
         row = self._database.execute(
             "SELECT from_ms, up_to_ms FROM swept WHERE node = ?", (node,)
         ).fetchone()
@@ -391,7 +391,7 @@ class Spool:
 def open_spool(
     directory: Path, observer: str | None, new_observer: str
 ) -> Iterator[Spool]:
-    """A spool, closed at the end of the block: in order, unless an error ended it."""
+    """Open a spool; closed at the end of the block, in order unless an error occurs."""
     spool = Spool(directory, observer, new_observer)
     try:
         yield spool

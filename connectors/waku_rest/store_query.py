@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 MAX_CONTENT_TOPICS = 10
-"""Of one store query: with more, the store refuses every page but the first."""
+"""Content topics in one query: with more, the store refuses every page but the
+first."""
 
 MAX_HASHES = 50
-"""Of one store query: more would not surely fit into the 8 KiB that the node reads of
-a request's head."""
+"""Hashes in one query: more may exceed the 8 KiB that the node reads of a request's
+head."""
 
 MAX_PAGE_SIZE = 100
-"""Of the store, whatever is asked for."""
+"""Upper limit of the store, also if a query requests more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +23,16 @@ class StoreQuery:
 
     Attributes:
         pubsub_topic: Pubsub topic that a message was relayed on; None for any.
-        content_topics: Any of these, at most `MAX_CONTENT_TOPICS`; empty for all.
+        content_topics: Allowed content topics, at most `MAX_CONTENT_TOPICS`; empty for
+            all.
         start_ns, end_ns: Sender's time, Unix ns, at least 1, both inclusive.
-        hashes: Any of these, at most `MAX_HASHES`; empty for all.
-        page_size: In [1, `MAX_PAGE_SIZE`].
+        hashes: Allowed message hashes, at most `MAX_HASHES`; empty for all.
+        page_size: Messages in a page, in [1, `MAX_PAGE_SIZE`].
         ascending: Whether the oldest page comes first; within a page the oldest
             message always does.
 
     Raises:
-        ValueError: The API cannot be asked for this.
+        ValueError: The API does not support these conditions.
     """
 
     pubsub_topic: str | None = None

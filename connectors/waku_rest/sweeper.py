@@ -26,23 +26,25 @@ from sds_core.mirror.coverage import Coverage
 from sds_core.mirror.figures import NodeFigures, Source
 
 _NS = 1_000_000
-"""Of a millisecond."""
+"""Nanoseconds in a millisecond."""
 
 _SETTLE_MS = 5_000
-"""What is younger is left to those who listen: they see it sooner."""
+"""Younger messages are left to the listeners, which receive them sooner."""
 
 _SLICE_MS = 600_000
-"""Of a long past, so much is read before it is noted how far the reading is."""
+"""Part of a long past that is read before the progress is stored."""
 
 LONGEST_REACH_MS = 3_600_000
-"""How long after it was sent a message that comes to a store is still found."""
+"""A message is still found if it reaches a store at most this long after it was
+sent."""
 
 _LONGEST_S = 30.0
-"""Between two attempts at a store that does not answer: it keeps what it has."""
+"""Longest wait between two attempts at a store that does not answer, s. Its messages
+are not lost."""
 
 _AHEAD_MS = 60_000
-"""So much later than it was received a message may have been sent, by its sender's
-clock. Stores take live messages of up to 20 s ahead, by a clock of their own."""
+"""How far a sender's time may lie after the receipt of the message. Stores accept live
+messages that are up to 20 s ahead of the store's clock."""
 
 _Item = TypeVar("_Item")
 
@@ -53,8 +55,8 @@ _log = logging.getLogger("sds-monitor")
 class _Reach:
     """How far back the store is read, and how often.
 
-    Each hash is listed about seven times in all. Stores of logos-delivery look at one
-    another over 20 s, 5 minutes and an hour.
+    Each hash is listed about seven times in all. Stores of logos-delivery synchronise
+    with each other over 20 s, 5 minutes and an hour.
     """
 
     back_ms: int
@@ -73,9 +75,9 @@ class Sweeper:
 
     Args:
         node: The node.
-        settings: Of the mirror.
-        spool: Keeps how far the store was read, and knows hashes.
-        intake: Takes the unknown messages.
+        settings: Settings of the mirror.
+        spool: Stores how far the store was read, and which hashes are known.
+        intake: Receives the unknown messages.
         coverage: Records when the store was read, if live messages are not read.
         figures: Counters of the node.
         ending: Set when the mirror must end.
@@ -105,7 +107,7 @@ class Sweeper:
         self._is_failing = False
 
     async def run(self) -> None:
-        """Read until the mirror ends, first over the time while no mirror ran."""
+        """Read until the mirror ends, first over the time in which no mirror ran."""
         swept = await self._intake.use(self._spool.swept, self._node.url)
         if swept is None:
             begin_ms = self._now_ms() - round(self._settings.backfill_s * 1000)
@@ -114,7 +116,7 @@ class Sweeper:
         with suppress(NodeError):
             while not self._ending.is_set():
                 now_ms = self._now_ms()
-                # A clock that was set back makes a reading due as well.
+                # If the clock was set back, a read is due as well.
                 due = [
                     reach
                     for reach in _REACHES
@@ -128,7 +130,7 @@ class Sweeper:
     async def _read_up_to_now(self, swept: Swept, back_ms: int) -> Swept:
         settle_ms = 0 if self._is_alone else _SETTLE_MS
         end_ms = self._now_ms() - settle_ms
-        # It is ahead where the clock was set back.
+        # `up_to_ms` is in the future if the clock was set back.
         swept = swept._replace(up_to_ms=min(swept.up_to_ms, end_ms))
         start_ms = max(
             swept.from_ms,
@@ -157,7 +159,8 @@ class Sweeper:
             Whether all were read before the end of the mirror.
         """
         for query in self._queries(start_ms, end_ms):
-            # From the start: the store may have dropped what a page would follow.
+            # A retry starts from the first page: the store may have deleted the message
+            # that a cursor names.
             await persist(
                 partial(self._follow, query),
                 NodeError,
@@ -174,7 +177,7 @@ class Sweeper:
 
     def _queries(self, start_ms: int, end_ms: int) -> Iterator[StoreQuery]:
         for pubsub_topic, topics in self._settings.topics.items():
-            # Without content topics, one question for all of them.
+            # Without content topics, one query selects all of them.
             for some in _parts(topics, MAX_CONTENT_TOPICS) if topics else [()]:
                 yield StoreQuery(
                     pubsub_topic, some, max(1, start_ms * _NS), end_ms * _NS
@@ -196,9 +199,9 @@ class Sweeper:
                 self._is_failing = False
                 return
             if cursor in cursors:
-                # Following it would never end.
+                # To follow these cursors would never end.
                 raise BadAnswer(
-                    self._node.url, "a reading of the store", "its cursors go in a ring"
+                    self._node.url, "a reading of the store", "its cursors repeat"
                 )
             cursors.add(cursor)
 
@@ -235,7 +238,7 @@ class Sweeper:
         if not self._is_failing:
             _log.warning("%s", error)
         self._is_failing = True
-        # Else those who listen tell whether the node is up, with a store or without.
+        # Otherwise the listener decides whether the node is up.
         if self._is_alone:
             self._figures.is_up = False
 

@@ -50,12 +50,13 @@ class FrameWriter:
             Records that Kafka rejects for good, with the reasons.
 
         Raises:
-            connectors.kafka.topics.InvalidTopic: Kafka takes no topic of this name.
-            KafkaUnreachable: Not all were acknowledged in time.
+            connectors.kafka.topics.InvalidTopic: Kafka does not allow a topic of this
+            name.
+            KafkaUnreachable: Not all records were acknowledged in time.
         """
         refused: dict[Spooled, RecordRefused] = {}
-        # Batches are refused for one of their records, and the producer then refuses
-        # all that follows: each by itself shows which it is.
+        # Kafka refuses a whole batch because of one record, and the producer then
+        # refuses all later records. To write each record alone shows which one is bad.
         for spooled in sorted(self._write(records)):
             refused |= self._write([spooled])
         return refused
@@ -74,7 +75,8 @@ class FrameWriter:
             producer.flush(self._kafka.timeout_s)
             for spooled, future in sent:
                 try:
-                    # Done, or as late as all the others.
+                    # After the flush, a record without a result has missed the time
+                    # limit.
                     future.get(timeout=0.1)
                 except KafkaError as error:
                     refused[spooled] = self._refusal(error)
@@ -82,7 +84,7 @@ class FrameWriter:
             self.close()
             raise failure(self._kafka, error) from error
         if refused:
-            # It takes nothing any more, since its numbering has a gap.
+            # The producer accepts nothing more, because its numbering has a gap.
             self.close()
         return refused
 
@@ -99,7 +101,7 @@ class FrameWriter:
         )
 
     def _refusal(self, error: KafkaError) -> RecordRefused:
-        """What an error says of its record alone; one that says more is raised."""
+        """Return the refusal of one record; raise an error that concerns others too."""
         refusal = failure(self._kafka, error)
         if not isinstance(refusal, RecordRefused):
             raise error
@@ -139,7 +141,7 @@ class FrameWriter:
             for partition in range(self._partitions):
                 yield TopicRecord(partition, spooled.at_ms, None, b"", headers)
             return
-        # Without a channel nothing is known that it would have to be in order with.
+        # Without a channel, no order with other frames is required.
         partition = (
             spooled.seq % self._partitions
             if spooled.key is None

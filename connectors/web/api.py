@@ -29,7 +29,7 @@ from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.tap_figures import TAP_FIGURES
 from sds_core.observer.tap_view import TapTotals
 
-SHOWN_INCIDENTS = 1_000
+DEFAULT_INCIDENTS = 1_000
 """Incidents in one response by default."""
 
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
@@ -56,8 +56,8 @@ def routes(
     """The routes of the API; a request that cannot be answered raises a `Refusal`.
 
     Args:
-        sources: Where the figures come from.
-        lookups: Where incidents and minutes come from.
+        sources: Source of the figures.
+        lookups: Source of incidents and minutes.
         table: The figures of channels.
     """
 
@@ -66,8 +66,8 @@ def routes(
     def channels(request: Request) -> Response:
         """All channels, the most troubled first, and the job.
 
-        Query parameters: `limit`, the greatest number of channels; `id` or `key`, of
-        one channel.
+        Query parameters: `limit`, the greatest number of channels; `id` or `key` to
+        select one channel.
         """
         given = request.query_params
         limit = number(given, "limit")
@@ -86,13 +86,14 @@ def routes(
         """Incidents, the latest found first.
 
         Query parameters: `channel`, an id, or `key`; `kind`; `since`, Unix ms, for
-        incidents found then or later and those that still stand; `standing=true`, for
-        those that still stand; `limit`, the greatest number.
+        incidents found then or later and incidents that have not ended;
+        `standing=true`, for incidents that have not ended; `limit`, the greatest
+        number.
         """
-        asked = number(request.query_params, "limit")
+        given_limit = number(request.query_params, "limit")
         snapshot = read_figures(sources)
         query = incident_query(request.query_params, snapshot)
-        limit = SHOWN_INCIDENTS if asked is None else asked
+        limit = DEFAULT_INCIDENTS if given_limit is None else given_limit
         # One more than the limit, to know whether there are more.
         found = lookups.incidents(msgspec.structs.replace(query, limit=limit + 1))
         return _json(
@@ -126,15 +127,15 @@ def routes(
         Query parameters: `channel`, an id, or `key`; `hours`, up to now.
         """
         given = request.query_params
-        shown_hours = hours(given)
+        chosen_hours = hours(given)
         snapshot = read_figures(sources)
         wanted = parameters.channel(given, "channel", snapshot) or ""
         _totals(snapshot, wanted)
-        trend = lookups.trend(table, snapshot, wanted, shown_hours)
+        trend = lookups.trend(table, snapshot, wanted, chosen_hours)
         return _json(
             {
                 "channel": wanted,
-                "hours": shown_hours,
+                "hours": chosen_hours,
                 "interval_ms": trend.step_ms,
                 "intervals": [
                     {"begin": begin_ms, "figures": _growth_object(table, growth)}
@@ -232,7 +233,7 @@ def _tap_object(observer: str, tap: TapTotals, channels: int) -> dict[str, Any]:
 def _growth_object(
     table: FigureTable[Any], growth: Growth | None
 ) -> dict[str, Any] | None:
-    """Growth of each figure; None if it is unknown."""
+    """Return the growth of each figure; None if it is unknown."""
     if growth is None:
         return None
     counts: dict[str, Any] = {}

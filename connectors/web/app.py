@@ -35,15 +35,15 @@ def create_app(
     """The application with `/metrics`, the status page, the API and the probes.
 
     Args:
-        sources: Where the pages and the API get what they show.
-        registry: What `/metrics` exports, as Prometheus text or OpenMetrics by the
+        sources: Source of the data for pages and API.
+        registry: Metrics for `/metrics`, as Prometheus text or OpenMetrics by the
             request's Accept header.
         table: The figures of channels.
     """
     layout, lookups = Layout(), Lookups(sources)
 
     def refuse(request: Request, error: Exception) -> Response:
-        """Say in one line why there is no answer: in a page, or in JSON."""
+        """Return a page, or JSON, that says in one line why the request failed."""
         match error:
             case Refusal():
                 status, why, values = error.status, str(error), error.values
@@ -58,12 +58,12 @@ def create_app(
         return answer
 
     def fail(request: Request, _: Exception) -> Response:
-        """The same of an error that nobody foresaw; the server logs it."""
+        """Return a page, or JSON, for an unexpected error, which the server logs."""
         if _is_api(request):
             answer = api.refusal(500, _UNFORESEEN, {})
         else:
             answer = layout.failure(request, _sentence(_UNFORESEEN))
-        # The server closes the connection, and a client is not to ask on it again.
+        # The server closes the connection, so a client must not reuse it.
         answer.headers["Connection"] = "close"
         return answer
 

@@ -1,4 +1,4 @@
-"""The values and words of a view's charts; `drawing` makes pictures of them."""
+"""Computes the values and words of a view's charts; `drawing` makes the pictures."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Series:
     """One line, or one part of each bar.
 
     Attributes:
-        name: What it is called.
-        values: One for each interval; None where there is nothing to measure.
-        texts: The same in words.
-        is_limit: Whether it is a straight line that the others are compared with.
+        name: Name of the line or bar.
+        values: One value for each interval; None if there is nothing to measure.
+        texts: The values as text.
+        is_limit: Whether it is a straight line to compare the others with.
     """
 
     name: str
@@ -43,13 +43,13 @@ class Chart:
     """Figures over time, for a picture and for a table.
 
     Attributes:
-        key: Its name within the page.
-        title: What it shows.
-        note: How to read it, in one sentence or two.
-        scale: What its values are.
-        times: When each interval begins, hours and minutes in UTC.
-        ticks: The times that get a label.
-        series: At least one.
+        key: Name of the chart within the page.
+        title: Heading of the chart.
+        note: How to read the chart, in one sentence or two.
+        scale: Scale of the values.
+        times: Start of each interval, hours and minutes in UTC.
+        ticks: Times that get a label.
+        series: Lines or bars, at least one.
     """
 
     key: str
@@ -102,7 +102,7 @@ def charts_of(
 def _notes(
     shape: ChartShape, entries: Sequence[Figure | Share], trend: Trend
 ) -> Iterator[str]:
-    """How to read a chart, sentence by sentence."""
+    """Yield the sentences that explain how to read a chart."""
     yield shape.note
     if shape.scale is Scale.SECONDS:
         yield "Each percentile is the upper bound of its bucket."
@@ -126,7 +126,7 @@ def _all_series(
     trend: Trend,
     settings: ChannelSettings,
 ) -> Iterator[Series]:
-    """The lines or bars of a chart, limits and objectives last."""
+    """Return the lines or bars of a chart, limits and objectives last."""
     for entry in entries:
         if isinstance(entry, Share):
             yield _share(trend, entry)
@@ -153,7 +153,7 @@ def _limit_name(limit: Limit) -> str:
 
 
 def _ticks_ms(trend: Trend) -> list[int]:
-    """About six round times."""
+    """Return about six round times."""
     begins_ms = trend.begins_ms
     apart_ms = next(
         minutes * 60_000

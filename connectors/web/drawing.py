@@ -1,4 +1,4 @@
-"""Charts as SVG in a page: no style, no script, colours by the page's stylesheet."""
+"""Draws charts as SVG without style and script; the page's stylesheet colours them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from connectors.web.charts import Chart, Series
 from sds_core.observer.figures import Scale
 from sds_core.observer.histogram import BUCKETS_MS
 
-# For map plugins, which are not used here, pygal adds a finder of a kind that Python
-# has given up: each later import of anything would warn of it.
+# pygal adds an import finder for map plugins, which are not used here. Python has
+# deprecated this kind of finder, so each later import would log a warning.
 sys.meta_path[:] = [
     finder for finder in sys.meta_path if not isinstance(finder, PluginImportFixer)
 ]
@@ -27,9 +27,9 @@ _LABELLED_SECONDS = [0.25, 1, 5, 20, 120, 600]
 
 
 def draw(chart: Chart) -> Markup:
-    """A chart as an `svg` element: one picture with a name.
+    """Draw a chart as an `svg` element: one picture with a name.
 
-    What is under the pointer tells its value; all values are in the chart's table.
+    A tooltip has the value of each point; the chart's table has all values.
     """
     kind = pygal.StackedBar if chart.scale is Scale.PARTS else pygal.Line
     picture = kind(
@@ -60,7 +60,7 @@ def draw(chart: Chart) -> Markup:
             show_dots=not series.is_limit,
         )
     picture.add_xml_filter(lambda root: _plain(root, chart))
-    # The words in it are those of `charts`, and escaped all the same.
+    # The words come from `charts`; they are escaped nevertheless.
     return Markup(picture.render(is_unicode=True))  # noqa: S704
 
 
@@ -70,13 +70,13 @@ def _y_axis(chart: Chart) -> dict[str, Any]:
         case Scale.SECONDS:
             return {
                 "logarithmic": True,
-                # What lies on an edge gets no label.
+                # pygal draws no label for a value on the edge.
                 "range": (0.9 * BUCKETS_MS[0] / 1000, 1.2 * BUCKETS_MS[-1] / 1000),
                 "y_labels": _LABELLED_SECONDS,
                 "value_formatter": lambda value: f"{value:g} s",
             }
         case Scale.PERCENT:
-            # A fall of one in a hundred is to be seen, and one to nothing too.
+            # A fall by one percent must be visible, and a fall to 0 as well.
             step = _round_step(max(100 - min(values, default=100), 10))
             steps = max(math.ceil((100 - min(values, default=100)) / step), 2)
             return {
@@ -99,7 +99,7 @@ def _y_axis(chart: Chart) -> dict[str, Any]:
 
 
 def _round_step(most: float) -> int:
-    """Between labels of an axis of counts: four or five of them reach the most."""
+    """Return the step between axis labels: four or five steps cover the maximum."""
     step = 1
     while True:
         for factor in (1, 2, 5):
@@ -116,7 +116,7 @@ def _text_of(series: Series) -> Any:
 
 
 def _plain(root: Element, chart: Chart) -> Element:
-    """Without pygal's own style, script, tooltip and comments."""
+    """Remove pygal's own style, script, tooltip and comments."""
     for child in list(root):
         if child.tag not in ("g", "title"):
             root.remove(child)
@@ -129,12 +129,12 @@ def _plain(root: Element, chart: Chart) -> Element:
         for bar in parent.findall("g[@class='bar']"):
             if float(bar[0].get("height", 0)) == 0:
                 parent.remove(bar)
-        told = {desc.get("class"): desc for desc in parent.findall("desc")}
-        for desc in told.values():
+        texts = {desc.get("class"): desc for desc in parent.findall("desc")}
+        for desc in texts.values():
             parent.remove(desc)
-        if "value" in told:
+        if "value" in texts:
             hint = Element("title")
-            hint.text = f"{told['x_label'].text}  {told['value'].text}"
+            hint.text = f"{texts['x_label'].text}  {texts['value'].text}"
             parent.insert(0, hint)
     del root.attrib["id"]
     root.set("role", "img")

@@ -1,4 +1,4 @@
-"""Figures as the pages show them: made from the table of a kind of view."""
+"""Makes the figures of the pages from the table of a kind of view."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from connectors.web import words
-from sds_core.observer.figure_table import FigureTable, Shown
+from sds_core.observer.figure_table import FigureTable, PageEntry
 from sds_core.observer.figures import Figure, Percentile, Share, Unit
 from sds_core.observer.histogram import BUCKETS_MS
 
@@ -17,14 +17,14 @@ class PageFigure:
     """One figure of every view.
 
     Attributes:
-        key: Its name in the address of a page.
-        heading: What tables call it.
-        meaning: One sentence that says what it is.
-        text: From the totals of a view to words.
-        value: From the totals of a view to the number by which views are sorted; None
-            if there is nothing to measure.
-        grave: Whether anything but zero is a fault.
-        least_first: Whether a small value is the trouble.
+        key: Name of the figure in the address of a page.
+        heading: Name of the figure in tables.
+        meaning: One sentence that explains the figure.
+        text: Returns the value as text, from the totals of a view.
+        value: Returns the number by which views are sorted, from the totals of a view;
+            None if there is nothing to measure.
+        grave: Whether any value but zero is a fault.
+        least_first: Whether smaller values are worse.
         column: Place in the table of all views; 0 if it has no column.
     """
 
@@ -48,7 +48,7 @@ class Group(NamedTuple):
 def page_groups(table: FigureTable[Any]) -> list[Group]:
     """All figures of a view's own page."""
     return [
-        Group(title, [_page_figure(one) for one in table.shown(title)])
+        Group(title, [_page_figure(one) for one in table.page_entries(title)])
         for title in table.groups
     ]
 
@@ -63,12 +63,12 @@ def column_groups(table: FigureTable[Any]) -> list[Group]:
     return groups
 
 
-def _page_figure(shown: Shown) -> PageFigure:
-    match shown:
+def _page_figure(entry: PageEntry) -> PageFigure:
+    match entry:
         case Share():
-            return _share(shown)
+            return _share(entry)
         case Figure():
-            return _value(shown)
+            return _value(entry)
         case (figure, percentile):
             return _percentile(figure, percentile)
 
@@ -105,7 +105,7 @@ def _percentile(figure: Figure, percentile: Percentile) -> PageFigure:
         histogram = figure.read(totals)
         if not histogram.count:
             return None
-        # The last bucket has no bound: beyond the greatest.
+        # The last bucket has no bound: longer than the greatest bound.
         return histogram.percentile_ms(percentile.percent) or BUCKETS_MS[-1] + 1
 
     return PageFigure(

@@ -1,4 +1,4 @@
-"""Probes: does the process live, and do its figures mean anything yet."""
+"""Probes: whether the process runs, and whether its figures are complete."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def routes(current: Callable[[], Snapshot]) -> list[BaseRoute]:
     """`/healthz` and `/readyz`.
 
     Args:
-        current: Gives the snapshot to judge.
+        current: Returns the newest snapshot.
     """
 
     async def healthz(request: Request) -> Response:
@@ -24,7 +24,7 @@ def routes(current: Callable[[], Snapshot]) -> list[BaseRoute]:
         return PlainTextResponse("ok\n")
 
     async def readyz(request: Request) -> Response:
-        """200 while the query runs and the figures are whole, else 503."""
+        """200 while the query runs and the figures are complete, else 503."""
         obstacle = _obstacle(current())
         if obstacle:
             return PlainTextResponse(f"not ready: {obstacle}\n", status_code=503)

@@ -1,4 +1,4 @@
-"""An incident in words, for the pages that list some."""
+"""Describes incidents in words, for the pages that list them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from connectors.web.naming import called, channel_href, short_key
 from sds_core.observer.incidents import ChannelIncident, IncidentKind, explain
 from sds_core.observer.snapshot import Snapshot
 
-SHOWN_PARTICIPANTS = 20
-"""Of those that lack a message, and of those that named it; the API has all."""
+LISTED_PARTICIPANTS = 20
+"""Most participants listed as lacking or naming a message; the API lists all."""
 
 KINDS = {
     IncidentKind.LOST: "Lost",
@@ -43,22 +43,21 @@ class IncidentWords:
     """An incident as a page shows it.
 
     Attributes:
-        key: Tells it apart from all others.
-        kind: What is wrong.
-        stands: Whether it still does.
-        standing: The same in words, with the time of its end.
-        channel: What its channel is called.
+        key: Identifies the incident within the page.
+        kind: Kind of the incident, in words.
+        stands: Whether the incident has not ended.
+        standing: The same in words, with the time of the end.
+        channel: Display name of the channel.
         channel_href: The channel's page, relative to the root of the site.
-        message_id: As it is.
-        lacked_by: Participants that lack it, each with the time since when, those that
-            lack it longest.
-        others_lack: How many others do.
-        facts: What else is known: heading and text.
-        hash: Of the Waku message, and `hint`, to retrieve it by: as hexadecimal
-            text; empty if unknown.
-        hint: See `hash`.
-        why: Why the monitor says so.
-        doubt: Why it may not be so; empty if nothing speaks for that.
+        message_id: Id of the message, unchanged.
+        lacked_by: Participants that lack the message, each with the time since when;
+            those that have lacked it longest.
+        others_lack: Number of further participants that lack it.
+        facts: Further facts: heading and text.
+        hash: Hash of the Waku message in hexadecimal digits; empty if unknown.
+        hint: Retrieval hint in hexadecimal digits; empty if unknown.
+        why: Reason for the incident.
+        doubt: Why the incident may be wrong; empty if there is no such reason.
     """
 
     key: str
@@ -78,10 +77,10 @@ class IncidentWords:
 
 
 def incident_words(snapshot: Snapshot, found: ChannelIncident) -> IncidentWords:
-    """An incident in words.
+    """Describe an incident in words.
 
     Args:
-        snapshot: Knows what its channel is called.
+        snapshot: Has the display name of the channel.
         found: The incident.
     """
     incident = found.incident
@@ -95,7 +94,7 @@ def incident_words(snapshot: Snapshot, found: ChannelIncident) -> IncidentWords:
         facts.append(("Named by", ", ".join(named_by)))
     why = words.whole(explain(msgspec.structs.replace(incident, named_by=named_by)))
     lacked_by = nsmallest(
-        SHOWN_PARTICIPANTS, incident.lacking.items(), key=lambda one: one[1]
+        LISTED_PARTICIPANTS, incident.lacking.items(), key=lambda one: one[1]
     )
     return IncidentWords(
         key=short_key(" ".join((found.channel, *incident.key))),
@@ -120,7 +119,7 @@ def incident_words(snapshot: Snapshot, found: ChannelIncident) -> IncidentWords:
 
 
 def _some(names: Sequence[str]) -> list[str]:
-    """The first names, and how many others there are."""
-    shown = [words.bounded(name) for name in names[:SHOWN_PARTICIPANTS]]
-    others = len(names) - len(shown)
-    return [*shown, words.counted(others, "other")] if others else shown
+    """Return the first names, and the number of the others."""
+    listed = [words.bounded(name) for name in names[:LISTED_PARTICIPANTS]]
+    others = len(names) - len(listed)
+    return [*listed, words.counted(others, "other")] if others else listed

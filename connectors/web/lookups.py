@@ -1,4 +1,4 @@
-"""What is not in the snapshot: incidents and minutes, of which some are in files."""
+"""Finds incidents and minutes, which the snapshot does not have; some are in files."""
 
 from __future__ import annotations
 
@@ -20,32 +20,33 @@ from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.snapshot import Snapshot
 
-_AT_ONCE = 2
-"""A question to the files takes a processor and some ten megabytes while it lasts."""
+_CONCURRENT = 2
+"""Greatest number of concurrent queries: each uses a whole processor and some ten
+megabytes."""
 
 _PATIENCE_S = 8.0
-"""Less than what an open page waits for its answer."""
+"""Shorter than the time that an open page waits for its answer."""
 
 
 class Lookups:
-    """Asks the sources for what may be in files, for few requests at a time.
+    """Queries the sources for data that may be in files; limits concurrent queries.
 
     Args:
-        sources: Who is asked.
+        sources: Sources to query.
         patience_s: How long a request waits for its turn, in seconds.
     """
 
     def __init__(self, sources: Sources, patience_s: float = _PATIENCE_S) -> None:
         self._sources = sources
         self._patience_s = patience_s
-        self._turns = BoundedSemaphore(_AT_ONCE)
+        self._turns = BoundedSemaphore(_CONCURRENT)
 
     def incidents(self, query: IncidentQuery) -> Sequence[ChannelIncident]:
         """Incidents, found last first.
 
         Raises:
-            HistoryBusy: Too many ask.
-            HistoryUnreadable: There is no history, or it is damaged.
+            HistoryBusy: Too many other requests wait.
+            HistoryUnreadable: The history is missing or damaged.
         """
         with self._turn():
             return self._sources.find_incidents(query)
@@ -57,14 +58,14 @@ class Lookups:
 
         Args:
             table: The figures of channels.
-            snapshot: Knows the channel.
-            channel: Its id.
+            snapshot: Has the channel's totals.
+            channel: Channel id.
             hours: A key of `connectors.web.trends.HOURS`.
 
         Raises:
-            HistoryBusy: Too many ask.
-            HistoryUnreadable: There is no history, or it is damaged.
-            NoRecord: There is no time yet to look back from.
+            HistoryBusy: Too many other requests wait.
+            HistoryUnreadable: The history is missing or damaged.
+            NoRecord: The monitor has not read any record yet.
         """
         if not snapshot.clock_ms:
             raise NoRecord
@@ -91,10 +92,10 @@ class Lookups:
 
 
 def read_figures(sources: Sources) -> Snapshot:
-    """The newest snapshot.
+    """Return the newest snapshot.
 
     Raises:
-        FiguresUnread: It has no figures yet.
+        FiguresUnread: The snapshot has no figures yet.
     """
     snapshot = sources.current()
     if not snapshot.primed:

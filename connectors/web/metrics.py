@@ -1,4 +1,4 @@
-"""`/metrics`: Prometheus text or OpenMetrics, as the request asks for."""
+"""`/metrics`: Prometheus text or OpenMetrics, as the request prefers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from starlette.types import Receive, Scope, Send
 class Metrics:
     """The client library's application, which negotiates format and compression.
 
-    It is a function, and those Starlette would call with a request.
+    A class, because Starlette would call a plain function with a request.
 
     Args:
-        registry: What is exported.
+        registry: Metrics to export.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:

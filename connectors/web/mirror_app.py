@@ -17,7 +17,7 @@ def create_mirror_app(figures: MirrorFigures) -> Starlette:
     """The application with `/metrics` and the probes.
 
     Args:
-        figures: What the mirror has done, which it goes on changing.
+        figures: Figures of the mirror, which keeps changing them.
     """
     registry = CollectorRegistry()
     registry.register(MirrorCollector(figures))
@@ -27,7 +27,7 @@ def create_mirror_app(figures: MirrorFigures) -> Starlette:
         return PlainTextResponse("ok\n")
 
     async def readyz(request: Request) -> Response:
-        """200 while a node answers and there is room on the disk, else 503."""
+        """200 while a node answers and the spool is not full, else 503."""
         obstacle = _obstacle(figures)
         if obstacle:
             return PlainTextResponse(f"not ready: {obstacle}\n", status_code=503)

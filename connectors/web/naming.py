@@ -1,4 +1,4 @@
-"""What channels are called on the pages, and where their own pages are."""
+"""Names of channels on the pages, and addresses of their pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sds_core.observer.snapshot import Snapshot
 
 
 def called(snapshot: Snapshot, name: str, kind: AnyKind = CHANNELS) -> str:
-    """Return what people call a view; its own name, shortened, if nobody named it.
+    """Return the display name of a view; without one its own name, shortened.
 
     Args:
         snapshot: Holds the channel table.
@@ -25,16 +25,16 @@ def called(snapshot: Snapshot, name: str, kind: AnyKind = CHANNELS) -> str:
 
 
 def channel_href(channel: str) -> str:
-    """A channel's page, relative to the root of the site."""
+    """Return the address of a channel's page, relative to the root of the site."""
     return f"channel?{channel_query(channel)}"
 
 
 def channel_query(channel: str, name: str = "id") -> str:
-    """A channel as a parameter of an address, by its id or its key.
+    """Return a channel as a parameter of an address, by its id or its key.
 
     Args:
-        channel: Its id.
-        name: Of the parameter that has an id.
+        channel: Channel id.
+        name: Name of the parameter for an id.
     """
     return (
         f"key={short_key(channel)}"
@@ -44,13 +44,13 @@ def channel_query(channel: str, name: str = "id") -> str:
 
 
 def is_long(text: str) -> bool:
-    """Whether text of strangers is too long for an address, and for each poll."""
-    # Most of the long are known without quoting them.
+    """Whether untrusted text is too long to be part of an address."""
+    # Most long texts are recognised without quoting them.
     return len(text) > words.LONGEST or len(_quoted(text)) > words.LONGEST
 
 
 def short_key(text: str) -> str:
-    """The text itself, or 16 hexadecimal digits in place of a long one."""
+    """Return the text itself, or 16 hexadecimal digits instead of a long text."""
     if not is_long(text):
         return text
     return blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()

@@ -7,31 +7,31 @@ from collections.abc import Mapping, Sequence
 
 from connectors.web.naming import is_long, short_key
 from connectors.web.refusals import NoChannel, WrongParameter
-from connectors.web.trends import HOURS, SHOWN_HOURS
+from connectors.web.trends import DEFAULT_HOURS, HOURS
 from sds_core.observer.incidents import IncidentKind, IncidentQuery
 from sds_core.observer.snapshot import Snapshot
 
 
 def number(given: Mapping[str, str], name: str) -> int | None:
-    """A whole number from 0 on; None if it is not given.
+    """Return a whole number from 0 on; None if the parameter is missing.
 
     Raises:
-        WrongParameter: It is something else.
+        WrongParameter: The value is not allowed.
     """
     text = given.get(name)
     if text is None:
         return None
-    # As many digits as an integer of 64 bits has room for.
+    # Greatest number of digits of a 64-bit integer.
     if not re.fullmatch("[0-9]{1,18}", text):
         raise WrongParameter(name, "a whole number, 0 or more", text)
     return int(text)
 
 
 def one_of(given: Mapping[str, str], name: str, allowed: Sequence[str]) -> str | None:
-    """One of some words; None if it is not given.
+    """Return one of some words; None if the parameter is missing.
 
     Raises:
-        WrongParameter: It is something else.
+        WrongParameter: The value is not allowed.
     """
     text = given.get(name)
     if text is not None and text not in allowed:
@@ -40,25 +40,25 @@ def one_of(given: Mapping[str, str], name: str, allowed: Sequence[str]) -> str |
 
 
 def hours(given: Mapping[str, str]) -> int:
-    """How many hours of history are shown.
+    """Return the number of hours that charts cover.
 
     Raises:
-        WrongParameter: There are no intervals for so many.
+        WrongParameter: This number of hours is not offered.
     """
     text = one_of(given, "hours", [str(choice) for choice in HOURS])
-    return SHOWN_HOURS if text is None else int(text)
+    return DEFAULT_HOURS if text is None else int(text)
 
 
 def channel(given: Mapping[str, str], name: str, snapshot: Snapshot) -> str | None:
-    """The id of the channel that is asked for; None if none is.
+    """Return the id of the requested channel; None if no parameter names one.
 
     Args:
         given: The parameters.
-        name: Of the one that has an id; `key` may stand in place of a long one.
-        snapshot: Knows what a key stands for.
+        name: Name of the parameter for an id; `key` may replace a long id.
+        snapshot: Has the channels, to find the one with a key.
 
     Raises:
-        NoChannel: It is not known what the key stands for.
+        NoChannel: No channel has the key.
     """
     if name in given or "key" not in given:
         return given.get(name)
@@ -70,11 +70,11 @@ def channel(given: Mapping[str, str], name: str, snapshot: Snapshot) -> str | No
 
 
 def incident_query(given: Mapping[str, str], snapshot: Snapshot) -> IncidentQuery:
-    """`channel` or `key`, `kind`, `since` and `standing`; nothing else is set.
+    """Return the query that `channel` or `key`, `kind`, `since` and `standing` select.
 
     Raises:
         NoChannel: See `channel`.
-        WrongParameter: One of them makes no sense.
+        WrongParameter: A value is not allowed.
     """
     kind = one_of(given, "kind", list(IncidentKind))
     return IncidentQuery(

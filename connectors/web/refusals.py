@@ -25,7 +25,7 @@ class Refusal(Exception):
 
     Attributes:
         status: HTTP status.
-        values: What a program may want besides the message.
+        values: Values for programs, in addition to the message.
     """
 
     status: ClassVar[int]
@@ -36,7 +36,7 @@ class Refusal(Exception):
 
 
 class WrongParameter(Refusal):
-    """A query parameter makes no sense; the message says what would.
+    """A query parameter has a wrong value; the message says what is allowed.
 
     Attributes:
         name: The parameter.
@@ -50,7 +50,7 @@ class WrongParameter(Refusal):
 
 
 class NoChannel(Refusal):
-    """No channel has the id, or the key in its place, that was asked for."""
+    """No channel has the requested id or key."""
 
     status = 404
 
@@ -71,7 +71,7 @@ class FiguresUnread(Refusal):
 
 
 class NoRecord(Refusal):
-    """There is no event time yet to look back from."""
+    """The monitor has not read any record, so there is no event time."""
 
     status = 503
 
@@ -80,7 +80,7 @@ class NoRecord(Refusal):
 
 
 class HistoryBusy(Refusal):
-    """Others ask the history so much that it is not this one's turn."""
+    """Too many other requests query the history."""
 
     status = 503
 
@@ -89,6 +89,6 @@ class HistoryBusy(Refusal):
 
 
 class HistoryUnreadable(Refusal):
-    """There is no history, or a file of it is damaged."""
+    """The history does not exist, or a file of it is damaged."""
 
     status = 500

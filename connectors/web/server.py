@@ -1,4 +1,4 @@
-"""An ASGI application served from a thread of its own."""
+"""Serves an ASGI application from a separate thread."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ import uvicorn
 from starlette.types import ASGIApp
 
 _STOP_SECONDS = 2
-"""What requests under way are given to end: a scrape of a full exporter takes less."""
+"""Time for running requests to end, in seconds: a scrape of a full exporter takes
+less."""
 
 _REACHED_AT = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
-"""Where a server that listens everywhere is reached from this machine."""
+"""Address of a server on this machine that listens on all addresses."""
 
 
 class PortInUse(OSError):
     """Another program listens on the port.
 
     Attributes:
-        port: The port that was asked for.
+        port: The requested port.
     """
 
     def __init__(self, port: int) -> None:
@@ -37,10 +38,10 @@ class PortInUse(OSError):
 
 
 class AddressUnusable(OSError):
-    """The address is none of this machine's.
+    """The server cannot listen on the address.
 
     Attributes:
-        host: The address that was asked for.
+        host: The requested address.
     """
 
     def __init__(self, host: str, reason: str) -> None:
@@ -54,9 +55,9 @@ class WebServer:
     Usable as a context manager. A server that was stopped can be started again.
 
     Args:
-        app: What to serve.
-        host: Address to listen on. The page and the figures ask nobody who they are:
-            anything but this machine is for the operator to decide.
+        app: Application to serve.
+        host: Address to listen on. There is no authentication, so the operator must
+            decide about any address but loopback.
         port: Port to listen on, 0 for any free one.
     """
 
@@ -68,7 +69,7 @@ class WebServer:
 
     @property
     def url(self) -> str:
-        """Where the running server is reached from this machine, without a slash.
+        """URL of the running server on this machine, without a slash at its end.
 
         Raises:
             RuntimeError: The server is not running.
@@ -81,7 +82,7 @@ class WebServer:
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     def start(self) -> None:
-        """Start to serve; requests are answered from when this returns.
+        """Start to serve; requests are answered when this returns.
 
         Raises:
             PortInUse: Another program listens on the port.
@@ -92,8 +93,8 @@ class WebServer:
             message = f"the server is running already at {self.url}"
             raise RuntimeError(message)
         listener = _listen(self._host, self._port)
-        # The signals of the process are the main program's, which calls stop():
-        # uvicorn leaves them alone outside the main thread.
+        # The main program handles signals and calls stop(): outside the main thread,
+        # uvicorn installs no signal handlers.
         server = uvicorn.Server(
             uvicorn.Config(
                 self._app,
@@ -122,7 +123,7 @@ class WebServer:
                 raise RuntimeError(message)
 
     def stop(self) -> None:
-        """Stop to serve, if it does; requests under way are given two seconds."""
+        """Stop serving, if it serves; running requests get two seconds to end."""
         if self._running is None:
             return
         server, thread, _ = self._running
@@ -146,7 +147,7 @@ class WebServer:
 
 
 def _is_no_cancellation(record: logging.LogRecord) -> bool:
-    """Whether a record is of anything but a request that `stop` has cut short."""
+    """Whether a log record is about anything but a request that `stop` cancelled."""
     error = record.exc_info[1] if record.exc_info else None
     return not isinstance(error, asyncio.CancelledError)
 

@@ -1,4 +1,4 @@
-"""Where the pages and the API get what they show."""
+"""The functions from which pages and API read their data."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from sds_core.observer.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What is asked, and how.
+    """Functions that return the data of pages and API.
 
     Attributes:
-        current: Gives the newest snapshot; called in threads of the server's own.
-            Until the job has started it is one that is not primed.
-        find_incidents: Gives incidents, found last first; called as `current`. Raises
-            `NoHistory` and `DamagedHistory`.
-        find_minutes: From a channel's id, a begin and end, Unix ms of event time, and
-            names of fields, to the rows of `connectors.history.schema.CHANNEL_MINUTES`
-            that began in [begin, end), in order, with at least these fields besides
-            their minute; called and raises as `find_incidents`.
-        runbooks: Directory of `<Alert>.md`.
+        current: Returns the newest snapshot; called in the server's threads. Before the
+            job has started, the snapshot is not primed.
+        find_incidents: Returns incidents, found last first; called in the server's
+            threads. Raises `NoHistory` and `DamagedHistory`.
+        find_minutes: Takes a channel id, a begin and an end, Unix ms of event time, and
+            names of fields. Returns the rows of
+            `connectors.history.schema.CHANNEL_MINUTES` that began in [begin, end), in
+            order, with at least these fields and their minute. Called and raises like
+            `find_incidents`.
+        runbooks: Directory of the files `<Alert>.md`.
     """
 
     current: Callable[[], Snapshot]

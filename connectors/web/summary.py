@@ -19,7 +19,7 @@ _RANK = {verdict: rank for rank, verdict in enumerate(words.VERDICTS)}
 
 
 class Level(enum.StrEnum):
-    """How grave the verdict on everything is; decides its colour on the page."""
+    """Severity of the overall verdict; decides its colour on the page."""
 
     STARTING = "starting"
     FINE = "fine"
@@ -29,7 +29,7 @@ class Level(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The verdict on everything, in one sentence.
+    """The overall verdict in one sentence.
 
     Attributes:
         level: `FINE` and `WARNING` only while `Snapshot.ok` is true.
@@ -42,7 +42,7 @@ class Summary:
 
 
 def summarise(snapshot: Snapshot) -> Summary:
-    """The verdict on all views and the job; muted channels are only counted."""
+    """Return the verdict on all views and the job; muted channels are only counted."""
     job = snapshot.job
     if job.error:
         return Summary(Level.TROUBLE, f"Query stopped: {words.one_line(job.error)}")
@@ -75,11 +75,11 @@ def summarise(snapshot: Snapshot) -> Summary:
 def by_trouble(
     snapshot: Snapshot, prefix: str = CHANNELS.prefix
 ) -> list[tuple[str, ViewTotals]]:
-    """All views of one kind, the most troubled first, the muted last, then by name.
+    """Return all views of one kind: worst verdict first, muted ones last, then by name.
 
     Args:
         snapshot: The figures.
-        prefix: Of the kind.
+        prefix: Prefix of the kind.
     """
     views = snapshot.views[prefix]
     muted = _muted(snapshot, views)
@@ -90,7 +90,7 @@ def by_trouble(
 
 
 def channels_by_tap(snapshot: Snapshot) -> Counter[str]:
-    """Number of channels that each tap showed within the horizon; 0 by default."""
+    """Return the number of channels that each tap mirrored within the horizon."""
     return Counter(
         observer
         for totals in snapshot.channels.values()
@@ -99,13 +99,13 @@ def channels_by_tap(snapshot: Snapshot) -> Counter[str]:
 
 
 def _views_with(snapshot: Snapshot, verdict: Verdict) -> str:
-    """As in "2 of 5 channels failing: a, b"; empty if no view has the verdict."""
+    """Return text such as "2 of 5 channels failing: a, b"; empty if no view has it."""
     parts = [_part(snapshot, views, verdict) for views in snapshot.views.values()]
     return "; ".join(filter(None, parts))
 
 
 def _part(snapshot: Snapshot, views: Views[ViewTotals], verdict: Verdict) -> str:
-    """The same of the views of one kind."""
+    """Return this text for the views of one kind."""
     muted = _muted(snapshot, views)
     unmuted = {name: t for name, t in views.totals.items() if name not in muted}
     found = sorted(name for name, t in unmuted.items() if t.verdict is verdict)

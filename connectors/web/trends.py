@@ -1,4 +1,4 @@
-"""From the minutes of a view in the history to the growth in each interval of time.
+"""Computes the growth in each interval from a view's minutes in the history.
 
 A row has absolute figures as of the end of its minute. A minute in which nothing
 changed has no row.
@@ -24,7 +24,7 @@ HOURS: Mapping[int, int] = MappingProxyType(
 )
 """Hours that a trend can cover, and the length of its intervals in milliseconds."""
 
-SHOWN_HOURS = 3
+DEFAULT_HOURS = 3
 """Hours that a trend covers by default."""
 
 FindMinutes = Callable[[str, int, int, Collection[str]], Sequence[Row]]
@@ -32,11 +32,11 @@ FindMinutes = Callable[[str, int, int, Collection[str]], Sequence[Row]]
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """By how much figures grew in an interval.
+    """Growth of figures in an interval.
 
     Attributes:
-        counts: By field of the totals.
-        buckets: Numbers of durations by bucket, by field. Shape (13,) each.
+        counts: Growth of counts by field of the totals.
+        buckets: Growth of histograms by field: durations by bucket, shape (13,).
     """
 
     counts: Mapping[str, int]
@@ -44,15 +44,15 @@ class Growth:
 
     @classmethod
     def zero(cls, table: FigureTable[Any]) -> Growth:
-        """No growth of any figure of a table that is followed."""
+        """Return a growth of zero for each figure of a table that has a trend."""
         return cls.of_row(table, {})
 
     @classmethod
     def of_row(cls, table: FigureTable[Any], row: Mapping[str, Any]) -> Growth:
-        """The figures of a row of the history: their growth from zero.
+        """Return the figures of a row of the history, as growth from zero.
 
-        A figure that the row does not have, or that is null in it, is zero: rows may
-        be older than the figure.
+        A figure that the row lacks, or that is null, is zero: rows may be older than
+        the figure.
         """
         empty = (0,) * (len(BUCKETS_MS) + 1)
         counts, buckets = {}, {}
@@ -65,19 +65,19 @@ class Growth:
         return cls(counts, buckets)
 
     def histogram(self, field: str) -> Histogram:
-        """The durations of a figure, without their sum."""
+        """Return the durations of a figure, without their sum."""
         return Histogram(list(self.buckets[field]))
 
     def __add__(self, other: Growth) -> Growth:
-        """Growth of both together."""
+        """Return the sum of both growths."""
         return self._joined(other, 1)
 
     def __sub__(self, other: Growth) -> Growth:
-        """Growth after the other."""
+        """Return the growth since another, earlier one."""
         return self._joined(other, -1)
 
     def is_below(self, other: Growth) -> bool:
-        """Whether a figure is less than in the other; one that only grows cannot be."""
+        """Whether a figure is less than in the other: then counting began anew."""
         return any(mine < theirs for mine, theirs in self._pairs(other))
 
     def _pairs(self, other: Growth) -> Iterator[tuple[int, int]]:
@@ -104,10 +104,10 @@ class Trend:
     """The growth of a view's figures, interval by interval.
 
     Attributes:
-        begin_ms: When the first interval begins, event time, Unix ms.
+        begin_ms: Start of the first interval, event time, Unix ms.
         step_ms: Length of each interval.
         growth: Growth in each interval; None if the figures before it are unknown.
-        zero: No growth.
+        zero: A growth of zero.
     """
 
     begin_ms: int
@@ -117,13 +117,13 @@ class Trend:
 
     @property
     def begins_ms(self) -> range:
-        """When each interval begins, Unix ms."""
+        """Start of each interval, Unix ms."""
         end_ms = self.begin_ms + len(self.growth) * self.step_ms
         return range(self.begin_ms, end_ms, self.step_ms)
 
     @property
     def total(self) -> Growth:
-        """Sum of the growth that is known."""
+        """Return the sum of the known growth."""
         return sum((one for one in self.growth if one is not None), start=self.zero)
 
 
@@ -136,19 +136,19 @@ def recent_trend(
     clock_ms: int,
     hours: int,
 ) -> Trend:
-    """The trend of the last hours, up to the interval that the clock is in.
+    """Return the trend of the last hours, up to the interval that the clock is in.
 
     Args:
         table: The figures of the view's kind.
         find_minutes: See `Sources`.
         view: Id of the view.
-        first_event_ms: When the view was first seen on this checkpoint, event time,
-            Unix ms: older rows are of another checkpoint.
+        first_event_ms: Event time of the view's first frame on this checkpoint, Unix
+            ms: older rows are of another checkpoint.
         clock_ms: Event time now, Unix ms.
         hours: A key of `HOURS`.
 
     Raises:
-        NoHistory: There is no history.
+        NoHistory: The history does not exist.
         DamagedHistory: A file of it cannot be read.
     """
     step_ms = HOURS[hours]
@@ -180,14 +180,14 @@ def trend(
     end_ms: int,
     step_ms: int,
 ) -> Trend:
-    """The trend of rows whose minutes begin in [begin_ms, end_ms).
+    """Return the trend of rows whose minutes begin in [begin_ms, end_ms).
 
     Args:
         table: The figures of the view's kind.
         rows: Rows of the history, in order of time.
         before: The figures before the first row; None if they are unknown.
-        begin_ms: When the first interval begins, Unix ms.
-        end_ms: When the last interval ends, a whole number of intervals later.
+        begin_ms: Start of the first interval, Unix ms.
+        end_ms: End of the last interval, a whole number of intervals later.
         step_ms: Length of an interval.
     """
     zero = Growth.zero(table)

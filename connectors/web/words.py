@@ -1,8 +1,8 @@
 """Figures in the words of the status page.
 
-Templates get this module as `words`. Ids come from strangers: `short`, `bounded` and
-`whole` make them safe to stand in a line; escaping for HTML is left to the template
-and the script.
+Templates get this module as `words`. Ids are untrusted text: `short`, `bounded` and
+`whole` make them safe to print in a line; escaping for HTML is left to the template and
+the script.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 NOTHING = "\N{EN DASH}"
-"""Replaces a figure that has no value, which is not zero."""
+"""Stands for a figure without a value, which is not zero."""
 
 VERDICTS = {
     Verdict.FAILING: "Failing",
@@ -53,7 +53,7 @@ VERDICTS = {
     Verdict.QUIET: "Quiet",
     Verdict.OK: "OK",
 }
-"""Verdict -> its word on the page, the worst verdict first: the order of the page."""
+"""Verdict -> its word on the page, in the order of the page: worst first."""
 
 _REASONS = {
     "warming_up": "only just started",
@@ -70,7 +70,7 @@ _REASONS = {
 }
 
 LONGEST = 1_000
-"""Most characters of a stranger's text on a page."""
+"""Most characters of an untrusted text on a page."""
 
 _NAME = 40
 
@@ -86,12 +86,12 @@ def short(channel: str) -> str:
 
 
 def bounded(text: str) -> str:
-    """Return a stranger's text in one line, shortened to `LONGEST` characters."""
+    """Return an untrusted text in one line, shortened to `LONGEST` characters."""
     return whole(shorten(text, LONGEST))
 
 
 def whole(text: str) -> str:
-    """Return a stranger's text in one line, complete; a blank text in quotes."""
+    """Return an untrusted text in one line, complete; a blank text in quotes."""
     line = printable(text)
     return line if line.strip() else f"\N{LEFT DOUBLE QUOTATION MARK}{line}”"
 
@@ -112,14 +112,14 @@ def percent(ratio: float) -> str:
 
 
 def small_ratio(ratio: float | None) -> str:
-    """A ratio that is mostly close to zero, in percent with two digits."""
+    """Return a ratio that is mostly close to zero, in percent with two digits."""
     if ratio is None:
         return NOTHING
     return percent(float(f"{ratio:.2g}")) if ratio >= 1e-6 else "< 0.0001 %"
 
 
 def rounded(value: float | None) -> str:
-    """A number without decimals."""
+    """Return a number without decimals."""
     return NOTHING if value is None else f"{value:,.0f}"
 
 

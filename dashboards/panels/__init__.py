@@ -1,4 +1,4 @@
-"""The dashboards, made of the catalogue's metrics for Grafana 10 and later."""
+"""The dashboards, made from the declared metrics for Grafana 10 and later."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from dashboards.panels.repair import repair
 
 
 def dashboards(links: Links) -> dict[str, Dashboard]:
-    """All dashboards by uid; `grafana_foundation_sdk.cog.encoder` makes JSON of them.
+    """Return all dashboards by uid, for `grafana_foundation_sdk.cog.encoder`.
 
     Args:
-        links: Where their links to the status page lead.
+        links: Base URLs of links.
     """
     return {
         FLEET: fleet(links),

@@ -1,4 +1,4 @@
-"""What panels of all kinds have: text, queries, links, thresholds."""
+"""The parts that panels of all kinds have: text, queries, links, thresholds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from grafana_foundation_sdk.models import dashboard as models
 from dashboards.panels.colours import Steps
 
 DATA_SOURCE = common_models.DataSourceRef(type_val="prometheus", uid="${datasource}")
-"""The one that is chosen on the dashboard."""
+"""Data source that the user has selected on the dashboard."""
 
 Panel = (
     stat.Panel | timeseries.Panel | heatmap.Panel | statetimeline.Panel | table.Panel
@@ -38,11 +38,11 @@ P = TypeVar(
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What a panel says of itself.
+    """Title, description and unit of a panel.
 
     Attributes:
-        title: Unique within its dashboard.
-        description: What it shows and what is bad, in plain words.
+        title: Title, unique within the dashboard.
+        description: What the panel displays, and which values are bad.
         unit: Grafana's id of the unit.
     """
 
@@ -53,7 +53,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """An expression and what its series are called."""
+    """An expression and the legend of its series."""
 
     expression: str
     legend: str = ""
@@ -61,7 +61,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A way from a value to a page."""
+    """A link from a value to a page."""
 
     title: str
     url: str
@@ -74,7 +74,7 @@ def finished(
     width: int,
     height: int = 8,
 ) -> P:
-    """With its text, its queries and its place, as every panel must have them."""
+    """Return the panel with the text, queries and size that every panel must have."""
     for n, target in enumerate(targets):
         panel = panel.with_target(target.ref_id(ref(n)))
     return (
@@ -88,7 +88,7 @@ def finished(
 
 
 def target(query: Query) -> prometheus.Dataquery:
-    """A query of the data source that is chosen on the dashboard."""
+    """Return a query of the data source that is selected on the dashboard."""
     return (
         prometheus.Dataquery()
         .expr(query.expression)
@@ -98,12 +98,12 @@ def target(query: Query) -> prometheus.Dataquery:
 
 
 def ref(n: int) -> str:
-    """The letter by which Grafana tells a panel's queries apart."""
+    """Return the letter by which Grafana identifies a query of a panel."""
     return chr(ord("A") + n)
 
 
 def thresholds(steps: Steps) -> dashboard.ThresholdsConfig:
-    """Steps in the form of a panel."""
+    """Return steps in the form that a panel needs."""
     return (
         dashboard.ThresholdsConfig()
         .mode(models.ThresholdsMode.ABSOLUTE)
@@ -112,10 +112,10 @@ def thresholds(steps: Steps) -> dashboard.ThresholdsConfig:
 
 
 def coloured_by_threshold() -> dashboard.FieldColor:
-    """The colour of the step in which a value lies."""
+    """Return the setting that colours a value by its step."""
     return dashboard.FieldColor().mode(models.FieldColorModeId.THRESHOLDS)
 
 
 def data_link(link: Link) -> dashboard.DashboardLink:
-    """A link in the form of a panel."""
+    """Return a link in the form that a panel needs."""
     return dashboard.DashboardLink(link.title).url(link.url)

@@ -1,4 +1,4 @@
-"""Dashboard *Capacity*: what channels cost, and which limit is near."""
+"""Dashboard *Capacity*: the traffic that channels cause, and limits that are near."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from dashboards.thresholds import EPOCH_MESSAGE_LIMIT
 
 
 def capacity(links: Links) -> models.Dashboard:
-    """The dashboard."""
+    """Return the dashboard."""
     limit = str(EPOCH_MESSAGE_LIMIT)
     frame = Frame(
         CAPACITY,

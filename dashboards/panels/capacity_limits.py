@@ -15,11 +15,11 @@ FILTER_STEPS: colours.Steps = (
     (NEAR_SATURATION_RATIO, colours.WARNING),
     (SATURATED_RATIO, colours.BAD),
 )
-"""Where the alert begins, and where the verdict changes."""
+"""Limits: from the first on an alert fires, from the second on the verdict changes."""
 
 
 def participants() -> list[Panel]:
-    """Who speaks, and how near to the rate limit."""
+    """Return panels of active participants and their distance to the rate limit."""
     return [
         lines(
             Text(
@@ -44,7 +44,7 @@ def participants() -> list[Panel]:
 
 
 def filters() -> list[Panel]:
-    """How full the bloom filters are."""
+    """Return panels of the fill of bloom filters."""
     return [
         lines(
             Text(
@@ -110,7 +110,7 @@ def filters() -> list[Panel]:
 
 
 def own_limits() -> list[Panel]:
-    """The label budget, and the state store."""
+    """Return panels of the label budget and the state store."""
     dropped = queries.greatest(select("sds_monitor_dropped_label_channels", JOB))
     state = queries.total(select("sds_monitor_state_bytes", JOB))
     channels = queries.total(select("sds_monitor_state_channels", JOB))

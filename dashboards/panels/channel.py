@@ -1,4 +1,4 @@
-"""Dashboard *Channel*: why one channel has the verdict that it has."""
+"""Dashboard *Channel*: the reasons for the verdict on one channel."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FRAME = Frame(
 
 
 def channel(links: Links) -> models.Dashboard:
-    """The dashboard."""
+    """Return the dashboard."""
     return assemble(
         _FRAME,
         links,

@@ -1,4 +1,4 @@
-"""Panels of one channel: what went missing, and its repair."""
+"""Panels of one channel: missing messages and their repair."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dashboards.thresholds import REDUNDANT_SHARE
 
 
 def gaps() -> list[Panel]:
-    """Messages that others refer to and no tap has seen."""
+    """Return panels of messages that others refer to and no tap has seen."""
     return [
         lines(
             Text(
@@ -56,7 +56,7 @@ def gaps() -> list[Panel]:
 
 
 def repair() -> list[Panel]:
-    """What was asked for again, and answered."""
+    """Return panels of repair requests and their answers."""
     return [
         lines(
             Text(

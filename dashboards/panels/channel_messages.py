@@ -1,4 +1,4 @@
-"""Panels of one channel: its messages to their acknowledgement and delivery."""
+"""Panels of one channel: acknowledgement and delivery of its messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DEADLINE_S = DEFAULTS.ack_deadline_ms / 1000
 
 
 def acknowledgement() -> list[Panel]:
-    """Whether messages were acknowledged, and when."""
+    """Return panels of acknowledged messages and the time until acknowledgement."""
     return [
         heat(
             Text(
@@ -85,7 +85,7 @@ def acknowledgement() -> list[Panel]:
 
 
 def delivery() -> list[Panel]:
-    """Who received what, and when."""
+    """Return panels of deliveries and the time until delivery."""
     return [
         lines(
             Text(

@@ -11,7 +11,7 @@ from dashboards.thresholds import SATURATED_RATIO
 
 
 def traffic() -> list[Panel]:
-    """What goes through the channel."""
+    """Return panels of the channel's frames, bytes, participants and filters."""
     return [
         lines(
             Text(

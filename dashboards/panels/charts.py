@@ -1,4 +1,4 @@
-"""Panels that are no tables: figures, lines, heatmaps, states."""
+"""All panels but tables: figures, lines, heatmaps, states."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def figure(
     shows_name: bool = False,
     absent: str = "nothing",
 ) -> stat.Panel:
-    """Large numbers as of now, or as of the end of the range.
+    """Return a panel of large numbers, as of the end of the dashboard's range.
 
     Args:
-        text: What it says of itself.
-        queries: One number each.
-        width: In columns of 24.
+        text: Title, description and unit.
+        queries: Queries, each with one number as its result.
+        width: Width in grid columns, of which a dashboard has 24.
         steps: Colours of the values.
         mappings: Words for values.
-        link: Where a click leads.
-        shows_name: Whether the series' name is what is to be read, not its value.
-        absent: What stands there when there is no series.
+        link: Target of a click.
+        shows_name: Whether the panel displays the series' name instead of its value.
+        absent: Text that is displayed if no series exists.
     """
     panel = (
         stat.Panel()
@@ -65,7 +65,8 @@ def figure(
         panel = panel.text_mode(common_models.BigValueTextMode.NAME)
     if link:
         panel = panel.data_links([data_link(link)])
-    # As of now: the last value of a range would go on saying that all is fine.
+    # An instant query: the last value of a range would still be good after the series
+    # has ended.
     targets = [target(query).instant() for query in queries]
     return finished(panel, text, targets, width, height=4)
 
@@ -78,15 +79,15 @@ def lines(
     bars: bool = False,
     limits: Steps = (),
 ) -> timeseries.Panel:
-    """Figures over time.
+    """Return a chart of figures over time.
 
     Args:
-        text: What it says of itself.
-        queries: One or more series each.
-        width: In columns of 24.
+        text: Title, description and unit.
+        queries: Queries, each with one or more series.
+        width: Width in grid columns, of which a dashboard has 24.
         stacked: Whether the series are parts of a whole.
-        bars: For counts per step, which are mostly 0.
-        limits: Drawn as dashed lines.
+        bars: Whether to draw bars, for counts per step, which are mostly 0.
+        limits: Limits to draw as dashed lines.
     """
     shown = common_models.GraphDrawStyle
     panel = (
@@ -131,12 +132,12 @@ def lines(
 
 
 def heat(text: Text, expression: str, width: int = 12) -> heatmap.Panel:
-    """A histogram over time.
+    """Return a heatmap of a histogram over time.
 
     Args:
-        text: What it says of itself; the unit is that of the buckets.
-        expression: One series per bucket, with the label `le`.
-        width: In columns of 24.
+        text: Title, description and unit of the buckets.
+        expression: PromQL with one series per bucket and the label `le`.
+        width: Width in grid columns, of which a dashboard has 24.
     """
     panel = (
         heatmap.Panel()
@@ -169,14 +170,14 @@ def states(
     width: int = 24,
     height: int = 4,
 ) -> statetimeline.Panel:
-    """Which state held when, a row per series.
+    """Return a chart of states over time, with a row per series.
 
     Args:
-        text: What it says of itself.
-        query: Numbers that stand for states.
+        text: Title, description and unit.
+        query: Query for the numbers of the states.
         mappings: Words and colours of the states.
-        width: In columns of 24.
-        height: In rows of the grid.
+        width: Width in grid columns, of which a dashboard has 24.
+        height: Height in rows of the grid.
     """
     panel = (
         statetimeline.Panel()
@@ -190,7 +191,7 @@ def states(
 
 
 def _colours(queries: Sequence[Query]) -> dict[str, str]:
-    """The colours of those series that have one of their own, by name."""
+    """Return the colours of the series that have a fixed one, by name."""
     found = {q.legend: SERIES[q.legend] for q in queries if q.legend in SERIES}
     if any(query.legend == "{{outcome}}" for query in queries):
         found |= OUTCOMES

@@ -1,4 +1,4 @@
-"""One colour for one thing on all dashboards."""
+"""Colours; one thing has the same colour on all dashboards."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ GOOD, WARNING, BAD, UNKNOWN = "green", "yellow", "red", "purple"
 NEUTRAL = "#8e8e8e"
 
 Steps = tuple[tuple[float | None, str], ...]
-"""From which value on which colour holds; the first begins at None, the lowest."""
+"""Pairs of a least value and its colour, ascending; the first least value is None."""
 
 PLAIN: Steps = ((None, "text"),)
-"""For figures that are neither good nor bad."""
+"""Steps for figures that are neither good nor bad."""
 
 ANY_IS_BAD: Steps = ((None, GOOD), (1, BAD))
 ANY_IS_SUSPECT: Steps = ((None, GOOD), (1, WARNING))
@@ -56,31 +56,31 @@ SERIES = {
     "objective": NEUTRAL,
     "limit": BAD,
 }
-"""Colour of a series by its legend; others take the palette's."""
+"""Colour of a series by its legend; other series take colours of the palette."""
 
 
 def at_least(objective: float, warning: float) -> Steps:
-    """Good from an objective on, suspect below it, bad below a lower bound."""
+    """Return steps: good from an objective on, suspect below it, bad below a bound."""
     return ((None, BAD), (warning, WARNING), (objective, GOOD))
 
 
 def line_at(limit: float, colour: str = BAD) -> Steps:
-    """A line across a graph, and no other colour."""
+    """Return steps that draw one line across a graph."""
     return ((None, "transparent"), (limit, colour))
 
 
 def up_to(limit: float) -> Steps:
-    """Good below a limit, bad from it on."""
+    """Return steps: good below a limit, bad from it on."""
     return ((None, GOOD), (limit, BAD))
 
 
 def verdict_mappings() -> list[models.ValueMapping]:
-    """From the numbers of `TROUBLE` to the verdicts' words and colours."""
+    """Return mappings from the numbers of `TROUBLE` to verdicts' words and colours."""
     return texts({rank: VERDICTS[verdict] for verdict, rank in TROUBLE.items()})
 
 
 def texts(words: dict[int, tuple[str, str]]) -> list[models.ValueMapping]:
-    """From numbers to words, each with its colour."""
+    """Return mappings from numbers to words, each with its colour."""
     return [
         models.ValueMap(
             options={

@@ -1,4 +1,4 @@
-"""The PromQL of finished dashboards, as a server would be asked."""
+"""Extracts the PromQL of finished dashboards, as Grafana sends it to a server."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Expression(NamedTuple):
 
 
 def panels(dashboard: models.Dashboard) -> Iterator[models.Panel]:
-    """All panels of a dashboard but the headings of rows."""
+    """Return all panels of a dashboard except the headings of rows."""
     yield from (p for p in dashboard.panels or () if isinstance(p, models.Panel))
 
 
 def expressions(dashboard: models.Dashboard) -> list[Expression]:
-    """Every query of every panel, in order."""
+    """Return every query of every panel, in order."""
     return [
         Expression(dashboard.uid or "", panel.title or "", target.expr)
         for panel in panels(dashboard)
@@ -36,11 +36,11 @@ def expressions(dashboard: models.Dashboard) -> list[Expression]:
 
 
 def substitute(expr: str, values: Mapping[str, str]) -> str:
-    """An expression with Grafana's variables replaced.
+    """Return an expression with Grafana's variables replaced.
 
     Args:
-        expr: As in a panel.
-        values: By the variables' names, such as `job` or `__rate_interval`.
+        expr: Expression as in a panel.
+        values: Values by the variables' names, such as `job` or `__rate_interval`.
 
     Raises:
         KeyError: A variable has no value.

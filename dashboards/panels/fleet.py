@@ -1,4 +1,4 @@
-"""Dashboard *Fleet*: is everything fine, and if not, where is it not?"""
+"""Dashboard *Fleet*: is everything fine, and if not, which channels have problems?"""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _ACKNOWLEDGEMENT = colours.at_least(
     DEFAULT_SETTINGS.acknowledgement_objective,
     2 * DEFAULT_SETTINGS.acknowledgement_objective - 1,
 )
-"""Suspect below the default objective, bad with twice the failures it allows."""
+"""Steps: suspect below the default objective, bad with twice the failures it allows."""
 
 
 def fleet(links: Links) -> models.Dashboard:
-    """The dashboard."""
+    """Return the dashboard."""
     return assemble(
         _FRAME,
         links,
@@ -235,7 +235,7 @@ def _worst_channels() -> Panel:
 
 
 def _of_labelled(per_channel: str) -> str:
-    """Without the sum of the channels that have no label, which has no verdict."""
+    """Drop channel `other`, the sum of channels without a label: it has no verdict."""
     return f"({per_channel}) and on (channel) {queries.trouble(JOB)}"
 
 

@@ -12,7 +12,7 @@ from sds_core.observer.settings import DEFAULTS
 
 
 def verdict_counts() -> list[Query]:
-    """How many channels have each verdict, most troubled first."""
+    """Return a chart of the number of channels by verdict, the worst first."""
     return [
         Query(queries.total(select("sds_channels", JOB, verdict=verdict.value)), text)
         for verdict, (text, _) in colours.VERDICTS.items()
@@ -20,7 +20,7 @@ def verdict_counts() -> list[Query]:
 
 
 def over_time() -> list[Panel]:
-    """Verdicts, failures, and both shares against their objectives."""
+    """Return charts of verdicts, failures, and both ratios with their objectives."""
     deadline_s = DEFAULTS.ack_deadline_ms // 1000
     return [
         lines(

@@ -1,4 +1,4 @@
-"""What all dashboards have in common: variables, links, times and the grid."""
+"""The parts that all dashboards share: variables, links, times and the grid."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dashboards.panels.base import DATA_SOURCE, Link, Panel
 from dashboards.panels.queries import JOB, select
 
 TAG = "sds-monitor"
-"""By which the dashboards find each other."""
+"""Tag of all our dashboards, by which links between them are made."""
 
 _KEPT = "${__url_time_range}&var-datasource=${datasource}&var-job=${job}"
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Panels below one heading, laid out in lines of 24 columns; no heading if ""."""
+    """Panels below one heading, in lines of 24 columns; an empty heading is omitted."""
 
     heading: str
     panels: Sequence[Panel]
@@ -28,14 +28,14 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What one dashboard says of itself.
+    """Title, description, variables and links of one dashboard.
 
     Attributes:
-        uid: By which it is linked.
-        title: Its name.
-        description: Which question it answers.
-        variables: Beside data source and monitor.
-        pages: Pages of the status page that say more, by title; paths.
+        uid: Id in links to the dashboard.
+        title: Name of the dashboard.
+        description: Question that the dashboard answers.
+        variables: Variables in addition to data source and monitor.
+        pages: Paths on the status page with more detail, by title.
     """
 
     uid: str
@@ -48,7 +48,7 @@ class Frame:
 def assemble(
     frame: Frame, links: Links, sections: Sequence[Section]
 ) -> models.Dashboard:
-    """One dashboard, its panels numbered from 1 in the order given."""
+    """Return one dashboard, with panels numbered from 1 in the given order."""
     builder = (
         dashboard.Dashboard(frame.title)
         .uid(frame.uid)
@@ -80,7 +80,7 @@ def assemble(
             builder = builder.with_panel(panel)
     built = builder.build()
     for link in built.links or ():
-        # The builder's only value moves links into a menu, out of sight.
+        # The builder's only value hides the links in a menu.
         link.placement = None  # type: ignore[assignment]
     for number, laid_out in enumerate(built.panels or (), start=1):
         laid_out.id_val = number
@@ -88,7 +88,7 @@ def assemble(
 
 
 def one_channel() -> dashboard.QueryVariable:
-    """Variable `channel` of which one is chosen."""
+    """Return variable `channel`, with one selected channel."""
     return _query_variable(
         "channel",
         "Channel",
@@ -97,7 +97,7 @@ def one_channel() -> dashboard.QueryVariable:
 
 
 def some_channels() -> dashboard.QueryVariable:
-    """Variable `channel` of which some or all are chosen, at first all."""
+    """Return variable `channel`, with some or all channels selected; by default all."""
     return (
         one_channel()
         .multi(True)
@@ -108,18 +108,18 @@ def some_channels() -> dashboard.QueryVariable:
 
 
 def status_page(path: str) -> str:
-    """URL of a page of the monitor itself."""
+    """Return the URL of a page of the status page."""
     return f"${{monitor_url}}{path}"
 
 
 def channel_link(channel: str) -> Link:
-    """To the dashboard of a channel, given by a Grafana variable, without ``${}``."""
+    """Return a link to a channel's dashboard, by a Grafana variable without ``${}``."""
     query = f"var-channel=${{{channel}:percentencode}}&{_KEPT}"
     return Link("Open the channel's dashboard", f"/d/{CHANNEL}?{query}")
 
 
 def channel_page(channel: str) -> Link:
-    """To the status page of a channel, given as for `channel_link`."""
+    """Return a link to a channel's status page, given as for `channel_link`."""
     url = status_page(f"/channel?id=${{{channel}:percentencode}}")
     return Link("Messages and incidents of the channel", url)
 
@@ -133,7 +133,7 @@ def _data_source() -> dashboard.DatasourceVariable:
 
 
 def _job() -> dashboard.QueryVariable:
-    # Figures of two monitors of one topic must not be added up.
+    # One monitor is selected: figures of two monitors of one topic must not be added.
     return _query_variable(
         "job", "Monitor", "label_values(sds_monitor_build_info, job)"
     )
@@ -151,7 +151,7 @@ def _query_variable(name: str, label: str, query: str) -> dashboard.QueryVariabl
 
 
 def _monitor_url(links: Links) -> dashboard.TextBoxVariable:
-    # Not a constant: those cannot be set by the address of the dashboard.
+    # Not a constant, because an address cannot set a constant.
     url = links.monitor_url
     return (
         dashboard.TextBoxVariable("monitor_url")

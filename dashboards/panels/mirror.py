@@ -1,6 +1,7 @@
-"""Panels of mirrors: programs of their own, with their own `/metrics`.
+"""Panels of mirrors, which are separate programs with their own `/metrics`.
 
-Several may run, so gauges are told apart by instance, and no job is chosen.
+Several mirrors may run, so the label `instance` distinguishes their gauges, and no job
+is selected.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _ABSENT = "no mirror"
 
 
 def mirror() -> list[Panel]:
-    """What mirrors take, lose and write."""
+    """Return panels of what mirrors receive, lose and write."""
     oldest = select("sds_mirror_oldest_spooled_timestamp_seconds", _ANY)
     return [
         figure(
@@ -149,7 +150,7 @@ def mirror() -> list[Panel]:
 
 
 def nodes() -> list[Panel]:
-    """The Waku nodes that mirrors ask."""
+    """Return panels of the Waku nodes that mirrors read."""
     swept = queries.greatest(
         select("sds_mirror_store_swept_timestamp_seconds", _ANY), "node"
     )

@@ -31,7 +31,7 @@ _LAG: colours.Steps = (
 
 
 def monitor(links: Links) -> models.Dashboard:
-    """The dashboard."""
+    """Return the dashboard."""
     return assemble(
         _FRAME,
         links,

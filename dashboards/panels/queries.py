@@ -1,7 +1,7 @@
-"""PromQL of the panels: what is selected, summed and divided.
+"""Builds the PromQL of the panels: selections, sums and ratios.
 
-Numerator and denominator are summed before they are divided, and quantiles are taken
-of summed buckets, so that no figure is an average of averages.
+Numerator and denominator are summed before the division, and quantiles are computed
+from summed buckets, so that no figure is an average of averages.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CHANNELS = f'{JOB}, channel=~"$channel"'
 """Scope: the chosen channels of one monitor."""
 
 RATE_WINDOW = "$__rate_interval"
-"""Grafana's: at least four scrapes, and no shorter than a step of the graph."""
+"""Grafana's variable: at least four scrapes, and at least one step of the graph."""
 
 RANGE = "$__range"
 """The whole range of the dashboard."""
@@ -31,87 +31,87 @@ TROUBLE = {
     Verdict.QUIET: 1,
     Verdict.OK: 0,
 }
-"""Verdicts as one number, the greater the worse: the order of the status page."""
+"""Number of each verdict, in the order of the status page: greater is worse."""
 
 
 def select(metric: str, scope: str, **labels: str) -> str:
-    """The series of a metric within a scope that have these labels."""
+    """Return the series of a metric in a scope that have these labels."""
     matchers = [scope] if scope else []
     matchers += [f'{name}="{value}"' for name, value in labels.items()]
     return f"{metric}{{{', '.join(matchers)}}}" if matchers else metric
 
 
 def total(series: str, *by: str) -> str:
-    """The sum of a vector, by labels."""
+    """Return the sum of a vector, by labels."""
     return _aggregated("sum", series, by)
 
 
 def greatest(series: str, *by: str) -> str:
-    """The maximum of a vector, by labels."""
+    """Return the maximum of a vector, by labels."""
     return _aggregated("max", series, by)
 
 
 def rate(series: str, *by: str, window: str = RATE_WINDOW) -> str:
-    """Counters per second, summed, by labels."""
+    """Return counters per second, summed, by labels."""
     return total(f"rate({series}[{window}])", *by)
 
 
 def increase(series: str, *by: str, window: str = RATE_WINDOW) -> str:
-    """What counters grew by, summed, by labels."""
+    """Return the growth of counters, summed, by labels."""
     return total(f"increase({series}[{window}])", *by)
 
 
 def counted(series: str, *by: str) -> str:
-    """How many events counters saw in the range of the dashboard, summed, by labels.
+    """Return the number of events in the range of the dashboard, summed, by labels.
 
-    Whole numbers, although ``increase`` extrapolates to the ends of the range.
+    Rounds, because ``increase`` extrapolates to the ends of the range.
     """
     return f"round({increase(series, *by, window=RANGE)})"
 
 
 def or_else(expression: str, value: int = 0) -> str:
-    """An aggregate without labels, a value where no series is."""
+    """Return an aggregate without labels, or a constant if it has no series."""
     return f"{expression} or vector({value})"
 
 
 def share(part: str, whole: str) -> str:
-    """A ratio of sums; nothing, rather than NaN, where the whole is 0."""
+    """Return a ratio of sums; no series, rather than NaN, if the whole is 0."""
     return f"({part}) / (({whole}) > 0)"
 
 
 def quantile(q: float, histogram: str, scope: str, **labels: str) -> str:
-    """A quantile of a histogram in seconds, of summed buckets.
+    """Return a quantile of a histogram in seconds, from summed buckets.
 
     Args:
-        q: 0 to 1.
+        q: Quantile, in [0, 1].
         histogram: The metric's name, without ``_bucket``.
-        scope: As for `select`.
-        **labels: As for `select`.
+        scope: See `select`.
+        **labels: See `select`.
     """
     buckets = rate(select(f"{histogram}_bucket", scope, **labels), "le")
     return f"histogram_quantile({q}, {buckets})"
 
 
 def bucket_counts(histogram: str, scope: str, **labels: str) -> str:
-    """What each bucket of a histogram grew by, for a heatmap."""
+    """Return the growth of each bucket of a histogram, for a heatmap."""
     return increase(select(f"{histogram}_bucket", scope, **labels), "le")
 
 
 def named(per_channel: str, scope: str) -> str:
-    """A vector by `channel` alone, with the display name as a further label."""
+    """Return a vector by `channel` alone, with the display name in label `name`."""
     scraped = f"timestamp({select('sds_channel_info', scope)})"
-    # After a change of it the old name is still seen for some minutes: the newest.
+    # After a rename, Prometheus returns the old name for some minutes: take the newest.
     names = f"topk by (channel) (1, {greatest(scraped, 'channel', 'name')}) ^ 0"
     return f"({per_channel}) * on (channel) group_left (name) {names}"
 
 
 def worst(per_channel: str, scope: str, count: int = 10) -> str:
-    """The channels with the greatest values, with their display names."""
+    """Return the channels with the greatest values, with their display names."""
     return named(f"topk({count}, {per_channel})", scope)
 
 
 def delivered(scope: str, *by: str, window: str = RATE_WINDOW) -> str:
-    """Eventual delivery ratio: (ended - lost + retracted) / ended."""
+    """Return the eventual delivery ratio: (ended - lost + retracted) / ended."""
     ended = rate(select("sds_deliveries_total", scope), *by, window=window)
     lost = rate(
         select("sds_deliveries_total", scope, outcome="lost"), *by, window=window
@@ -123,13 +123,13 @@ def delivered(scope: str, *by: str, window: str = RATE_WINDOW) -> str:
 
 
 def delivery_budget_used(scope: str) -> str:
-    """By channel, deliveries that failed in the range, of those that may."""
+    """Return the used share of the delivery error budget in the range, by channel."""
     failed = f"1 - {delivered(scope, 'channel', window=RANGE)}"
     return share(failed, f"1 - {objective('delivery', scope, 'channel')}")
 
 
 def acknowledged(scope: str, *by: str, window: str = RATE_WINDOW) -> str:
-    """Share of messages acknowledged in time, of those that others could have."""
+    """Return the share of messages acknowledged in time, of the judged ones."""
     in_time = rate(
         select("sds_messages_acknowledged_in_time_total", scope), *by, window=window
     )
@@ -140,21 +140,21 @@ def acknowledged(scope: str, *by: str, window: str = RATE_WINDOW) -> str:
 
 
 def lost_messages(scope: str, *by: str) -> str:
-    """Dependencies found lost in the range, less those that came after all."""
+    """Return dependencies found lost in the range, minus retracted losses."""
     lost = select("sds_dependency_gaps_closed_total", scope, outcome="lost")
     retracted = select("sds_dependency_losses_retracted_total", scope)
     return _less_retracted(lost, retracted, *by)
 
 
 def lost_deliveries(scope: str, *by: str) -> str:
-    """Deliveries found lost in the range, less those shown after all."""
+    """Return deliveries found lost in the range, minus retracted losses."""
     lost = select("sds_deliveries_total", scope, outcome="lost")
     retracted = select("sds_delivery_losses_retracted_total", scope)
     return _less_retracted(lost, retracted, *by)
 
 
 def trouble(scope: str) -> str:
-    """Each channel's verdict as a number, by `TROUBLE`."""
+    """Return each channel's verdict as a number, by `TROUBLE`."""
     terms = " or ".join(
         f"{rank} * {select('sds_channel_verdict', scope, verdict=verdict.value)}"
         for verdict, rank in TROUBLE.items()
@@ -163,12 +163,12 @@ def trouble(scope: str) -> str:
 
 
 def objective(name: str, scope: str, *by: str) -> str:
-    """A channel's objective, `delivery` or `acknowledgement`."""
+    """Return a channel's objective, `delivery` or `acknowledgement`."""
     return greatest(select("sds_channel_objective_ratio", scope, objective=name), *by)
 
 
 def _less_retracted(lost: str, retracted: str, *by: str) -> str:
-    # Not below 0: a retraction may belong to a loss before the range.
+    # At least 0: a retraction may belong to a loss before the range.
     return f"clamp_min({counted(lost, *by)} - {counted(retracted, *by)}, 0)"
 
 

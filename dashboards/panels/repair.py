@@ -1,4 +1,4 @@
-"""Dashboard *Repair*: do requests get answers, and what do they cost?"""
+"""Dashboard *Repair*: are requests answered, and how much traffic do they cause?"""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FRAME = Frame(
 
 
 def repair(links: Links) -> models.Dashboard:
-    """The dashboard."""
+    """Return the dashboard."""
     return assemble(
         _FRAME,
         links,

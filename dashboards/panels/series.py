@@ -1,4 +1,4 @@
-"""Series that several panels show."""
+"""Queries that several panels use."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from dashboards.panels.base import Query
 
 
 def per_second(metric: str, scope: str, legend: str, *by: str) -> Query:
-    """A counter per second, summed, by labels; the legend may name them."""
+    """Return a query: a counter per second, summed, by labels, with a legend."""
     return Query(queries.rate(queries.select(metric, scope), *by), legend)
 
 
 def per_step(metric: str, scope: str, legend: str, *by: str) -> Query:
-    """What a counter grew by per step of the graph, summed, by labels."""
+    """Return a query: growth of a counter per step of the graph, summed, by labels."""
     return Query(queries.increase(queries.select(metric, scope), *by), legend)
 
 
 def now(metric: str, scope: str, legend: str, *by: str) -> Query:
-    """A gauge, its maximum by labels."""
+    """Return a query: the maximum of a gauge, by labels."""
     return Query(queries.greatest(queries.select(metric, scope), *by), legend)
 
 
 def quantiles(histogram: str, scope: str, **labels: str) -> list[Query]:
-    """Median, 95 % and 99 % of a histogram, with the labels' values in the legend."""
+    """Return queries: median, 95 % and 99 % quantile of a histogram."""
     return [
         Query(
             queries.quantile(q, histogram, scope, **labels),

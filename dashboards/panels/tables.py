@@ -28,8 +28,9 @@ class Column:
     """A column of a table: an instant query, one value per row.
 
     Attributes:
-        header: What stands above it.
-        expression: Grouped by the table's key, in the first column by further labels.
+        header: Heading of the column.
+        expression: PromQL, grouped by the table's key; in the first column also by
+            further labels.
         unit: Grafana's id of the unit.
         steps: Colours of its values.
         mappings: Words for its values.
@@ -51,16 +52,16 @@ def rows(
     width: int = 24,
     height: int = 9,
 ) -> table.Panel:
-    """A table as of now, the greatest values of the first column first.
+    """Return a table of current values, the greatest of the first column first.
 
     Args:
-        text: What it says of itself.
-        key: The label by which the columns are joined.
-        columns: Its values.
-        headers: What stands above the columns of labels, by label.
-        links: Where a click on a label leads, by label.
-        width: In columns of 24.
-        height: In rows of the grid.
+        text: Title, description and unit.
+        key: Label by which the columns are joined.
+        columns: Columns of values.
+        headers: Headings of the columns of labels, by label.
+        links: Target of a click on a label, by label.
+        width: Width in grid columns, of which a dashboard has 24.
+        height: Height in rows of the grid.
     """
     panel = (
         table.Panel()
@@ -93,7 +94,7 @@ def rows(
 def _arrangement(
     headers: Iterable[str], columns: Sequence[Column]
 ) -> models.DataTransformerConfig:
-    """Labels, then values, and not the times, which Grafana numbers when it joins."""
+    """Order the columns: labels, then values; hide the times."""
     times = ["Time", *(f"Time {n}" for n in range(1, len(columns) + 1))]
     order = [*headers, *_values(columns)]
     return models.DataTransformerConfig(
@@ -107,7 +108,7 @@ def _arrangement(
 
 
 def _values(columns: Sequence[Column]) -> list[str]:
-    """What Grafana calls the values; a single query's have no letter."""
+    """Return Grafana's names of the value columns; a single query has no letter."""
     if len(columns) == 1:
         return ["Value"]
     return [f"Value #{ref(n)}" for n in range(len(columns))]

@@ -28,7 +28,7 @@ __all__ = [
 
 
 def alerts(pace: Pace = LIFE) -> list[Alert]:
-    """All alerts; several of one name stand side by side."""
+    """Return all alerts; alerts with the same name are adjacent."""
     return [
         *budget_alerts(),
         *channel_alerts(pace),
@@ -39,15 +39,15 @@ def alerts(pace: Pace = LIFE) -> list[Alert]:
 
 
 def rule_files(links: Links, speed: float = 1.0) -> dict[str, dict[str, Any]]:
-    """The contents of all rule files by name.
+    """Return the contents of all rule files by name.
 
     Args:
-        links: Where the alerts send people.
-        speed: How many times as fast as life the traffic is: all durations are
-            divided by it, while rates stay per second of wall time.
+        links: Base URLs of links in alerts.
+        speed: Seconds of traffic per second of wall time. All durations are divided by
+            it; rates stay per second of wall time.
 
     Raises:
-        ValueError: The speed is not above 0.
+        ValueError: The speed is not positive.
     """
     pace = Pace(speed)
     groups = [

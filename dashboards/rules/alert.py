@@ -1,4 +1,4 @@
-"""One alert, and the rule that is made of it."""
+"""An alert, and its Prometheus rule."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dashboards.rules.pace import Pace
 
 
 class Severity(enum.StrEnum):
-    """Who is to know, and when."""
+    """Who is notified, and when."""
 
     CRITICAL = "critical"
     WARNING = "warning"
@@ -20,7 +20,7 @@ class Severity(enum.StrEnum):
 
 
 class Subject(enum.Enum):
-    """What an alert is about; its value is a heading."""
+    """Subject of an alert; its value is a heading."""
 
     CHANNEL = "Channels"
     TAP = "Taps"
@@ -30,18 +30,18 @@ class Subject(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One alert; several of one name differ in severity or windows.
+    """One alert; alerts with the same name differ in severity or windows.
 
     Attributes:
-        name: In CamelCase; also that of its runbook.
-        severity: Who is to know.
-        expression: PromQL; what it gives fires.
+        name: Name in CamelCase; also the name of the runbook.
+        severity: Severity, which decides who is notified.
+        expression: PromQL; each series in its result fires an alert.
         summary: One sentence without figures.
-        description: A template, with figures and their units.
-        holds: For how long the expression must give something, in life.
-        subject: What it is about; those on a channel have a label ``channel``.
-        dashboard: Uid of the one to look at.
-        labels: Further ones.
+        description: Template with figures and their units.
+        holds: Time for which the expression must have a result; real time.
+        subject: Subject; alerts on a channel have the label ``channel``.
+        dashboard: Uid of the dashboard to open.
+        labels: Further labels.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Alert:
     labels: dict[str, str] = field(default_factory=dict)
 
     def rule(self, links: Links, pace: Pace) -> dict[str, Any]:
-        """As a Prometheus rule file has it."""
+        """Return the alert in the form of a Prometheus rule file."""
         held = {"for": pace(self.holds)} if self.holds else {}
         return {
             "alert": self.name,
@@ -74,14 +74,14 @@ class Alert:
     def _pages(self, links: Links) -> dict[str, str]:
         dashboard = links.dashboard(self.dashboard)
         if self.subject is Subject.MIRROR:
-            # Dashboards are about one monitor's job, and a mirror has another.
+            # Dashboards select a monitor's job; a mirror has a different one.
             return {"dashboard_url": dashboard}
-        # A monitor that was never seen has no job.
+        # A monitor that never ran has no label `job`.
         dashboard += "{{ with $labels.job }}?var-job={{ . | urlquery }}{{ end }}"
         if self.subject is not Subject.CHANNEL:
             return {"dashboard_url": dashboard}
         channel = _escaped("channel")
-        # The channels beyond the label budget have no page together.
+        # `other` stands for the channels beyond the label budget and has no page.
         page = (
             f'{{{{ if ne $labels.channel "other" }}}}channel?id={channel}{{{{ end }}}}'
         )

@@ -1,4 +1,4 @@
-"""Alerts on what happens in a channel, beside those on its objectives."""
+"""Alerts on problems of a channel, except those on its objectives."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from dashboards.rules.recording import BLIND, NET_LOSSES
 
 
 def channel_alerts(pace: Pace) -> Iterator[Alert]:
-    """Each carries the channel's name; those that taps can cause heed blindness."""
-    # They fall when one is retracted, which may be of long ago.
+    """Yield the alerts; if taps can cause a problem, blind channels are left out."""
+    # Net losses fall when a loss is retracted, even one from long ago.
     lost = growth(NET_LOSSES, at.LOSS_WINDOW, pace, may_fall=True)
     for severity, least in (
         (Severity.WARNING, at.LOST_MESSAGES),
@@ -120,12 +120,12 @@ def _alert(
 
 
 def _seeing(expression: str, window: timedelta, pace: Pace) -> str:
-    """Without the channels that were blind within a window."""
+    """Drop channels that were blind within a window."""
     return f"({expression})\nunless max_over_time({BLIND}[{pace(window)}]) > 0"
 
 
 def _share(counter: str, matcher: str, window: str, share: float, least: int) -> str:
-    """The share that some events of a counter have, where it and they are many."""
+    """Return the share of some events of a counter, if share and number are large."""
     label = matcher.partition("=")[0]
     some = summed(f"increase({counter}{{{matcher}}}[{window}])", label)
     every = summed(f"increase({counter}[{window}])", label)

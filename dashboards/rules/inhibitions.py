@@ -12,9 +12,10 @@ class Inhibition:
 
     Attributes:
         sources: Matchers of the alerts that inhibit.
-        targets: Matchers of the alerts that are muted meanwhile.
-        equal: Labels that must be equal in both; a label that both lack is equal.
-        reason: Why, in one sentence.
+        targets: Matchers of the alerts that are muted while a source fires.
+        equal: Labels that must be equal in both alerts; a label that both lack is
+            equal.
+        reason: Reason, in one sentence.
     """
 
     sources: tuple[str, ...]
@@ -51,7 +52,7 @@ INHIBITIONS = (
 
 
 def inhibit_rules() -> list[dict[str, Any]]:
-    """As ``inhibit_rules`` of ``alertmanager.yml`` must have them."""
+    """Return the rules in the form of ``inhibit_rules`` in ``alertmanager.yml``."""
     return [
         {
             "source_matchers": list(inhibition.sources),

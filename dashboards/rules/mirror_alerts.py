@@ -1,4 +1,4 @@
-"""Alerts on mirrors, each for a mirror of its own: they keep the label `instance`."""
+"""Alerts on mirrors; each concerns one mirror, so it keeps the label `instance`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _alert = partial(Alert, subject=Subject.MIRROR, dashboard=MONITOR)
 
 
 def mirror_alerts(pace: Pace) -> Iterator[Alert]:
-    """From a mirror or a node that is away to messages that are lost."""
-    # Any figure that each has once.
+    """Yield alerts: a mirror or node is down, records wait, or messages are lost."""
+    # Any metric that each mirror exports once.
     figure = "sds_mirror_paused"
     seen = f"last_over_time({figure}[{pace(at.MIRROR_SEEN_WITHIN)}])"
     for severity, same, text in (

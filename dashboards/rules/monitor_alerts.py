@@ -16,14 +16,14 @@ _alert = partial(Alert, subject=Subject.MONITOR, dashboard=MONITOR)
 
 
 def monitor_alerts(pace: Pace) -> Iterator[Alert]:
-    """First those without which no other alert can be relied on."""
+    """Yield the alerts, first those on which all other alerts depend."""
     ok = "sds_monitor_ok"
     seen = f"last_over_time({ok}[{pace(at.MONITOR_SEEN_WITHIN)}])"
     yield _alert(
         "SdsMonitorDown",
         Severity.CRITICAL,
         f"({latest(seen)}\nunless on (job) {ok})\n"
-        # One that was never seen has no labels by which it could be missed.
+        # Without any sample in the past, only `absent` can detect a missing monitor.
         f"or on () absent({ok})",
         "No figures of the monitor reach Prometheus.",
         f"No sds_monitor_ok for {LIFE(at.MONITOR_DOWN_FOR)}: the monitor is down, or "
@@ -39,12 +39,12 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
     yield _alert(
         "SdsMonitorStopped",
         Severity.CRITICAL,
-        # Windows, since a process that dies again and again leaves gaps, each of which
-        # would begin a wait anew.
+        # Windows instead of `for`: a process that ends again and again leaves gaps in
+        # the series, and each gap would restart the wait.
         f"{latest(f'max_over_time({ok}[{window}])')} == 0\n"
         f"and {latest(f'last_over_time({ok}[{first}] offset {start})')} == 0\n"
         f"unless {summed(batches)} > 0\n"
-        # Where nothing arrives there is nothing to do, and channels are blind.
+        # Without records the job has no work, and channels are blind.
         f"unless ({latest(blind, 'channel')} > 0 and {latest(behind)} == 0)",
         "The monitor answers, but its job does not work.",
         f"No batch was finished in the last {LIFE(at.STOPPED_WINDOW)}: the job is "
@@ -96,7 +96,7 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
     yield _alert(
         "SdsHistoryStuck",
         Severity.WARNING,
-        # It falls whenever the files or the topics take rows.
+        # The number falls whenever files or topics accept rows.
         f"{grown} > 0\nand {falls} == 0",
         "Rows of the history do not reach their files or topics.",
         'The number of waiting rows only grows: by {{ printf "%.0f" $value }} in the '

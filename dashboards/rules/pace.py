@@ -1,4 +1,4 @@
-"""Durations in rules, for traffic as fast as life or faster."""
+"""Durations in rules, for traffic in real time or faster."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ _UNITS_MS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast the traffic is that the rules watch.
+    """Speed of the traffic that the rules watch.
 
-    Rates stay per second of wall time, and names of windows those of life.
+    Rates stay per second of wall time, and names of windows are those of real time.
 
     Attributes:
-        speed: By which durations are divided; 1 for life.
+        speed: Divisor of durations; 1 for real time.
 
     Raises:
-        ValueError: The speed is not above 0.
+        ValueError: The speed is not positive.
     """
 
     speed: float = 1.0
@@ -30,7 +30,7 @@ class Pace:
             raise ValueError(message)
 
     def __call__(self, duration: timedelta) -> str:
-        """A duration as PromQL writes it, in the largest unit that divides it."""
+        """Return a duration in PromQL, in the largest unit that divides it."""
         ms = max(1, round(duration / timedelta(milliseconds=1) / self.speed))
         unit, length = next(
             (unit, length) for unit, length in _UNITS_MS.items() if ms % length == 0
@@ -39,4 +39,4 @@ class Pace:
 
 
 LIFE = Pace()
-"""Traffic as it comes; also what names the windows."""
+"""Real time; also used for the names of windows."""

@@ -1,10 +1,10 @@
 """PromQL of the rules.
 
-Every operand is brought to the same labels, those of what it is about and those that
-the scrape configuration gave its target (``job``, and perhaps ``cluster``), without
-those that a restart may change. So operands match by themselves, and a monitor that
-comes back on another host goes on with its figures. One monitor per ``job`` is the
-rule: those that share one are taken for a monitor that moves.
+Every operand keeps the labels of its subject and those that the scrape configuration
+gave its target (``job``, and perhaps ``cluster``), without labels that a restart may
+change. So operands match without further clauses, and the figures of a monitor continue
+if it restarts on another host. Each monitor needs a ``job`` of its own: monitors with
+the same ``job`` look like one monitor that moves.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ ALL_LABELLED = "job:sds_channels_labelled:all"
 """1 while every channel has a label of its own, else 0; absent before priming."""
 
 _PLACE = ("instance", "pod")
-"""Labels of where a program runs; it keeps its figures when it moves."""
+"""Labels that change when a program moves to another place."""
 
 
 def summed(vector: str, *without: str) -> str:
-    """The sum over places and over some labels of the metric."""
+    """Return the sum over places and over some labels of the metric."""
     return _aggregated("sum", vector, without)
 
 
 def latest(vector: str, *without: str) -> str:
-    """The maximum over places and over some labels of the metric.
+    """Return the maximum over places and over some labels of the metric.
 
-    For figures that are absolute: where an old place is still seen beside the new one,
-    a sum would count both.
+    For absolute figures: while Prometheus still returns the old place beside the new
+    one, a sum would count both.
     """
     return _aggregated("max", vector, without)
 
 
 def blind_channels() -> str:
-    """How many channels are blind, those beyond the label budget too.
+    """Return the number of blind channels, including those beyond the label budget.
 
-    Those that are muted are left aside; beyond the budget nobody knows them.
+    Muted channels are not counted; beyond the budget they cannot be recognised.
     """
     blind = latest('sds_channels{verdict="blind"}', "verdict")
     verdicts = latest('sds_channel_verdict{verdict="blind"}', "verdict")
@@ -49,22 +49,24 @@ def blind_channels() -> str:
 def growth(
     figure: str, window: timedelta, pace: Pace, *without: str, may_fall: bool = False
 ) -> str:
-    """By how much an absolute figure has grown within a window, exactly.
+    """Return the exact growth of an absolute figure within a window.
 
-    ``increase`` extrapolates, which gives fractions, and says nothing of a counter
-    that came back higher from under another place or after a gap.
+    ``increase`` extrapolates, which gives fractions, and misses the growth of a counter
+    that returns with a higher value from another place or after a gap.
 
-    It is compared with the last value before the window. A series that began within
-    the window is compared with 0 if it is of something first seen now; with its own
-    lowest value if it may only be new to Prometheus: a monitor seen for the first
-    time, or a channel that got a label. So is a counter that began anew.
+    The figure is compared with its last value before the window. A series that began
+    within the window is compared with 0 if its subject is new. It is compared with its
+    own lowest value if only the series is new: the first scrape of a monitor, or a
+    channel that got a label. A counter that began anew is also compared with its lowest
+    value.
 
     Args:
-        figure: A selector.
-        window: How far back.
-        pace: Of the traffic.
-        without: Labels of the metric of which the greatest counts.
-        may_fall: It is no counter, and is compared with its lowest value since.
+        figure: Selector of the figure.
+        window: Length of the window.
+        pace: Speed of the traffic.
+        without: Labels over which the greatest value is taken.
+        may_fall: Whether the figure may fall; its lowest value in the window is then
+            the one to compare with.
     """
     since = pace(window)
     earlier = f"[{pace(BEFORE_WINDOW)}] offset {since}"
@@ -81,13 +83,13 @@ def growth(
 
 
 def unless_muted(vector: str) -> str:
-    """Without the channels of whose troubles nobody is to be told now."""
+    """Drop channels that are muted now."""
     return f"({vector})\nunless {latest(_MUTED)} > time()"
 
 
 def named(vector: str) -> str:
-    """Each channel with the name that people call it by, in the label `name`."""
-    # After a change of it the old name is still seen for some minutes: the newest.
+    """Add each channel's display name in the label `name`."""
+    # After a rename, Prometheus returns the old name for some minutes: take the newest.
     names = f"topk without (name) (1, {latest('timestamp(sds_channel_info)')}) ^ 0"
     return f"({vector})\n* ignoring (name) group_left (name) {names}"
 

@@ -1,7 +1,7 @@
-"""Recording rules: what the objectives are about, in slices and longer windows.
+"""Recording rules: the events behind the objectives, in slices and longer windows.
 
 Deliveries and acknowledgements are counted in slices, and a slice in which a channel
-was blind is left out of all windows: what a tap did not hear must not look like loss,
+was blind is left out of all windows: traffic that a tap missed must not look like loss,
 and one short hole must not silence a channel for three days.
 """
 
@@ -16,18 +16,19 @@ from dashboards.rules.promql import ALL_LABELLED, blind_channels, latest, summed
 from dashboards.thresholds import BURN_RATES, SLICE, SLICE_INTERVAL
 
 BLIND = "channel:sds_channel_blind:max"
-"""1 while a channel is blind, else 0; `other` as soon as one that is not muted is."""
+"""1 while a channel is blind, else 0; `other` is 1 if any channel that is not muted
+is."""
 
 NET_LOSSES = "channel:sds_dependency_losses:net"
-"""Messages lost to everybody, less those that came after all."""
+"""Messages lost to everybody, minus those that arrived later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Indicator:
-    """What an objective is about: events, and those of them that failed.
+    """The events that an objective counts, and the failed ones among them.
 
     Attributes:
-        objective: Its name in ``sds_channel_objective_ratio``.
+        objective: Name of the objective in ``sds_channel_objective_ratio``.
         ended: Recorded name of the events.
         failed: Recorded name of the failures.
     """
@@ -55,11 +56,11 @@ ACKNOWLEDGEMENT = Indicator(
 )
 
 WINDOWS = sorted({w for burn in BURN_RATES for w in (burn.long, burn.short)} - {SLICE})
-"""Those that are longer than a slice."""
+"""Windows that are longer than a slice."""
 
 
 def recording_file(pace: Pace) -> dict[str, Any]:
-    """The file of recording rules."""
+    """Return the file of recording rules."""
     rules = [
         _rule(ALL_LABELLED, _all_labelled()),
         _rule(BLIND, _blind()),
@@ -87,13 +88,13 @@ def _rule(name: str, expression: str) -> dict[str, str]:
 
 def _all_labelled() -> str:
     dropped = latest("sds_monitor_dropped_label_channels")
-    # Of these only the channels are absent before priming.
+    # Before priming, `sds_channels` is absent, but the other metric is not.
     return f"{dropped} == bool 0\nand {latest('sds_channels', 'verdict')}"
 
 
 def _blind() -> str:
     one = latest('sds_channel_verdict{verdict="blind"}', "verdict")
-    # Channels beyond the label budget have no verdict that could be asked for.
+    # Channels beyond the label budget export no verdict.
     other = f'label_replace({blind_channels()} > bool 0, "channel", "other", "", "")'
     return f"{one}\nor\n{other}"
 
@@ -104,7 +105,7 @@ def _net_losses() -> str:
 
 
 def _deliveries(window: str) -> tuple[str, str]:
-    """Those that ended in a window, and those that failed."""
+    """Return expressions for the deliveries that ended in a window and that failed."""
     ended = summed(f"increase(sds_deliveries_total[{window}])", "outcome")
     lost = summed(
         f'increase(sds_deliveries_total{{outcome="lost"}}[{window}])', "outcome"
@@ -114,7 +115,7 @@ def _deliveries(window: str) -> tuple[str, str]:
 
 
 def _acknowledgements(window: str) -> tuple[str, str]:
-    """Messages that others could have acknowledged in time, and those they did not."""
+    """Return expressions for judged and for unacknowledged messages in a window."""
     in_time = summed(f"increase(sds_messages_acknowledged_in_time_total[{window}])")
     missing = summed(f"increase(sds_messages_unacknowledged_total[{window}])")
     return f"{in_time}\n+ {missing}", missing
@@ -131,7 +132,7 @@ def _slices(
 
 
 def _sums(indicator: Indicator, window: timedelta, pace: Pace) -> list[dict[str, str]]:
-    # Slices overlap: each event is in as many as are recorded during one.
+    # Slices overlap: each event is in all slices recorded within one slice's length.
     each = SLICE_INTERVAL / SLICE
     return [
         _rule(whole, f"{each:g} * sum_over_time({part}[{pace(window)}])")

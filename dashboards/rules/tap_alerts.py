@@ -13,7 +13,7 @@ from dashboards.rules.recording import BLIND
 
 
 def tap_alerts(pace: Pace) -> Iterator[Alert]:
-    """One on blindness for all channels together, the others for each tap."""
+    """Yield one alert on blindness for all channels, and others for each tap."""
     for severity, holds in (
         (Severity.WARNING, at.BLIND_FOR),
         (Severity.CRITICAL, at.BLIND_STILL),
@@ -32,7 +32,7 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         )
     last_seen = "sds_tap_last_seen_timestamp_seconds"
     newest = latest(last_seen, "observer")
-    # The monitor forgets a tap that was silent for long; it is missed all the same.
+    # The alert also covers a tap that the monitor has forgotten.
     each = f"last_over_time({last_seen}[{pace(at.TAP_SEEN_WITHIN)}])"
     yield Alert(
         "SdsTapSilent",
@@ -51,7 +51,7 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         Severity.CRITICAL,
         f"{latest(each, 'observer')}\n"
         f"unless {newest}\n"
-        # Without the monitor nothing is known of its taps.
+        # Only while the monitor exports figures.
         f"and {latest('sds_channels', 'verdict')}",
         "A tap is silent.",
         "No tap is left: the last record of the last one is of "
@@ -66,7 +66,7 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         "SdsTapMissingRecords",
         Severity.WARNING,
         f"{missing} >= {at.TAP_MISSING_RECORDS}\n"
-        # With one tap alone they blind its channels, of which is told already.
+        # With only one tap, missing records make channels blind, and SdsTapBlind fires.
         f"unless ignoring (observer, channel) "
         f'max_over_time({BLIND}{{channel="other"}}[{window}]) > 0',
         "Records of one of several taps are missing.",

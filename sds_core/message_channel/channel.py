@@ -108,7 +108,7 @@ class MessageChannel:
         self._frames = FrameBuilder(parts)
         self._plan()
 
-    # -- what the application does
+    # -- calls by the application
 
     def send(
         self, content: bytes, now_ms: int, *, message_id: str | None = None
@@ -183,7 +183,7 @@ class MessageChannel:
         if entry is not None and len(hint) <= self.profile.hint_limit:
             self._log.entries[message_id] = entry._replace(retrieval_hint=hint)
 
-    # -- what the transport brings
+    # -- calls by the transport
 
     def receive(
         self, value: bytes, now_ms: int, *, retrieval_hint: bytes = b""
@@ -191,7 +191,7 @@ class MessageChannel:
         """Receive a frame of the channel (SDS, "Receive Message").
 
         Args:
-            value: the frame's bytes, whatever they are.
+            value: the frame's bytes, which may be invalid.
             now_ms: Unix ms.
             retrieval_hint: how the frame can be fetched again; empty if unknown.
         """
@@ -216,7 +216,7 @@ class MessageChannel:
         self._plan()
         return step
 
-    # -- what time brings
+    # -- calls at a deadline
 
     def advance(self, now_ms: int) -> Step:
         """Do everything that is due now."""
@@ -278,9 +278,11 @@ class MessageChannel:
         return step
 
     def sync(self, now_ms: int) -> Step:
-        """Put log and filter into a frame without content, unless there is nothing.
+        """Put log and filter into a frame without content.
 
         The frame enters no buffer, log or filter (SDS, "Periodic Sync Message").
+        Returns an empty step if the log is empty, no message waits and no repair
+        request is due.
         """
         self._sync.sent(now_ms, requests_wait=self._repairer.requests.has_waiting)
         step = Step((), ())
@@ -299,7 +301,7 @@ class MessageChannel:
         self._plan()
         return step
 
-    # -- what can be looked at
+    # -- state to read
 
     @property
     def lamport(self) -> int:
@@ -331,12 +333,12 @@ class MessageChannel:
         """Dependencies that were named but not received, first noticed first."""
         return tuple(one.entry for one in self._incoming.missing.values())
 
-    # -- what is kept over a restart
+    # -- snapshot for a restart
 
     def snapshot(self) -> bytes:
         """Return the whole state as bytes for `restore`.
 
-        Times are absolute: a deadline that passes before `restore` is due at once.
+        Times are absolute: a deadline that passes before `restore` is due immediately.
         """
         return snapshot.pack(snapshot.state_of(self._parts))
 

@@ -1,4 +1,4 @@
-"""What is checked before a call or a frame changes anything."""
+"""Checks of calls and frames, made before they change the state."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def refusal(
         unknown: Entries of its causal history that are not in the log.
         now_ms: Unix ms.
         profile: The receiving participant's options, limits among them.
-        lamport: Its Lamport timestamp.
-        log: Its local log.
-        incoming: Its incoming buffer.
+        lamport: The receiving participant's Lamport timestamp.
+        log: The receiving participant's local log.
+        incoming: The receiving participant's incoming buffer.
     """
     message_id = frame.message_id
     entries = len(frame.causal_history)

@@ -1,4 +1,4 @@
-"""When a buffer has something to do next."""
+"""The earliest deadline of a buffer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class HasDeadline:
 
     @property
     def next_ms(self) -> float:
-        """When the next entry is due, Unix ms; inf if none is."""
+        """When the next entry is due, Unix ms; inf without a deadline."""
         if self._stale:
             self._stale = False
             self._next_ms = min(self._times_ms(), default=inf)

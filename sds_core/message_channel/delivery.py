@@ -73,7 +73,7 @@ class Delivery:
             oldest = next(iter(incoming.missing))
             events.append(Evicted(Buffer.MISSING, oldest))
             events += self.lose(oldest, now_ms)
-        # Giving up the oldest missing message may have delivered some of these.
+        # Some may be delivered now, if the oldest missing message was given up.
         unmet = {
             one
             for one in unmet
@@ -94,7 +94,7 @@ class Delivery:
         return events
 
     def lose(self, message_id: str, now_ms: int) -> list[Event]:
-        """Give up a missing message, and deliver what waited for it alone."""
+        """Give up a missing message, and deliver messages that waited only for it."""
         if message_id not in self._incoming.missing:
             return []
         entry = self._incoming.give_up(message_id)
@@ -102,7 +102,7 @@ class Delivery:
         return [IrretrievablyLost(*entry), *self._meet([message_id], now_ms)]
 
     def _release(self, message_id: str, now_ms: int) -> list[Event]:
-        """Deliver a waiting message, after those of its dependencies that are here."""
+        """Deliver a waiting message, after its dependencies that have arrived."""
         incoming = self._incoming
         events: list[Event] = []
         needed = incoming.needed_by(message_id)

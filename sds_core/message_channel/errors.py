@@ -13,11 +13,11 @@ from __future__ import annotations
 
 
 class ParticipantError(Exception):
-    """Base of everything this package raises."""
+    """Base of all errors that this package raises."""
 
 
 class EmptyContent(ParticipantError, ValueError):
-    """A message without content would be a sync message (SDS, "Message")."""
+    """The content is empty: the frame would be a sync message (SDS, "Message")."""
 
     def __init__(self) -> None:
         super().__init__("content is empty; use sync() to send a sync message")

@@ -51,7 +51,7 @@ class Retried(_Event, frozen=True):
     """An unacknowledged message of ours is broadcast again.
 
     Attributes:
-        message_id: of ours.
+        message_id: id of our message.
         attempt: 1 for the first retry.
     """
 
@@ -69,10 +69,11 @@ class PossiblyAcknowledged(_Event, frozen=True):
     """A participant's bloom filter seems to hold a message of ours.
 
     Attributes:
-        message_id: of ours.
-        sender_id: whose filter.
+        message_id: id of our message.
+        sender_id: the participant whose filter it is.
         participants: number of participants whose filters count towards an
-            acknowledgement; 0 if this filter is too full to count, and no other does.
+            acknowledgement; 0 if this filter is too full to count and no other filter
+            counts.
     """
 
     message_id: str
@@ -91,7 +92,7 @@ class Acknowledged(_Event, frozen=True):
     """Another participant received a message of ours; no later event concerns it.
 
     Attributes:
-        message_id: of ours.
+        message_id: id of our message.
         sender_id: the participant whose frame decided it.
         evidence: a causal history that names it, or enough bloom filters.
     """
@@ -102,7 +103,7 @@ class Acknowledged(_Event, frozen=True):
 
 
 class Received(_Event, frozen=True):
-    """A content message arrived for the first time, delivered at once or waiting."""
+    """A content message arrived for the first time; it may wait before its delivery."""
 
     message_id: str
     sender_id: str
@@ -112,10 +113,10 @@ class Delivered(_Event, frozen=True):
     """A content message entered the local log, after everything it depends on.
 
     Attributes:
-        message_id: of another participant, or of ours if it was forgotten.
+        message_id: id of a message of another participant, or of our own forgotten one.
         sender_id: who sent it first; empty if unknown.
         lamport: its place in the log is by (lamport, message_id).
-        content: for the application.
+        content: bytes for the application.
     """
 
     message_id: str
@@ -138,7 +139,7 @@ class Missing(_Event, frozen=True):
     Attributes:
         message_id: the id that is missing.
         retrieval_hint: helps to fetch it elsewhere; empty if unknown.
-        sender_id: who sent it; empty if unknown, and then nobody can be asked.
+        sender_id: who sent it; empty if unknown, and then no repair is possible.
         named_by: id of the message whose causal history names it.
     """
 
@@ -173,10 +174,10 @@ class SyncReceived(_Event, frozen=True):
 
 
 class RepairRequested(_Event, frozen=True):
-    """A frame of ours asks for missing messages (SDS-R).
+    """A frame of ours requests missing messages (SDS-R).
 
     Attributes:
-        message_ids: asked for.
+        message_ids: the requested messages.
         carrier_id: id of the message that carries the request.
     """
 
@@ -185,11 +186,12 @@ class RepairRequested(_Event, frozen=True):
 
 
 class RepairRequestReceived(_Event, frozen=True):
-    """Another participant asks for messages (SDS-R).
+    """Another participant requests messages (SDS-R).
 
     Attributes:
-        message_ids: the requested messages that we answer unless another does first.
-        sender_id: who asks.
+        message_ids: the requested messages that we answer unless another participant
+            answers first.
+        sender_id: the requesting participant.
     """
 
     message_ids: tuple[str, ...]
@@ -197,7 +199,7 @@ class RepairRequestReceived(_Event, frozen=True):
 
 
 class RepairAnswered(_Event, frozen=True):
-    """We broadcast a message that was asked for (SDS-R)."""
+    """We broadcast a message that another participant requested (SDS-R)."""
 
     message_id: str
 
@@ -227,9 +229,9 @@ class Ignored(_Event, frozen=True):
     """A received frame has no effect, apart from cancelling our answer to a request.
 
     Attributes:
-        reason: to count by.
-        message_id: of the frame; empty if malformed.
-        detail: the values, for a log line.
+        reason: the reason, for counters.
+        message_id: id in the frame; empty if the frame is malformed.
+        detail: text with the frame's values, for a log line.
     """
 
     reason: IgnoredReason
@@ -241,8 +243,8 @@ class BloomUnusable(_Event, frozen=True):
     """A frame's bloom filter cannot be used; the rest of the frame counts.
 
     Attributes:
-        message_id: of the frame.
-        detail: what is wrong with it.
+        message_id: id in the frame.
+        detail: why it cannot be used.
     """
 
     message_id: str
@@ -293,8 +295,8 @@ class Step(NamedTuple):
     """Result of one call to a participant; frames and events in order.
 
     Attributes:
-        broadcasts: to hand to the transport.
-        events: to hand to the application.
+        broadcasts: frames for the transport.
+        events: events for the application.
     """
 
     broadcasts: Sequence[Broadcast]

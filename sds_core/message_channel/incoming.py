@@ -28,7 +28,7 @@ class Waiting:
     Attributes:
         frame: the message.
         value: its bytes.
-        retrieval_hint: of the message, empty if unknown.
+        retrieval_hint: hint to fetch the message again; empty if unknown.
         arrived_ms: Unix ms.
         unmet: ids that it waits for.
     """
@@ -55,9 +55,10 @@ class IncomingBuffer:
 
     Attributes:
         waiting: messages by id, in order of arrival.
-        missing: what was named and never received, in order of noticing.
-        circles_due_ms: when to look for messages that wait for each other, Unix ms.
-        lost: ids that are waited for no longer; dependencies on them count as met.
+        missing: messages that were named but not received, in order of the first
+            naming.
+        circles_due_ms: when to search for messages that wait for each other, Unix ms.
+        lost: ids that were given up; dependencies on them count as met.
     """
 
     __slots__ = (
@@ -81,7 +82,7 @@ class IncomingBuffer:
 
     @property
     def next_ms(self) -> float:
-        """When the next wait runs out, Unix ms; inf if none does."""
+        """When the next wait ends, Unix ms; inf if no message waits."""
         if self._lost_after_ms is None:
             return inf
         for dependency in self.missing.values():
@@ -134,15 +135,16 @@ class IncomingBuffer:
         ]
 
     def stuck(self, now_ms: int) -> list[str]:
-        """Return the ids of messages that waited too long, but for nothing missing.
+        """Return the ids of messages that wait too long although nothing is missing.
 
-        Messages that name each other in a circle would wait for ever. They come in
-        the log's order: the right order of delivery if their timestamps are honest.
+        Messages that name each other in a circle would never be delivered. The result
+        has the log's order, which is the order of delivery if their timestamps are
+        correct.
         """
         if self._lost_after_ms is None:
             return []
         latest_ms = now_ms - self._lost_after_ms
-        # What waits for something missing is looked at again when that is lost.
+        # A message that waits for a missing one is checked when that one is lost.
         later_ms = (
             message.arrived_ms
             for message in self.waiting.values()

@@ -5,15 +5,15 @@ from __future__ import annotations
 from sds_core.message_channel.profile import LamportRule, Profile
 
 CENTURY_MS = 36_525 * 86_400_000
-"""A timestamp further ahead of the clock is hostile or has another unit: ignored.
+"""Limit, ms, by which a timestamp may be ahead of the clock; others are ignored.
 
 The bound moves with the clock, so no participant can raise a channel's timestamps to a
-value after which every further one is refused for ever.
+value after which every later timestamp would be refused.
 """
 
 
 class LamportTimestamp:
-    """Counts as its profile's rule says; times in ms, the value in the rule's unit.
+    """The timestamp and its `LamportRule`; times in ms, the value in the rule's unit.
 
     Attributes:
         value: the participant's current timestamp.
@@ -29,7 +29,7 @@ class LamportTimestamp:
         self.value = now_ms // self._unit_ms
 
     def next(self, now_ms: int) -> int:
-        """Return the timestamp of the next frame; `value` is set once it is made."""
+        """Return the timestamp for the next frame; does not change `value`."""
         clock = now_ms // self._unit_ms
         if self._rule is LamportRule.COUNT:
             return self.value + 1
@@ -38,7 +38,7 @@ class LamportTimestamp:
         return max(clock, self.value) + 1
 
     def tick(self, received: int, now_ms: int) -> None:
-        """Move on at a reception, where the rule says so, within the limit."""
+        """Increase the timestamp at a reception, if the rule says so."""
         if self._rule is LamportRule.TICK and received <= self.limit(now_ms):
             self.value = max(received, self.value) + 1
 

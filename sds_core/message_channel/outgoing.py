@@ -67,7 +67,7 @@ class OutgoingBuffer(HasDeadline):
     """Messages that are unacknowledged or possibly acknowledged, oldest first.
 
     Attributes:
-        messages: by id.
+        messages: messages by id.
     """
 
     __slots__ = ("_profile", "messages")

@@ -17,7 +17,7 @@ class Participants:
     def __init__(self, profile: Profile) -> None:
         self._forgotten_after_ms = profile.participant_forgotten_after_ms
         self._limit = profile.participants_limit
-        # Those heard longest ago come first.
+        # Participants with the oldest last frame come first.
         self._last_frame_ms: dict[str, int] = {}
 
     def __len__(self) -> int:

@@ -16,19 +16,19 @@ from sds_core.message_channel.sync import SyncTimer
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Everything that a participant keeps, in objects that change (SDS, "State").
+    """The state of a participant, in mutable objects (SDS, "State").
 
     Attributes:
         channel_id: Channel of the participant.
         participant_id: The participant.
-        profile: Its options.
-        started_ms: When it started, Unix ms.
-        lamport: Its Lamport timestamp.
-        log: Its local log.
+        profile: Options of the participant.
+        started_ms: Start of the participant, Unix ms.
+        lamport: Lamport timestamp.
+        log: Local log.
         bloom: Filter of the messages that it has received.
-        outgoing: Its messages that are not acknowledged.
-        incoming: Messages that wait for others, and what is missing.
-        repairer: Its requests and answers of SDS-R.
+        outgoing: Own messages that are not acknowledged.
+        incoming: Messages that wait for others, and missing messages.
+        repairer: Requests and answers of SDS-R.
         sync: Timer of its sync messages.
     """
 

@@ -32,8 +32,8 @@ class LamportRule(StrEnum):
 class LogOrder(StrEnum):
     """How the local log is ordered.
 
-    LAMPORT: by (lamport, message id) (SDS, "Resolve Conflicts"; js-waku).
-    ARRIVAL: as delivered (nim-sds).
+    LAMPORT: order by (lamport, message id) (SDS, "Resolve Conflicts"; js-waku).
+    ARRIVAL: order of delivery (nim-sds).
     """
 
     LAMPORT = "lamport"
@@ -44,7 +44,7 @@ class AfterRequest(StrEnum):
     """What happens to a repair request after a frame of ours carried it.
 
     ASK_AGAIN: it waits until T_req + T_max; what is then still missing is queued anew.
-    ONCE: it stays until the message comes and is never carried again (js-waku).
+    ONCE: it stays until the message arrives and is never carried again (js-waku).
     FORGET: it is dropped; the next history that names the id queues it anew (nim-sds).
     """
 
@@ -54,7 +54,7 @@ class AfterRequest(StrEnum):
 
 
 class Eviction(StrEnum):
-    """Which entry of a full repair buffer goes: that with the least or greatest T."""
+    """Which entry a full repair buffer drops: the one with the least or greatest T."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -95,7 +95,7 @@ class Profile:
     # Acknowledgement: how many participants' filters make a possible one sufficient;
     # None: none ever do. js-waku counts frames, also of one peer; nim-sds takes 1.
     possible_acks_threshold: int | None = 2
-    # A fuller filter would acknowledge what it never saw.
+    # A fuller filter would acknowledge messages that it does not hold.
     possible_acks_max_false_positive_rate: float = 0.05
 
     # Outgoing buffer. js-waku and nim-sds do not tell the two states apart.
@@ -109,10 +109,10 @@ class Profile:
     buffered_meets_dependencies: bool = False
     # None: a missing message is waited for as long as the buffer has room.
     lost_after_ms: int | None = 600_000
-    incoming_limit: int = 1_000  # the oldest is delivered, what it lacks is lost
+    incoming_limit: int = 1_000  # the oldest is delivered; what it lacks, lost
     missing_limit: int = 10_000  # the oldest is lost
 
-    # What a stranger may send.
+    # Limits on frames of others.
     history_limit: int = 500  # entries of one causal history
     id_limit: int = 256  # characters of a message or participant id
     hint_limit: int = 4_096  # bytes of a retrieval hint; a longer one is left out
@@ -131,10 +131,10 @@ class Profile:
     repair_hash: RepairHash = RepairHash.SHA256
     t_min_ms: int = 30_000
     t_max_ms: int = 120_000
-    # None: max(1, participants // 128), by the participants heard lately.
+    # None: max(1, participants // 128), by the participants that sent a frame lately.
     response_groups: int | None = None
     participant_forgotten_after_ms: int = 3_600_000
-    participants_limit: int = 10_000  # that heard longest ago goes
+    participants_limit: int = 10_000  # the one whose last frame is oldest goes
     requests_per_message: int = 3
     repair_buffer_limit: int = 1_000
     repair_eviction: Eviction = Eviction.EARLIEST
@@ -146,7 +146,7 @@ class Profile:
     repair_retained_limit: int = 1_000  # messages; the oldest goes
 
     def __post_init__(self) -> None:
-        """Check what would otherwise fail long after.
+        """Check values that would otherwise cause an error much later.
 
         Raises:
             ValueError: an option is out of its range.
@@ -203,7 +203,7 @@ class Profile:
             raise ValueError(message)
 
     def _least_frame_bytes(self) -> int:
-        """Return the length that leaves room for all but content, whatever is heard.
+        """Return the length that leaves room for all fields except content.
 
         A quarter is for the causal history.
         """

@@ -1,4 +1,4 @@
-"""What a received frame changes, step by step (SDS, "Receive Message")."""
+"""Applies a received frame to the state, step by step (SDS, "Receive Message")."""
 
 from __future__ import annotations
 

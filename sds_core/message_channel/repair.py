@@ -45,8 +45,8 @@ def response_groups(participants: int, profile: Profile) -> int:
     """Return how many groups share the answering, at least 1.
 
     Args:
-        participants: in the channel, at least 1.
-        profile: may fix the number.
+        participants: number of participants in the channel, at least 1.
+        profile: options, which may fix the number.
     """
     return profile.response_groups or max(1, participants // _PARTICIPANTS_PER_GROUP)
 
@@ -73,11 +73,12 @@ class RepairRequests(HasDeadline):
         super().__init__()
         self._profile = profile
         self._entries: dict[str, tuple[HistoryEntry, int]] = {}
-        # Asked for already, by us or another, with the time until which that holds.
+        # Requests that we or others have already sent, with the time until which they
+        # hold.
         self._carried: dict[str, int] = {}
 
     def __contains__(self, message_id: str) -> bool:
-        """Tell whether an id is queued or held."""
+        """Return whether an id is queued or held."""
         return message_id in self._entries
 
     @property
@@ -93,7 +94,7 @@ class RepairRequests(HasDeadline):
         self._stale = True
         if len(self._entries) <= self._profile.repair_buffer_limit:
             return None
-        # What has been asked for already has had its turn.
+        # If possible, drop a request that was already sent.
         among = self._carried or self._entries
         evicted = _evicted({one: self._entries[one][1] for one in among}, self._profile)
         self.remove(evicted)
@@ -105,7 +106,7 @@ class RepairRequests(HasDeadline):
             self._carried.pop(message_id, None)
             self._stale = True
 
-    def asked_by_another(self, message_id: str, now_ms: int) -> None:
+    def requested_by_another(self, message_id: str, now_ms: int) -> None:
         """Postpone our request for a message that another has just requested."""
         if message_id not in self._entries:
             return
@@ -146,14 +147,14 @@ class RepairRequests(HasDeadline):
         return entries
 
     def state(self) -> list[tuple[HistoryEntry, int, int | None]]:
-        """Return (entry, T_req, held until) of all, in order: the state to keep."""
+        """Return (entry, T_req, held until) of all, in order, for a snapshot."""
         return [
             (entry, t_req, self._carried.get(message_id))
             for message_id, (entry, t_req) in self._entries.items()
         ]
 
     def restore(self, state: list[tuple[HistoryEntry, int, int | None]]) -> None:
-        """Take over what `state` gave."""
+        """Restore the result of `state`."""
         for entry, t_req, held_until_ms in state:
             self.add(entry, t_req)
             if held_until_ms is not None:
@@ -167,7 +168,7 @@ class RepairRequests(HasDeadline):
         return self._ends_ms().values()
 
     def _ends_ms(self) -> dict[str, int]:
-        """Return when each entry expires: none does where it is asked for once."""
+        """Return when each entry expires; with requests sent once, none does."""
         if self._profile.after_request is AfterRequest.ONCE:
             return {}
         t_max_ms = self._profile.t_max_ms
@@ -188,7 +189,7 @@ class RepairResponses(HasDeadline):
         self._due_ms: dict[str, int] = {}
 
     def __contains__(self, message_id: str) -> bool:
-        """Tell whether an answer is queued."""
+        """Return whether an answer is queued."""
         return message_id in self._due_ms
 
     def add(self, message_id: str, t_resp_ms: int) -> str | None:
@@ -221,11 +222,11 @@ class RepairResponses(HasDeadline):
         return [message_id for _, message_id in due]
 
     def state(self) -> dict[str, int]:
-        """Return T_resp of all, in order: the state to keep."""
+        """Return T_resp of all, in order, for a snapshot."""
         return dict(self._due_ms)
 
     def restore(self, state: dict[str, int]) -> None:
-        """Take over what `state` gave."""
+        """Restore the result of `state`."""
         self._due_ms = state
         self._stale = True
 

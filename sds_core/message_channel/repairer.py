@@ -33,9 +33,10 @@ class Repairer:
     """The participant's part in the repair of its channel.
 
     Args:
-        participant_id: whose.
-        profile: its options.
-        started_ms: from when on answers are looked for once in a sweep period, Unix ms.
+        participant_id: id of the participant.
+        profile: options of the participant.
+        started_ms: time from which on due answers are searched once in each sweep
+            period, Unix ms.
 
     Attributes:
         requests: missing messages to request.
@@ -66,13 +67,13 @@ class Repairer:
     def named(self, entry: HistoryEntry, since_ms: int, now_ms: int) -> Iterator[Event]:
         """Queue a request for a missing message that a history names.
 
-        Where requests are repeated, T_req counts from when the message was first
-        missed: one that was evicted must not wait anew at each naming, or a full buffer
-        would never ask for anything.
+        If requests are repeated, T_req counts from the time when the message was first
+        missing. Otherwise an evicted request would wait again at each naming, and a
+        full buffer would never send one.
 
         Args:
-            entry: as the history names it.
-            since_ms: since when it is missing, Unix ms.
+            entry: entry of the history.
+            since_ms: time since which the message is missing, Unix ms.
             now_ms: Unix ms.
         """
         if self._profile.after_request is AfterRequest.ASK_AGAIN:
@@ -80,7 +81,7 @@ class Repairer:
         return self.ask_for(entry, now_ms)
 
     def ask_for(self, entry: HistoryEntry, from_ms: int) -> Iterator[Event]:
-        """Queue a repair request; nobody answers one that names no sender."""
+        """Queue a repair request, but none without a sender: nobody would answer it."""
         if not (self._profile.repair and entry.sender_id):
             return
         if entry.message_id in self.requests:
@@ -98,17 +99,17 @@ class Repairer:
         ours: list[str] = []
         for entry in frame.repair_request:
             message_id = entry.message_id
-            self.requests.asked_by_another(message_id, now_ms)
-            kept = self.retained.get(message_id, now_ms)
+            self.requests.requested_by_another(message_id, now_ms)
+            stored = self.retained.get(message_id, now_ms)
             if (
                 not entry.sender_id
-                or kept is None
+                or stored is None
                 or message_id in self.responses
-                or not self._answers_for(message_id, kept.sender_id)
+                or not self._answers_for(message_id, stored.sender_id)
             ):
                 continue
             t_resp_ms = now_ms + response_offset_ms(
-                self._participant_id, kept.sender_id, message_id, self._profile
+                self._participant_id, stored.sender_id, message_id, self._profile
             )
             ours.append(message_id)
             evicted = self.responses.add(message_id, t_resp_ms)
@@ -128,14 +129,14 @@ class Repairer:
         broadcasts: list[Broadcast] = []
         events: list[Event] = []
         for message_id in self.responses.take_due(now_ms):
-            kept = self.retained.get(message_id, now_ms)
-            if kept is not None:
-                broadcasts.append(Broadcast(Cause.REPAIR, message_id, kept.value))
+            stored = self.retained.get(message_id, now_ms)
+            if stored is not None:
+                broadcasts.append(Broadcast(Cause.REPAIR, message_id, stored.value))
                 events.append(RepairAnswered(message_id))
         return Step(broadcasts, events)
 
     def next_answer_ms(self) -> float:
-        """Return when an answer is due, at the end of its sweep period; else inf."""
+        """Return when an answer is due, at the end of a sweep period; else inf."""
         due_ms = self.responses.next_ms
         if due_ms == inf:
             return inf
@@ -144,7 +145,7 @@ class Repairer:
         return self._started_ms + max(0, periods) * period_ms
 
     def _answers_for(self, message_id: str, sender_id: str) -> bool:
-        """Tell whether we are in the response group of a message."""
+        """Return whether we are in the response group of a message."""
         groups = response_groups(1 + len(self.participants), self._profile)
         return groups == 1 or in_response_group(
             self._participant_id,

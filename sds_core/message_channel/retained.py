@@ -1,4 +1,4 @@
-"""Whole messages, kept to answer repair requests with (SDS-R, "Augmented History")."""
+"""Whole messages, stored to answer repair requests (SDS-R, "Augmented History")."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ class Retained(NamedTuple):
     Attributes:
         value: the frame's bytes.
         sender_id: who sent it first.
-        kept_ms: when it was put in, Unix ms.
+        stored_ms: time of storing, Unix ms.
     """
 
     value: bytes
     sender_id: str
-    kept_ms: int
+    stored_ms: int
 
 
 class RetainedMessages:
@@ -32,14 +32,14 @@ class RetainedMessages:
         self._messages: dict[str, Retained] = {}
 
     def get(self, message_id: str, now_ms: int) -> Retained | None:
-        """Return a message, if it is still kept."""
-        kept = self._messages.get(message_id)
-        if kept is None or self._is_too_old(kept, now_ms):
+        """Return a message; None if it is not stored any more."""
+        stored = self._messages.get(message_id)
+        if stored is None or self._is_too_old(stored, now_ms):
             return None
-        return kept
+        return stored
 
     def add(self, message_id: str, value: bytes, sender_id: str, now_ms: int) -> None:
-        """Keep a message."""
+        """Store a message."""
         messages = self._messages
         messages[message_id] = Retained(value, sender_id, now_ms)
         oldest = next(iter(messages))
@@ -48,15 +48,15 @@ class RetainedMessages:
             oldest = next(iter(messages))
 
     def state(self) -> dict[str, Retained]:
-        """Return all, oldest first: the state to keep."""
+        """Return all messages, oldest first, for a snapshot."""
         return dict(self._messages)
 
     def restore(self, state: dict[str, Retained]) -> None:
-        """Take over what `state` gave."""
+        """Restore the result of `state`."""
         self._messages = state
 
-    def _is_too_old(self, kept: Retained, now_ms: int) -> bool:
+    def _is_too_old(self, stored: Retained, now_ms: int) -> bool:
         return (
             self._retention_ms is not None
-            and now_ms - kept.kept_ms > self._retention_ms
+            and now_ms - stored.stored_ms > self._retention_ms
         )

@@ -6,7 +6,7 @@ from sds_core.message_channel.profile import Profile
 from sds_core.wire import BloomFilter
 
 _MOST_PENDING = 1_024
-"""Ids that wait to be put in: enough to work on many at once, little memory."""
+"""Number of ids that wait to be added together: many per call, but little memory."""
 
 
 class RollingBloom:
@@ -55,7 +55,7 @@ class RollingBloom:
         return self.to_wire(), list(self._ids)
 
     def restore(self, wire: bytes, ids: list[str]) -> None:
-        """Take over what `state` gave.
+        """Restore the result of `state`.
 
         Raises:
             BloomError: the wire form is not a filter of this profile.

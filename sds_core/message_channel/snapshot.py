@@ -144,7 +144,7 @@ def check_fit(state: State, profile: Profile) -> None:
 
 
 def state_of(parts: Parts) -> State:
-    """Return what a snapshot keeps of a participant."""
+    """Return the state of a participant, for a snapshot."""
     incoming, repairer = parts.incoming, parts.repairer
     return State(
         channel_id=parts.channel_id,
@@ -224,7 +224,7 @@ def _outgoing_state(buffer: OutgoingBuffer) -> list[OutgoingState]:
 
 
 def _restore_outgoing(buffer: OutgoingBuffer, state: State) -> None:
-    """Fill an empty outgoing buffer."""
+    """Restore an empty outgoing buffer from a snapshot."""
     messages: dict[str, Outgoing] = {}
     for one in state.outgoing:
         retry_ms = inf if one.retry_ms is None else one.retry_ms
@@ -251,10 +251,10 @@ def _waiting_state(buffer: IncomingBuffer) -> list[WaitingState]:
 
 
 def _waiting_messages(state: State) -> Iterator[tuple[str, Waiting]]:
-    """Give the incoming buffer's messages.
+    """Yield the incoming buffer's messages from a snapshot.
 
     Raises:
-        SnapshotError: one of them is no frame.
+        SnapshotError: a stored message is not a frame.
     """
     for one in state.waiting:
         try:
@@ -268,10 +268,10 @@ def _waiting_messages(state: State) -> Iterator[tuple[str, Waiting]]:
 
 
 def _restore_bloom(bloom: RollingBloom, state: State) -> None:
-    """Fill an empty filter.
+    """Restore an empty filter from a snapshot.
 
     Raises:
-        SnapshotError: the kept filter is not one of this profile.
+        SnapshotError: the stored filter does not fit the profile.
     """
     try:
         bloom.restore(*state.bloom)

@@ -45,7 +45,7 @@ class SyncTimer:
         return self
 
     def put_off(self, factor: float, now_ms: int, *, requests_wait: bool) -> None:
-        """Draw the next time again, because other traffic did a sync message's work.
+        """Draw the next time again, because other traffic replaced a sync message.
 
         Args:
             factor: One of the factors above, by the kind of traffic.
@@ -77,5 +77,5 @@ class SyncTimer:
         if self._least_share is None:
             return self._interval_ms
         share = self._least_share + self._random.random()
-        # At least 1 ms: a timer that is due at once again would never end.
+        # At least 1 ms: a timer that is due again immediately would never end.
         return 1 + int(share * self._interval_ms * factor)

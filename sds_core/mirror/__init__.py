@@ -1,1 +1,1 @@
-"""What a mirror decides and counts: no network, no files, no clock."""
+"""Decisions and figures of a mirror, without network, files or clock."""

@@ -60,7 +60,7 @@ class MirrorFigures:
     """All figures of one mirror since it was started.
 
     Attributes:
-        nodes: By name.
+        nodes: Figures of nodes by name.
         accepted: Messages taken for the first time, by source.
         duplicates: Messages that were known by their hash, by source.
         skipped: Messages outside the selection, by reason.
@@ -69,8 +69,9 @@ class MirrorFigures:
         refused: Records that Kafka rejects for good; they are dropped.
         kafka_failures: Writes that Kafka did not acknowledge; they are retried.
         spooled: Records that wait for Kafka, heartbeats included.
-        spooled_bytes: Their size.
-        oldest_spooled_ms: Time of the oldest of them, Unix ms; None if there is none.
+        spooled_bytes: Size of these records.
+        oldest_spooled_ms: Time of the oldest of these records, Unix ms; None without
+            any.
         is_paused: Whether nothing is read from nodes because the spool is full.
         last_seq: Last number given to a frame.
     """

@@ -45,7 +45,7 @@ NODE_METRICS: tuple[Metric[NodeFigures], ...] = (
         lambda n: in_seconds(n.swept_ms),
     ),
 )
-"""For each node of a mirror, labelled `node`."""
+"""Metrics of each node of a mirror, labelled `node`."""
 
 
 MIRROR_METRICS: tuple[Metric[MirrorFigures], ...] = (
@@ -126,4 +126,4 @@ MIRROR_METRICS: tuple[Metric[MirrorFigures], ...] = (
         lambda m: m.last_seq,
     ),
 )
-"""For the mirror itself, at its own `/metrics`."""
+"""Metrics of the mirror itself, at its own `/metrics`."""

@@ -39,7 +39,7 @@ class Selection:
 
         Args:
             message: The message.
-            channel: As `channel_of` gives it.
+            channel: Channel id from `channel_of`.
         """
         if self._content_topics:
             wanted = message.content_topic in self._content_topics

@@ -22,7 +22,7 @@ from sds_core.observer.view_totals import ViewTotals
 Totals = TypeVar("Totals", bound=ViewTotals)
 
 SILENT_MS = 60_000
-"""Wall time without any record after which nothing can be said: twelve heartbeats."""
+"""Wall time without any record after which all views are blind: twelve heartbeats."""
 
 
 def judge_blindness(
@@ -32,13 +32,14 @@ def judge_blindness(
 ) -> Snapshot:
     """Return the snapshot, with the verdict BLIND for views that no tap sees whole.
 
-    A verdict that follows blindness begins at its end, where that is still known.
+    A verdict that follows blindness begins at the end of the blindness, if that time is
+    still known.
 
     Args:
         snapshot: Figures with the verdicts of the views.
         wall_ms: Wall time now, for a topic that fell silent as a whole; None to
             judge by event time alone, as a report does.
-        settings: Of the observer model.
+        settings: Settings of the rules in docs/figures.md.
     """
     silent = (
         wall_ms is not None
@@ -77,15 +78,15 @@ def coincides_with_hole(
     """Whether every tap of a channel may have missed something in a span of time.
 
     Args:
-        observers: Taps that showed the channel; those not in `taps` say nothing.
+        observers: Taps that mirrored the channel; those not in `taps` are ignored.
         taps: Totals by observer.
         from_ms: Begin of the span, event time, Unix ms.
-        to_ms: Its end, inclusive.
+        to_ms: End of the span, inclusive.
         clock_ms: Event time now: a tap that is silent has a hole up to it.
-        settings: Of the observer model.
+        settings: Settings of the rules in docs/figures.md.
 
     Returns:
-        False if nothing is known of any of the taps.
+        False if `taps` has none of the observers.
     """
     found = [taps[name] for name in observers if name in taps]
     return bool(found) and all(
@@ -112,7 +113,7 @@ def _judged(
     taps = [snapshot.taps[name] for name in totals.observers if name in snapshot.taps]
     blind = _all_troubled(taps, snapshot.clock_ms, settings)
     if blind is not None and blind.to_ms >= snapshot.clock_ms:
-        # A tap may have been troubled before the view had a verdict.
+        # A tap may have had a hole before the view had a verdict.
         warm_ms = (totals.first_event_ms or 0) + settings.warm_up_ms
         return _blinded(totals, "tap_hole", max(blind.from_ms, warm_ms))
     if silent:
@@ -126,7 +127,7 @@ def _judged(
 def _all_troubled(
     taps: Iterable[TapTotals], clock_ms: int, settings: ObserverSettings
 ) -> _Span | None:
-    """When last all taps were in trouble at once; None if never, as far as known."""
+    """Return the latest span in which all taps had recent holes; None without one."""
     spans = []
     for tap in taps:
         span = _troubled(tap, clock_ms, settings)
@@ -143,10 +144,10 @@ def _all_troubled(
 def _troubled(
     tap: TapTotals, clock_ms: int, settings: ObserverSettings
 ) -> _Span | None:
-    """When last a tap always had a hole within the window; None if it had none."""
+    """Return the latest span in which a tap had recent holes; None without one."""
     span = None
     if tap.last_hole_ms is not None:
-        # Release 0.1 did not keep since when.
+        # Release 0.1 did not store the start.
         since_ms = tap.hole_since_ms or tap.last_hole_ms
         span = _Span(since_ms, tap.last_hole_ms + settings.verdict_window_ms)
     silent_ms = tap.last_seen_ms + settings.tap_hole_ms
@@ -160,7 +161,7 @@ def _troubled(
 def _holes(
     tap: TapTotals, clock_ms: int, settings: ObserverSettings
 ) -> list[tuple[int, int]]:
-    """Spans in which a tap may have missed something, its silence now included."""
+    """Return spans in which a tap may have missed records, with its current silence."""
     if clock_ms - tap.last_seen_ms <= settings.tap_hole_ms:
         return tap.holes
     return [*tap.holes, (tap.last_seen_ms, clock_ms)]

@@ -55,8 +55,8 @@ class ChannelSettings(msgspec.Struct, frozen=True):
     Attributes:
         name: Display name; empty if it has none.
         delivery_objective, acknowledgement_objective: Ratios that it should reach.
-        label: As `ChannelEntry.label`.
-        mute_until_ms: As `ChannelEntry.mute_until_ms`.
+        label: See `ChannelEntry.label`.
+        mute_until_ms: See `ChannelEntry.mute_until_ms`.
     """
 
     name: str = ""

@@ -15,7 +15,7 @@ def pack_ints(values: Sequence[int], *, signed: bool = False) -> bytes:
     """Pack integers as their differences from the least, each in the fewest bytes.
 
     Args:
-        values: In [0, 2**64), or in [-2**63, 2**63) if `signed`.
+        values: Integers in [0, 2**64), or in [-2**63, 2**63) if `signed`.
         signed: Whether values may be negative.
 
     Returns:
@@ -51,7 +51,7 @@ def pack_steps(values: Sequence[int]) -> bytes:
     """Pack integers that mostly rise, as the steps between them.
 
     Args:
-        values: In [-2**62, 2**62).
+        values: Integers in [-2**62, 2**62).
 
     Returns:
         Empty if there are no values; otherwise the first value (8 bytes,

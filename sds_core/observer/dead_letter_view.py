@@ -21,7 +21,7 @@ class DeadLetterTotals(msgspec.Struct, array_like=True):
 
 
 class DeadLetter(msgspec.Struct, array_like=True):
-    """One undecodable record: where it lies, and why it could not be decoded."""
+    """One undecodable record: its place, and why it could not be decoded."""
 
     partition: int
     offset: int
@@ -35,7 +35,7 @@ class DeadLetterDigest(msgspec.Struct, array_like=True):
 
 
 class DeadLetterState(msgspec.Struct, array_like=True):
-    """Nothing is kept beside the totals yet."""
+    """State in addition to the totals; empty."""
 
 
 class DeadLetterView:
@@ -73,10 +73,10 @@ class DeadLetterView:
     def apply(
         self, digests: Iterable[DeadLetterDigest], clock_ms: int
     ) -> list[DeadLetter]:
-        """Count the next undecodable records; no clock moves them.
+        """Count the next undecodable records; the clock has no effect.
 
         Returns:
-            The records, which leave the view once.
+            The records; each leaves the view once.
         """
         letters = [letter for digest in digests for letter in digest.letters]
         counts = self.totals.by_reason

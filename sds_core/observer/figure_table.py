@@ -27,8 +27,8 @@ from sds_core.observer.summing import sum_totals
 Totals = TypeVar("Totals", bound=msgspec.Struct)
 
 Entry = Figure | Share | Family
-Shown = tuple[Figure, Percentile] | Figure | Share
-"""What one entry of the page shows: a percentile of a histogram, a value, a share."""
+PageEntry = tuple[Figure, Percentile] | Figure | Share
+"""One entry on a page: a percentile of a histogram, a value, or a share."""
 
 
 class ColumnType(enum.Enum):
@@ -37,7 +37,7 @@ class ColumnType(enum.Enum):
     INTEGER = "integer"
     TEXT = "text"
     COUNTS = "counts"
-    """Numbers by the bucket of a histogram."""
+    """A list of counts, one for each bucket of a histogram."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ class Column:
     """One column of the history of a kind of view.
 
     Attributes:
-        name: Its name.
-        type: Its type.
-        help: What it is, in one sentence.
-        read: From the totals to its value.
+        name: Name of the column.
+        type: Type of the values.
+        help: One sentence that explains the column.
+        read: Returns the value, from the totals.
     """
 
     name: str
@@ -58,12 +58,12 @@ class Column:
 
 
 class Names(NamedTuple):
-    """What the views of a kind are called.
+    """Words for the views of a kind.
 
     Attributes:
         label: Label of the metrics that names a view.
-        one: One of them.
-        many: Several of them.
+        one: Word for one view.
+        many: Word for several views.
     """
 
     label: str
@@ -72,10 +72,10 @@ class Names(NamedTuple):
 
 
 class FigureError(ValueError):
-    """A table declares a figure that cannot be.
+    """A table contains a contradictory declaration.
 
     Attributes:
-        name: Of the figure or of the metric.
+        name: Name of the figure or metric.
     """
 
     def __init__(self, name: str, why: str) -> None:
@@ -87,22 +87,22 @@ class FigureTable(Generic[Totals]):
     """All figures of a kind of view.
 
     Attributes:
-        totals, names, entries, groups, charts, report_order: As given.
+        totals, names, entries, groups, charts, report_order: The arguments.
         figures: The entries that are figures.
         shares: The entries that are shares.
         grown: Figures of which charts and API have the growth in each interval.
-        metrics: What the exporter exports of each view, in order.
-        columns: What the history has of each view, in order.
+        metrics: Metrics of each view, in the order of export.
+        columns: Columns of the history, in order.
 
     Args:
         totals: Class of the totals.
-        names: What the views are called.
+        names: Words for the views.
         entries: Figures, shares, and metrics whose samples are not figures. Metrics
             are exported in the order in which their names first occur here.
         groups: Headings of the page, in order.
         charts: Charts of the page, in order.
-        report_order: Beginnings of paths in the report, in their order; what begins
-            with none of them comes last, in the order of the entries.
+        report_order: Beginnings of paths in the report, in their order; paths with
+            another beginning come last, in the order of the entries.
 
     Raises:
         FigureError: A declaration contradicts itself, the totals or another one.
@@ -140,7 +140,7 @@ class FigureTable(Generic[Totals]):
         self.columns = tuple(_columns(self._paths, self.figures))
 
     def with_entries(self, *entries: Entry) -> FigureTable[Totals]:
-        """The same table with further entries at its end."""
+        """Return the same table with further entries at its end."""
         return FigureTable(
             self.totals,
             self.names,
@@ -151,7 +151,7 @@ class FigureTable(Generic[Totals]):
         )
 
     def sum(self, views: Iterable[Totals]) -> Totals:
-        """Totals of several views together; see `summing`."""
+        """Return the sum of the totals of several views; see `summing`."""
         return sum_totals(self.totals, views)
 
     def report(
@@ -161,7 +161,7 @@ class FigureTable(Generic[Totals]):
         exact: Mapping[str, Sequence[int]] = MappingProxyType({}),
         is_sum: bool = False,
     ) -> dict[str, Any]:
-        """The report's object of a view, ready for JSON; times are in milliseconds.
+        """Return the report's object of a view, ready for JSON; times in milliseconds.
 
         Args:
             totals: Figures of the view.
@@ -184,17 +184,17 @@ class FigureTable(Generic[Totals]):
         return report
 
     def row(self, totals: Totals) -> dict[str, Any]:
-        """The figures of a view by the names of `columns`."""
+        """Return the figures of a view by the names of `columns`."""
         return {column.name: column.read(totals) for column in self.columns}
 
     @property
     def detailed(self) -> Figure | None:
-        """The figure whose single durations a report may have, if there is one."""
+        """Figure whose single durations a report may list; None without one."""
         return next((one for one in self.figures if one.detail), None)
 
-    def shown(self, group: str) -> list[Shown]:
-        """What the page has under a heading, in order."""
-        found: list[Shown] = []
+    def page_entries(self, group: str) -> list[PageEntry]:
+        """Return the entries of the page under a heading, in order."""
+        found: list[PageEntry] = []
         for entry in self.entries:
             if isinstance(entry, Family) or entry.group != group:
                 continue
@@ -205,7 +205,7 @@ class FigureTable(Generic[Totals]):
         return found
 
     def in_chart(self, chart: str) -> list[Figure | Share]:
-        """What a chart shows, in order."""
+        """Return the figures and shares in a chart, in order."""
         return [
             entry
             for entry in self.entries
@@ -215,19 +215,19 @@ class FigureTable(Generic[Totals]):
         ]
 
     def _grown(self) -> tuple[Figure, ...]:
-        """Figures that are in charts, and those of the shares in charts."""
+        """Return figures that are in charts, and figures of the shares in charts."""
         of_shares = set(
             chain.from_iterable(one.fields for one in self.shares if one.line)
         )
         return tuple(one for one in self.figures if one.line or one.field in of_shares)
 
     def column_of(self, figure: Figure) -> str:
-        """The history's column of a figure; of durations that of the buckets."""
+        """Return a figure's column in the history; for durations that of buckets."""
         name = figure.report[0].replace(".", "_") if figure.report else figure.field
         return f"{name}_buckets" if figure.unit is Unit.DURATIONS else name
 
     def _place(self, path: tuple[str, ...]) -> int:
-        """Where a path stands: at the longest beginning of it that is in order."""
+        """Return the sort key of a path: the place of its longest listed beginning."""
         for length in range(len(path), 0, -1):
             begin = ".".join(path[:length])
             if begin in self.report_order:
@@ -235,7 +235,7 @@ class FigureTable(Generic[Totals]):
         return len(self.report_order)
 
     def _made_metrics(self) -> Iterator[Metric[Totals]]:
-        """A metric for each name, in the order of first occurrence."""
+        """Return a metric for each name, in the order of first occurrence."""
         families: dict[str, Family] = {}
         for entry in self.entries:
             for family in _families(entry):
@@ -299,10 +299,10 @@ def _families(entry: Entry) -> list[Family]:
 def _metric(
     family: Family, parts: Sequence[tuple[tuple[str, ...], Figure]]
 ) -> Metric[Any]:
-    """The metric of a family.
+    """Return the metric of a family.
 
     Args:
-        family: What it is.
+        family: Declaration of the metric.
         parts: Label values and figure of each of its series.
     """
 
@@ -332,7 +332,7 @@ def _metric(
 def _columns(
     paths: Iterable[tuple[tuple[str, ...], Figure]], figures: Iterable[Figure]
 ) -> Iterator[Column]:
-    """Columns in the order of the report, then buckets, then what it leaves out."""
+    """Return columns in the order of the report, then buckets, then other figures."""
     bounds = ", ".join(map(str, BUCKETS_MS))
     buckets: list[Column] = []
     names: dict[str, str] = {}
@@ -383,7 +383,7 @@ def _column(name: str, text: str, figure: Figure) -> Column:
 def _parts_of(
     figure: Figure,
 ) -> tuple[Callable[[Any], int], Callable[[Any], int], Callable[[Any], list[int]]]:
-    """Readers of a histogram's count, its sum and its buckets."""
+    """Return readers of a histogram's count, sum and buckets."""
 
     def of(totals: Any) -> Histogram:
         found: Histogram = figure.read(totals)
@@ -397,7 +397,7 @@ def _parts_of(
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it."""
+    """Return a value in its JSON form."""
     match value:
         case Histogram():
             return value.summary()

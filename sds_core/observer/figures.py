@@ -1,4 +1,4 @@
-"""How a figure of a view is declared: once, with all that is shown of it.
+"""Declares a figure of a view once, with everything that is published about it.
 
 A kind of view has one table of such declarations (`figure_table.FigureTable`), for SDS
 channels ``sds_core/observer/sds/figures.py``. Report, exporter, API, pages, charts,
@@ -16,7 +16,7 @@ from sds_core.metrics import MetricKind, Sample
 
 
 class Unit(enum.Enum):
-    """What the values of a figure are."""
+    """Unit of the values of a figure."""
 
     COUNT = "count"
     """A whole number."""
@@ -52,13 +52,13 @@ class Family:
 
     Attributes:
         name: Full name as scraped, without the suffixes of histograms.
-        kind: Its type.
+        kind: Type of the metric.
         help: One sentence; may be empty if one figure without labels is all that the
             metric has, whose help then counts.
         labels: Names of its labels, except the one that names the view.
         samples: Reads all samples from the totals, for a metric whose samples are not
-            figures of the table; None if they are.
-        summable: Whether it means something for several views together.
+            figures of the table; else None.
+        summable: Whether a sum over several views has a meaning.
     """
 
     name: str
@@ -92,7 +92,7 @@ class Percentile(NamedTuple):
     """A percentile of a histogram on the page of a view.
 
     Attributes:
-        percent: Which one.
+        percent: Percentile, in (0, 100).
         column: See `Figure.column`.
     """
 
@@ -105,7 +105,7 @@ class Line(NamedTuple):
 
     Attributes:
         chart: Key of the `ChartShape`.
-        name: What its line or bar is called. Not used for `Unit.DURATIONS`: there, each
+        name: Name of the line or bar. Not used for `Unit.DURATIONS`: there, each
             percentile of the figure is a line of its own.
     """
 
@@ -119,20 +119,20 @@ class Figure:
 
     Attributes:
         field: Attribute or property of the totals that has the value.
-        unit: What the value is.
+        unit: Unit of the value.
         help: One sentence that says what is counted or measured.
-        report: Places in the report, as dotted paths; the first gives its name in the
-            history. Empty if the report leaves it out.
-        history: Whether the history has it although the report leaves it out.
-        detail: Key of the report with every single duration, if it is asked for.
-        series: Series that export it.
-        group: Heading of the page's group; empty if the page leaves it out.
-        heading: What the page calls it; of percentiles, what stands before ``p95``.
-        key: Its name in the address of a page if that is not `field`.
-        grave: Whether anything but zero is a fault.
+        report: Places in the report, as dotted paths; the first is also its name in the
+            history. Empty if the report does not have the figure.
+        history: Whether the history has the figure although the report does not.
+        detail: Key of the report for every single duration, with ``--report-detail``.
+        series: Series that export the figure.
+        group: Heading of the page's group; empty if the page does not have the figure.
+        heading: Name on the page; for percentiles, the text before ``p95``.
+        key: Name in the address of a page if that is not `field`.
+        grave: Whether any value but zero is a fault.
         column: Place in the table of all views, from 1 on; 0 if it has no column.
-        percentiles: Of `Unit.DURATIONS`, those on the page.
-        line: Its place in a chart; the API has its growth in each interval then.
+        percentiles: Percentiles on the page, for `Unit.DURATIONS`.
+        line: Place in a chart; the API then has the growth in each interval.
         growth_key: Key of that growth in ``/api/v1/minutes`` if it is not `field`.
     """
 
@@ -154,12 +154,12 @@ class Figure:
     growth_key: str = ""
 
     def read(self, totals: Any) -> Any:
-        """The value, of the type that the unit names."""
+        """Return the value, of the type that the unit names."""
         return getattr(totals, self.field)
 
 
 class Proportion(NamedTuple):
-    """A part of a whole, both counts."""
+    """A count, and the count of which it is a part."""
 
     part: int
     whole: int
@@ -171,10 +171,10 @@ class Proportion(NamedTuple):
 
 
 class Objective(NamedTuple):
-    """A share that an operator wants to be reached.
+    """A share that an operator wants to reach.
 
     Attributes:
-        heading: What the page calls it.
+        heading: Name on the page.
         setting: Attribute of `ChannelSettings` that has the least share, in [0, 1].
     """
 
@@ -184,23 +184,23 @@ class Objective(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """A share of some counts in all: (part + retracted) / (part + rest).
+    """The share (part + retracted) / (part + rest) of some counts.
 
-    It holds for totals and for the growth in an interval alike.
+    It is computed from totals, and from the growth in an interval.
 
     Attributes:
-        key: Its name in the address of a page.
-        help: One sentence that says which share of what it is.
+        key: Name in the address of a page.
+        help: One sentence that explains the share.
         part: Fields of the totals whose sum is the part.
-        rest: Fields whose sum is what is in the whole beside the part.
-        retracted: Fields that count what was in `rest` first and belongs to the part
-            after all.
+        rest: Fields whose sum is the whole without the part.
+        retracted: Fields that count events that `rest` contains but that were later
+            found to belong to the part.
         group: Heading of the page's group.
-        heading: What the page calls it.
-        more_is_better: Whether a small share is the trouble.
+        heading: Name on the page.
+        more_is_better: Whether a greater share is better.
         column: See `Figure.column`.
-        line: Its place in a chart.
-        objective: What it should reach; None if nothing is expected of it.
+        line: Place in a chart.
+        objective: Objective of the share; None if it has no objective.
     """
 
     key: str
@@ -217,7 +217,7 @@ class Share:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """All fields that it is made of."""
+        """All fields that the share is computed from."""
         return self.part + self.rest + self.retracted
 
     def of_totals(self, totals: Any) -> Proportion:
@@ -230,12 +230,12 @@ class Share:
             sum(counts[name] for name in names)
             for names in (self.part, self.rest, self.retracted)
         )
-        # What is retracted in an interval may have been counted before it.
+        # A loss that is retracted in an interval may have been counted before it.
         return Proportion(part + min(retracted, rest), part + rest)
 
 
 class Scale(enum.Enum):
-    """What the values of a chart are, and so how they are drawn."""
+    """Type of the values of a chart, which decides how they are drawn."""
 
     SECONDS = "seconds"
     """Lines on a logarithmic scale that covers all buckets of a histogram."""
@@ -248,11 +248,11 @@ class Scale(enum.Enum):
 
 
 class Limit(NamedTuple):
-    """A straight line that the others in a chart are compared with.
+    """A straight line in a chart to compare the others with.
 
     Attributes:
-        name: What it is.
-        ms: Its value in milliseconds.
+        name: Name of the limit.
+        ms: Value in milliseconds.
     """
 
     name: str
@@ -264,13 +264,13 @@ class ChartShape:
     """A chart on the page of a view; figures and shares name it in their `line`.
 
     Attributes:
-        key: Its name within the page.
-        title: What it shows.
-        note: How to read it, in a sentence or two.
-        scale: What its values are: `SECONDS` for figures of `Unit.DURATIONS`, `PERCENT`
+        key: Name of the chart within the page.
+        title: Heading of the chart.
+        note: How to read the chart, in one sentence or two.
+        scale: Type of the values: `SECONDS` for figures of `Unit.DURATIONS`, `PERCENT`
             for shares, the others for counts.
-        limit: A line to compare with; of `SECONDS` alone. Objectives of shares have
-            their lines without it.
+        limit: A line to compare with, only for `SECONDS`. Objectives of shares get
+            lines without it.
     """
 
     key: str

@@ -8,7 +8,7 @@ import mmh3
 def fingerprint(data: str | bytes) -> int:
     """64-bit fingerprint of an id or a frame, as a signed integer.
 
-    The first half of MurmurHash3 x64_128, seed 0. Not an id's own first bytes:
-    those its author can choose.
+    The first half of MurmurHash3 x64_128, seed 0. An id's own first bytes are not used,
+    because its author can choose them.
     """
     return mmh3.hash64(data)[0]

@@ -16,7 +16,7 @@ from sds_core.observer.settings import DEFAULTS, ObserverSettings
 
 
 class IncidentKind(enum.StrEnum):
-    """What is wrong with a message."""
+    """Kind of problem with a message."""
 
     LOST = "lost"
     """Named in causal histories, but only its sender had it (docs/figures.md, 6)."""

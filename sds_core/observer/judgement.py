@@ -1,4 +1,4 @@
-"""What one record of the topic of frames is: a frame, a heartbeat or a dead letter.
+"""Decides whether a record is a frame, a heartbeat or a dead letter.
 
 The order of the checks is part of docs/records.md: the first check that fails gives the
 dead-letter reason.
@@ -76,7 +76,7 @@ class FrameRecord(NamedTuple):
 
 
 class Heartbeat(NamedTuple):
-    """A record that only says that its tap lives.
+    """A record without a frame, which shows that its tap runs.
 
     Attributes:
         headers: The record's headers.
@@ -89,9 +89,9 @@ class Dead(NamedTuple):
     """A record that cannot be used: a dead letter.
 
     Attributes:
-        headers: The record's headers; of one with a bad header only tap and sequence
+        headers: The record's headers. If one of them is bad: only tap and sequence
             number, if both are good.
-        error: What is wrong, as the error that the failed check raised.
+        error: The error that the failed check raised.
         is_future: Whether the record is stamped too far ahead, whatever else is wrong
             with it. Such a record moves no clock and does not count for its tap.
     """
@@ -107,7 +107,7 @@ class Dead(NamedTuple):
 
     @property
     def explanation(self) -> str:
-        """What is wrong, with the record's values, for a person to read."""
+        """Text of the error, with the record's values."""
         return str(self.error)
 
 

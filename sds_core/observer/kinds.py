@@ -1,4 +1,4 @@
-"""What a kind of view is, and what a protocol is.
+"""Interfaces of kinds of view and of protocols.
 
 A view follows one thing that the monitor observes: an SDS channel, a tap, the dead
 letters of a partition. All views of one kind share a `Kind`: how their digests, totals
@@ -50,7 +50,7 @@ class View(Protocol[_DigestIn, _TotalsOut, _EventOut]):
         Args:
             version: Blob version with which the state was stored.
             data: The blob.
-            settings: Settings of the observer model.
+            settings: Settings of the rules in docs/figures.md.
 
         Raises:
             UnknownBlobVersion: `version` is newer than this release can read.
@@ -76,7 +76,7 @@ class View(Protocol[_DigestIn, _TotalsOut, _EventOut]):
 
     @property
     def is_forgotten(self) -> bool:
-        """Whether the view knows nothing any more, so that its state is removed."""
+        """Whether the view remembers nothing, so that its state can be removed."""
 
     @property
     def totals(self) -> _TotalsOut:
@@ -84,7 +84,7 @@ class View(Protocol[_DigestIn, _TotalsOut, _EventOut]):
 
 
 class Outlet(enum.Enum):
-    """Where the job takes an event that leaves a view."""
+    """Destination of an event that leaves a view."""
 
     INCIDENTS = "incidents"
     """The incidents beside the checkpoint, and the history."""
@@ -116,7 +116,7 @@ class Kind(Generic[Digest, Totals, Event]):
         label_budget: Number of views that have such a label; None for the job's
             ``--label-budget``.
         in_channel_table: Whether the operator's channel table applies to the views.
-        outlets: Where each type of event goes.
+        outlets: Outlet for each type of event.
         is_known: Whether totals describe anything. Views without known totals are not
             published.
         figures: The table of the views' figures; None if the views are not published
@@ -173,9 +173,9 @@ class TrafficProtocol(Generic[Frame]):
     Attributes:
         name: Value of the record header ``protocol``; see `record.DEFAULT_PROTOCOL`
             for records without it.
-        decode: From the value and the headers of a record to its frame. Raises a
-            subclass of `sds_core.wire.UndecodableFrame`, which has the dead-letter
-            reason, if the record holds none.
+        decode: Returns the frame of a record, from value and headers. Raises a subclass
+            of `sds_core.wire.UndecodableFrame`, which has the dead-letter reason, if
+            the record does not hold a frame.
         fits_key: Whether a record with this key may hold this frame.
         view_name: Name of the view that a frame belongs to.
         new_digester: Makes the digester of one view, given the Kafka partition.

@@ -42,14 +42,14 @@ class Minute(msgspec.Struct, Generic[Totals], array_like=True):
 
 
 class MinutesState(msgspec.Struct, array_like=True):
-    """What a view's state holds of the minutes emitted.
+    """The part of a view's state about emitted minutes.
 
     Attributes:
-        told: Fingerprint of the figures of the minute emitted last; None before the
+        emitted: Fingerprint of the figures of the minute emitted last; None before the
             first.
     """
 
-    told: int | None = None
+    emitted: int | None = None
 
 
 class Minutes(Generic[Totals, MinuteOf]):
@@ -60,7 +60,7 @@ class Minutes(Generic[Totals, MinuteOf]):
 
     Args:
         new_minute: Makes a minute from its start and the totals at its end.
-        totals: The view's figures, a msgspec struct that the view goes on changing.
+        totals: The view's figures, a msgspec struct that the view keeps changing.
         state: Part of the view's state.
         clock_ms: The view's clock, Unix ms.
     """
@@ -76,32 +76,32 @@ class Minutes(Generic[Totals, MinuteOf]):
         self._totals = totals
         self._state = state
         self._ended: list[MinuteOf] = []
-        # What happened before a restart is not known: that minute is checked.
-        self._look_ms = _end_of_minute(clock_ms)
+        # A figure may have changed in this minute before a restart, so check it.
+        self._check_ms = _end_of_minute(clock_ms)
 
     @property
-    def look_ms(self) -> int:
+    def check_ms(self) -> int:
         """The end of the next minute in which a figure might change, Unix ms."""
-        return self._look_ms
+        return self._check_ms
 
     def might_change(self, clock_ms: int) -> None:
-        """Note that a figure may change at this clock, Unix ms."""
-        if clock_ms < self._look_ms - MINUTE_MS:
-            self._look_ms = _end_of_minute(clock_ms)
+        """Record that a figure may change at this clock, Unix ms."""
+        if clock_ms < self._check_ms - MINUTE_MS:
+            self._check_ms = _end_of_minute(clock_ms)
 
-    def look(self, next_change_ms: int | None) -> None:
-        """Check the minute that ends at `look_ms`; the totals are as of its end.
+    def check(self, next_change_ms: int | None) -> None:
+        """Check the minute that ends at `check_ms`; the totals are as of its end.
 
         Args:
-            next_change_ms: When a gauge may next change by itself, as a deadline; None
-                for never.
+            next_change_ms: Deadline at which a gauge may next change without a frame,
+                Unix ms; None for never.
         """
         figures = _fingerprint(self._totals)
         if figures != self._emitted_last():
-            self._state.told = figures
-            minute_ms = self._look_ms - MINUTE_MS
+            self._state.emitted = figures
+            minute_ms = self._check_ms - MINUTE_MS
             self._ended.append(self._new_minute(minute_ms, _copy(self._totals)))
-        self._look_ms = _NEVER
+        self._check_ms = _NEVER
         if next_change_ms is not None:
             self.might_change(next_change_ms)
 
@@ -121,7 +121,7 @@ class Minutes(Generic[Totals, MinuteOf]):
         return taken
 
     def _emitted_last(self) -> int:
-        last = self._state.told
+        last = self._state.emitted
         return _fingerprint(type(self._totals)()) if last is None else last
 
 

@@ -1,4 +1,4 @@
-"""One record of the topic of frames, read by its contract (docs/records.md)."""
+"""Reads a record of the topic of frames and its headers (docs/records.md)."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class RawRecord(NamedTuple):
     """A Kafka record as the client gives it.
 
     Attributes:
-        partition, offset: Where it lies.
+        partition, offset: Place of the record.
         timestamp_ms: Record time, Unix ms.
-        key, value: As written; None where absent.
+        key, value: Key and value; None if absent.
         headers: See `Headers`.
     """
 
@@ -70,14 +70,14 @@ class Arrival(NamedTuple):
 
 
 class TapHeaders(NamedTuple):
-    """What the headers of a record say, as far as the monitor uses it.
+    """The headers of a record that the monitor uses.
 
     Attributes:
         observer: Tap id; empty if absent.
         seq: The tap's number; `NO_SEQ` if absent.
         waku_hash: Fingerprint of the Waku message hash; `NO_HASH` if absent.
         waku_hash_bytes: The hash itself, 32 bytes; empty if absent.
-        is_heartbeat: Whether the record only says that the tap lives.
+        is_heartbeat: Whether the record is a heartbeat.
         protocol: Name of the protocol of the value.
     """
 
@@ -93,12 +93,12 @@ NO_HEADERS = TapHeaders()
 
 
 class BadHeader(ValueError):
-    """A header does not hold what the contract says.
+    """A header has a value that docs/records.md does not allow.
 
     Attributes:
         reason: The dead-letter reason.
         name: The header's name.
-        value: Its value.
+        value: Value of the header.
     """
 
     reason = Reason.BAD_HEADER
@@ -127,7 +127,7 @@ def read_headers(
         protocols: Values that the header ``protocol`` may have.
 
     Raises:
-        BadHeader: One of them does not hold what the contract says.
+        BadHeader: A header has a value that docs/records.md does not allow.
     """
     values = dict(headers)
     if not values:
@@ -141,7 +141,7 @@ def read_headers(
     waku_hash = values.get("waku-hash", b"")
     if "waku-hash" in values and not _WAKU_HASH.fullmatch(waku_hash or b""):
         raise BadHeader("waku-hash", waku_hash)
-    # Case does not make another hash.
+    # Upper and lower case mean the same hash.
     waku_hash = (waku_hash or b"").lower()
     _one_of(values, "source", SOURCES)
     protocol = DEFAULT_PROTOCOL
@@ -162,9 +162,9 @@ def read_headers(
 
 
 def read_tap(headers: Iterable[tuple[str, bytes | None]]) -> TapHeaders:
-    """Read tap and number alone, of a record that has another header that is bad.
+    """Read only tap and sequence number, from a record with another bad header.
 
-    It was received all the same: else it would look as if the tap had missed it.
+    The tap did receive this record, so its number must not count as missing.
     """
     values = dict(headers)
     try:

@@ -63,15 +63,15 @@ class JobFigures:
     Attributes:
         running: Whether the streaming query runs.
         records: Kafka records read since the checkpoint's first batch.
-        records_lost: Records given up because they were gone before they were read.
+        records_lost: Records that Kafka deleted before they were read.
         records_behind: Records in the topic that are not read yet.
         event_time_lag_seconds: Newest record time less the admission time T;
             None before the first batch.
         batch_duration: Durations of the batches since the process started.
         state_bytes: Memory of the state store.
-        history_pending: Rows of the history that some destination does not have.
+        history_pending: Rows that some destination of the history does not have yet.
         restarts: Starts on this checkpoint after the first.
-        error: Why the query ended, in one line; empty while it is well.
+        error: Why the query failed, in one line; empty if it did not fail.
         version: Version of the monitor.
     """
 
@@ -100,13 +100,13 @@ class Snapshot:
         labels: The channels that have a label of their own, in the order in
             which they were first seen; the others are exported as ``other``.
         taps: Totals by observer.
-        tap_labels: The observers that have a label of their own, as `labels`; they
-            keep it, also those that are not in `taps` any more.
+        tap_labels: The observers that have a label of their own, as `labels`. An
+            observer that is no longer in `taps` keeps its label.
         undecodable: Dead letters by reason.
         others: Views of the protocols other than SDS, by the prefix of their kind.
         job: The job itself.
-        table: What the operator says of channels.
-        muted: Those of whose troubles nobody is to be told now.
+        table: The operator's channel table.
+        muted: Channels that are muted now.
     """
 
     primed: bool = False
@@ -137,9 +137,9 @@ class Snapshot:
 
     @property
     def ok(self) -> bool:
-        """The one number: nothing failing, nothing blind, running, not behind.
+        """Whether no view is failing or blind, and the job runs and is not behind.
 
-        Muted channels are left aside.
+        Muted channels are ignored.
         """
         troubled = {Verdict.FAILING, Verdict.BLIND}
         return (
@@ -178,7 +178,7 @@ class Snapshot:
         )
 
     def with_table(self, table: ChannelTable, wall_ms: int) -> Snapshot:
-        """The snapshot with what the operator says of channels at a wall time."""
+        """Return the snapshot with a channel table, as of a wall time, Unix ms."""
         muted = frozenset(c for c in self.channels if table.of(c).is_muted(wall_ms))
         return replace(self, table=table, muted=muted)
 

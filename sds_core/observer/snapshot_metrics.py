@@ -139,4 +139,4 @@ SNAPSHOT_METRICS: tuple[Metric[Snapshot], ...] = (
         lambda s: [((s.job.version,), 1)],
     ),
 )
-"""Of the whole snapshot, without a label of a view."""
+"""Metrics of the whole snapshot, without a label of a view."""

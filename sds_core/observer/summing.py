@@ -23,7 +23,7 @@ from sds_core.observer.histogram import Histogram
 Totals = TypeVar("Totals", bound=msgspec.Struct)
 
 Join = Callable[[Sequence[Any]], Any]
-"""From the values of a field, at least one and never None, to the joined value."""
+"""Joins the values of a field, at least one and never None, into one value."""
 
 
 def greatest(values: Sequence[int]) -> int:

@@ -1,4 +1,4 @@
-"""One tap, from its own numbers and heartbeats (observer model, section 8).
+"""One tap, judged by its sequence numbers and heartbeats (docs/figures.md, 8).
 
 A tap's records lie in all partitions. Its health never changes a channel's figures;
 it says how far they can be trusted.
@@ -23,31 +23,31 @@ BLOB_VERSION = 3
 """Version of `TapView.to_blob`; versions 1 to 3 have the same layout."""
 
 MAX_HOLE = 100_000
-"""A jump of `seq` by more is a tap that began anew, not so many lost records."""
+"""If `seq` increases by more than this, the tap began anew; it did not lose so many."""
 
 MAX_SPANS = 50
-"""Spans of holes that are kept, however old: a batch of hours brings incidents of all
-of them. Those that meet are one, so that a tap with more is hardly ever whole."""
+"""Number of hole spans that are stored, of any age: a batch of several hours brings
+incidents from all of them. Adjacent spans are merged, so more are rare."""
 
 
 class TapTotals(msgspec.Struct, array_like=True):
-    """What is known of one tap (observer model, section 8).
+    """Figures of one tap (docs/figures.md, 8).
 
     Attributes:
         last_seen_ms: Event time of its last record, heartbeats included; 0 if it was
-            not seen for the horizon. Such a tap is shown nowhere.
-        missing_records: Numbers of its `seq` that never came.
+            not seen for the horizon. Such a tap is not published.
+        missing_records: Number of sequence numbers that never arrived.
         last_hole_ms: When the newest hole was found: a silence of more than 15 s
-            between two records, or numbers missing for so long; None if there
-            was none.
-        holes: Spans [from, to] of event time in which it may have missed something:
-            apart, in order of time, the newest `tap_view.MAX_SPANS`.
-        hole_since_ms: From when on, up to `last_hole_ms`, there was always a hole in
-            the window; None if there was none.
+            between two records, or numbers missing for that long; None if no hole was
+            found.
+        holes: Spans [from, to] of event time in which the tap may have missed records:
+            disjoint, in order of time, the newest `tap_view.MAX_SPANS`.
+        hole_since_ms: Time from which on, up to `last_hole_ms`, there was always a hole
+            in the window; None if no hole was found.
     """
 
-    # Of several taps the one that was silent for longest, so that an alert on silence
-    # misses none of them.
+    # For several taps, that of the tap with the longest silence, so that an alert on
+    # silence covers each of them.
     last_seen_ms: Annotated[int, least] = 0
     missing_records: int = 0
     last_hole_ms: int | None = None
@@ -61,10 +61,10 @@ class TapDigest(msgspec.Struct, array_like=True):
     Attributes:
         times: Times of frames, Unix ms: the greatest record time of the partition up
             to each. Packed ``int64``, shape (n,).
-        seqs: Their numbers; `NO_SEQ` where there is none. As `times`.
+        seqs: Sequence numbers of the frames, `NO_SEQ` without one. Packed as `times`.
         heartbeat_times: Times of heartbeats, packed ``int64``, shape (h,).
-        heartbeat_seqs: The last number that the tap had given to a frame then, which
-            that frame still has to show. As `heartbeat_times`.
+        heartbeat_seqs: The last number that the tap had given to a frame at each
+            heartbeat; the frame itself may arrive later. Packed as `heartbeat_times`.
     """
 
     times: bytes
@@ -94,7 +94,7 @@ class TapDigester:
         """Add a heartbeat.
 
         Args:
-            clock_ms: As for `add_frame`.
+            clock_ms: See `add_frame`.
             seq: The last sequence number that the tap gave to a frame; `NO_SEQ` if
                 the heartbeat has none.
         """
@@ -115,9 +115,9 @@ class Hole(msgspec.Struct, array_like=True):
     """Numbers [first, end) that are missing.
 
     Attributes:
-        since_ms: Event time of the record that showed it.
-        from_ms: Event time of the last record before that told how far the numbers
-            had got; None in a blob of release 0.1.
+        since_ms: Event time of the record that revealed the hole.
+        from_ms: Event time of the last earlier record with a sequence number; None in a
+            blob of release 0.1.
     """
 
     first: int
@@ -127,14 +127,14 @@ class Hole(msgspec.Struct, array_like=True):
 
 
 class TapState(msgspec.Struct, array_like=True):
-    """What the view keeps beside its totals.
+    """State of the view in addition to its totals.
 
     Attributes:
-        highest: Greatest number seen; `NO_SEQ` before the first.
-        holes: Numbers below it that may still come, in order of age.
-        ahead: Records at the clock or later, as `_rows` gives them, in order: other
-            partitions may still bring some that come before them.
-        highest_ms: Event time of the last record that told of `highest`; None before
+        highest: Greatest sequence number seen; `NO_SEQ` before the first.
+        holes: Missing numbers below it that may still arrive, in order of age.
+        ahead: Records at the clock or later, as `_rows` returns them, in order: other
+            partitions may still have earlier ones.
+        highest_ms: Event time of the last record that confirmed `highest`; None before
             the first.
     """
 
@@ -147,8 +147,7 @@ class TapState(msgspec.Struct, array_like=True):
 class TapView:
     """Holes in one tap's numbers and silences between its records.
 
-    A tap that is silent for the horizon is forgotten; if it returns, it is a tap of
-    which nothing is known.
+    A tap that is silent for the horizon is forgotten; if it returns, it counts as new.
 
     Attributes:
         totals: The figures, absolute.
@@ -180,11 +179,11 @@ class TapView:
         """Take the tap's next records, of all partitions, then move the clock.
 
         Args:
-            digests: In any order.
+            digests: Digests of the tap, in any order.
             clock_ms: Admission time T, Unix ms.
 
         Returns:
-            Nothing: a tap has no events.
+            An empty list, because a tap has no events.
         """
         records = self._state.ahead
         for digest in digests:
@@ -192,9 +191,9 @@ class TapView:
             records += _rows(
                 digest.heartbeat_times, digest.heartbeat_seqs, is_heartbeat=True
             )
-        # Of one time, a frame comes before the heartbeat that tells of it.
+        # At the same time, a frame comes before the heartbeat that names its number.
         records.sort()
-        # The order of the records at the clock itself is known when all are read.
+        # The order of records exactly at the clock is known only after all are read.
         due = bisect_left(records, clock_ms, key=lambda record: record[0])
         self._state.ahead = records[due:]
         for time_ms, is_heartbeat, seq in records[:due]:
@@ -211,7 +210,7 @@ class TapView:
 
     @property
     def next_deadline_ms(self) -> int | None:
-        """When to take what is ahead, to count a hole or to forget the tap."""
+        """When to apply records ahead, count a hole or forget the tap, Unix ms."""
         state, deadlines = self._state, []
         if state.ahead:
             deadlines.append(state.ahead[0][0])
@@ -223,7 +222,7 @@ class TapView:
 
     @property
     def is_forgotten(self) -> bool:
-        """Whether nothing is known of the tap, so that nothing need be kept."""
+        """Whether the tap was forgotten, so that its state can be removed."""
         return not self.totals.last_seen_ms and not self._state.ahead
 
     def _advance(self, clock_ms: int) -> None:
@@ -248,7 +247,7 @@ class TapView:
         totals.last_seen_ms = time_ms
 
     def _found(self, from_ms: int, to_ms: int, since_ms: int) -> None:
-        """A hole with this span counts now, and has blinded channels since a time."""
+        """Count a hole with this span, which made channels blind since a time."""
         totals = self.totals
         if (
             totals.hole_since_ms is None
@@ -264,7 +263,7 @@ class TapView:
         del spans[:-MAX_SPANS]
 
     def _given(self, seq: int, time_ms: int) -> None:
-        """The tap has given numbers up to this one; none has come yet."""
+        """Record that the tap gave numbers up to this one, which have not arrived."""
         state = self._state
         if seq < state.highest:
             return
@@ -275,7 +274,7 @@ class TapView:
         state.highest, state.highest_ms = seq, time_ms
 
     def _arrived(self, seq: int) -> None:
-        """The frame with this number has come."""
+        """Record that the frame with this number has arrived."""
         state = self._state
         for index, hole in enumerate(state.holes):
             if hole.first <= seq < hole.end:

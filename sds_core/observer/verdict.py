@@ -1,4 +1,4 @@
-"""The verdict on one view: how well what it follows fares."""
+"""The verdict on one view."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import enum
 
 
 class Verdict(enum.StrEnum):
-    """Health of one channel (observer model, section 8)."""
+    """Health of one channel (docs/figures.md, 8)."""
 
     OK = "ok"
     DEGRADED = "degraded"

@@ -1,4 +1,4 @@
-"""What the totals of every view with a verdict have in common."""
+"""The interface of totals of views with a verdict."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ViewTotals(Protocol):
 
     @property
     def verdict_since_ms(self) -> int | None:
-        """Since when, Unix ms of event time; None if that is not known."""
+        """Begin of the verdict, Unix ms of event time; None if it is not known."""
 
     @property
     def observers(self) -> Sequence[str]:

@@ -28,7 +28,7 @@ class Agenda:
             day.append(action)
 
     def until(self, end_ms: int) -> Iterator[tuple[int, Action]]:
-        """Yield the actions before `end_ms` in order, also those planned meanwhile.
+        """Yield the actions before `end_ms` in order, with those added in the meantime.
 
         Actions of the same ms come in the order in which they were planned.
         """

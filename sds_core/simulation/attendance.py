@@ -34,7 +34,7 @@ class Attendance:
         The first pair is the participant's arrival. The sequence may be infinite.
         """
         random = self._streams.scalar("churn", "times", str(participant))
-        # Drawn in any case, so that one share does not change what another does.
+        # Always drawn, so that one share does not change the random draws of another.
         join, leave = random.random(), random.random()
         at_ms = join * self._duration_ms if participant in self._joining else 0.0
         end_ms = math.inf
@@ -49,7 +49,7 @@ class Attendance:
             yield int(at_ms), False
             at_ms += random.expovariate(1 / absences.mean_away_s) * 1_000
             if at_ms >= end_ms:
-                # Away already, and never seen again.
+                # The participant is away already and does not return.
                 return
             yield int(at_ms), True
         if end_ms < math.inf:

@@ -1,4 +1,4 @@
-"""What the simulator moves: members of channels, channels, transmissions under way."""
+"""State of the simulator: members of channels, channels, transmissions on their way."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Member:
         participant: Participant id.
         channel: Channel that it is a member of.
         clock: Clock of the participant, which may be wrong.
-        profile: Its options.
-        random: Its source of chance.
-        sds: Its SDS state; None before it joins and while it is stored as a snapshot.
+        profile: Options of the participant.
+        random: Random source of the participant.
+        sds: SDS state; None before it joins and while it is stored as a snapshot.
         snapshot: Stored state while it is away and will be restored.
         present: Whether it is online.
         gone: Whether it has left for good.
-        wake_ms: When it must be called next, simulation time.
+        wake_ms: Simulation time of the next call that it needs.
         wake_reading_ms: The same time as its own clock shows it.
     """
 
@@ -60,12 +60,12 @@ class Channel:
 
     Attributes:
         channel_id: Channel id.
-        group: Its settings.
+        group: Settings of the channel.
         content_topic: Waku content topic of its messages.
         occasions: Times at which somebody sends, ms since the start.
-        speakers: Chance of who sends.
-        contents: Chance of what is sent.
-        members: Its participants.
+        speakers: Random source for the choice of senders.
+        contents: Random source for the contents.
+        members: Participants of the channel.
         indices: Index of each member in the population.
     """
 
@@ -90,7 +90,7 @@ class Flight:
         transmission: The transmission.
         retrieval_hint: Hint to fetch it again.
         receivers: Members that it still has to reach, the next one last.
-        times_ms: When it reaches each of them, in the same order.
+        times_ms: Time of arrival at each of them, in the same order.
     """
 
     transmission: Transmission

@@ -45,7 +45,7 @@ class Clock(NamedTuple):
         if not self.drift_ppm:
             return due_ms
         elapsed_ms = (due_ms - self.start_ms) / (1 + self.drift_ppm / _MILLION)
-        # One early, and then up: `reading` rounds.
+        # Start one ms early and count up, because `reading` rounds.
         due_ms = self.start_ms + math.floor(elapsed_ms) - 1
         while self.reading(due_ms) < reading_ms:
             due_ms += 1

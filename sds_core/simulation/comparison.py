@@ -13,7 +13,7 @@ class Comparison:
 
     Attributes:
         channel: Channel id; empty for the totals.
-        figure: Its name in the report, nested names joined by dots.
+        figure: Name in the report, nested names joined by dots.
         truth: Value counted from what happened.
         found: Value in the report.
     """
@@ -32,7 +32,7 @@ class Comparison:
 def compare(
     truth: Mapping[str, Any], report: Mapping[str, Any]
 ) -> Iterator[Comparison]:
-    """Every figure of a truth beside the report's, totals first."""
+    """Return every figure of a truth with the report's value, totals first."""
     latencies = [
         pair for one in truth["channels"].values() for pair in one["ack_latencies"]
     ]

@@ -1,4 +1,4 @@
-"""How long a frame is under way."""
+"""Distributions of the delay of a frame."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sds_core.reading import Table
 
-# An hour: more would be a delay in name only.
+# One hour: a longer delay would be a loss.
 Milliseconds = Annotated[float, Meta(ge=0, le=3_600_000)]
 _PositiveMilliseconds = Annotated[float, Meta(gt=0, le=3_600_000)]
 
@@ -22,7 +22,7 @@ class _Distribution(Table, frozen=True, kw_only=True, tag_field="distribution"):
 
 
 class Uniform(_Distribution, frozen=True, kw_only=True, tag="uniform"):
-    """Anything from `low_ms` to `high_ms`, equally likely."""
+    """Uniform distribution from `low_ms` to `high_ms`."""
 
     low_ms: Milliseconds
     high_ms: Milliseconds
@@ -46,7 +46,7 @@ class Uniform(_Distribution, frozen=True, kw_only=True, tag="uniform"):
 
 
 class Exponential(_Distribution, frozen=True, kw_only=True, tag="exponential"):
-    """`least_ms`, and beyond it a memoryless time; `mean_ms` is that of the whole."""
+    """`least_ms` plus an exponentially distributed time; `mean_ms` is their mean."""
 
     mean_ms: _PositiveMilliseconds
     least_ms: Milliseconds = 0.0
@@ -71,10 +71,10 @@ class Exponential(_Distribution, frozen=True, kw_only=True, tag="exponential"):
 
 
 class Lognormal(_Distribution, frozen=True, kw_only=True, tag="lognormal"):
-    """Many short, few long: half of them below `median_ms`.
+    """Log-normal distribution: many short delays, few long ones.
 
     Attributes:
-        median_ms: half are shorter.
+        median_ms: median; half of the delays are shorter.
         sigma: standard deviation of the logarithm; 0.5 makes one in a hundred more
             than three times the median.
     """

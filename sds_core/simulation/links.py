@@ -46,9 +46,9 @@ class Links:
         """Send over the links to some receivers.
 
         Args:
-            sender: its index.
-            receivers: their indices, each once.
-            elapsed_ms: when, since the start; not before the last sending.
+            sender: index of the sender.
+            receivers: indices of the receivers, each once.
+            elapsed_ms: time since the start; not before the last sending.
 
         Returns:
             For each receiver whether it arrives, and after how many ms, at least 1.
@@ -78,9 +78,9 @@ class BurstyLinks:
     needed, from its exact probability given the last drawn state.
 
     Args:
-        bursts: lengths of the states.
-        senders, receivers: how many.
-        generator: chance.
+        bursts: mean lengths of the states.
+        senders, receivers: number of each.
+        generator: random source.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class BurstyLinks:
         """Return which of the links to some receivers are bad at a time."""
         known_ms, bad = self._known_ms[sender], self._bad[sender]
         since_ms = elapsed_ms - known_ms[receivers]
-        # What is left of the last state's influence, in [0, 1].
+        # Remaining influence of the last state, in [0, 1].
         memory = np.exp(self._decay_per_ms * since_ms)
         chance = self._share_bad + (bad[receivers] - self._share_bad) * memory
         now_bad: Flags = self._chances.take(len(receivers)) < chance

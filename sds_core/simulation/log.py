@@ -21,13 +21,13 @@ class Transmission(NamedTuple):
 
     Attributes:
         number: Identity: transmissions of the simulation are counted from 0.
-        at_ms: When it was sent.
+        at_ms: Time of sending.
         channel_id: Channel of the frame.
         by: Participant that sent it; for a repair not the sender inside the frame.
         cause: Why it was sent, which only its sender knows.
         frame: The frame.
         value: The frame's bytes; the same object at every sending of one message.
-        waku_hash: of this sending, `0x` and 64 hex digits.
+        waku_hash: Waku message hash of this sending, `0x` and 64 hex digits.
         waku_timestamp_ns: the time by the sender's clock that the hash covers.
     """
 
@@ -70,14 +70,14 @@ class Presence(NamedTuple):
 
 
 class Sighting(NamedTuple):
-    """A tap recorded a transmission; a further one of the same is a replica.
+    """A tap recorded a transmission; a second record of the same one is a replica.
 
     Attributes:
         at_ms: event time of the record, by the tap's clock.
         tap: observer id.
         seq: number given by the tap, from 1 without holes, also if the record is
             lost on its way to Kafka.
-        transmission: what was seen.
+        transmission: the recorded transmission.
     """
 
     at_ms: int
@@ -90,7 +90,7 @@ class Heartbeat(NamedTuple):
     """A tap reports that it is running.
 
     Attributes:
-        at_ms: by the tap's clock.
+        at_ms: time by the tap's clock.
         tap: observer id.
         seq: the last number that it gave to a frame, 0 if none.
     """

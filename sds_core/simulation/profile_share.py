@@ -1,4 +1,4 @@
-"""Profiles of participants in a scenario: one by name, with what differs from it."""
+"""Profiles of participants in a scenario: a named profile with changed options."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ProfileShare(Table, frozen=True, kw_only=True):
         """Return the profile.
 
         Args:
-            path: where this table stands, for the error.
+            path: place of this table, for the error.
 
         Raises:
             TableError: An override is unknown or not allowed.
@@ -72,7 +72,7 @@ _CHECKED: dict[Any, Any] = {
     float: Annotated[float, Meta(ge=0)],
     float | None: Annotated[float, Meta(ge=0)] | None,
 }
-"""What to read a field of `Profile` as; its own checks come after."""
+"""Types of the fields of `Profile` in a table; `Profile` checks the values later."""
 
 _TYPES = get_type_hints(Profile)
 _OVERRIDES = msgspec.defstruct(
@@ -85,4 +85,4 @@ _OVERRIDES = msgspec.defstruct(
     kw_only=True,
     forbid_unknown_fields=True,
 )
-"""Every field of `Profile`; UNSET where nothing is said."""
+"""Every field of `Profile`; UNSET if the table does not have it."""

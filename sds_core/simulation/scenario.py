@@ -1,4 +1,4 @@
-"""A scenario: everything about a simulation but its seed and its start.
+"""A scenario: all settings of a simulation except its seed and its start.
 
 It is read from a mapping, such as a TOML file makes. Keys ending in `_s` are seconds
 from the start, or lengths in seconds; `_ms` milliseconds; shares are in [0, 1].
@@ -15,7 +15,7 @@ from sds_core.reading import Table, TableError, read
 from sds_core.simulation.delays import Delay, Lognormal
 from sds_core.simulation.profile_share import ProfileShare
 
-# Thirty days: what is longer is a slip of the unit, and infinity is a number in TOML.
+# Thirty days: a longer time is a wrong unit, and TOML allows infinity.
 LONGEST_S = 2_592_000
 Seconds = Annotated[float, Meta(ge=0, le=LONGEST_S)]
 PositiveSeconds = Annotated[float, Meta(gt=0, le=LONGEST_S)]
@@ -36,7 +36,7 @@ class Span(Table, frozen=True, kw_only=True):
         """Check the order.
 
         Raises:
-            ValueError: it is empty.
+            ValueError: the span is empty.
         """
         if self.from_s >= self.until_s:
             message = (
@@ -46,7 +46,7 @@ class Span(Table, frozen=True, kw_only=True):
             raise ValueError(message)
 
     def holds(self, elapsed_ms: int) -> bool:
-        """Tell whether a time, counted from the simulation's start, lies in it."""
+        """Return whether a time since the simulation's start lies in the span."""
         return self.from_s * 1_000 <= elapsed_ms < self.until_s * 1_000
 
 
@@ -54,25 +54,25 @@ class Spell(Span, frozen=True, kw_only=True):
     """A stretch with more or less traffic than usual.
 
     Attributes:
-        rate: times the usual; 0 is silence.
+        rate: factor on the usual rate; 0 is silence.
     """
 
     rate: Annotated[float, Meta(ge=0, le=1_000)]
 
 
 class Traffic(Table, frozen=True, kw_only=True):
-    """Who says how much when.
+    """Who sends how many messages, and when.
 
     Attributes:
         mean_interval_s: mean of the exponentially distributed time from one occasion
             to speak to the next.
-        per: whose occasions: each participant's own, or the channel's, each for one
-            participant drawn from those present.
+        per: whether each participant has occasions of its own, or the channel has
+            occasions, each for one random participant that is present.
         burst: messages at an occasion.
-        burst_spacing_ms: between these.
-        spells: times of more or of less; where two overlap, both rates multiply.
-        payload_least_bytes, payload_most_bytes: content's length, equally likely.
-        ephemeral_share: of the messages, that ask for no reliability.
+        burst_spacing_ms: time between messages of a burst.
+        spells: times with more or less traffic; if two overlap, their rates multiply.
+        payload_least_bytes, payload_most_bytes: range of the content's length, uniform.
+        ephemeral_share: share of messages that are ephemeral.
     """
 
     mean_interval_s: PositiveSeconds
@@ -100,15 +100,15 @@ class Traffic(Table, frozen=True, kw_only=True):
 
 
 class LostTail(Table, frozen=True, kw_only=True):
-    """Last messages of a channel that no other participant ever receives.
+    """Last messages of a channel, which no other participant ever receives.
 
     They are sent when the scenario's duration ends, by one who was present.
 
     Attributes:
-        messages: how many.
-        sender_leaves: whether the sender falls silent for ever right after; if not,
-            its sync messages and retries tell the others what they lack.
-        seen_by_taps: whether the taps receive them, as far as they receive anything.
+        messages: number of them.
+        sender_leaves: whether the sender never sends anything afterwards; if it does,
+            its sync messages and retries show the others which messages they lack.
+        seen_by_taps: whether taps can receive them.
     """
 
     messages: Count = 1
@@ -117,15 +117,16 @@ class LostTail(Table, frozen=True, kw_only=True):
 
 
 class ChannelGroup(Table, frozen=True, kw_only=True):
-    """One channel, or several of a kind.
+    """One channel, or several with the same settings.
 
     Attributes:
-        name: the channel's id; of several, `name-1`, `name-2` and so on.
-        count: how many.
-        participants: in each, drawn from the population; absent: all.
-        traffic: of each.
-        profiles: of each; absent: the scenario's.
-        lost_tail: of each, if any.
+        name: the channel's id; with several channels `name-1`, `name-2` and so on.
+        count: number of channels.
+        participants: number of participants in each channel, drawn from the population;
+            absent: all.
+        traffic: traffic of each channel.
+        profiles: profiles in each channel; absent: the scenario's.
+        lost_tail: lost tail of each channel; absent: none.
     """
 
     name: Name
@@ -150,7 +151,7 @@ class Bursts(Table, frozen=True, kw_only=True):
     Attributes:
         mean_good_s: mean length of the good state, where `loss` of the link holds.
         mean_bad_s: mean length of the bad state.
-        loss: share that is lost in the bad state.
+        loss: share of transmissions that are lost in the bad state.
     """
 
     mean_good_s: PositiveSeconds
@@ -159,12 +160,12 @@ class Bursts(Table, frozen=True, kw_only=True):
 
 
 class Link(Table, frozen=True, kw_only=True):
-    """What happens on the way from one participant to another, or to a tap.
+    """Loss and delay on the way from one participant to another, or to a tap.
 
     Attributes:
         loss: share of the transmissions that are lost, each for itself.
-        bursts: loss that comes in bursts, if any.
-        delay: distribution of the time under way; at least 1 ms is taken.
+        bursts: loss in bursts; absent: none.
+        delay: distribution of the delay; a delay is at least 1 ms.
     """
 
     loss: Share = 0.0
@@ -178,8 +179,8 @@ class Partition(Span, frozen=True, kw_only=True):
     The taps are on the others' side.
 
     Attributes:
-        participants: how many of the population, drawn by the seed.
-        direction: what does not get through: `both`, only what they send (`outgoing`),
+        participants: number of participants that are cut off, drawn by the seed.
+        direction: traffic that is cut off: `both`, only what they send (`outgoing`),
             or only what the others send (`incoming`).
     """
 
@@ -188,23 +189,23 @@ class Partition(Span, frozen=True, kw_only=True):
 
 
 class Network(Link, frozen=True, kw_only=True):
-    """The links between the participants: all alike, each drawn for itself.
+    """The links between participants: equal settings, independent draws.
 
     Attributes:
-        partitions: who is cut off when.
+        partitions: times in which participants are cut off.
     """
 
     partitions: tuple[Partition, ...] = ()
 
 
 class Absences(Table, frozen=True, kw_only=True):
-    """Participants that are away now and then, in all their channels at once.
+    """Participants that are sometimes away, in all their channels at the same time.
 
     Attributes:
-        share: of the participants.
+        share: share of the participants.
         mean_present_s: mean of the exponentially distributed time until one leaves.
         mean_away_s: mean of the exponentially distributed time until it is back.
-        state: what it comes back with: `restored` from a snapshot of when it left, as
+        state: state after the return: `restored` from a snapshot of when it left, as
             after a restart; `kept`, as after the sleep of a phone.
     """
 
@@ -215,12 +216,12 @@ class Absences(Table, frozen=True, kw_only=True):
 
 
 class Churn(Table, frozen=True, kw_only=True):
-    """Who comes and goes, in all its channels at once.
+    """Participants that join and leave, in all their channels at the same time.
 
     Attributes:
-        joining_share: of the participants, that join at some time after the start.
-        leaving_share: of the participants, that leave for good at some time.
-        absences: of those that come back, if any.
+        joining_share: share of participants that join at some time after the start.
+        leaving_share: share of participants that leave for good at some time.
+        absences: participants that leave and return; absent: none.
     """
 
     joining_share: Share = 0.0
@@ -229,12 +230,13 @@ class Churn(Table, frozen=True, kw_only=True):
 
 
 class ClockSkew(Table, frozen=True, kw_only=True):
-    """How wrong clocks are.
+    """Errors of the participants' clocks.
 
     Attributes:
-        offset_ms: at most so far ahead or behind, equally likely.
-        drift_ppm: at most so many millionths too fast or too slow, equally likely.
-        share: of the participants; the others' clocks are right.
+        offset_ms: greatest offset in either direction, uniformly distributed.
+        drift_ppm: greatest drift in either direction, millionths, uniformly
+            distributed.
+        share: share of participants with wrong clocks.
     """
 
     offset_ms: Annotated[int, Meta(ge=0, le=31_536_000_000)] = 0
@@ -247,14 +249,17 @@ class Tap(Link, frozen=True, kw_only=True):
 
     Attributes:
         name: observer id.
-        start_s: when it is switched on.
-        heartbeat_interval_s: between two of its heartbeats.
-        blackouts: it is down: no records, no heartbeats; its numbers go on after.
-        deaf: it is up, but receives nothing: heartbeats, and no missing numbers.
-        record_loss: share of its records that are lost behind it: numbers missing.
-        replica_share: of the frames it records, that it records once more.
-        clock_offset_ms: its clock is so far ahead; behind, if negative.
-        clock_drift_ppm: its clock is so many millionths too fast.
+        start_s: time when the tap starts.
+        heartbeat_interval_s: time between two heartbeats.
+        blackouts: times in which the tap is down: no records and heartbeats; afterwards
+            its sequence numbers continue.
+        deaf: times in which the tap runs but receives nothing: it sends heartbeats, and
+            no sequence number is missing.
+        record_loss: share of its records that are lost after the tap, so that sequence
+            numbers are missing.
+        replica_share: share of frames that it records twice.
+        clock_offset_ms: offset of its clock; positive if it is ahead.
+        clock_drift_ppm: drift of its clock in millionths; positive if it is too fast.
     """
 
     name: Name
@@ -269,19 +274,20 @@ class Tap(Link, frozen=True, kw_only=True):
 
 
 class Scenario(Table, frozen=True, kw_only=True):
-    """What happens in a simulation, up to chance; see the module for the units.
+    """Settings of a simulation; see the module for the units.
 
     Attributes:
-        name: how it is called.
-        description: what it shows, in a sentence.
-        duration_s: how long new messages are sent.
-        settle_s: how long after that participants still retry, repair and sync.
+        name: name of the scenario.
+        description: purpose of the scenario, in one sentence.
+        duration_s: time in which new messages are sent.
+        settle_s: time after that in which participants still retry, repair and sync.
         participants: the population that channels draw their participants from.
-        channels: at least one group.
-        profiles: by share, for channels that name none; shares hold in every channel.
-        network: between participants.
-        churn: who comes and goes.
-        clocks: of the participants.
+        channels: groups of channels, at least one.
+        profiles: profiles with shares, for groups without profiles; the shares hold in
+            every channel.
+        network: links between participants.
+        churn: participants that join and leave.
+        clocks: errors of the participants' clocks.
         taps: the observers.
     """
 
@@ -304,7 +310,8 @@ class Scenario(Table, frozen=True, kw_only=True):
         """Read a scenario.
 
         Raises:
-            TableError: it is none; says where, what stands there, what is allowed.
+            TableError: the mapping is not a scenario; the error has place, value and
+                allowed values.
         """
         scenario = read(mapping, cls)
         _check_names(scenario)
@@ -314,12 +321,12 @@ class Scenario(Table, frozen=True, kw_only=True):
 
     @property
     def duration_ms(self) -> int:
-        """How long new messages are sent."""
+        """Time in which new messages are sent, ms."""
         return round(self.duration_s * 1_000)
 
     @property
     def total_ms(self) -> int:
-        """How long all of it takes."""
+        """Length of the whole simulation, ms."""
         return round((self.duration_s + self.settle_s) * 1_000)
 
 

@@ -76,7 +76,8 @@ class _Simulation:
             for name in self._names
         ]
         self._memberships: list[list[Member]] = [[] for _ in range(count)]
-        # Before anybody speaks, so that those who come at the start are there.
+        # Before the first message, so that participants that join at the start are
+        # present.
         attendance = Attendance(scenario, streams)
         for index in range(count):
             self._plan_change(index, attendance.changes(index))
@@ -260,7 +261,7 @@ class _Simulation:
     def _follow(
         self, member: Member, sds: MessageChannel, step: Step, now_ms: int
     ) -> None:
-        """Do what a step asks for."""
+        """Send the broadcasts of a step and log its events."""
         channel_id, participant = member.channel.channel_id, member.participant
         for event in step.events:
             self._log(Happening(now_ms, channel_id, participant, event))
@@ -276,7 +277,7 @@ class _Simulation:
         value = broadcast.value
         number = self._transmissions
         self._transmissions += 1
-        # Two do not send in the same ns, so that no two hashes are equal.
+        # Each sending has its own ns, so that no two hashes are equal.
         timestamp_ns = (
             member.clock.reading(now_ms) * _NANOSECONDS_PER_MS
             + number % _NANOSECONDS_PER_MS
@@ -290,7 +291,7 @@ class _Simulation:
             channel.channel_id,
             member.participant,
             broadcast.cause,
-            # Plain values, as every receiver reads them.
+            # Decoded once into plain values, for all receivers.
             decode(value).detached(),
             value,
             f"0x{hashed.hex()}",
@@ -307,7 +308,8 @@ class _Simulation:
         if lost_tail is None:
             arrives[member.position] = False
             positions = arrives.nonzero()[0]
-            # The next one last, where a list gives away what it has.
+            # The next receiver is last, because a list removes its last element
+            # fastest.
             positions = positions[delays_ms[positions].argsort(kind="stable")[::-1]]
             members = channel.members
             flight = Flight(
@@ -351,7 +353,7 @@ class _Simulation:
 
     def _wake(self, member: Member, now_ms: int) -> None:
         sds = member.sds
-        # Else it was planned anew meanwhile, for an earlier time.
+        # Otherwise the wake-up was planned again for an earlier time.
         if sds is None or not member.present or member.wake_ms != now_ms:
             return
         member.wake_ms = member.wake_reading_ms = NEVER_MS
@@ -363,9 +365,9 @@ class _Simulation:
 
 
 def _shared_out(shares: tuple[ProfileShare, ...], count: int) -> list[Profile]:
-    """Return a profile for each of `count`, as near to the shares as can be.
+    """Return `count` profiles whose numbers are as close to the shares as possible.
 
-    Who they go to is drawn where the members are.
+    The caller draws which member gets which profile.
     """
     total = sum(one.share for one in shares)
     profiles: list[Profile] = []

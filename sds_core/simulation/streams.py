@@ -27,7 +27,7 @@ class Streams:
 
     def scalar(self, *purpose: str) -> Random:
         """Return the stream of a purpose, for one value at a time."""
-        # A simulation must be repeatable, and keeps no secret.
+        # A simulation must be repeatable and holds no secret.
         return Random(self._entropy(purpose))  # noqa: S311
 
     def vector(self, *purpose: str) -> Generator:
@@ -43,7 +43,7 @@ class Draws(Generic[ScalarT]):
     """Values of one distribution, drawn in blocks: a call to numpy costs more than ten.
 
     Args:
-        draw: gives so many values.
+        draw: returns the given number of values.
     """
 
     __slots__ = ("_block", "_draw", "_used")

@@ -15,13 +15,14 @@ def occasions(
     """Yield times of occasions, in ms since the start, below `duration_ms`, in order.
 
     A Poisson process whose rate the spells change, by thinning (Lewis and Shedler,
-    1979): drawn at the highest rate, and kept by the share that holds at the time.
+    1979): times are drawn at the highest rate, then accepted with the share of the rate
+    at that time.
 
     Args:
-        traffic: how often.
-        participants: in the channel.
-        duration_ms: when it ends.
-        random: chance.
+        traffic: rate of the occasions.
+        participants: number of participants in the channel.
+        duration_ms: end of the process.
+        random: random source.
     """
     mean_ms = traffic.mean_interval_s * 1_000
     if traffic.per == "participant":

@@ -1,4 +1,4 @@
-"""The Waku message around a simulated frame, as far as the monitor hears of it."""
+"""The parts of a Waku message that the monitor sees around a simulated frame."""
 
 from __future__ import annotations
 

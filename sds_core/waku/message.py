@@ -7,7 +7,7 @@ from hashlib import sha256
 import msgspec
 
 RELIABLE_CHANNEL_META = b"RELIABLE-CHANNEL-API/1"
-"""`meta` of what the Reliable Channel of logos-delivery sends; js-waku sets none."""
+"""`meta` of messages from the Reliable Channel of logos-delivery; js-waku sets none."""
 
 _UINT64 = 2**64 - 1
 
@@ -16,11 +16,12 @@ class WakuMessage(msgspec.Struct, frozen=True):
     """A message as nodes relay it.
 
     Attributes:
-        payload: What it carries.
-        content_topic: What its application filters by.
-        timestamp_ns: Its sender's time, Unix ns, in [-2**63, 2**63); 0 if absent.
+        payload: Content of the message.
+        content_topic: Topic by which applications select messages.
+        timestamp_ns: Time by the sender's clock, Unix ns, in [-2**63, 2**63); 0 if
+            absent.
         version: 0, or 1 if the payload is encrypted by 26/WAKU2-PAYLOAD.
-        meta: What its application says of it, at most 64 bytes.
+        meta: Metadata of the application, at most 64 bytes.
         ephemeral: Whether store nodes should not store it.
     """
 
@@ -32,7 +33,7 @@ class WakuMessage(msgspec.Struct, frozen=True):
     ephemeral: bool = False
 
     def hash_on(self, pubsub_topic: str) -> bytes:
-        """Return its deterministic hash where it is relayed, 32 bytes."""
+        """Return the deterministic hash on a pubsub topic, 32 bytes."""
         return message_hash(
             pubsub_topic,
             self.payload,

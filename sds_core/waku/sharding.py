@@ -18,7 +18,7 @@ class BadContentTopic(ValueError):
 
     Attributes:
         topic: The content topic.
-        detail: What is wrong with it.
+        detail: Why it is not valid.
     """
 
     def __init__(self, topic: str, detail: str) -> None:
@@ -27,7 +27,7 @@ class BadContentTopic(ValueError):
         self.detail = detail
 
     def __str__(self) -> str:
-        """The topic, what is wrong, and what is expected."""
+        """Return the topic, the error, and the expected form."""
         return (
             f"content topic {self.topic!r:.120} {self.detail}: "
             "give /application/version/name/encoding"

@@ -51,10 +51,10 @@ _SECOND_HASH_SUFFIX = b" b"
 
 @dataclass(frozen=True, slots=True)
 class BloomParameters:
-    """What a filter is made for, and the size that follows from it.
+    """Capacity and error rate of a filter, and the size that follows from them.
 
     Attributes:
-        capacity: ids it is made to hold, at least 1.
+        capacity: number of ids for which the filter is designed, at least 1.
         error_rate: share of false positives when it holds them, in (0, 1).
         bits_per_element: bits for each id.
         k: indices for each id.
@@ -106,7 +106,7 @@ def probes(
 
     Args:
         message_id: the id as text, not the bytes that it may stand for in hex.
-        dialect: whose hash and order of bytes to use.
+        dialect: dialect, which decides hash and byte order.
         m_bits: bits in use, at least 1.
         k: indices for each id.
     """
@@ -145,8 +145,8 @@ def filter_bits(
     Args:
         dialect: the dialect of the frame.
         raw: `Frame.bloom_filter`.
-        parameters: what both sides are configured with. Only for SPEC, whose filters
-            do not say; those of NIM do.
+        parameters: parameters of sender and receiver. Used only for SPEC, whose filters
+            do not contain them; filters of NIM do.
 
     Raises:
         BloomWrongLength: a SPEC filter is not as long as `parameters` ask for.
@@ -166,7 +166,7 @@ def count_set_bits(
     """Return how many of the first `m_bits` bits are set.
 
     Args:
-        dialect: whose order of bytes the bits are in.
+        dialect: dialect, which decides the byte order.
         bits: whole 64-bit words, as `filter_bits` gives them.
         m_bits: bits in use, at most all.
     """
@@ -184,11 +184,11 @@ class BloomFilter:
     """A filter that ids can be added to and looked up in.
 
     Attributes:
-        dialect: whose hash, order of bytes and wire form it has.
+        dialect: dialect, which decides hash, byte order and wire form.
         m_bits: bits in use.
         k: indices for each id.
         bits: the words in the dialect's order of bytes.
-        capacity: ids it is made to hold.
+        capacity: number of ids for which the filter is designed.
         error_rate_millionths: share of false positives it is made for, times 10**6.
     """
 
@@ -289,7 +289,7 @@ class BloomFilter:
     def false_positive_rate(self) -> float:
         """Return the chance, in [0, 1], that an id never put in seems to be in.
 
-        It follows from the fill, whatever the filter was made for.
+        It follows from the fill, not from the filter's parameters.
         """
         return false_positive_rate(self.bits_set(), self.m_bits, self.k)
 

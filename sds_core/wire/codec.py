@@ -25,13 +25,13 @@ if api_implementation.Type() != "upb":
     raise ImportError(_message)
 
 MAX_VALUE_BYTES = 4 * 1024 * 1024
-"""Longest value that is looked into (contract, "Kafka record").
+"""Longest value, in bytes, that is decoded (docs/records.md).
 
-Relays carry at most 150 KB (64/WAKU2-NETWORK), so that nothing real comes near. Above
-it one record could hold the memory and the time of thousands.
+Relays carry at most 150 KB (64/WAKU2-NETWORK), so real frames are far shorter. A longer
+record could take the memory and time of thousands.
 """
 
-# Tags, that is (field number << 3 | wire type), of what stands first in a message.
+# Tags, (field number << 3 | wire type), of the fields that come first in a message.
 _FIELD_1_LENGTH_DELIMITED = 0x0A
 _FIELD_2_VARINT = 0x10
 _FIELD_2_LENGTH_DELIMITED = 0x12
@@ -77,10 +77,10 @@ def dialect_of(value: bytes) -> Dialect:
     """Return the dialect of `value`, provided that it is a message.
 
     Both libraries write fields in order, so that field 2 is first or follows field 1.
-    Any other order is valid protobuf too: there the protobuf library looks for field 2,
-    at a cost that no input can drive up. Without field 2, as in an ephemeral message of
-    nim-sds, the fields 4 to 7 decide: only nim-sds has them. Field 2 in both wire types
-    is written by no library; the one in its usual place counts, else SPEC.
+    Any other order is valid protobuf too: then the protobuf library searches for field
+    2, at a cost that no input can drive up. Without field 2, as in an ephemeral message
+    of nim-sds, the fields 4 to 7 decide: only nim-sds has them. Field 2 in both wire
+    types is written by no library; the one in its usual place counts, else SPEC.
 
     Raises:
         MalformedProtobuf: it is not protobuf.

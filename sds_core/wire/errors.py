@@ -50,7 +50,7 @@ class UndecodableFrame(WireError):
 
 
 class EmptyValue(UndecodableFrame):
-    """There are no bytes at all."""
+    """The value is empty."""
 
     reason = Reason.EMPTY_VALUE
     text = "the value is empty"

@@ -90,9 +90,9 @@ class Frame(NamedTuple):
         sender_id: the sender; empty if unknown, as in most frames of nim-sds.
         message_id: never empty in a decoded frame.
         channel_id: never empty in a decoded frame.
-        lamport: in [0, 2**64), in the unit of the dialect; None if absent.
+        lamport: Lamport timestamp in [0, 2**64), in the dialect's unit; None if absent.
         causal_history: the messages this one depends on, in the sender's order.
-        bloom_filter: as on the wire of the dialect; empty if absent. See bloom.py.
+        bloom_filter: filter in the dialect's wire form; empty if absent. See bloom.py.
         repair_request: the messages the sender asks for (SDS-R).
         content: the application's bytes, opaque to us.
     """

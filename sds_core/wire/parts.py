@@ -1,4 +1,4 @@
-"""How the bytes of a frame divide among its parts (docs/figures.md, 9)."""
+"""Counts the bytes of a frame by part (docs/figures.md, 9)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def part_sizes(dialect: Dialect, value: bytes) -> PartSizes:
     The frame must be one that `decode` accepts; the result is undefined otherwise.
 
     Args:
-        dialect: In which it was read.
+        dialect: Dialect in which the frame was decoded.
         value: The frame as it was on the wire.
     """
     part_of = _PARTS[dialect]

@@ -19,8 +19,8 @@ class Field(NamedTuple):
     """One field as it was on the wire.
 
     Attributes:
-        number: Its number, at least 1.
-        wire_type: How it is written.
+        number: Field number, at least 1.
+        wire_type: Wire type.
         start: Offset of its tag.
         value: A varint as a number, anything else as its bytes.
     """
@@ -35,8 +35,8 @@ class BrokenProtobuf(ValueError):
     """The bytes are not valid protobuf from some field on.
 
     Attributes:
-        offset: Of the field's tag, in bytes.
-        detail: What is wrong with it.
+        offset: Offset of the field's tag, in bytes.
+        detail: Why the field cannot be read.
     """
 
     def __init__(self, offset: int, detail: str) -> None:
@@ -45,7 +45,7 @@ class BrokenProtobuf(ValueError):
         self.detail = detail
 
     def __str__(self) -> str:
-        """Where, and what."""
+        """Return the offset and the error."""
         return f"at offset {self.offset}: {self.detail}"
 
 

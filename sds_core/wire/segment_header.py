@@ -79,7 +79,7 @@ def read_segment_header(content: bytes) -> SegmentHeader | None:
     """Read a segment; None if the bytes are not a segment.
 
     Fields, their order, the length of the hash, and index against count are checked.
-    Other bytes can only pass if somebody crafted them.
+    Other bytes pass these checks only if they were crafted.
     """
     if not content.startswith(_OPENING):
         return None

@@ -39,7 +39,7 @@ _COMMANDS = {
     "dead-letter": "List, print and replay records that could not be decoded.",
     "export": "Write records of a topic to a file.",
 }
-"""Command -> what it does."""
+"""Command -> its short help."""
 
 _MODULES = {"import": "import_"}
 """Command -> module, where the name of the command is a keyword of Python."""

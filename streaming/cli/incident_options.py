@@ -21,7 +21,7 @@ _NEAREST_FIRST = (
 
 
 class IncidentSource(NamedTuple):
-    """Where incidents are read from; at most one of three.
+    """Source of incidents; at most one attribute is set.
 
     Attributes:
         report: File with a report.

@@ -36,9 +36,9 @@ def log_option(*, exposed: bool = False) -> Callable[[_Command], _Command]:
 def requested_format(
     arguments: Sequence[str], environment: Mapping[str, str]
 ) -> LogFormat:
-    """Return the format that option or environment request; text if it is none.
+    """Return the format that option or environment selects; text without a valid one.
 
-    For what is logged before a command has read its options, or if it cannot read them.
+    Used for log lines from before a command has read its options, and if it cannot.
 
     Args:
         arguments: Arguments of the program.

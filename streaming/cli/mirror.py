@@ -41,7 +41,7 @@ def _refuse_from_file(
 @setting(
     "--from-file",
     hidden=True,
-    # Before the required options, which nobody needs for a file.
+    # Checked before the required options, which an import from a file does not need.
     is_eager=True,
     expose_value=False,
     callback=_refuse_from_file,

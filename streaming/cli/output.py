@@ -55,7 +55,7 @@ def with_progress(records: Iterable[_Timed], done: str) -> Iterator[_Timed]:
 
     Args:
         records: Records, roughly in order of time.
-        done: What is done with each, such as "read".
+        done: Past participle for the log, such as "read".
     """
     logged_s = time.monotonic()
     for number, record in enumerate(records):

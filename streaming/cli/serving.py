@@ -28,7 +28,7 @@ Clock = Callable[[], int]
 
 
 class JobView(Protocol):
-    """What the server needs of a job; `Job` and `PendingJob` have it."""
+    """Interface of a job for the server; `Job` and `PendingJob` implement it."""
 
     @property
     def board(self) -> Board:
@@ -65,13 +65,13 @@ class PendingJob:
         return self.job is not None
 
     def find_incidents(self, query: IncidentQuery) -> Sequence[ChannelIncident]:
-        """Those of the job."""
+        """See `Job`; empty before the job runs."""
         return [] if self.job is None else self.job.find_incidents(query)
 
     def find_minutes(
         self, channel: str, since_ms: int, until_ms: int, fields: Collection[str]
     ) -> Sequence[Row]:
-        """Those of the job."""
+        """See `Job`; empty before the job runs."""
         if self.job is None:
             return []
         return self.job.find_minutes(channel, since_ms, until_ms, fields)

@@ -1,4 +1,4 @@
-"""Options for where a command serves its page and metrics."""
+"""Options for the address of a command's page and metrics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class Address(NamedTuple):
-    """Where a server listens.
+    """Address on which a server listens.
 
     Attributes:
         host: Address of a network interface of this machine.
@@ -31,7 +31,7 @@ def serving_options(
     """Add the options of a server; the command gets ``address``, an `Address`.
 
     Args:
-        content: What is served, for the help text.
+        content: Content that is served, for the help text.
         port: Port by default.
         with_host: Whether there is an option for the host; else it is loopback.
     """

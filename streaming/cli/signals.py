@@ -92,6 +92,7 @@ def end_requested(
 
 def _end(number: int, frame: FrameType | None) -> None:
     if number == signal.SIGHUP:
-        # Terminal and shell may both send it, and the second must not disturb the end.
+        # Terminal and shell may both send the signal; the second must not disturb the
+        # end.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     raise EndedBySignal

@@ -36,8 +36,8 @@ def started_job(
         click.Abort: A signal came before the job had started, or ended the JVM too.
         Exception: See `streaming.job.running_job`.
     """
-    # Before Spark starts, because this may wait minutes for Kafka, and until Spark
-    # starts a signal can end the program at once.
+    # Before Spark starts, because this may wait minutes for Kafka, and before Spark
+    # starts a signal can end the program immediately.
     with closing(TopicOffsets(settings.source.kafka)) as offsets:
         offsets.partitions()
     # An exception while Spark starts would leave a JVM that never ends.

@@ -28,7 +28,7 @@ def survive_closed_output() -> None:
 
 
 class _DiscardsIfClosed(io.FileIO):
-    """Discards what is written once the reader has gone away."""
+    """Discards written text after the reader has closed the stream."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, "w", closefd=False)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.history.schema import ToldIncident, ToldMinute
+from connectors.history.schema import NumberedIncident, NumberedMinute
 from sds_core.observer.incidents import (
     ChannelIncident,
     Incident,
@@ -149,11 +149,11 @@ def test_rows_wait_in_the_order_in_which_they_were_recorded(findings: Findings) 
     )
     findings.record_incidents({"town": [lost("a", ended_ms=9)]})
     expected: list[OutboxRow] = [
-        ToldIncident(1_000, found(lost("a"))),
-        ToldMinute(1_001, "town", 0, ChannelTotals()),
-        ToldMinute(1_002, "town", 60_000, ChannelTotals()),
-        ToldMinute(1_003, "village", 0, ChannelTotals()),
-        ToldIncident(1_004, found(lost("a", ended_ms=9))),
+        NumberedIncident(1_000, found(lost("a"))),
+        NumberedMinute(1_001, "town", 0, ChannelTotals()),
+        NumberedMinute(1_002, "town", 60_000, ChannelTotals()),
+        NumberedMinute(1_003, "village", 0, ChannelTotals()),
+        NumberedIncident(1_004, found(lost("a", ended_ms=9))),
     ]
     assert findings.pending(Destination.PARQUET, ALL) == expected
     assert findings.pending(Destination.TOPICS, 2) == expected[:2]
@@ -169,7 +169,7 @@ def test_row_stays_until_each_destination_has_confirmed_it(findings: Findings) -
     assert findings.count_pending() == 3
     findings.confirm_delivered(Destination.TOPICS, FIRST + 1)
     (last,) = findings.pending(Destination.TOPICS, ALL)
-    assert last.told == FIRST + 2
+    assert last.sequence == FIRST + 2
     assert findings.count_pending() == 1
     findings.confirm_delivered(Destination.TOPICS, FIRST + 2)
     assert findings.count_pending() == 0
@@ -181,8 +181,8 @@ def test_mark_is_exported_as_well(findings: Findings) -> None:
     findings.mark_incidents(lambda channel, incident: incident.message_id == "a", 0)
     findings.record_incidents({"town": [lost("a", ended_ms=9)]})
     assert findings.pending(Destination.TOPICS, ALL)[2:] == [
-        ToldIncident(FIRST + 2, found(lost("a"), tap_hole=True)),
-        ToldIncident(FIRST + 3, found(lost("a", ended_ms=9), tap_hole=True)),
+        NumberedIncident(FIRST + 2, found(lost("a"), tap_hole=True)),
+        NumberedIncident(FIRST + 3, found(lost("a", ended_ms=9), tap_hole=True)),
     ]
 
 
@@ -195,7 +195,7 @@ def test_sequence_goes_on_although_the_outbox_is_empty(path: Path) -> None:
     for first_sequence in (1, ALL):
         findings = Findings(path, first_sequence)
         findings.record_incidents({"town": [lost("b")]})
-    told = [one.told for one in findings.pending(Destination.TOPICS, ALL)]
+    told = [one.sequence for one in findings.pending(Destination.TOPICS, ALL)]
     assert told == [FIRST + 1, FIRST + 2]
 
 
@@ -208,7 +208,7 @@ def test_incidents_of_an_earlier_version_are_exported_once(path: Path) -> None:
     known.sort(key=lambda one: (one.incident.found_ms, one.channel, one.incident.key))
     again = Findings(path, ALL)
     assert again.pending(Destination.PARQUET, ALL) == [
-        ToldIncident(number, one) for number, one in enumerate(known, FIRST)
+        NumberedIncident(number, one) for number, one in enumerate(known, FIRST)
     ]
 
 
@@ -225,12 +225,12 @@ class Model:
 
     def pending(self, destination: Destination) -> list[OutboxRow]:
         """What a destination lacks."""
-        return [one for one in self.rows if one.told > self.reached[destination]]
+        return [one for one in self.rows if one.sequence > self.reached[destination]]
 
 
 def _record_incident(findings: Findings, model: Model, n: int) -> None:
     findings.record_incidents({"town": [lost(str(n))]})
-    model.add(lambda sequence: ToldIncident(sequence, found(lost(str(n)))))
+    model.add(lambda sequence: NumberedIncident(sequence, found(lost(str(n)))))
 
 
 def _record_minutes(findings: Findings, model: Model, n: int) -> None:
@@ -238,15 +238,15 @@ def _record_minutes(findings: Findings, model: Model, n: int) -> None:
     minutes_ms = [60_000 * m for m in range(n)]
     findings.record_minutes({"town": [ChannelMinute(ms, totals) for ms in minutes_ms]})
     for ms in minutes_ms:
-        model.add(lambda sequence, ms=ms: ToldMinute(sequence, "town", ms, totals))
+        model.add(lambda sequence, ms=ms: NumberedMinute(sequence, "town", ms, totals))
 
 
 def _deliver(destination: Destination) -> Callable[..., None]:
     def deliver(findings: Findings, model: Model, n: int) -> None:
         rows = model.pending(destination)[:n]
         if rows:
-            findings.confirm_delivered(destination, rows[-1].told)
-            model.reached[destination] = rows[-1].told
+            findings.confirm_delivered(destination, rows[-1].sequence)
+            model.reached[destination] = rows[-1].sequence
 
     return deliver
 
@@ -272,5 +272,5 @@ def test_killed_after_any_step_the_file_holds_what_it_should(
                 assert reopened.pending(destination, ALL) == model.pending(destination)
             reached = min(model.reached.values())
             assert reopened.count_pending() == sum(
-                one.told > reached for one in model.rows
+                one.sequence > reached for one in model.rows
             )

@@ -13,7 +13,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewPartitions
 from pyspark.sql import SparkSession
 
-from connectors.history.schema import CHANNEL_MINUTES, Row, ToldMinute, minute_row
+from connectors.history.schema import CHANNEL_MINUTES, NumberedMinute, Row, minute_row
 from connectors.kafka.producer import TopicRecord, partitions_of, write
 from connectors.kafka.settings import Client, KafkaSettings, RecordsLost
 from connectors.kafka.topics import ensure_frames_topic
@@ -151,12 +151,14 @@ def test_last_minute_of_a_channel_has_the_figures_of_the_report(
     assert 0 < len(minutes) <= waited
     last = {channel: row for (channel, _), row in sorted(minutes.items())}
     assert last == {
-        channel: without_number(ToldMinute(0, channel, last[channel]["minute"], totals))
+        channel: without_number(
+            NumberedMinute(0, channel, last[channel]["minute"], totals)
+        )
         for channel, totals in channels.items()
     }
 
 
-def without_number(minute: ToldMinute) -> Row:
+def without_number(minute: NumberedMinute) -> Row:
     """Its row as far as the number of its telling does not matter."""
     row = minute_row(minute)
     del row["told"]

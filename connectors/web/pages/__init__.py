@@ -1,4 +1,4 @@
-"""The status page, view by view: whole without script, kept up to date by one."""
+"""The status page: each page is complete without script; a script updates it."""
 
 from __future__ import annotations
 

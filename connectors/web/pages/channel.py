@@ -30,7 +30,7 @@ from sds_core.observer.incidents import IncidentKind, IncidentQuery
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.view_totals import ViewTotals
 
-SHOWN_INCIDENTS = 5
+LISTED_INCIDENTS = 5
 """Incidents of each kind, the latest found first; `/incidents` has more."""
 
 
@@ -41,23 +41,23 @@ class KindOfIncidents:
     Attributes:
         kind: The kind.
         name: The kind in words.
-        shown: The latest found first.
-        more: Whether there are more.
+        incidents: Incidents, the latest found first.
+        more: Whether further incidents exist.
     """
 
     kind: IncidentKind
     name: str
-    shown: Sequence[IncidentWords]
+    incidents: Sequence[IncidentWords]
     more: bool
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What the page reads from files instead of the snapshot.
+    """The parts of the page that come from files instead of the snapshot.
 
     Attributes:
-        charts: Each with its picture; empty if they cannot be drawn.
-        no_charts: Why there are no charts; empty if there are.
+        charts: Charts, each with its picture; empty if they cannot be drawn.
+        no_charts: Why charts cannot be drawn; empty if they can.
         incidents: Incidents of the channel by kind, the gravest first.
         no_incidents: Why incidents cannot be listed; empty if they can.
     """
@@ -73,7 +73,7 @@ class Objective:
     """A share that the channel should reach, and its value since the first record.
 
     Attributes:
-        name: What it is a share of.
+        name: Name of the share.
         target: The share that should be reached.
         reached: The share that was reached.
         verdict: `met` or `missed`; empty if there is nothing to judge.
@@ -102,9 +102,9 @@ def routes(
 
     # Synchronous, so Starlette runs it in its thread pool: it reads files.
     def page(request: Request) -> Response:
-        """Query parameters: `id` or `key`; `hours`; `history=false` leaves it out."""
+        """Query parameters: `id` or `key`; `hours`; `history=false` to omit history."""
         given = request.query_params
-        shown_hours = hours(given)
+        chosen_hours = hours(given)
         with_history = one_of(given, "history", ["true", "false"]) != "false"
         snapshot = sources.current()
         if not snapshot.primed:
@@ -134,8 +134,8 @@ def routes(
             else None,
             groups=groups,
             choices=HOURS,
-            hours=shown_hours,
-            history=_history(lookups, table, snapshot, channel, shown_hours)
+            hours=chosen_hours,
+            history=_history(lookups, table, snapshot, channel, chosen_hours)
             if with_history
             else None,
         )
@@ -162,11 +162,11 @@ def _history(
     table: FigureTable[Any],
     snapshot: Snapshot,
     channel: str,
-    shown_hours: int,
+    chosen_hours: int,
 ) -> History:
     found: dict[str, Any] = {}
     try:
-        trend = lookups.trend(table, snapshot, channel, shown_hours)
+        trend = lookups.trend(table, snapshot, channel, chosen_hours)
     except (HistoryBusy, HistoryUnreadable, NoRecord) as error:
         found["no_charts"] = str(error)
     else:
@@ -178,18 +178,18 @@ def _history(
     except (HistoryBusy, HistoryUnreadable) as error:
         found["no_incidents"] = str(error)
     else:
-        found["incidents"] = [one for one in kinds if one.shown]
+        found["incidents"] = [one for one in kinds if one.incidents]
     return History(**found)
 
 
 def _incidents(
     lookups: Lookups, snapshot: Snapshot, channel: str, kind: IncidentKind
 ) -> KindOfIncidents:
-    query = IncidentQuery(channel, kind, limit=SHOWN_INCIDENTS + 1)
+    query = IncidentQuery(channel, kind, limit=LISTED_INCIDENTS + 1)
     found = lookups.incidents(query)
     return KindOfIncidents(
         kind,
         KINDS[kind],
-        [incident_words(snapshot, one) for one in found[:SHOWN_INCIDENTS]],
-        more=len(found) > SHOWN_INCIDENTS,
+        [incident_words(snapshot, one) for one in found[:LISTED_INCIDENTS]],
+        more=len(found) > LISTED_INCIDENTS,
     )

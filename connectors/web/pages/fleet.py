@@ -29,7 +29,7 @@ from sds_core.observer.snapshot import Snapshot, Views
 from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import ViewTotals
 
-SHOWN_VIEWS = 200
+LISTED_VIEWS = 200
 """Greatest number of rows: a browser updates so many every two seconds without a
 noticeable delay. It is also the default label budget."""
 
@@ -53,13 +53,13 @@ class Order:
     reverse: bool = False
 
     @classmethod
-    def asked(
+    def requested(
         cls, columns: Mapping[str, PageFigure], given: Mapping[str, str]
     ) -> Order:
-        """The order that a request asks for.
+        """Return the order that a request selects.
 
         Raises:
-            WrongParameter: There is no such order.
+            WrongParameter: The order does not exist.
         """
         known = [
             f"{sign}{key}" for key in (_TROUBLE, _NAME, *columns) for sign in ("", "-")
@@ -68,15 +68,15 @@ class Order:
         return cls(columns, text.removeprefix("-"), text.startswith("-"))
 
     def __str__(self) -> str:
-        """As it stands in an address."""
+        """Return the order in the form of an address."""
         return f"-{self.key}" if self.reverse else self.key
 
     def next(self, key: str) -> Order:
-        """The order after a click on the heading of a column."""
+        """Return the order after a click on the heading of a column."""
         return replace(self, key=key, reverse=key == self.key and not self.reverse)
 
     def aria(self, key: str) -> str:
-        """State of a column: `ascending`, `descending` or `none`."""
+        """Return the state of a column: `ascending`, `descending` or `none`."""
         if key != self.key:
             return "none"
         figure = self.columns.get(key)
@@ -84,7 +84,7 @@ class Order:
         return "ascending" if ascending is not self.reverse else "descending"
 
     def of(self, snapshot: Snapshot, kind: AnyKind) -> list[_View]:
-        """All views of a kind in this order; equal ones by trouble."""
+        """Return all views of a kind in this order; equal ones by trouble."""
         views = by_trouble(snapshot, kind.prefix)
         if self.key == _TROUBLE:
             return views[::-1] if self.reverse else views
@@ -103,12 +103,12 @@ class Row:
 
     Attributes:
         key: Identifies it within the page.
-        name: Its name in the channel table, or its own, shortened.
-        id: Its own name, shortened, if the channel table names it; else empty.
-        href: Address of its page; empty if it has none.
-        verdict: Its verdict, which decides the colour.
-        muted: Until when it is muted; empty if it is not.
-        totals: Its figures.
+        name: Display name, or the view's own name, shortened.
+        id: The view's own name, shortened, if it has a display name; else empty.
+        href: Address of the view's page; empty if it has no page.
+        verdict: Verdict, which decides the colour.
+        muted: Time until which the view is muted; empty if it is not.
+        totals: Figures of the view.
     """
 
     key: str
@@ -127,7 +127,7 @@ def routes(
 
     Args:
         layout: Makes the pages.
-        sources: Where the figures come from.
+        sources: Source of the figures.
         table: The figures of channels.
     """
 
@@ -166,7 +166,7 @@ def _page(
     kind, names = views.kind, table.names
     groups: list[Group] = column_groups(table)
     columns = {figure.key: figure for group in groups for figure in group.figures}
-    order = Order.asked(columns, request.query_params)
+    order = Order.requested(columns, request.query_params)
     find = request.query_params.get("find", "")
     wanted = find.strip().casefold()
     found = [
@@ -174,7 +174,7 @@ def _page(
         for one in order.of(snapshot, kind)
         if not wanted or _has(snapshot, kind, one[0], wanted)
     ]
-    rows = [_row(snapshot, kind, *one) for one in found[:SHOWN_VIEWS]]
+    rows = [_row(snapshot, kind, *one) for one in found[:LISTED_VIEWS]]
     return layout.page(
         request,
         snapshot,
@@ -228,7 +228,7 @@ def _row(snapshot: Snapshot, kind: AnyKind, name: str, totals: ViewTotals) -> Ro
 
 
 def _empty(names: Names, has_views: bool) -> str:
-    """What the page says if it lists no view."""
+    """Return the text of the page if it lists no view."""
     if has_views:
         return f"No {names.one} has this in its name or id."
     return f"No {names.one} has been seen yet."

@@ -16,19 +16,19 @@ from connectors.web.parameters import incident_query
 from connectors.web.refusals import HistoryBusy, HistoryUnreadable
 from connectors.web.sources import Sources
 
-SHOWN_INCIDENTS = 200
-"""Found last first; the API has more."""
+LISTED_INCIDENTS = 200
+"""Incidents on the page, the latest found first; the API has more."""
 
 _POLL_S = 10
-"""An answer may have to read the history of a month."""
+"""Longer than on other pages, because an answer may read a month of history."""
 
 
 def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     """The list of incidents."""
 
-    # Not async, and so called in a thread: it reads files.
+    # Synchronous, so Starlette runs it in its thread pool: it reads files.
     def page(request: Request) -> Response:
-        """Query parameters: those of the API but `limit`; empty is none."""
+        """Query parameters: as in the API, without `limit`; empty ones are ignored."""
         given = {name: text for name, text in request.query_params.items() if text}
         snapshot = sources.current()
         if not snapshot.primed:
@@ -37,15 +37,15 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
         problem, more = "", False
         incidents = []
         try:
-            # One more than is shown tells whether there are more.
-            limited = msgspec.structs.replace(query, limit=SHOWN_INCIDENTS + 1)
+            # One more than the page lists, to know whether there are more.
+            limited = msgspec.structs.replace(query, limit=LISTED_INCIDENTS + 1)
             found = lookups.incidents(limited)
         except (HistoryBusy, HistoryUnreadable) as error:
             problem = str(error)
         else:
-            more = len(found) > SHOWN_INCIDENTS
+            more = len(found) > LISTED_INCIDENTS
             incidents = [
-                incident_words(snapshot, one) for one in found[:SHOWN_INCIDENTS]
+                incident_words(snapshot, one) for one in found[:LISTED_INCIDENTS]
             ]
         return layout.page(
             request,

@@ -1,4 +1,4 @@
-"""What all views have in common: head, navigation, the fleet's verdict, headers."""
+"""The parts that all pages share: head, navigation, the fleet's verdict, headers."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _HERE = Path(__file__).parent.parent
 
 _HEADERS = {
     "Cache-Control": "no-store",
-    # Channel ids are text of strangers. Should one ever escape its escaping, it still
-    # finds nothing that it could load or run.
+    # Channel ids are untrusted text. If escaping ever failed, these headers still keep
+    # a browser from loading or running anything.
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
         "connect-src 'self'; base-uri 'none'; form-action 'self'; "
@@ -41,7 +41,7 @@ _HEADERS = {
 
 
 class Layout:
-    """Makes whole pages of a view's template and what it shows."""
+    """Makes whole pages from a page's template and its values."""
 
     def __init__(self) -> None:
         self._environment = Environment(
@@ -63,20 +63,20 @@ class Layout:
         status: int = 200,
         poll_s: int = 2,
         light: str = "",
-        **shown: Any,
+        **values: Any,
     ) -> Response:
-        """A view as the answer to a request.
+        """Return a page as the response to a request.
 
         Args:
-            request: What was asked for.
+            request: The request.
             snapshot: The figures; the head shows the verdict on them.
-            template: Name of the view's template.
-            title: What the view shows; the first view has none.
+            template: Name of the page's template.
+            title: Title of the page; empty for the first page.
             status: HTTP status.
-            poll_s: After how many seconds an open page asks again.
-            light: Query parameter by which an open page asks for what costs little
-                to find out; empty to ask for the whole page each time.
-            shown: Values for the template.
+            poll_s: Seconds after which an open page requests an update.
+            light: Query parameter with which an open page requests only the parts that
+                are cheap to compute; empty to request the whole page each time.
+            values: Values for the template.
         """
         html = self._environment.get_template(template).render(
             root=_root(request),
@@ -87,18 +87,18 @@ class Layout:
             snapshot=snapshot,
             poll_s=poll_s,
             light=light,
-            **shown,
+            **values,
         )
         return HTMLResponse(html, status, headers=_HEADERS)
 
     def unread(self, request: Request, snapshot: Snapshot, title: str) -> Response:
-        """A view before there are figures to show: none is not 0."""
+        """Return the page before figures exist, which must not look like zeros."""
         return self.page(request, snapshot, "unread.html", title=title)
 
     def problem(
         self, request: Request, snapshot: Snapshot, status: int, sentence: str
     ) -> Response:
-        """A page that only says what is wrong with a request, and shows a way back."""
+        """Return a page that only explains a failed request and links back."""
         return self.page(
             request,
             snapshot,
@@ -109,7 +109,7 @@ class Layout:
         )
 
     def failure(self, request: Request, sentence: str) -> Response:
-        """A page that says that there is no answer, and needs nothing for that."""
+        """Return a page for an unexpected error; it does not need a snapshot."""
         html = self._environment.get_template("failure.html").render(
             root=_root(request), sentence=sentence
         )
@@ -126,7 +126,7 @@ def other_path(prefix: str) -> str:
 
 
 def _navigation(snapshot: Snapshot) -> list[tuple[str, str]]:
-    """Path and name of each link: `VIEWS`, and a page for each other protocol."""
+    """Return path and name of each link: `VIEWS`, and pages of other protocols."""
     others = [
         (other_path(prefix), views.figures.names.many.capitalize())
         for prefix, views in snapshot.others.items()
@@ -136,5 +136,5 @@ def _navigation(snapshot: Snapshot) -> list[tuple[str, str]]:
 
 
 def _root(request: Request) -> str:
-    """The root of the site as seen from a page."""
+    """Return the root of the site, relative to the page of a request."""
     return "../" * (request.url.path.count("/") - 1)

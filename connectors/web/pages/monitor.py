@@ -17,7 +17,7 @@ _Facts = list[tuple[str, str]]
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
     """The view of the job."""
 
-    # Not async, and so called in a thread: its head goes through all channels.
+    # Synchronous, so Starlette runs it in its thread pool: it reads all channels.
     def page(request: Request) -> Response:
         """Facts about the job, and dead letters by reason."""
         snapshot = sources.current()
@@ -30,7 +30,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             groups=[
                 ("Progress", _progress(snapshot)),
                 ("Batches", _batches(snapshot)),
-                ("State", _kept(snapshot)),
+                ("State", _storage(snapshot)),
             ],
             undecodable=[
                 (reason, words.number(count))
@@ -80,7 +80,7 @@ def _batches(snapshot: Snapshot) -> _Facts:
     ]
 
 
-def _kept(snapshot: Snapshot) -> _Facts:
+def _storage(snapshot: Snapshot) -> _Facts:
     unlabelled = len(snapshot.channels.keys() - set(snapshot.labels))
     return [
         ("State", words.size(snapshot.job.state_bytes)),

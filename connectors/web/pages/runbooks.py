@@ -28,7 +28,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
         MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
     )
 
-    # Not async, and so called in threads: they read files.
+    # Synchronous, so Starlette runs them in its thread pool: they read files.
     def listed(request: Request) -> Response:
         """All runbooks by the names of their alerts."""
         return layout.page(
@@ -50,7 +50,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
         text = (sources.runbooks / f"{alert}.md").read_text(encoding="utf-8")
         tokens = markdown.parse(text)
         _mend_links(tokens)
-        # Raw HTML in it comes out as text.
+        # Raw HTML in Markdown is escaped.
         html = markdown.renderer.render(tokens, markdown.options, {})
         return layout.page(
             request,
@@ -73,9 +73,9 @@ def _alerts(runbooks: Traversable) -> list[str]:
 
 
 def _mend_links(tokens: Iterable[Token]) -> None:
-    """Point links at other runbooks to their pages; others in the repository are none.
+    """Change links to runbooks into page addresses; remove other relative links.
 
-    The rest of the documentation is not served here.
+    The server does not have the rest of the documentation.
     """
     for token in tokens:
         _mend_links(token.children or ())

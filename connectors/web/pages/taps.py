@@ -1,4 +1,4 @@
-"""`/taps`: whether those who mirror the traffic show all of it."""
+"""`/taps`: whether the taps mirror all traffic."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
 
-_SHOWN_HOLES = 10
+_LISTED_HOLES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +25,15 @@ class Tap:
     """One tap in words.
 
     Attributes:
-        key: Tells it apart from all others.
-        name: Its id in one line.
-        troubled: Whether it may miss something now.
+        key: Identifies the tap within the page.
+        name: Tap id in one line.
+        troubled: Whether the tap may miss records now.
         state: The same in words.
-        last_seen: When, by event time, and how long that is before the clock.
-        missing: Records that never came.
-        channels: How many channels it shows.
-        holes: When it may have missed something, newest first.
-        hidden: How many older holes there are.
+        last_seen: Event time of the last record, and how long before the clock it is.
+        missing: Number of records that never arrived.
+        channels: Number of channels that the tap mirrors.
+        holes: Spans in which it may have missed records, newest first.
+        hidden: Number of older holes.
     """
 
     key: str
@@ -50,7 +50,7 @@ class Tap:
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
     """The list of taps."""
 
-    # Not async, and so called in a thread: it goes through all channels.
+    # Synchronous, so Starlette runs it in its thread pool: it reads all channels.
     def page(request: Request) -> Response:
         """All taps, those in trouble first."""
         snapshot = sources.current()
@@ -85,13 +85,13 @@ def _tap(snapshot: Snapshot, observer: str, tap: TapTotals, channels: int) -> Ta
         last_seen=f"{words.utc(tap.last_seen_ms)}, {words.age(silent_ms)} ago",
         missing=words.number(tap.missing_records),
         channels=words.number(channels),
-        holes=[_span(*hole) for hole in tap.holes[: -_SHOWN_HOLES - 1 : -1]],
-        hidden=max(len(tap.holes) - _SHOWN_HOLES, 0),
+        holes=[_span(*hole) for hole in tap.holes[: -_LISTED_HOLES - 1 : -1]],
+        hidden=max(len(tap.holes) - _LISTED_HOLES, 0),
     )
 
 
 def _troubles(tap: TapTotals, clock_ms: int) -> list[str]:
-    """Why nothing that the tap does not show can be relied upon."""
+    """Return why the tap may miss records; empty if it does not."""
     troubles = []
     if clock_ms - tap.last_seen_ms > DEFAULTS.tap_hole_ms:
         troubles.append(f"silent for {words.age(clock_ms - tap.last_seen_ms)}")

@@ -1,1 +1,1 @@
-"""What the observer concludes from SDS traffic: one view per channel."""
+"""Everything that the observer concludes from SDS traffic: one view per channel."""

@@ -9,5 +9,5 @@ from sds_core.observer.sds.totals import ChannelTotals
 class ChannelMinute(Minute[ChannelTotals], array_like=True, tag="ChannelMinute"):
     """The figures of a channel at the end of one minute.
 
-    The tag is persisted: it tells minutes from incidents in the outbox.
+    The tag is persisted: it distinguishes minutes from incidents in the outbox.
     """

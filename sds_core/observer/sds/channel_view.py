@@ -184,7 +184,7 @@ class ChannelView:
         while (end_ms := self._next_minute_end_ms()) <= clock_ms:
             self._pass(end_ms)
             self._summarise()
-            self._minutes.look(self._capacity.next_change_ms(end_ms))
+            self._minutes.check(self._capacity.next_change_ms(end_ms))
         self._pass(clock_ms)
 
     def _next_minute_end_ms(self) -> int:
@@ -192,7 +192,7 @@ class ChannelView:
         # A state of an earlier release may have moments before the clock.
         moment_ms = max(self._next_moment_ms(), self._state.clock_ms)
         self._minutes.might_change(moment_ms)
-        return self._minutes.look_ms
+        return self._minutes.check_ms
 
     def _pass(self, clock_ms: int) -> None:
         """Move the clock forward; fire each deadline that it passes."""

@@ -56,7 +56,7 @@ class PackedReceiver(msgspec.Struct, array_like=True):
     """Packed form of a `Receiver`.
 
     Attributes:
-        checked_to, missing, lost, watched: As in `Receiver`.
+        checked_to, missing, lost, watched: See `Receiver`.
         first: Least order of the waiting messages.
         waiting: Bitmap of the waiting messages, from `first` on.
     """

@@ -27,7 +27,7 @@ from sds_core.wire import (
 )
 
 LONGEST_HINT = 1_024
-"""Bytes of a retrieval hint, at most; js-waku's has 32. Longer ones are left out."""
+"""Most bytes of a retrieval hint; js-waku uses 32. Longer hints are dropped."""
 
 KINDS = tuple(FrameKind)
 DIALECTS = tuple(Dialect)
@@ -41,7 +41,7 @@ class FilterCode(enum.IntEnum):
     NONE = 0
     WHOLE = 1
     CHANGED = 2
-    """As the bytes that differ from the previous filter."""
+    """The bytes that differ from the previous filter."""
 
 
 class ChannelDigest(msgspec.Struct, array_like=True):
@@ -63,7 +63,7 @@ class ChannelDigest(msgspec.Struct, array_like=True):
         request_held: 1 if the requester's own filter holds the id, shape (r,).
         names: Message ids, each once for every combination of sender and retrieval
             hint that it is named with, shape (d,).
-        name_senders: That sender, index into `sender_names`, shape (d,).
+        name_senders: Sender of each of `names`, index into `sender_names`, shape (d,).
         sender_names: Participant ids; the first is empty: an unknown sender.
         observer_names: Tap ids.
         filter_kinds: `FilterCode` of each frame, shape (n,).
@@ -179,7 +179,7 @@ class ChannelDigester:
         Args:
             frame: The decoded frame; all frames of a digester have the same channel.
             value: The encoded frame, as it was on the wire.
-            arrival: How it arrived.
+            arrival: Tap, time and place of the frame's record.
         """
         columns = self._columns
         columns["offsets"].append(arrival.offset)
@@ -240,7 +240,7 @@ class ChannelDigester:
         history = self._columns["history"]
         for entry in frame.causal_history:
             if not entry.message_id:
-                # A stranger may send an empty id.
+                # A hostile sender may send an empty id.
                 continue
             history.append(
                 self._name(entry.message_id, entry.sender_id, entry.retrieval_hint)

@@ -19,7 +19,8 @@ class FilterTrace(msgspec.Struct, array_like=True):
     """One participant's newest filter: of the greatest Lamport timestamp.
 
     Attributes:
-        dialect, m_bits, k: Of the filter; a change of dialect begins a new trace.
+        dialect, m_bits, k: Parameters of the filter; a change of dialect begins a new
+            trace.
         lamport: Lamport timestamp of the frame.
         time_ms: Event time of the frame, Unix ms.
         bits_set: Number of bits that are 1.

@@ -79,7 +79,7 @@ ARRIVALS = (
 
 
 class Transition(NamedTuple):
-    """What an event does.
+    """Effect of an event.
 
     Attributes:
         next: The next state; None if the id is no longer followed.
@@ -175,7 +175,7 @@ _ROWS = tuple(
 
 
 def transition(state: GapState, event: GapEvent) -> Transition:
-    """What an event does in a state.
+    """Return the effect of an event in a state.
 
     Raises:
         NoTransition: The event cannot happen in this state.

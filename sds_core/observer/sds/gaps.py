@@ -24,10 +24,10 @@ class Gap(msgspec.Struct, array_like=True):
 
     Attributes:
         named_ms: Event time of the naming from which its duration runs.
-        since_ms: The channel's clock then; deadlines run from it.
+        since_ms: The channel's clock at that naming; deadlines run from it.
         last_named_ms: The channel's clock when it was last named.
-        sender: Its sender as named: participant index or `UNKNOWN`.
-        state: Its state.
+        sender: Sender in the naming: participant index or `UNKNOWN`.
+        state: State of the gap.
         mentions: The first naming by each of the first two distinct participants:
             index and event time.
         witnesses: Participants other than the named sender that had it.
@@ -90,7 +90,7 @@ class Gaps:
             named: The id.
             event: Which of `gap_states.NAMINGS` this is.
             frame: The frame with the history.
-            by: Its sender: participant index or `UNKNOWN`.
+            by: Sender of the frame: participant index or `UNKNOWN`.
             clock_ms: The channel's clock.
         """
         key = named.fingerprint
@@ -100,7 +100,7 @@ class Gaps:
             gap = self._gaps[key] = Gap(frame.time_ms, clock_ms, clock_ms, sender)
         elif gap.sender == UNKNOWN and named.sender:
             gap.sender = self._participants.index(named.sender)
-            # That its own sender has it proves nothing about the network.
+            # The sender always has its own message: no evidence about the network.
             gap.witnesses = [p for p in gap.witnesses if p != gap.sender]
         gap.last_named_ms = clock_ms
         gap.hint = gap.hint or named.hint

@@ -14,7 +14,7 @@ _NEVER = 1 << 62
 
 
 class HealthState(msgspec.Struct, array_like=True):
-    """What happened in the window, and the verdict. Times are clocks in Unix ms.
+    """Events in the window, and the verdict. Times are clocks in Unix ms.
 
     Attributes:
         first_ms: Clock at the channel's first record; None before it.

@@ -87,8 +87,8 @@ class PackedMessages(msgspec.Struct, array_like=True):
         flags: Bits of each message, shape (n,): its booleans, its dialect, whether its
             id is hex stored as bytes, and whether its hint equals its hash (as in
             js-waku).
-        ids, hashes, hints: Of each message, shape (n,); empty if no later frame can
-            need them.
+        ids, hashes, hints: Values of each message, shape (n,); empty if no later frame
+            can need them.
         witnesses: `witnesses` and `witness_rate` by order, of messages that have any.
     """
 
@@ -113,7 +113,7 @@ class PackedMessages(msgspec.Struct, array_like=True):
         """Pack messages, in their order.
 
         Args:
-            messages: By key.
+            messages: Messages by key.
             with_ids: Orders of the messages whose ids, hashes and hints are stored.
         """
         every = [m if m.order in with_ids else _bare(m) for m in messages.values()]

@@ -39,17 +39,17 @@ class SeenFrame(NamedTuple):
     """One frame of a channel, with its place in the topic.
 
     Attributes:
-        clock_ms, partition, offset: Its place in the channel; see `order`.
+        clock_ms, partition, offset: Place of the frame in the channel; see `order`.
         time_ms: Record time, Unix ms.
         observer, seq, waku_hash: See `Arrival`.
         content: Fingerprint of the whole frame.
         kind, dialect, sender, lamport: As in `Frame`; the sender is empty if unknown,
             the Lamport timestamp 0 if the kind has none.
-        named: Its own id.
+        named: The frame's own id.
         history: Ids that its causal history names, in the frame's order.
         requests: Ids that its repair requests name, and whether its own filter holds
             each.
-        filter: Its bloom filter; None if it has none or the filter is invalid.
+        filter: The frame's bloom filter; None if it is absent or invalid.
         sizes: Number of bytes of each part.
         waku_hash_bytes: Waku message hash of a content frame, 32 bytes; empty if
             unknown.

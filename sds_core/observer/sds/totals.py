@@ -2,8 +2,8 @@
 
 Totals live in the query's state, first in each blob, so they are exactly as durable as
 its checkpoint. They leave the job whole: a sink that sets them twice has the same
-numbers. What each figure means is in ``docs/figures.md``; where it is shown is in
-``figures.py`` beside this file.
+numbers. ``docs/figures.md`` defines each figure; the modules in ``figures/`` beside
+this file say where it is published.
 
 Fields are only ever added, at the end and with a default: an older blob then decodes
 into a newer struct.
@@ -29,8 +29,8 @@ class BloomGauge(msgspec.Struct, array_like=True, frozen=True):
         bits_set: Number of bits that are 1.
         m_bits: Size in bits.
         k: Number of hash functions.
-        one_percent_ms: When its false-positive rate passes 1 % if it grows on at the
-            same pace, or passed it, Unix ms; None if it does not grow.
+        one_percent_ms: Time when the false-positive rate passes or passed 1 % if the
+            filter grows at the same pace, Unix ms; None if it does not grow.
     """
 
     bits_set: int

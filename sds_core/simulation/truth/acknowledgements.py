@@ -25,7 +25,7 @@ class Fate(enum.StrEnum):
 
 
 def acknowledgements_in(view: TapView, end_ms: int) -> dict[str, Any]:
-    """Return the figures of a channel once the clock stands at `end_ms`."""
+    """Return the figures of a channel when the clock is at `end_ms`."""
     definite_latencies: list[list[str | int]] = []
     probable_latencies_ms: list[int] = []
     fates: Counter[Fate] = Counter()
@@ -67,7 +67,7 @@ def definite_for(message: SeenFrame, view: TapView) -> SeenFrame | None:
 def probable_for(
     message: SeenFrame, view: TapView, definite: SeenFrame | None
 ) -> SeenFrame | None:
-    """Return the frame whose filter suffices, if one does before a definite one."""
+    """Return the frame that makes a message probable, if it precedes a definite one."""
     needed = _participants_needed(message, view)
     end = len(view.frames) if definite is None else definite.index
     holders: set[str] = set()
@@ -108,7 +108,7 @@ def fate_of(
 
 
 def _is_opportunity(frame: SeenFrame, message: SeenFrame) -> bool:
-    """Return whether somebody else spoke who could have known the message."""
+    """Return whether a frame of another participant could acknowledge the message."""
     return (
         frame.copy is Copy.FIRST
         and frame.index > message.index
@@ -121,7 +121,7 @@ def _is_opportunity(frame: SeenFrame, message: SeenFrame) -> bool:
 
 
 def _participants_needed(message: SeenFrame, view: TapView) -> int:
-    """Return how many filters it takes: fewer where fewer others are active."""
+    """Return how many filters are needed: fewer if fewer others are active."""
     others = islice(view.active_others(message), PROBABLE_PARTICIPANTS)
     return max(1, sum(1 for _ in others))
 

@@ -20,11 +20,11 @@ class Sizes(NamedTuple):
     """The bytes of one frame by part; a part is whole fields: tag, length, payload.
 
     Attributes:
-        content: what is for the application.
+        content: bytes of the application.
         history: the causal history.
         bloom: the filter.
         repair: the repair requests.
-        other: all the rest.
+        other: all other fields.
     """
 
     content: int = 0
@@ -38,9 +38,9 @@ def sizes_of(dialect: Dialect, value: bytes) -> Sizes:
     """Return the bytes of each part: by how much a frame without it is shorter.
 
     Args:
-        dialect: of the frame.
-        value: the frame as a participant of ours wrote it: each number in as few bytes
-            as can be.
+        dialect: dialect of the frame.
+        value: the frame as our participant wrote it, with each number in the fewest
+            bytes.
 
     Raises:
         google.protobuf.message.DecodeError: The value is not a frame of this dialect.
@@ -65,10 +65,10 @@ def capacity_in(frames: Iterable[Sizes], responses: Iterable[Sizes]) -> dict[str
     """Return the figures of a channel.
 
     Args:
-        frames: the sizes of every frame that is no replica.
-        responses: of those among them that respond to a repair request.
+        frames: sizes of every frame that is not a replica.
+        responses: sizes of the frames among them that respond to a repair request.
     """
-    # Also where there is no frame at all.
+    # Also for a channel without frames.
     parts = Sizes(*map(sum, zip(Sizes(), *frames, strict=True)))
     return {
         "bytes": parts._asdict(),

@@ -26,7 +26,7 @@ class Filter(NamedTuple):
         places: all ids that the participant ever put in, counted from 0; still growing.
         begin: the place of the oldest id that was in.
         end: one more than the place of the newest.
-        size: of the filter.
+        size: size of the filter.
     """
 
     places: Mapping[str, int]
@@ -39,7 +39,7 @@ class Filter(NamedTuple):
         return self.begin <= self.places.get(message_id, -1) < self.end
 
     def lacks_some_of(self, other: Filter) -> bool:
-        """Return whether an id is not in that is in another of the participant's."""
+        """Return whether this filter lacks an id that a given other filter holds."""
         is_empty = other.begin == other.end
         holds_all = self.begin <= other.begin and other.end <= self.end
         return not (is_empty or holds_all)
@@ -55,7 +55,7 @@ class Filter(NamedTuple):
 
 
 class ReceivedIds:
-    """What one participant received or sent, in that order, and so its filter."""
+    """Ids that a participant received or sent, in order, and its filter."""
 
     __slots__ = ("_begin", "_kept_ids", "_places", "_profile", "_rollover_ids", "_size")
 
@@ -69,7 +69,7 @@ class ReceivedIds:
         self._begin = 0
 
     def add(self, message_id: str) -> None:
-        """Put an id in; a full filter is made anew of the newest ids."""
+        """Add an id; a full filter is rebuilt from the newest ids."""
         places = self._places
         places.setdefault(message_id, len(places))
         end = len(places)
@@ -100,15 +100,15 @@ class Composition:
     """A frame as its sender composed it, without its bytes.
 
     Attributes:
-        dialect: layout and unit of lamport.
-        kind: of the frame.
-        message_id: the frame's own.
-        sender: as the frame says; empty if it does not.
-        lamport: 0 where the kind has none.
-        history: what the frame depends on, in its order.
-        requests: distinct ids that it asks for.
-        filter: what its filter holds; None if it carries none.
-        composed_ms: when that was, Unix ms.
+        dialect: dialect, which decides layout and unit of lamport.
+        kind: kind of the frame.
+        message_id: the frame's own id.
+        sender: sender in the frame; empty if the frame names none.
+        lamport: Lamport timestamp; 0 if the kind has none.
+        history: messages that the frame depends on, in its order.
+        requests: distinct ids that the frame requests.
+        filter: ids in its filter; None if it has no filter.
+        composed_ms: time of the composition, Unix ms.
         sizes: the frame's bytes by part.
     """
 
@@ -129,7 +129,7 @@ class Composition:
 
 
 class Compositions:
-    """Follows what participants receive, and notes it in what they compose."""
+    """Follows what participants receive, and derives the content of their frames."""
 
     def __init__(self) -> None:
         """Begin with participants who have received nothing."""
@@ -142,12 +142,12 @@ class Compositions:
         self._named: dict[Named, Named] = {}
 
     def joined(self, presence: Presence) -> None:
-        """Note the profile of who comes, for when its filter rolls over."""
+        """Record the profile of a participant that joins, which decides roll-overs."""
         identity = (presence.channel_id, presence.participant)
         self._profiles[identity] = presence.profile
 
     def received_by(self, channel_id: str, participant: str) -> ReceivedIds:
-        """Return what a participant has received so far in a channel."""
+        """Return what a participant has received in a channel until now."""
         received = self._received.get((channel_id, participant))
         if received is None:
             profile = self._profiles.get((channel_id, participant), _SPEC)
@@ -156,7 +156,7 @@ class Compositions:
         return received
 
     def of(self, transmission: Transmission) -> Composition:
-        """Return what a transmission carries, which may have been sent before."""
+        """Return the composition of a transmission, which may repeat an earlier one."""
         frame = transmission.frame
         if frame.kind is not FrameKind.CONTENT:
             return self._compose(transmission)

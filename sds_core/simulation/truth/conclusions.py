@@ -1,7 +1,7 @@
 """What can be concluded about each message from the frames that taps recorded.
 
 Compared with the stories (messages.py), which hold what really happened, this shows how
-accurate the observer model itself is.
+accurate the rules in docs/figures.md are.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ class Conclusions:
     """All that a correct monitor concludes of a channel's messages.
 
     Attributes:
-        view: what it concludes it from.
-        end_ms: where the clock stands, Unix ms.
-        gaps: missing dependencies, and what became of each.
-        deliveries: of each message to each other participant.
-        episodes: of repair.
+        view: frames from which it concludes.
+        end_ms: time of the clock, Unix ms.
+        gaps: missing dependencies, with their outcomes.
+        deliveries: deliveries of each message to each other participant.
+        episodes: repair episodes.
     """
 
     def __init__(self, view: TapView, end_ms: int) -> None:
-        """Draw them."""
+        """Compute all conclusions."""
         self.view = view
         self.end_ms = end_ms
         self.gaps: dict[Gap, Outcome] = gaps_of(view, end_ms)
@@ -40,17 +40,17 @@ class Conclusions:
             self._deliveries_of[message_id].append(delivery)
 
     def document_of(self, message_id: str) -> dict[str, Any]:
-        """Return those about one message, for the document; record times in Unix ms."""
+        """Return the conclusions about a message for the document; times in Unix ms."""
         gap = self._gap_of.get(message_id)
         return {
-            "gap": None if gap is None else self._told_gap(gap),
+            "gap": None if gap is None else self._gap_object(gap),
             "deliveries": {
-                delivery.participant: _told_delivery(delivery)
+                delivery.participant: _delivery_object(delivery)
                 for delivery in self._deliveries_of.get(message_id, ())
             },
         }
 
-    def _told_gap(self, gap: Gap) -> dict[str, Any]:
+    def _gap_object(self, gap: Gap) -> dict[str, Any]:
         return {
             "named_ms": gap.naming.at_ms,
             "deadline_ms": gap.deadline_ms,
@@ -58,7 +58,7 @@ class Conclusions:
         }
 
 
-def _told_delivery(delivery: Delivery) -> dict[str, Any]:
+def _delivery_object(delivery: Delivery) -> dict[str, Any]:
     lacking = delivery.lacking
     return {
         "outcome": delivery.outcome.value,

@@ -44,7 +44,7 @@ class Delivery(NamedTuple):
         participant: who should have it.
         lacking: the first frame that shows that the participant lacks it, if one does.
         having: the first frame that shows that the participant has it, if one does.
-        outcome: what follows from the participant's frames.
+        outcome: outcome that follows from the participant's frames.
     """
 
     message: SeenFrame
@@ -102,7 +102,7 @@ def _delivery(
         frame = frames[place]
         if frame.clock_ms > message.clock_ms + HORIZON_MS:
             break
-        # Filters of the two dialects are noise to each other.
+        # A filter of one dialect cannot be searched for ids of the other.
         is_alike = frame.composition.dialect is message.composition.dialect
         known = frame.composition.filter if is_alike else None
         if frame in naming or (known is not None and known.holds(message_id)):
@@ -134,8 +134,8 @@ def _was_named_before(frame: SeenFrame, view: TapView) -> bool:
 def _could_know(frame: SeenFrame, message: SeenFrame) -> bool:
     """Return whether a frame was composed late enough to show the message.
 
-    Both are of one dialect. No ephemeral one is: without a lamport timestamp it is
-    later than nothing.
+    Both frames have the same dialect. False for ephemeral frames, which have no Lamport
+    timestamp.
     """
     return (
         frame.composition.lamport > message.composition.lamport
@@ -146,10 +146,10 @@ def _could_know(frame: SeenFrame, message: SeenFrame) -> bool:
 def _rollovers_ms(frames: Iterable[SeenFrame]) -> Iterator[int]:
     """Give, for each frame of a participant, when its filter had last rolled over.
 
-    As far as the frames up to that one show it; 0 if they show none. A frame that was
-    composed before another that was seen before it, as its lamport timestamp tells,
-    shows nothing. All ids count that really were in: who reads the filters can miss a
-    roll-over by which only ids went that no tap had shown, and no bit.
+    Only frames up to that one count; 0 if they show no roll-over. A frame is skipped if
+    its Lamport timestamp shows that it was composed before a frame seen earlier. All
+    ids that were in the filter count. A reader of filters can miss a roll-over that
+    removes only ids that no tap mirrored and does not clear a bit.
     """
     newest: dict[Dialect, SeenFrame] = {}
     rollover_ms = 0

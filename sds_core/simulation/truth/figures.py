@@ -76,7 +76,7 @@ def _numbers(figures: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sum(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Add what the first tree has and the second has as well."""
+    """Add the values that both trees have."""
     return {
         name: _sum(value, other[name])
         if isinstance(value, Mapping)

@@ -32,7 +32,7 @@ class Gap(NamedTuple):
     Attributes:
         message_id: the id.
         naming: the frame from which its time runs.
-        arrival: its first copy, if that came at all.
+        arrival: first copy of the message; None if it never arrived.
     """
 
     message_id: str
@@ -41,12 +41,12 @@ class Gap(NamedTuple):
 
     @property
     def deadline_ms(self) -> int:
-        """The last moment of the clock at which its arrival is in time."""
+        """Last time of the clock at which an arrival is in time, Unix ms."""
         return self.naming.clock_ms + DEADLINE_MS
 
 
 def gaps_of(view: TapView, end_ms: int) -> dict[Gap, Outcome]:
-    """Return what became of each gap once the clock stands at `end_ms`."""
+    """Return the outcome of each gap when the clock is at `end_ms`."""
     return {
         gap: outcome_of(gap, view, end_ms)
         for gap in unseen_in(view)
@@ -95,7 +95,7 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
             if first is not None and first.index <= frame.index:
                 lamport = first.composition.lamport
                 is_after_start |= lamport > l0[first.composition.dialect]
-            # A frame that names itself shows what it names.
+            # A frame that names its own id is the message that it names.
             elif message_id not in decided and message_id != own_id:
                 decided.add(message_id)
                 if is_after_start:
@@ -103,7 +103,7 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
 
 
 def outcome_of(gap: Gap, view: TapView, end_ms: int) -> Outcome:
-    """Return what became of a gap that has settled."""
+    """Return the outcome of a gap that has lasted longer than the settle time."""
     if gap.arrival is not None and gap.arrival.clock_ms <= gap.deadline_ms:
         if view.latest_request(gap.message_id, gap.arrival) is None:
             return Outcome.LATE
@@ -121,7 +121,7 @@ def _has_settled(gap: Gap, end_ms: int) -> bool:
 
 
 def _network_had(gap: Gap, view: TapView) -> bool:
-    """Return whether others than the sender showed by the deadline to have it."""
+    """Return whether frames up to the deadline show that the network had it."""
     deadline_ms = gap.deadline_ms
     namings = [
         frame for frame in view.namings[gap.message_id] if frame.clock_ms <= deadline_ms
@@ -138,13 +138,13 @@ def _network_had(gap: Gap, view: TapView) -> bool:
         is_later = frame.index >= gap.naming.index
         if is_later and known is not None and known.holds(gap.message_id):
             shown_by.add(frame.composition.sender)
-    # The first who is named: all histories name the same one, or none.
+    # The first sender that is named: all histories name the same sender, or none.
     shown_by -= {"", *named_senders[:1]}
     return len(shown_by) >= (1 if named_senders else 2)
 
 
 def _highest_lamports(view: TapView, until_ms: int) -> Counter[Dialect]:
-    """Return the highest lamport timestamps of the warm-up; 0 where there is none."""
+    """Return the highest Lamport timestamp of each dialect in the warm-up, or 0."""
     highest: Counter[Dialect] = Counter()
     for frame in view.between(0, until_ms):
         composition = frame.composition

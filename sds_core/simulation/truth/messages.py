@@ -52,13 +52,13 @@ class Story:
     """Story of one message; times in Unix ms, by participant.
 
     Attributes:
-        sender: who first sent it; empty as long as nobody has.
-        audience: who was present then.
-        received_in: the transmission that brought it to them first.
+        sender: who first sent it; empty before the first sending.
+        audience: participants that were present then.
+        received_in: first transmission of it that reached each participant.
     """
 
     def __init__(self) -> None:
-        """Begin with nothing known."""
+        """Begin before the message is sent."""
         self.sender = ""
         self.audience: frozenset[str] = frozenset()
         self.sendings: list[Sending] = []
@@ -108,7 +108,7 @@ class Messages:
             lambda: defaultdict(Story)
         )
         self._sendings: dict[int, Sending] = {}
-        # What reached a participant last, by channel and participant.
+        # Last transmission that reached a participant, by channel and participant.
         self._arrived: dict[tuple[str, str], Sending] = {}
         # Replaced, never changed: the stories share them.
         self._present: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
@@ -122,7 +122,7 @@ class Messages:
         )
 
     def transmitted(self, transmission: Transmission) -> None:
-        """A frame is sent; only those with content have a story."""
+        """Record that a frame is sent; only frames with content have a story."""
         frame = transmission.frame
         if frame.kind is not FrameKind.CONTENT:
             return
@@ -134,20 +134,20 @@ class Messages:
         story.sendings.append(sending)
 
     def sighted(self, sighting: Sighting) -> None:
-        """A tap shows a transmission."""
+        """Record that a tap recorded a transmission."""
         sending = self._sendings.get(sighting.transmission.number)
         if sending is not None:
             sending.seen_by.add(sighting.tap)
 
     def arrived(self, arrival: Arrival) -> None:
-        """A transmission reaches a participant."""
+        """Record that a transmission reached a participant."""
         sending = self._sendings.get(arrival.transmission.number)
         if sending is not None:
             channel_id = arrival.transmission.channel_id
             self._arrived[channel_id, arrival.participant] = sending
 
     def happened(self, happening: Happening) -> None:
-        """A participant tells its application something about a message."""
+        """Record that a participant emitted an event about a message."""
         stories = self._stories[happening.channel_id]
         at_ms, who = happening.at_ms, happening.participant
         match happening.event:
@@ -172,6 +172,6 @@ class Messages:
                 stories[message_id].repaired.append((at_ms, who))
 
     def document(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Give each channel's messages by id, for the document."""
+        """Return each channel's messages by id, for the document."""
         for channel_id, stories in self._stories.items():
             yield channel_id, {key: story.document() for key, story in stories.items()}

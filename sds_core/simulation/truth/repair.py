@@ -14,9 +14,9 @@ class Episodes:
     """Outcomes of the repair requests of a channel.
 
     Attributes:
-        response_times_ms: of those that were answered.
-        expired: how many were not.
-        responses: the frames that answered one, or that came while one was live.
+        response_times_ms: response times of the answered episodes.
+        expired: number of episodes that were not answered.
+        responses: frames that answered an episode, or that arrived during its window.
     """
 
     response_times_ms: list[int] = field(default_factory=list)
@@ -25,7 +25,7 @@ class Episodes:
 
 
 def episodes_of(view: TapView, end_ms: int) -> Episodes:
-    """Return the episodes of a channel once the clock stands at `end_ms`."""
+    """Return the episodes of a channel when the clock is at `end_ms`."""
     episodes = Episodes()
     for message_id in view.requests:
         _follow(message_id, view, end_ms, episodes)

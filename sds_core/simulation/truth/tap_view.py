@@ -40,9 +40,9 @@ class TopicRecord(NamedTuple):
     Attributes:
         at_ms: record time, Unix ms.
         clock_ms: the channel's clock at it, Unix ms.
-        number: of the transmission: its identity.
-        cause: why that was sent, as only its sender knows.
-        composition: what it carries.
+        number: number of the transmission, which identifies it.
+        cause: reason for sending, which only the sender knows.
+        composition: composition of the frame.
     """
 
     at_ms: int
@@ -54,15 +54,15 @@ class TopicRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeenFrame:
-    """A frame that is no replica.
+    """A frame that is not a replica.
 
     Attributes:
-        index: among those of the channel, in topic order.
-        at_ms: record time, Unix ms: latencies are between these.
-        clock_ms: the channel's clock at the frame, Unix ms: deadlines are by this.
+        index: index among the frames of the channel, in topic order.
+        at_ms: record time, Unix ms; latencies are differences of record times.
+        clock_ms: the channel's clock at the frame, Unix ms; decides about deadlines.
         copy: first copy, rebroadcast or collision.
-        cause: why it was sent, as only its sender knows.
-        composition: what it carries.
+        cause: reason for sending, which only the sender knows.
+        composition: composition of the frame.
     """
 
     index: int
@@ -81,14 +81,14 @@ class TapView:
     """The frames of one channel.
 
     Attributes:
-        began_ms: the clock at the first record; None if there is none.
-        kinds: how many frames of each kind.
-        sizes: the bytes of each frame that is no replica.
+        began_ms: the clock at the first record; None without records.
+        kinds: number of frames of each kind.
+        sizes: bytes of each frame that is not a replica.
         replicas: further records of a transmission.
-        frames: in topic order, replicas left out, and copies of messages whose first
-            copy lies before the horizon: these are frames and nothing else.
+        frames: frames in topic order, without replicas and without copies of messages
+            whose first copy is older than the horizon.
         messages: first copies of content, by id, in topic order.
-        first_copies: of every kind, by known sender.
+        first_copies: first copies of every kind, by known sender.
         copies: first copies and rebroadcasts of content, by id.
         namings: frames whose causal history names an id, by id.
         requests: frames that request an id, by id.
@@ -122,10 +122,10 @@ class TapView:
         return self.frames[begin : bisect_right(self.frames, last_ms, key=_clock_ms)]
 
     def active_others(self, message: SeenFrame) -> Iterator[str]:
-        """Give who else had spoken lately when a message was first seen.
+        """Return the other participants that were active when a message was first seen.
 
-        That is, a first copy of theirs had been seen whose record time is before the
-        message's, by no more than the horizon.
+        These had a first copy whose record time is before the message's, by at most the
+        horizon.
         """
         begin_ms = message.at_ms - HORIZON_MS
         for participant, frames in self.first_copies.items():
@@ -133,7 +133,7 @@ class TapView:
                 continue
             count = bisect_left(frames, message.index, key=_index)
             earlier = (frames[place] for place in range(count - 1, -1, -1))
-            # No record time is later than the clock.
+            # Record times never exceed the clock.
             late = takewhile(lambda frame: frame.clock_ms >= begin_ms, earlier)
             if any(begin_ms <= frame.at_ms < message.at_ms for frame in late):
                 yield participant

@@ -26,10 +26,10 @@ SCHEMA = 1
 
 
 class Truth:
-    """Takes what happens, in order, and tells what a correct monitor finds.
+    """Takes log entries in order, and returns what a correct monitor finds.
 
-    Of sightings it must be given those, and only those, whose records are in the topic.
-    The topic is taken to be in the order given, heartbeats in all its partitions.
+    It must get exactly those sightings whose records are in the topic, in the topic's
+    order. Heartbeats count as written to all partitions.
     """
 
     def __init__(self, scenario: str, seed: int) -> None:
@@ -37,7 +37,7 @@ class Truth:
 
         Args:
             scenario: name of the scenario, for the document.
-            seed: of the simulation, for the document.
+            seed: seed of the simulation, for the document.
         """
         self._scenario = scenario
         self._seed = seed
@@ -66,15 +66,15 @@ class Truth:
                 self._recorded(entry.at_ms)
                 self._beat_ms = max(self._beat_ms, entry.at_ms)
             case Arrival():
-                # What it brings about follows as happenings.
+                # Its effects follow as `Happening` entries.
                 self._messages.arrived(entry)
 
     def document(self) -> dict[str, Any]:
         """Return everything in values of JSON, keys sorted.
 
-        `channels` and `totals` hold the report's figures, `messages` what no report
-        can: by channel and message id, what became of each message, and beside that
-        what the frames that taps showed tell of it.
+        `channels` and `totals` hold the report's figures. `messages` holds what no
+        report can: by channel and message id, the real story of each message, and what
+        can be concluded about it from the frames that taps recorded.
         """
         # The last record may be a heartbeat: it too moves the final clock.
         end_ms = self._last_ms or 0
@@ -132,7 +132,7 @@ class Truth:
         self._messages.happened(happening)
 
     def _recorded(self, at_ms: int) -> None:
-        """A record lies in the topic."""
+        """Record that a record is in the topic."""
         self._first_ms = at_ms if self._first_ms is None else min(self._first_ms, at_ms)
         self._last_ms = at_ms if self._last_ms is None else max(self._last_ms, at_ms)
 

@@ -1,4 +1,4 @@
-"""What each command does.
+"""Actions of the commands.
 
 The modules of `streaming.cli` only declare options, and import their action when it is
 called: Spark, the Kafka clients and pyarrow take up to two seconds to import, which

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from connectors.kafka.dead_letter_reader import DeadLetterReader, KeptLetter
+from connectors.kafka.dead_letter_reader import DeadLetterReader, StoredLetter
 from connectors.kafka.settings import KafkaSettings, TopicMissing
 from sds_core.text import counted, decode_text, iso_time, printable
 from streaming.cli import FINDING
@@ -31,7 +31,7 @@ class LetterFilter(NamedTuple):
     channel: str | None
     since_ms: int | None
 
-    def matches(self, letter: KeptLetter) -> bool:
+    def matches(self, letter: StoredLetter) -> bool:
         """Return whether the dead letter is one of these."""
         record = letter.record
         return (
@@ -68,7 +68,7 @@ def list_letters(
     Args:
         kafka: Cluster.
         topic: Topic of the dead letters.
-        wanted: Which ones.
+        wanted: Selected dead letters.
         limit: Most dead letters to print.
         as_json: Whether to print JSON.
 
@@ -98,7 +98,7 @@ def list_letters(
         raise click.exceptions.Exit(FINDING)
 
 
-def _listed(letter: KeptLetter) -> _Listed:
+def _listed(letter: StoredLetter) -> _Listed:
     record = letter.record
     key = record.key
     return _Listed(

@@ -9,11 +9,11 @@ from itertools import groupby
 
 import click
 
-from connectors.kafka.dead_letter_reader import DeadLetterReader, KeptLetter
+from connectors.kafka.dead_letter_reader import DeadLetterReader, StoredLetter
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.producer import TopicRecord, write
 from connectors.kafka.record_source import RecordSource
-from connectors.kafka.rewrite import kept_partition, topic_record
+from connectors.kafka.rewrite import target_partition, topic_record
 from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.judgement import Dead, judge
 from sds_core.observer.record import RawRecord
@@ -81,7 +81,7 @@ class Replay:
         if self.refused or missing:
             raise click.exceptions.Exit(FINDING)
 
-    def _usable(self, letters: Iterable[KeptLetter]) -> Iterator[_Sent]:
+    def _usable(self, letters: Iterable[StoredLetter]) -> Iterator[_Sent]:
         """Yield the records that can be used now; log why others cannot."""
         for letter in letters:
             self.found.add(letter.source)
@@ -129,4 +129,4 @@ def _printed(
 
 def _placed(records: Iterable[RawRecord], partitions: int) -> Iterator[TopicRecord]:
     for record in records:
-        yield topic_record(record, kept_partition(record, partitions))
+        yield topic_record(record, target_partition(record, partitions))

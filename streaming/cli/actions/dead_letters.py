@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from connectors.kafka.dead_letter_reader import KeptLetter
+from connectors.kafka.dead_letter_reader import StoredLetter
 from connectors.kafka.record_source import RecordSource, read_source
 from connectors.kafka.settings import Client, KafkaSettings, TopicMissing
 from sds_core.observer.record import RawRecord
 
 
-def whole_record(kafka: KafkaSettings, letter: KeptLetter) -> RawRecord | None:
+def whole_record(kafka: KafkaSettings, letter: StoredLetter) -> RawRecord | None:
     """Return the record of a dead letter with its value.
 
     Reads it from its topic if the value was too large for the dead letter. Returns

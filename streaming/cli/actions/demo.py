@@ -61,9 +61,9 @@ class Traffic(NamedTuple):
     """Traffic to play.
 
     Attributes:
-        title: What it is, for the table at the end.
+        title: Name of the traffic, for the table at the end.
         records: Records, roughly in order of time; the last one is about now.
-        truth: What a correct monitor finds.
+        truth: Report that a correct monitor gives.
     """
 
     title: str
@@ -84,7 +84,7 @@ def simulated_traffic(name: str, seed: int) -> Traffic:
     """Simulate a scenario that ends now.
 
     Raises:
-        click.UsageError: There is no such scenario, or it has no records.
+        click.UsageError: The scenario does not exist, or has no records.
     """
     scenario = read_scenario(name)
     truth = Truth(scenario.name, seed)
@@ -105,7 +105,7 @@ class Demo:
         traffic: Traffic to play.
         duration_s: Seconds over which it is played; 0 for as fast as possible.
         report: File for the report; None to write none.
-        address: Where page and metrics are served.
+        address: Address of page and metrics.
         keep: Whether to serve the page after the end; None if on a terminal.
         table: Names, objectives, labels and silences of channels.
         log_format: Format of the log.

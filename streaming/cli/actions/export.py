@@ -95,7 +95,8 @@ def _records(
 ) -> Iterator[RawRecord]:
     """Yield the records of a window.
 
-    Looks for late ones up to `LATE_MS` behind its end, as a replay does.
+    Reads up to `LATE_MS` after the end of the window to find late ones, as a replay
+    does.
     """
     partitions = offsets.partitions()
     starts = offsets.earliest(partitions)

@@ -70,8 +70,8 @@ def read_incidents(source: IncidentSource, wanted: IncidentFilter) -> list[Incid
     """Read incidents from the source, those found last first.
 
     Args:
-        source: Where to read from; by default a monitor on this machine.
-        wanted: Which incidents.
+        source: Source to read from; by default a monitor on this machine.
+        wanted: Selected incidents.
 
     Raises:
         click.ClickException: The source cannot be read, or the monitor is unreachable.

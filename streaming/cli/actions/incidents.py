@@ -30,8 +30,8 @@ def list_incidents(
     """Print incidents, those found last first.
 
     Args:
-        source: Where to read from.
-        wanted: Which incidents.
+        source: Source to read from.
+        wanted: Selected incidents.
         table: Names of channels, before those that the source gives.
         as_json: Whether to print JSON.
 

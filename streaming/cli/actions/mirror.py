@@ -79,7 +79,7 @@ def mirror_settings(
 
 
 def topics_to_mirror(traffic: TrafficOptions) -> dict[str, tuple[str, ...]]:
-    """Return pubsub topic -> its content topics; none of them stands for all.
+    """Return pubsub topic -> its content topics; an empty tuple stands for all.
 
     Raises:
         BadContentTopic: The shard of a content topic cannot be computed.
@@ -118,7 +118,7 @@ def mirror(
         partitions: Partitions of the topic, if it is created.
         state: Directory of the state.
         observer: Tap id in the records; None for that of the state, or a random one.
-        address: Where the metrics are served.
+        address: Address of the metrics.
 
     Raises:
         click.ClickException: The mirror cannot start, or its state fails.
@@ -171,7 +171,7 @@ def _check_kafka(kafka: KafkaSettings) -> None:
 
 
 def _run_until_signal(mirror: Mirror) -> None:
-    """Run the mirror until a signal, and let it finish what it has begun."""
+    """Run the mirror until a signal, and let it finish the work that it has begun."""
     signals = ending_signals()
     # A signal while asyncio starts would interrupt it.
     with end_requested() as early:

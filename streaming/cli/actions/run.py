@@ -45,7 +45,7 @@ def run(
     Args:
         settings: Settings of the job.
         session: Settings of Spark.
-        address: Where page and metrics are served.
+        address: Address of page and metrics.
         heartbeat: Whether to write heartbeats to the topic.
         report: File for the report at the end; None to write none.
         channels: File of channels, read again on SIGHUP; None if there is none.

@@ -17,9 +17,9 @@ from connectors.history.schema import (
     INCIDENTS,
     TABLES,
     HistoryTable,
+    NumberedIncident,
+    NumberedMinute,
     Row,
-    ToldIncident,
-    ToldMinute,
     channel_incident,
     description,
     incident_row,
@@ -70,7 +70,7 @@ def through_parquet(table: HistoryTable, rows: list[Row]) -> list[Row]:
 @CAREFUL
 def test_incident_round_trips(found: list[ChannelIncident], told: int) -> None:
     """Through Parquet and through the JSON in Kafka."""
-    rows = [incident_row(ToldIncident(told, one)) for one in found]
+    rows = [incident_row(NumberedIncident(told, one)) for one in found]
     assert through_parquet(INCIDENTS, rows) == rows
     assert msgspec.json.decode(msgspec.json.encode(rows)) == rows
     assert [channel_incident(row) for row in rows] == found
@@ -94,7 +94,7 @@ def figures_of(part: dict[str, Any], *path: str) -> Iterator[tuple[str, int | st
 def test_minute_has_every_figure_of_the_report_under_its_name() -> None:
     """Names of nested objects are joined by underscores and are unique."""
     totals = numbered_totals()
-    row = minute_row(ToldMinute(7, "town", MONDAY_MS, totals))
+    row = minute_row(NumberedMinute(7, "town", MONDAY_MS, totals))
     figures = list(figures_of(CHANNEL_FIGURES.report(totals)))
     assert len(figures) == len(dict(figures))
     others = {
@@ -115,7 +115,7 @@ def test_minute_has_every_figure_of_the_report_under_its_name() -> None:
 def test_every_histogram_has_its_buckets() -> None:
     """The buckets add up to the count."""
     totals = numbered_totals()
-    row = minute_row(ToldMinute(7, "town", MONDAY_MS, totals))
+    row = minute_row(NumberedMinute(7, "town", MONDAY_MS, totals))
     names = [name.removesuffix("_buckets") for name in row if name.endswith("_buckets")]
     assert all(sum(row[f"{one}_buckets"]) == row[f"{one}_count"] for one in names)
     found = {row[f"{one}_sum"]: row[f"{one}_buckets"] for one in names}
@@ -129,7 +129,7 @@ def test_every_histogram_has_its_buckets() -> None:
 
 def test_minute_round_trips() -> None:
     """Through Parquet."""
-    row = minute_row(ToldMinute(7, "to\x00wn", MONDAY_MS, numbered_totals()))
+    row = minute_row(NumberedMinute(7, "to\x00wn", MONDAY_MS, numbered_totals()))
     assert through_parquet(CHANNEL_MINUTES, [row]) == [row]
     assert list(row) == CHANNEL_MINUTES.schema.names
 

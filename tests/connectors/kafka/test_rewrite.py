@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from connectors.kafka.rewrite import kept_partition
+from connectors.kafka.rewrite import target_partition
 from sds_core.observer.record import RawRecord
 
 
@@ -23,4 +23,4 @@ def test_partition_is_kept_or_follows_from_the_key(
 ) -> None:
     """As Kafka's producers choose; records without key stay spread."""
     record = RawRecord(partition, 0, 0, key, b"", ())
-    assert kept_partition(record, partitions) == expected
+    assert target_partition(record, partitions) == expected

@@ -91,7 +91,7 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 @pytest.fixture(scope="module")
 def with_users(authority: Authority) -> Iterator[SecuredBroker]:
-    """A broker that asks for a user, by TLS."""
+    """A broker that requires a user, by TLS."""
     with broker_with_users(authority) as broker:
         yield broker
 
@@ -172,14 +172,14 @@ REFUSED: dict[str, tuple[Refused, str, str]] = {
     ),
     "no user": (
         lambda users, _, __: users.but(protocol=Protocol.SSL),
-        "asks for a user",
+        "requires a user",
         "--kafka-protocol SASL_SSL",
     ),
     "a user too many": (
         lambda users, certificates, _: certificates.but(
             protocol=Protocol.SASL_SSL, username=USER, password=PASSWORD
         ),
-        "asks for no user",
+        "expects no user",
         "--kafka-protocol SSL",
     ),
     "no certificate": (

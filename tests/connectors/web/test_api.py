@@ -10,9 +10,9 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from connectors.history.schema import ToldMinute, minute_row
+from connectors.history.schema import NumberedMinute, minute_row
 from connectors.web import words
-from connectors.web.api import SHOWN_INCIDENTS
+from connectors.web.api import DEFAULT_INCIDENTS
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import (
@@ -202,10 +202,10 @@ def test_incidents_are_limited_by_default(
     client: httpx.Client, stage: Any, standing: dict[str, str]
 ) -> None:
     """The answer says that there are more."""
-    stage.incidents = incidents(SHOWN_INCIDENTS + 2)
+    stage.incidents = incidents(DEFAULT_INCIDENTS + 2)
     answer = client.get("/api/v1/incidents", params=standing).json()
-    assert stage.asked == [IncidentQuery(limit=SHOWN_INCIDENTS + 1)]
-    assert len(answer["incidents"]) == SHOWN_INCIDENTS
+    assert stage.asked == [IncidentQuery(limit=DEFAULT_INCIDENTS + 1)]
+    assert len(answer["incidents"]) == DEFAULT_INCIDENTS
     assert answer["more"] is True
     none = client.get("/api/v1/incidents", params={"limit": 0}).json()
     assert none == {"incidents": [], "more": True}
@@ -321,7 +321,7 @@ def test_minutes_have_the_figures_of_each_interval(
     now_ms = snapshot().clock_ms // minute_ms * minute_ms
     stage.snapshot = snapshot({"a b": totals(first_event_ms=now_ms - 2 * minute_ms)})
     stage.minutes = [
-        minute_row(ToldMinute(n, "a b", now_ms - ago * minute_ms, figures))
+        minute_row(NumberedMinute(n, "a b", now_ms - ago * minute_ms, figures))
         for n, (ago, figures) in enumerate(
             [
                 (2, totals(messages=3, definite_latency=histogram(900))),

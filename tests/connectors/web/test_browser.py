@@ -12,7 +12,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from connectors.history.schema import ToldMinute, minute_row
+from connectors.history.schema import NumberedMinute, minute_row
 from connectors.web.server import WebServer
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from sds_core.observer.histogram import Histogram
@@ -126,7 +126,7 @@ def busy(
     ).with_table(table, 0)
     stage.minutes = [
         minute_row(
-            ToldMinute(
+            NumberedMinute(
                 n,
                 "/waku/1",
                 minute_ms - 60_000 * (2 - n),

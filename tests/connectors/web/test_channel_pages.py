@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from connectors.history.schema import ToldMinute, minute_row
-from connectors.web.pages.fleet import SHOWN_VIEWS
+from connectors.history.schema import NumberedMinute, minute_row
+from connectors.web.pages.fleet import LISTED_VIEWS
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable, Objectives
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import IncidentKind
@@ -41,7 +41,7 @@ def test_fleet_page_is_limited_to_the_worst_channels(
     """Of 2,000 channels the page has 200 rows, and says so."""
     channels = {f"c{n:04}": totals() for n in range(1_999)}
     stage.snapshot = snapshot(channels | {"z": totals(Verdict.BLIND)})
-    assert len(keys(client, "/")) == SHOWN_VIEWS
+    assert len(keys(client, "/")) == LISTED_VIEWS
     assert keys(client, "/")[0] == "z"
     assert "1,800 more channels not shown here" in text_of(client, "/")
     assert keys(client, "/?find=C1998") == ["c1998"]
@@ -162,7 +162,7 @@ def test_charts_have_the_last_hours_as_pictures_and_tables(
     minute_ms = snapshot().clock_ms // 60_000 * 60_000
     stage.snapshot = snapshot({"c": totals(first_event_ms=minute_ms)})
     figures = totals(messages=4_711, definite_latency=histogram(4_000))
-    stage.minutes = [minute_row(ToldMinute(1, "c", minute_ms, figures))]
+    stage.minutes = [minute_row(NumberedMinute(1, "c", minute_ms, figures))]
     html = client.get("/channel?id=c&hours=1").text
     assert html.count("<svg") == 5
     text = " ".join(Tags(html).text.split())

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.history.schema import Row, ToldMinute, minute_row
+from connectors.history.schema import NumberedMinute, Row, minute_row
 from connectors.web.trends import (
     HOURS,
     Growth,
@@ -31,7 +31,7 @@ CLOCK_MS = END_MS - 1
 
 def row(minute_ms: int, **figures: Any) -> Row:
     """The row that the job would have told."""
-    return minute_row(ToldMinute(1, "a", minute_ms, ChannelTotals(**figures)))
+    return minute_row(NumberedMinute(1, "a", minute_ms, ChannelTotals(**figures)))
 
 
 class Rows:

@@ -274,7 +274,7 @@ class TestAskedByAnother:
     def test_entry_is_held_back_for_t_max(self) -> None:
         """Then it has expired and can be queued again."""
         buffer = requests({"a": 10, "b": 20}, ASK_AGAIN)
-        buffer.asked_by_another("a", 700)
+        buffer.requested_by_another("a", 700)
         assert due(buffer, 5_000) == ["b"]
         buffer.remove("b")
         assert not buffer.has_waiting
@@ -286,7 +286,7 @@ class TestAskedByAnother:
         """The answer to the later request may come until then."""
         buffer = requests({"a": 10}, ASK_AGAIN)
         carry(buffer, 10)
-        buffer.asked_by_another("a", 700)
+        buffer.requested_by_another("a", 700)
         assert buffer.next_ms == 700 + T_MAX_MS
 
     @pytest.mark.rule("sds-r-receive-6")
@@ -296,7 +296,7 @@ class TestAskedByAnother:
     ) -> None:
         """As the guide says and both libraries do."""
         buffer = requests({"a": 10}, after_request)
-        buffer.asked_by_another("a", 5)
+        buffer.requested_by_another("a", 5)
         assert "a" not in buffer
         assert buffer.state() == []
 
@@ -307,7 +307,7 @@ class TestAskedByAnother:
         """Others may request any id."""
         buffer = requests({"a": 10}, after_request)
         before = buffer.next_ms
-        buffer.asked_by_another("b", 5)
+        buffer.requested_by_another("b", 5)
         assert buffer.next_ms == before
         assert buffer.has_waiting
         assert due(buffer, 10) == ["a"]
@@ -317,7 +317,7 @@ class TestStateOfRequests:
     def test_times_stay_absolute(self) -> None:
         """Due and held entries have the same times after a restart."""
         buffer = requests({"b": 20, "a": 10, "c": 5_000})
-        buffer.asked_by_another("b", 15)
+        buffer.requested_by_another("b", 15)
         state = buffer.state()
         assert state == [
             (entry("b"), 20, 15 + T_MAX_MS),

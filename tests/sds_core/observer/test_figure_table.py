@@ -206,7 +206,7 @@ def test_charts_take_the_growth_of_their_figures_and_shares() -> None:
 
 def test_page_shows_each_percentile_of_a_histogram() -> None:
     """In the order of the entries."""
-    assert table().shown("Visits") == [ENTRIES[0], (STAY, Percentile(95))]
+    assert table().page_entries("Visits") == [ENTRIES[0], (STAY, Percentile(95))]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from connectors.history.parquet import ParquetHistory
-from connectors.history.schema import INCIDENTS, ToldIncident, incident_row
+from connectors.history.schema import INCIDENTS, NumberedIncident, incident_row
 from sds_core.observer.incidents import ChannelIncident
 from sds_core.observer.report import build_report
 from sds_core.observer.snapshot import Snapshot
@@ -32,6 +32,6 @@ def report(tmp_path: Path) -> MakeReport:
 def history(tmp_path: Path) -> Path:
     """A history of all of them."""
     directory = tmp_path / "history"
-    rows = [incident_row(ToldIncident(1, one)) for one in ALL]
+    rows = [incident_row(NumberedIncident(1, one)) for one in ALL]
     ParquetHistory(directory).write(INCIDENTS, rows)
     return directory

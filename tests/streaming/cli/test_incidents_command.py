@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from connectors.history.parquet import ParquetHistory
-from connectors.history.schema import INCIDENTS, ToldIncident, incident_row
+from connectors.history.schema import INCIDENTS, NumberedIncident, incident_row
 from sds_core.observer.incidents import ChannelIncident, Incident, IncidentKind
 from tests.support.cli.incidents import ALL, HASH, LONG_ID, LOST, MakeReport, invoke
 
@@ -106,7 +106,7 @@ def test_incident_before_1970_is_printed(report: MakeReport, tmp_path: Path) -> 
     incident = Incident(IncidentKind.LOST, "m", "", since_ms=-2, found_ms=-1)
     found = ChannelIncident("town", incident, False)
     history = tmp_path / "history"
-    ParquetHistory(history).write(INCIDENTS, [incident_row(ToldIncident(1, found))])
+    ParquetHistory(history).write(INCIDENTS, [incident_row(NumberedIncident(1, found))])
     for source in (("--report", str(report([found]))), ("--history", str(history))):
         assert "found 1969-12-31T23:59:59.999Z" in invoke(*source).stdout
 

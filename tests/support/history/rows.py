@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from connectors.history.schema import (
+    NumberedIncident,
+    NumberedMinute,
     Row,
-    ToldIncident,
-    ToldMinute,
     incident_row,
     minute_row,
 )
@@ -33,7 +33,9 @@ def lost(message_id: str, found_ms: int = MONDAY_MS, **known: Any) -> ChannelInc
 
 def incident_rows(*found: ChannelIncident, first: int = 1) -> list[Row]:
     """Return rows of incidents with increasing sequence numbers."""
-    return [incident_row(ToldIncident(n, one)) for n, one in enumerate(found, first)]
+    return [
+        incident_row(NumberedIncident(n, one)) for n, one in enumerate(found, first)
+    ]
 
 
 def numbered_totals() -> ChannelTotals:
@@ -51,4 +53,4 @@ def numbered_totals() -> ChannelTotals:
 
 def minute(minute_ms: int, told: int = 1, **figures: Any) -> Row:
     """Return the row of a minute of channel town."""
-    return minute_row(ToldMinute(told, "town", minute_ms, ChannelTotals(**figures)))
+    return minute_row(NumberedMinute(told, "town", minute_ms, ChannelTotals(**figures)))

@@ -1,4 +1,4 @@
-"""The table of all figures of an SDS channel; what they mean: ``docs/figures.md``.
+"""The table of all figures of an SDS channel; see ``docs/figures.md``.
 
 There is a module for each of that page's sections. To add a figure, add its field to
 `ChannelTotals` and an entry to one of these modules; metrics, report, pages, charts,
@@ -70,7 +70,7 @@ _REPORT_ORDER = (
     "message_id_collisions",
     "deliveries",
     "gaps",
-    # The only one that is not where the table has it among its neighbours.
+    # The only path whose place differs from its place in the table.
     "gaps.retracted",
     "repair",
     "repair_timing",
@@ -84,8 +84,9 @@ _REPORT_ORDER = (
     "verdict",
     "reason",
 )
-"""The report of release 0.5.0. Columns of the history have this order, and people load
-its files by position: it never changes, and what is new follows by itself."""
+"""Order of the report of release 0.5.0. Columns of the history have the same order, and
+users load its files by position. So this tuple never changes; new figures follow after
+it."""
 
 CHANNEL_FIGURES = FigureTable(
     ChannelTotals,

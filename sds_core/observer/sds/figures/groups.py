@@ -9,4 +9,4 @@ REPAIR = "Repair"
 TRAFFIC = "Traffic"
 
 ALL = (ACKNOWLEDGEMENT, DELIVERIES, GAPS, REPAIR, TRAFFIC)
-"""In the order of the page."""
+"""Headings in the order of the page."""
