@@ -92,7 +92,28 @@ class KafkaSettings:
     security: KafkaSecurity = KafkaSecurity()
 
 
-class KafkaUnreachable(ConnectionError):
+def _restored(
+    cls: type[Exception], args: tuple[object, ...], attributes: dict[str, object]
+) -> Exception:
+    error = cls.__new__(cls)
+    error.args = args
+    vars(error).update(attributes)
+    return error
+
+
+class _Picklable(Exception):
+    """Base of errors that Spark may pickle between driver and workers.
+
+    By default an exception is unpickled by a call with its `args`, which here are the
+    message and not the arguments of the class.
+    """
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return the parts for `pickle`."""
+        return _restored, (type(self), self.args, vars(self))
+
+
+class KafkaUnreachable(_Picklable, ConnectionError):
     """No broker answered.
 
     Attributes:
@@ -137,7 +158,7 @@ class SecurityUnusable(ValueError):
     """A file of `KafkaSecurity` cannot be read or has the wrong content."""
 
 
-class TopicMissing(LookupError):
+class TopicMissing(_Picklable, LookupError):
     """The topic does not exist.
 
     Attributes:
@@ -154,7 +175,7 @@ class TopicMissing(LookupError):
         super().__init__(f"topic {topic} does not exist on {bootstrap}: {remedy}")
 
 
-class RecordsLost(LookupError):
+class RecordsLost(_Picklable, LookupError):
     """Unread records were deleted from the topic.
 
     Attributes:
@@ -174,7 +195,7 @@ class RecordsLost(LookupError):
         )
 
 
-class InvalidTopic(ValueError):
+class InvalidTopic(_Picklable, ValueError):
     """Kafka allows no topic of this name."""
 
     def __init__(self, topic: str) -> None:

@@ -25,7 +25,7 @@ class Break(NamedTuple):
         until_ms: Second request afterwards; infinite if there was none.
         has_dropped: Whether the node dropped messages, or the mirror was killed: then
             there must be a hole. Otherwise there may be one: after a page that was
-            full, or when the node was away.
+            full or came too late, or when the node was away.
     """
 
     from_ms: float
@@ -65,6 +65,8 @@ def breaks_of(node: ConformanceNode, cache: int, killed_ms: int) -> list[Break]:
     )
     suspected = [at_ns for at_ns, count in pages.items() if count >= cache]
     suspected += [one.at_ns for one in node.offers if not one.arrived]
+    # The mirror gave up waiting, and cannot know what the answer held.
+    suspected += [one.at_ns for one in calls if not one.arrived]
     found: set[Break] = set()
     for times_ns, has_dropped in (
         ([*dropped, killed_ms * _NS], True),

@@ -74,8 +74,16 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Call:
-    """A request and the status of its answer."""
+    """A request and the status of its answer.
+
+    Attributes:
+        at_ns: When the answer was ready.
+        endpoint: What was asked for.
+        status: HTTP status of the answer.
+        arrived: Whether the client still waited for the answer.
+    """
 
     at_ns: int
     endpoint: Endpoint
     status: int
+    arrived: bool = True

@@ -207,7 +207,8 @@ class ConformanceNode(NodeState):
             response = accept(asked)
         if fault.body is not None:
             response = json_answer(fault.body)
-        return self._done(endpoint, response)
+        arrived = not await request.is_disconnected()
+        return self._done(endpoint, response, arrived=arrived)
 
     async def _give_page(
         self,
@@ -230,12 +231,13 @@ class ConformanceNode(NodeState):
             await asyncio.sleep(fault.delay_s)
             items = [(one, message_json(one.message)) for one in taken]
             response, held = page_answer(b"[", disturb(items, fault), b"]", fault)
-            if not await request.is_disconnected():
+            arrived = not await request.is_disconnected()
+            if arrived:
                 sent = held
         finally:
             # Also when the node goes down meanwhile: what was taken is gone.
             self._note_taken(endpoint, taken, sent)
-        return self._done(endpoint, response)
+        return self._done(endpoint, response, arrived=arrived)
 
     async def _read_store(self, request: Request) -> Response:
         endpoint = Endpoint.STORE
@@ -286,7 +288,10 @@ class ConformanceNode(NodeState):
             return fault, with_retry_after(response, fault.retry_after)
         return fault, None
 
-    def _done(self, endpoint: Endpoint, response: Response) -> Response:
+    def _done(
+        self, endpoint: Endpoint, response: Response, *, arrived: bool = True
+    ) -> Response:
+        call = Call(self._now_ns(), endpoint, response.status_code, arrived)
         with self._lock:
-            self._calls.append(Call(self._now_ns(), endpoint, response.status_code))
+            self._calls.append(call)
         return response
