@@ -37,7 +37,7 @@ test: test-unit test-rest test-alone ## All tests, with real Kafka, Spark and Ch
 
 .PHONY: test-unit
 test-unit: $(VENV)/installed ## The quick tests: no Kafka, Spark, Node, browser, Prometheus
-	$(PYTEST) -n auto --maxfail=3 -m "$(UNIT)" $(report) $(PYTEST_OPTIONS)
+	$(PYTEST) -n 3 --maxfail=3 -m "$(UNIT)" $(report) $(PYTEST_OPTIONS)
 
 .PHONY: test-rest
 test-rest: test-unit

@@ -53,7 +53,7 @@ def test_too_long_store_answer_is_refused() -> None:
 def test_store_answer_without_a_list_is_refused(messages: str) -> None:
     """It is no answer of a store."""
     body = '{"statusCode":200,"messages":%s}' % messages  # noqa: UP031 - braces
-    with pytest.raises(ValueError, match="no list"):
+    with pytest.raises(ValueError, match="not a list"):
         read_store_answer(body.encode()).page(None)
 
 

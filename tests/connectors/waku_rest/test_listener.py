@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 import msgspec
+import pytest
 
 from connectors.waku_rest.settings import Listen
 from connectors.waku_rest.spool import Spooled
@@ -29,6 +30,8 @@ from tests.support.waku_rest.rig import (
     offer,
     until,
 )
+
+pytestmark = pytest.mark.slow
 
 
 def test_relayed_message_is_spooled_in_the_record_format(

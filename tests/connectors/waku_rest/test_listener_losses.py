@@ -29,6 +29,8 @@ from tests.support.waku_rest.rig import (
     until,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def restart(rig: Rig, node: ConformanceNode) -> Script:
     """The node is started anew, and hears a message before and after."""
