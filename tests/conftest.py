@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 import pytest
@@ -17,6 +18,10 @@ MISSING = pytest.StashKey[list[str]]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Look for the programs that tests need."""
+    # A shell starts programs in the background with SIGINT ignored, and what they start
+    # inherits it: commands under test could not be interrupted.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.stash[MISSING] = programs.find_missing()
 
 

@@ -148,6 +148,9 @@ def test_report_is_the_truth_after_everything_went_wrong(tmp_path: Path) -> None
             "state": state,
             "cache_messages": CACHE,
             "metrics_port": 0,
+            # A mirror that has to wait for the machine must not give a request up: it
+            # would take the node for unreachable, of which the node knows nothing.
+            "rest_timeout": 120,
         }
         monitor = {
             "bootstrap": kafka.bootstrap,
@@ -250,4 +253,4 @@ def assert_holes(
     for one in breaks:
         assert not one.has_dropped or any(one.meets(*hole) for hole in holes), one
     for hole in holes:
-        assert any(one.meets(*hole) for one in breaks), hole
+        assert any(one.meets(*hole) for one in breaks), (hole, breaks)
