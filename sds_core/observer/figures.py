@@ -1,7 +1,7 @@
 """Declares a figure of a view once, with everything that is published about it.
 
 A kind of view has one table of such declarations (`figure_table.FigureTable`), for SDS
-channels ``sds_core/observer/sds/figures.py``. Report, exporter, API, pages, charts,
+channels ``sds_core/observer/sds/figures/``. Report, exporter, API, pages, charts,
 history and the tables of ``docs/metrics.md`` and ``docs/history.md`` are made from it.
 """
 
