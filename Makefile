@@ -19,11 +19,11 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	touch $@
 
 .PHONY: install
-install: $(VENV)/installed ## Virtual environment, dependencies, broker jars
-	@$(VENV)/bin/sds-monitor broker --fetch-only
+install: $(VENV)/installed ## Virtual environment, dependencies, broker, archives
+	@$(VENV)/bin/sds-monitor prepare
 
 .PHONY: demo
-demo: install ## Real traffic through the whole product, truth beside findings
+demo: $(VENV)/installed ## Real traffic through the whole product, truth beside findings
 	$(VENV)/bin/sds-monitor demo
 
 # The quick tests need no program beside Python.
@@ -42,7 +42,7 @@ test-unit: $(VENV)/installed ## The quick tests: no Kafka, Spark, Node, browser,
 .PHONY: test-rest
 test-rest: test-unit
 	@tools/install-test-programs || true
-	@$(VENV)/bin/sds-monitor broker --fetch-only || true
+	@$(VENV)/bin/sds-monitor prepare || true
 	$(PYTEST) -n $(WORKERS) -m "not ($(UNIT)) and not alone" $(report) $(PYTEST_OPTIONS)
 
 .PHONY: test-alone

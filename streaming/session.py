@@ -4,25 +4,65 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+import psutil
 from pyspark.sql import SparkSession
 
+from connectors.class_archive import ClassArchive
 from connectors.java import find_java
 from streaming.settings import SessionSettings
+from streaming.spark_home import JARS, PREPARED, use_home
 
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 
 
-def make_session(settings: SessionSettings) -> SparkSession:
+_RECORDING_TIMEOUT_S = 300
+"""Writing an archive takes some 10 s, and far longer on a busy machine."""
+
+
+def archive_of_spark(java: Path) -> ClassArchive:
+    """Return the archive of the classes of Spark's JVM, which need not exist."""
+    return ClassArchive.of("spark", PREPARED, java, [JARS])
+
+
+def record_archive(archive: ClassArchive) -> None:
+    """Make the archive of the classes of Spark's JVM; takes about 20 s.
+
+    Raises:
+        connectors.java.JavaMissing: Java is missing or too old.
+        OSError: The archive cannot be written.
+        psutil.TimeoutExpired: The JVM did not end in time.
+    """
+    with archive.recording() as options:
+        before = set(psutil.Process().children())
+        spark = make_session(SessionSettings(shuffle_partitions=1), options)
+        # The classes of queries too.
+        spark.range(4).groupBy("id").count().collect()
+        (jvm,) = set(psutil.Process().children()) - before
+        spark.stop()
+        jvm.terminate()
+        jvm.wait(_RECORDING_TIMEOUT_S)
+
+
+def make_session(
+    settings: SessionSettings, jvm_options: Sequence[str] = ()
+) -> SparkSession:
     """Start Spark, or return the session that already runs.
+
+    Args:
+        settings: Settings of Spark.
+        jvm_options: Further options of the JVM.
 
     Raises:
         connectors.java.JavaMissing: Java is missing or too old.
     """
     java = find_java()
     os.environ.setdefault("JAVA_HOME", str(java.resolve().parent.parent))
+    use_home()
     # Otherwise workers run the first python3 in PATH.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -51,8 +91,15 @@ def make_session(settings: SessionSettings) -> SparkSession:
         # expressions that need a deep stack.
         .config(
             "spark.driver.extraJavaOptions",
-            "-XX:TieredStopAtLevel=1 -Xss8m "
-            f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
+            shlex.join(
+                (
+                    "-XX:TieredStopAtLevel=1",
+                    "-Xss8m",
+                    f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
+                    *archive_of_spark(java).options,
+                    *jvm_options,
+                )
+            ),
         )
         .getOrCreate()
     )

@@ -24,7 +24,7 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +51,7 @@ from connectors.broker.errors import (
     PortUnavailable,
 )
 from connectors.broker.jars import (
+    archive_of,
     classpath,
     default_cache_dir,
     ensure_broker_jars,
@@ -116,6 +117,7 @@ class EmbeddedBroker:
         start_timeout_s: Maximum time of a start in seconds, without the time to fetch
             jars.
         security: Encryption and authentication of clients. None: neither.
+        jvm_options: Further options of the broker's JVM.
     """
 
     def __init__(
@@ -126,12 +128,14 @@ class EmbeddedBroker:
         cache_dir: Path | None = None,
         start_timeout_s: float = _START_TIMEOUT_S,
         security: BrokerSecurity | None = None,
+        jvm_options: Sequence[str] = (),
     ) -> None:
         self._wanted_data_dir = data_dir
         self._wanted_port = port
         self._cache_dir = cache_dir or default_cache_dir()
         self._start_timeout_s = start_timeout_s
         self._security = security
+        self._jvm_options = jvm_options
         self._running: _Running | None = None
 
     def __enter__(self) -> EmbeddedBroker:
@@ -184,10 +188,12 @@ class EmbeddedBroker:
         data_dir = _make_data_dir(self._wanted_data_dir)
         with _setting_up(data_dir, temporary):
             write_configuration(data_dir, ports, self._security)
-            run_kafka = [str(java), *_JVM_FLAGS, "-cp", classpath(jars)]
+            flags = (*_JVM_FLAGS, *archive_of(jars, java).options)
+            run_kafka = [str(java), *flags, "-cp", classpath(jars)]
             if not _meta_properties(data_dir).exists():
                 _format(data_dir, run_kafka)
-            process = _launch(data_dir, temporary, run_kafka)
+            marks = FoundBroker.marks(data_dir, temporary)
+            process = _launch(data_dir, [*run_kafka, *self._jvm_options, *marks])
         self._running = _Running(process, ports, data_dir, temporary, os.getpid())
         atexit.register(self.stop)
         try:
@@ -343,17 +349,14 @@ def _format(data_dir: Path, run_kafka: list[str]) -> None:
         raise BrokerStartFailed(reason, _last_lines(tool.stdout))
 
 
-def _launch(
-    data_dir: Path, temporary: bool, run_kafka: list[str]
-) -> subprocess.Popen[bytes]:
+def _launch(data_dir: Path, run_kafka: list[str]) -> subprocess.Popen[bytes]:
     log = data_dir / _LOG
     if log.exists():
         # Keep one older log: if a broker ended unexpectedly, it says why.
         log.replace(log.with_name(f"{_LOG}.1"))
-    marks = FoundBroker.marks(data_dir, temporary)
     with log.open("wb") as log_file:
         return subprocess.Popen(  # noqa: S603 - fixed arguments, no shell
-            [*run_kafka, *marks, "kafka.Kafka", PROPERTIES],
+            [*run_kafka, "kafka.Kafka", PROPERTIES],
             cwd=data_dir,
             stdin=subprocess.DEVNULL,
             stdout=log_file,

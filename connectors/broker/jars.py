@@ -21,6 +21,7 @@ from pathlib import Path
 import platformdirs
 
 from connectors.broker.errors import BrokerError
+from connectors.class_archive import ClassArchive
 
 KAFKA_VERSION = "4.2.1"
 _NAME = f"kafka_2.13-{KAFKA_VERSION}"
@@ -105,6 +106,13 @@ def ensure_broker_jars(cache_dir: Path, java: Path) -> Path:
 def classpath(jars: Path) -> str:
     """Return the class path of the broker: the pinned jars and no others."""
     return ":".join(str(jars / name) for name in pinned_checksums())
+
+
+def archive_of(jars: Path, java: Path) -> ClassArchive:
+    """Return the archive of the broker's classes, which need not exist."""
+    return ClassArchive.of(
+        "broker", jars, java, [jars / name for name in pinned_checksums()]
+    )
 
 
 def pinned_checksums() -> dict[str, str]:

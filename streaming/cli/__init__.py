@@ -27,6 +27,7 @@ WRONG_USE = 2
 UNREACHABLE = 3
 
 _COMMANDS = {
+    "prepare": "Make later starts of other commands faster.",
     "demo": "Run everything on this machine, and compare truth and findings.",
     "simulate": "Write traffic of simulated participants to Kafka.",
     "broker": "Run the embedded Kafka broker.",

@@ -24,7 +24,7 @@ from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.waku import PUBSUB_TOPIC
 from sds_core.waku import WakuMessage
 from tests.support.kafka import free_port
-from tests.support.soak.breaks import Break, breaks_of
+from tests.support.soak.breaks import Break, Kill, breaks_of
 from tests.support.soak.stage import Stage, TapRecord, missing_numbers, tap_records
 from tests.support.waiting import wait_for
 from tests.support.waku_node import Cause, ConformanceNode, Endpoint
@@ -112,9 +112,9 @@ def flood(node: ConformanceNode) -> None:
         node.offer(other, pubsub_topic=PUBSUB_TOPIC)
 
 
-def wall_ms() -> int:
+def wall_ms() -> float:
     """Now, Unix ms."""
-    return time.time_ns() // 1_000_000
+    return time.time_ns() / 1_000_000
 
 
 def sample(url: str, series: str) -> float:
@@ -182,6 +182,8 @@ def test_report_is_the_truth_after_everything_went_wrong(tmp_path: Path) -> None
                 at(0.6)
                 killed_ms = wall_ms()
                 first.kill()
+                first.wait()
+                kill = Kill(killed_ms, wall_ms())
                 with started("mirror", log, **mirror) as second:
                     at(0.7)
                     flood(node)
@@ -214,15 +216,15 @@ def test_report_is_the_truth_after_everything_went_wrong(tmp_path: Path) -> None
     truth = stage.truth(records)
     differing = [str(one) for one in compare(truth, report) if not one.same]
     assert not differing, differing[:20]
-    assert_all_mirrored(node, records, killed_ms)
-    assert_holes(missing, records, breaks_of(node, CACHE, killed_ms))
+    assert_all_mirrored(node, records, kill)
+    assert_holes(missing, records, breaks_of(node, CACHE, kill))
     assert tap_missing == len(missing)
     # In each of them but the kill the node did drop something.
     assert {one.cause for one in node.dropped} >= {Cause.OVERFLOW, Cause.RESTART}
 
 
 def assert_all_mirrored(
-    node: ConformanceNode, records: list[TapRecord], killed_ms: int
+    node: ConformanceNode, records: list[TapRecord], kill: Kill
 ) -> None:
     """All that was ever offered is in Kafka, but for a page in flight at a kill."""
     mirrored = {record.message_hash for record in records if record.is_frame}
@@ -236,8 +238,12 @@ def assert_all_mirrored(
         for one in node.handed_out
         if one.hash in lost and one.endpoint is Endpoint.RELAY
     }
-    assert len(pages) <= 1
-    assert all(abs(at_ns / 1e6 - killed_ms) < 2_000 for at_ns in pages)
+    last_before_kill = max(
+        one.at_ns
+        for one in node.calls
+        if one.endpoint is Endpoint.RELAY and one.at_ns / 1e6 <= kill.until_ms
+    )
+    assert pages <= {last_before_kill}
 
 
 def assert_holes(

@@ -132,9 +132,13 @@ class KafkaTopic:
             )
 
     def add_partitions(self, total: int) -> None:
-        """Raise the number of partitions."""
+        """Raise the number of partitions; the broker knows them when this returns."""
+        topic = self.settings.topic
         with self.admin() as admin:
-            admin.create_partitions({self.settings.topic: NewPartitions(total)})
+            admin.create_partitions({topic: NewPartitions(total)})
+            self.wait_for(
+                lambda: len(admin.describe_topics([topic])[0]["partitions"]) == total
+            )
 
     @contextmanager
     def admin(self) -> Iterator[KafkaAdminClient]:

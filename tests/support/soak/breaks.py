@@ -42,21 +42,28 @@ class Break(NamedTuple):
         return begin_ms <= self.until_ms and self.from_ms <= end_ms
 
 
-def breaks_of(node: ConformanceNode, cache: int, killed_ms: int) -> list[Break]:
+class Kill(NamedTuple):
+    """When a mirror was killed: at some moment of a span, Unix ms."""
+
+    from_ms: float
+    until_ms: float
+
+
+def breaks_of(node: ConformanceNode, cache: int, kill: Kill) -> list[Break]:
     """All breaks of a mirror that listens to the relay cache of a node.
 
     Args:
         node: That was listened to.
         cache: Messages that its cache holds.
-        killed_ms: When the mirror was killed, Unix ms.
+        kill: When the mirror was killed.
     """
     calls = [one for one in node.calls if one.endpoint in _LISTENING]
-    asked_ms = [one.at_ns / _NS for one in calls]
-    read_ms = [
+    asked_ms = sorted(one.at_ns / _NS for one in calls)
+    read_ms = sorted(
         one.at_ns / _NS
         for one in calls
         if one.endpoint is Endpoint.RELAY and one.status == 200
-    ]
+    )
     dropped = [
         one.at_ns for one in node.dropped if one.endpoint in (Endpoint.RELAY, None)
     ]
@@ -68,18 +75,19 @@ def breaks_of(node: ConformanceNode, cache: int, killed_ms: int) -> list[Break]:
     # The mirror gave up waiting, and cannot know what the answer held.
     suspected += [one.at_ns for one in calls if not one.arrived]
     found: set[Break] = set()
-    for times_ns, has_dropped in (
-        ([*dropped, killed_ms * _NS], True),
-        (suspected, False),
-    ):
-        for at_ns in times_ns:
-            at_ms = at_ns / _NS
-            before = bisect_left(read_ms, at_ms)
-            if not before:
-                # Nothing is known to be lost of a node that was never heard.
-                continue
-            after = bisect_right(asked_ms, at_ms) + 1
-            until_ms = asked_ms[after] if after < len(asked_ms) else inf
+
+    def add(from_ms: float, until_ms: float, has_dropped: bool) -> None:
+        before = bisect_left(read_ms, from_ms)
+        # Nothing is known to be lost of a node that was never heard.
+        if before:
+            after = bisect_right(asked_ms, until_ms) + 1
+            second_ms = asked_ms[after] if after < len(asked_ms) else inf
             # Records have whole milliseconds.
-            found.add(Break(int(read_ms[before - 1]), until_ms, has_dropped))
+            found.add(Break(int(read_ms[before - 1]), second_ms, has_dropped))
+
+    for at_ns in dropped:
+        add(at_ns / _NS, at_ns / _NS, True)
+    for at_ns in suspected:
+        add(at_ns / _NS, at_ns / _NS, False)
+    add(*kill, has_dropped=True)
     return sorted(found)

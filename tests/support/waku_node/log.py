@@ -48,7 +48,13 @@ class Offer:
 
 @dataclass(frozen=True)
 class HandedOut:
-    """A message that an answer held, sent whole to a client that was there."""
+    """A message that an answer held, sent whole to a client that was there.
+
+    Attributes:
+        at_ns: When it was taken out of a cache, or read from the store.
+        endpoint: What was asked for.
+        hash: Its hash.
+    """
 
     at_ns: int
     endpoint: Endpoint
@@ -77,7 +83,8 @@ class Call:
     """A request and the status of its answer.
 
     Attributes:
-        at_ns: When the answer was ready.
+        at_ns: When it had its effect: when a page was taken out of a cache, or a
+            subscription was made.
         endpoint: What was asked for.
         status: HTTP status of the answer.
         arrived: Whether the client still waited for the answer.

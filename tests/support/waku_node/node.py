@@ -204,11 +204,12 @@ class ConformanceNode(NodeState):
         if request.headers.get("Content-Type") != "application/json":
             return self._done(endpoint, PlainTextResponse("", 400))
         with self._lock:
+            at_ns = self._now_ns()
             response = accept(asked)
         if fault.body is not None:
             response = json_answer(fault.body)
         arrived = not await request.is_disconnected()
-        return self._done(endpoint, response, arrived=arrived)
+        return self._done(endpoint, response, at_ns, arrived=arrived)
 
     async def _give_page(
         self,
@@ -223,9 +224,10 @@ class ConformanceNode(NodeState):
         if request.scope["raw_path"].count(b"/") != endpoint.count("/") + 1:
             return self._done(endpoint, PlainTextResponse("", 404))
         with self._lock:
+            at_ns = self._now_ns()
             taken = take(request.path_params["topic"])
         if isinstance(taken, Response):
-            return self._done(endpoint, taken)
+            return self._done(endpoint, taken, at_ns)
         sent: list[Entry] = []
         try:
             await asyncio.sleep(fault.delay_s)
@@ -236,8 +238,8 @@ class ConformanceNode(NodeState):
                 sent = held
         finally:
             # Also when the node goes down meanwhile: what was taken is gone.
-            self._note_taken(endpoint, taken, sent)
-        return self._done(endpoint, response, arrived=arrived)
+            self._note_taken(endpoint, at_ns, taken, sent)
+        return self._done(endpoint, response, at_ns, arrived=arrived)
 
     async def _read_store(self, request: Request) -> Response:
         endpoint = Endpoint.STORE
@@ -289,9 +291,16 @@ class ConformanceNode(NodeState):
         return fault, None
 
     def _done(
-        self, endpoint: Endpoint, response: Response, *, arrived: bool = True
+        self,
+        endpoint: Endpoint,
+        response: Response,
+        at_ns: int | None = None,
+        *,
+        arrived: bool = True,
     ) -> Response:
-        call = Call(self._now_ns(), endpoint, response.status_code, arrived)
+        """Log a call, which had its effect now if no other time is given."""
+        at_ns = self._now_ns() if at_ns is None else at_ns
+        call = Call(at_ns, endpoint, response.status_code, arrived)
         with self._lock:
             self._calls.append(call)
         return response

@@ -160,15 +160,16 @@ class NodeState:
         return {one.hash for one in self.dropped} - obtainable
 
     def _note_taken(
-        self, endpoint: Endpoint, taken: list[Entry], sent: list[Entry]
+        self, endpoint: Endpoint, at_ns: int, taken: list[Entry], sent: list[Entry]
     ) -> None:
         arrived = {one.hash for one in sent}
         with self._lock:
-            at_ns = self._now_ns()
             self._handed.extend(HandedOut(at_ns, endpoint, one.hash) for one in sent)
             for one in taken:
                 if one.hash not in arrived:
-                    self._drop(endpoint, one.hash, Cause.ANSWER)
+                    self._dropped.append(
+                        Dropped(at_ns, endpoint, one.hash, Cause.ANSWER)
+                    )
 
     def _caches(self) -> list[tuple[Endpoint, Cache]]:
         return [(Endpoint.RELAY, self._relay), (Endpoint.FILTER, self._filter)]

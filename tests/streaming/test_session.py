@@ -1,0 +1,78 @@
+"""What the Spark session starts with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from connectors.java import find_java
+from streaming import spark_home
+from streaming.session import archive_of_spark
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the home is made; the environment names no other."""
+    monkeypatch.setattr(spark_home, "_HOME", tmp_path / "home")
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    return tmp_path / "home"
+
+
+def test_home_is_used_once_it_is_made(home: Path) -> None:
+    """It has Spark's programs and jars, and no zip of pyspark."""
+    spark_home.use_home()
+    assert "SPARK_HOME" not in os.environ
+    assert spark_home.make_home() == spark_home.make_home() == home
+    spark_home.use_home()
+    assert os.environ["SPARK_HOME"] == str(home)
+    assert (home / "bin" / "spark-submit").is_file()
+    assert list((home / "jars").glob("spark-core_*.jar"))
+    assert not (home / "python").exists()
+
+
+def test_home_that_the_user_names_is_used(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have the settings of a cluster."""
+    spark_home.make_home()
+    monkeypatch.setenv("SPARK_HOME", "/opt/spark")
+    spark_home.use_home()
+    assert os.environ["SPARK_HOME"] == "/opt/spark"
+
+
+def test_home_of_a_removed_environment_is_made_anew(home: Path) -> None:
+    """Its links led nowhere."""
+    home.mkdir()
+    (home / "jars").symlink_to(home / "gone")
+    spark_home.make_home()
+    assert (home / "jars").is_dir()
+
+
+def test_workers_of_a_prepared_environment_import_the_installed_pyspark(
+    spark: SparkSession,
+) -> None:
+    """Otherwise they import the zip of Spark's home."""
+
+    def place(rows: Iterator[object]) -> Iterator[str]:
+        import pyspark
+
+        yield pyspark.__file__
+
+    (found,) = spark.sparkContext.parallelize([0], 1).mapPartitions(place).collect()
+    prepared = Path(spark_home.PREPARED, "spark-home").exists()
+    assert ("pyspark.zip" in found) is not prepared
+
+
+def test_session_uses_the_archive_of_a_prepared_environment(
+    spark: SparkSession,
+) -> None:
+    """Its JVM was started with the option."""
+    options = spark.conf.get("spark.driver.extraJavaOptions") or ""
+    archive = archive_of_spark(find_java())
+    assert (str(archive.path) in options) is archive.exists
