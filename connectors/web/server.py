@@ -17,6 +17,10 @@ _STOP_SECONDS = 2
 """Time for running requests to end, in seconds: a scrape of a full exporter takes
 less."""
 
+_KEEP_ALIVE_SECONDS = 75
+"""Time after which an idle connection is closed, in seconds: longer than intervals of
+scrapes and polls, so that no request meets a connection that is just being closed."""
+
 _REACHED_AT = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
 """Address of a server on this machine that listens on all addresses."""
 
@@ -106,6 +110,7 @@ class WebServer:
                 log_level="error",
                 access_log=False,
                 timeout_graceful_shutdown=_STOP_SECONDS,
+                timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             )
         )
         logging.getLogger("uvicorn.error").addFilter(_is_no_cancellation)
