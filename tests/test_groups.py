@@ -12,7 +12,8 @@ from tests.support.groups import BROKER, COMMANDS, SESSION, SOAK, arrange, group
     [
         ("tests/soak/test_mirror.py", SOAK),
         ("tests/streaming/test_job.py", SESSION),
-        ("tests/streaming/test_crash.py", COMMANDS),
+        ("tests/streaming/test_crash.py", None),
+        ("tests/streaming/test_simulate_command.py", COMMANDS),
         ("tests/streaming/cli/test_export_command.py", COMMANDS),
         ("tests/connectors/kafka/test_offsets.py", BROKER),
         ("tests/sds_core/wire/test_codec.py", None),
