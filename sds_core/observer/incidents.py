@@ -14,6 +14,9 @@ import msgspec
 
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 
+MOST_LACKING = 100
+"""Participants that an incident names as lacking its message, at most."""
+
 
 class IncidentKind(enum.StrEnum):
     """Kind of problem with a message."""
@@ -45,6 +48,8 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
         waku_hash: Waku message hash of its first copy, 32 bytes; empty if no tap saw
             the message or the tap gave no hash.
         hint: Retrieval hint from a causal history; empty if there is none.
+        lacking_others: Number of further participants known to lack it, at least:
+            `lacking` names the first `MOST_LACKING`.
     """
 
     kind: IncidentKind
@@ -57,6 +62,7 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
     named_by: list[str] = []
     waku_hash: bytes = b""
     hint: bytes = b""
+    lacking_others: int = 0
 
     @property
     def key(self) -> tuple[str, str]:
@@ -126,6 +132,7 @@ def incident_object(found: ChannelIncident) -> dict[str, Any]:
         "found": incident.found_ms,
         "ended": incident.ended_ms,
         "lacking": incident.lacking,
+        "lacking_others": incident.lacking_others,
         "named_by": incident.named_by,
         "waku_hash": "0x" + incident.waku_hash.hex() if incident.waku_hash else None,
         "retrieval_hint": incident.hint.hex() or None,

@@ -7,7 +7,8 @@
     │   ├── MalformedProtobuf           protobuf_error
     │   ├── NoMessageId                 no_message_id
     │   ├── NeitherLamportNorContent    neither_lamport_nor_content
-    │   └── NoChannel                   no_channel
+    │   ├── NoChannel                   no_channel
+    │   └── IdTooLong                   too_large
     └── BloomError              the frame stands, its filter cannot be used
         ├── BloomWrongLength
         └── BloomBadHeader
@@ -116,6 +117,24 @@ class NoChannel(UndecodableFrame):
         super().__init__(dialect, message_id)
         self.dialect = dialect
         self.message_id = message_id
+
+
+class IdTooLong(UndecodableFrame):
+    """The id of the message, its channel or its sender is too long to be kept."""
+
+    reason = Reason.TOO_LARGE
+    text = (
+        "a message in dialect {dialect} has an id of {actual_characters} characters, "
+        "an id has at most {limit_characters}"
+    )
+
+    def __init__(
+        self, dialect: str, actual_characters: int, limit_characters: int
+    ) -> None:
+        super().__init__(dialect, actual_characters, limit_characters)
+        self.dialect = dialect
+        self.actual_characters = actual_characters
+        self.limit_characters = limit_characters
 
 
 class BloomError(WireError):
