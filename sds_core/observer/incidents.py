@@ -8,6 +8,7 @@ same kind and message id the latest counts (docs/figures.md, 12).
 from __future__ import annotations
 
 import enum
+from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -16,6 +17,12 @@ from sds_core.observer.settings import DEFAULTS, ObserverSettings
 
 MOST_LACKING = 100
 """Participants that an incident names as lacking its message, at most."""
+
+_NAMES_AT_ONCE = 2_000
+"""Names in all incidents that leave a view at once, roughly: hostile traffic can change
+20,000 incidents in a batch, and Spark collects them."""
+_FEW_NAMES = 3
+"""Names of each incident after those."""
 
 
 class IncidentKind(enum.StrEnum):
@@ -115,9 +122,31 @@ class Incidents:
         self._changed[incident.key] = incident
 
     def drain(self) -> list[Incident]:
-        """Returns the incidents recorded since the last call, and forgets them."""
-        changed, self._changed = list(self._changed.values()), {}
-        return changed
+        """Returns the incidents recorded since the last call, and forgets them.
+
+        After `_NAMES_AT_ONCE` names of those that lack a message, the other incidents
+        name `_FEW_NAMES`; they still count all.
+        """
+        changed, self._changed = self._changed.values(), {}
+        left = _NAMES_AT_ONCE
+        found = []
+        for incident in changed:
+            limit = max(left, _FEW_NAMES)
+            left -= len(incident.lacking)
+            found.append(_shortened(incident, limit))
+        return found
+
+
+def _shortened(incident: Incident, limit: int) -> Incident:
+    """The incident, with at most so many names of those that lack its message."""
+    excess = len(incident.lacking) - limit
+    if excess <= 0:
+        return incident
+    return msgspec.structs.replace(
+        incident,
+        lacking=dict(islice(incident.lacking.items(), limit)),
+        lacking_others=incident.lacking_others + excess,
+    )
 
 
 def incident_object(found: ChannelIncident) -> dict[str, Any]:

@@ -386,9 +386,7 @@ def _split_nim(
     if not 1 <= m_bits <= most:
         detail = f"m_bits is {m_bits}, must be in [1, {most}]"
         raise BloomBadHeader(detail, len(raw))
-    # nim-sds sends one word more than are full.
-    words = m_bits // _WORD_BITS + 1
-    return bits[: words * _WORD_BYTES], header, m_bits, k
+    return bits, header, m_bits, k
 
 
 def _leading_bits(raw: bytes) -> slice | None:

@@ -90,4 +90,7 @@ def usable_filter(frame: Frame) -> Filter | None:
         bits, m_bits, k = filter_bits(frame.dialect, frame.bloom_filter)
     except BloomError:
         return None
-    return Filter(frame.dialect, m_bits, k, bits, 0)
+    # A stranger may send many words that are not in use. Both libraries send one more
+    # than are full.
+    words = m_bits // 64 + 1
+    return Filter(frame.dialect, m_bits, k, bits[: 8 * words], 0)
