@@ -49,7 +49,7 @@ def normal(size_bytes: int) -> float:
 
 def normal_size(size_bytes: int) -> int:
     """The greatest measured size that is not above a frame's."""
-    sizes = (588, 20_000, 150_000, 1_000_000, 4_000_000)
+    sizes = (588, shapes.FILTER_BYTES, 22_000, 150_000, 1_000_000, 3_900_000)
     return max(size for size in sizes if size <= max(size_bytes, sizes[0]))
 
 

@@ -22,6 +22,9 @@ from sds_core.wire import (
 CHANNEL = "hostile"
 SECOND = 1_000
 
+FILTER_BYTES = 18_830
+"""Shortest frame with a filter of the libraries' size."""
+
 _EMPTY = {dialect: BloomFilter(dialect).to_wire() for dialect in Dialect}
 
 
@@ -122,14 +125,16 @@ def _length(m_bits: int) -> int:
 def normal(size_bytes: int) -> Play:
     """Frames of a healthy channel of eight, padded with content to a size.
 
-    Those of 20 kB or more have a filter and forty history entries, shorter ones three.
+    Those that are long enough have a filter, and up to forty history entries; shorter
+    ones have no filter and three entries.
     """
     writer = Writer()
     frames, ids = [], []
     held = BloomFilter(Dialect.SPEC)
-    is_big = size_bytes >= 20_000
+    is_big = size_bytes >= FILTER_BYTES
+    entries = min(40, (size_bytes - FILTER_BYTES) // 70) if is_big else 3
     for number in range(300):
-        history = ids[-40 if is_big else -3 :]
+        history = ids[-entries:] if entries else []
         (message_id,) = writer.new_ids(1)
         bloom = held.to_wire() if is_big else b""
         bare = writer.frame(
