@@ -104,6 +104,8 @@ def channel_incident(row: Mapping[str, Any]) -> ChannelIncident:
         named_by=row["named_by"],
         waku_hash=bytes.fromhex((row["waku_hash"] or "").removeprefix("0x")),
         hint=bytes.fromhex(row["retrieval_hint"] or ""),
+        # Rows of releases before 0.7 have none.
+        lacking_others=row.get("lacking_others") or 0,
     )
     return ChannelIncident(row["channel"], incident, row["tap_hole"])
 
@@ -209,6 +211,12 @@ INCIDENTS = HistoryTable(
                 "the taps may be the cause.",
             ),
             _field("why", pa.string(), "The evidence in words."),
+            _field(
+                "lacking_others",
+                pa.int64(),
+                "Number of further participants that lack it: `lacking` names the "
+                "first 100.",
+            ),
             _TOLD,
         ]
     ),

@@ -109,7 +109,7 @@ def incident_words(snapshot: Snapshot, found: ChannelIncident) -> IncidentWords:
         lacked_by=[
             (words.bounded(name), words.utc(since_ms)) for name, since_ms in lacked_by
         ],
-        others_lack=len(incident.lacking) - len(lacked_by),
+        others_lack=len(incident.lacking) - len(lacked_by) + incident.lacking_others,
         facts=facts,
         hash="0x" + incident.waku_hash.hex() if incident.waku_hash else "",
         hint=incident.hint.hex(),

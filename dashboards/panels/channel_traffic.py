@@ -77,10 +77,13 @@ def traffic() -> list[Panel]:
                 "Per step of the graph: frames that reuse a known message id for "
                 "something else (ids that are hashes of the text alone do that), "
                 "and entries pushed out of the monitor's memory before their time "
-                "(the channel is too busy for it; its figures are then too low).",
+                "(the channel is too busy for it; its figures are then too low). What "
+                "the limits on the cost of a frame left out: somebody sends frames "
+                "made to hurt.",
             ),
             per_step("sds_message_id_collisions_total", CHANNEL, "id collisions"),
             per_step("sds_remembered_evicted_total", CHANNEL, "evicted"),
+            per_step("sds_left_out_total", CHANNEL, "left out: {{what}}"),
             bars=True,
             width=8,
         ),

@@ -8,11 +8,21 @@ same kind and message id the latest counts (docs/figures.md, 12).
 from __future__ import annotations
 
 import enum
+from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
 
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
+
+MOST_LACKING = 100
+"""Participants that an incident names as lacking its message, at most."""
+
+_NAMES_AT_ONCE = 2_000
+"""Names in all incidents that leave a view at once, roughly: hostile traffic can change
+20,000 incidents in a batch, and Spark collects them."""
+_FEW_NAMES = 3
+"""Names of each incident after those."""
 
 
 class IncidentKind(enum.StrEnum):
@@ -45,6 +55,8 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
         waku_hash: Waku message hash of its first copy, 32 bytes; empty if no tap saw
             the message or the tap gave no hash.
         hint: Retrieval hint from a causal history; empty if there is none.
+        lacking_others: Number of further participants known to lack it, at least:
+            `lacking` names the first `MOST_LACKING`.
     """
 
     kind: IncidentKind
@@ -57,6 +69,7 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
     named_by: list[str] = []
     waku_hash: bytes = b""
     hint: bytes = b""
+    lacking_others: int = 0
 
     @property
     def key(self) -> tuple[str, str]:
@@ -109,9 +122,31 @@ class Incidents:
         self._changed[incident.key] = incident
 
     def drain(self) -> list[Incident]:
-        """Returns the incidents recorded since the last call, and forgets them."""
-        changed, self._changed = list(self._changed.values()), {}
-        return changed
+        """Returns the incidents recorded since the last call, and forgets them.
+
+        After `_NAMES_AT_ONCE` names of those that lack a message, the other incidents
+        name `_FEW_NAMES`; they still count all.
+        """
+        changed, self._changed = self._changed.values(), {}
+        left = _NAMES_AT_ONCE
+        found = []
+        for incident in changed:
+            limit = max(left, _FEW_NAMES)
+            left -= len(incident.lacking)
+            found.append(_shortened(incident, limit))
+        return found
+
+
+def _shortened(incident: Incident, limit: int) -> Incident:
+    """The incident, with at most so many names of those that lack its message."""
+    excess = len(incident.lacking) - limit
+    if excess <= 0:
+        return incident
+    return msgspec.structs.replace(
+        incident,
+        lacking=dict(islice(incident.lacking.items(), limit)),
+        lacking_others=incident.lacking_others + excess,
+    )
 
 
 def incident_object(found: ChannelIncident) -> dict[str, Any]:
@@ -126,6 +161,7 @@ def incident_object(found: ChannelIncident) -> dict[str, Any]:
         "found": incident.found_ms,
         "ended": incident.ended_ms,
         "lacking": incident.lacking,
+        "lacking_others": incident.lacking_others,
         "named_by": incident.named_by,
         "waku_hash": "0x" + incident.waku_hash.hex() if incident.waku_hash else None,
         "retrieval_hint": incident.hint.hex() or None,

@@ -2,9 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from itertools import takewhile
+from typing import TypeVar
+
 import msgspec
 
 from sds_core.observer.columns import pack_ints, pack_steps, unpack_ints, unpack_steps
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+def oldest(
+    entries: Mapping[_Key, _Value], is_old: Callable[[_Value], bool]
+) -> list[_Key]:
+    """Keys of the entries before the first that is not old, to be deleted.
+
+    One pass: to delete the first entry of a dictionary again and again takes quadratic
+    time, since each search for the first steps over all that were deleted.
+
+    Args:
+        entries: Entries in order of age.
+        is_old: Whether a value is old.
+    """
+    old = takewhile(lambda entry: is_old(entry[1]), entries.items())
+    return [key for key, _ in old]
 
 
 class Remembered(msgspec.Struct, array_like=True):
@@ -65,10 +88,7 @@ class Memory:
 
     def forget_before(self, clock_ms: int) -> None:
         """Forget keys last seen before this clock, Unix ms."""
-        while self._clocks:
-            key = next(iter(self._clocks))
-            if self._clocks[key] >= clock_ms:
-                return
+        for key in oldest(self._clocks, lambda seen_ms: seen_ms < clock_ms):
             del self._clocks[key]
 
     def packed(self) -> Remembered:

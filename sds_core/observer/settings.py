@@ -14,6 +14,14 @@ class ObserverSettings:
     replica_window_ms: int = 2_000  # 2: without hashes, byte-identical copies
     horizon_ms: int = 3_600_000  # 4: older messages and gaps are not followed
     remembered: int = 20_000  # 2: entries of each memory of a channel
+    # 2: ids that a filter is searched for, of each kind, the newest.
+    searched: int = 2_000
+    # 2 and 5: messages that a participant may lack, the newest, and their sum over a
+    # channel; participants whose filters are followed.
+    awaited: int = 2_000
+    awaited_by_all: int = 500_000
+    followed: int = 2_000
+    timed_participants: int = 1_000  # 7: in larger channels responses are not timed
     ack_deadline_ms: int = 120_000  # 4
     probable_rate: float = 1e-6  # 4: joint false-positive rate, a ratio
     probable_witnesses: int = 2  # 4: distinct participants, fewer in small channels

@@ -13,6 +13,8 @@ from sds_core.wire.bloom import (
     estimated_ids,
     false_positive_rate,
     filter_bits,
+    held,
+    id_hashes,
     probes,
 )
 from sds_core.wire.codec import MAX_VALUE_BYTES, decode, dialect_of, encode
@@ -21,6 +23,7 @@ from sds_core.wire.errors import (
     BloomError,
     BloomWrongLength,
     EmptyValue,
+    IdTooLong,
     MalformedProtobuf,
     NeitherLamportNorContent,
     NoChannel,
@@ -37,10 +40,12 @@ from sds_core.wire.frame import (
     HistoryEntryLike,
     kind_of,
 )
+from sds_core.wire.message import MAX_ID_CHARACTERS
 from sds_core.wire.parts import PartSizes, part_sizes
 
 __all__ = [
     "DEFAULT_PARAMETERS",
+    "MAX_ID_CHARACTERS",
     "MAX_VALUE_BYTES",
     "BloomBadHeader",
     "BloomError",
@@ -53,6 +58,7 @@ __all__ = [
     "FrameKind",
     "HistoryEntry",
     "HistoryEntryLike",
+    "IdTooLong",
     "MalformedProtobuf",
     "NeitherLamportNorContent",
     "NoChannel",
@@ -69,6 +75,8 @@ __all__ = [
     "estimated_ids",
     "false_positive_rate",
     "filter_bits",
+    "held",
+    "id_hashes",
     "kind_of",
     "part_sizes",
     "probes",

@@ -33,8 +33,12 @@ _WORD_BYTES = 8
 _BITS_TAG = 0x0A
 _ERROR_RATE_UNIT = 1_000_000
 
-MAX_K = 64
-"""Most hashes a header may ask for: 64 belongs to an error rate of 10**-19."""
+MAX_K = 32
+"""Most hashes a header may ask for: 32 belongs to an error rate of 2**-32, and each
+costs time in every search."""
+
+MAX_M_BITS = 1 << 23
+"""Most bits a header may ask for: 1 MiB, six times the longest Waku message."""
 
 _FEW = 32
 """Below this number of ids, arrays cost more than they save."""
@@ -110,7 +114,7 @@ def probes(
         m_bits: bits in use, at least 1.
         k: indices for each id.
     """
-    hash_a, hash_b = _hashes(message_id, dialect)
+    hash_a, hash_b = id_hashes(message_id, dialect)
     indices = double_hash(hash_a, hash_b, m_bits, k)
     if dialect is _SPEC:
         # 64-bit words, most significant byte first.
@@ -124,6 +128,42 @@ def probes(
 # Participants that share a process put the same ids into their filters, soon after each
 # other. A kilobyte each.
 _recent_probes = functools.lru_cache(maxsize=16_384)(probes)
+
+
+def held(
+    bits: bytes | bytearray | memoryview,
+    dialect: Dialect,
+    m_bits: int,
+    k: int,
+    hashes: np.ndarray,
+) -> np.ndarray:
+    """Return which of many ids a filter (probably) holds, as booleans of shape (n,).
+
+    An id is dropped at its first bit that is 0, so most ids that are not held cost one
+    probe.
+
+    Args:
+        bits: the filter's words, as `filter_bits` gives them.
+        dialect: dialect, which decides the order of bytes.
+        m_bits: bits in use, at least 1.
+        k: indices for each id.
+        hashes: `id_hashes` of the ids in the dialect, int64 of shape (n, 2).
+    """
+    octets = np.frombuffer(bits, np.uint8)
+    # The remainder of the least integer is negative in both libraries, as here.
+    residues = np.fmod(np.abs(hashes), m_bits)
+    left = np.arange(len(hashes))
+    for step in range(k):
+        indices = np.abs(residues[left, 0] + step * residues[left, 1]) % m_bits
+        places = indices >> 3
+        if dialect is _SPEC:
+            places ^= 7
+        left = left[octets[places] >> (indices & 7).astype(np.uint8) & 1 == 1]
+        if not len(left):
+            break
+    found = np.zeros(len(hashes), bool)
+    found[left] = True
+    return found
 
 
 def double_hash(hash_a: int, hash_b: int, m_bits: int, k: int) -> list[int]:
@@ -342,8 +382,9 @@ def _split_nim(
     m_bits = header.m_bits
     # Only whole words can be addressed.
     addressable_bits = len(bits) // _WORD_BYTES * _WORD_BITS
-    if not 1 <= m_bits <= addressable_bits:
-        detail = f"m_bits is {m_bits}, must be in [1, {addressable_bits}]"
+    most = min(addressable_bits, MAX_M_BITS)
+    if not 1 <= m_bits <= most:
+        detail = f"m_bits is {m_bits}, must be in [1, {most}]"
         raise BloomBadHeader(detail, len(raw))
     return bits, header, m_bits, k
 
@@ -362,7 +403,7 @@ def _leading_bits(raw: bytes) -> slice | None:
     return None
 
 
-def _hashes(message_id: str, dialect: Dialect) -> tuple[int, int]:
+def id_hashes(message_id: str, dialect: Dialect) -> tuple[int, int]:
     """Return the two signed hashes that `double_hash` makes indices of."""
     first = message_id.encode()
     second = first + _SECOND_HASH_SUFFIX
@@ -376,7 +417,7 @@ def _hashes(message_id: str, dialect: Dialect) -> tuple[int, int]:
 
 
 def _residues(message_id: str, dialect: Dialect, m_bits: int) -> tuple[int, int]:
-    hash_a, hash_b = _hashes(message_id, dialect)
+    hash_a, hash_b = id_hashes(message_id, dialect)
     return _residue(hash_a, m_bits), _residue(hash_b, m_bits)
 
 

@@ -3,7 +3,9 @@
     WireError (a ValueError)
     ├── UndecodableFrame        no Frame can be made of the bytes: a dead letter
     │   ├── EmptyValue                  empty_value
-    │   ├── ValueTooLarge               too_large
+    │   ├── TooLarge                    too_large
+    │   │   ├── ValueTooLarge
+    │   │   └── IdTooLong
     │   ├── MalformedProtobuf           protobuf_error
     │   ├── NoMessageId                 no_message_id
     │   ├── NeitherLamportNorContent    neither_lamport_nor_content
@@ -56,16 +58,38 @@ class EmptyValue(UndecodableFrame):
     text = "the value is empty"
 
 
-class ValueTooLarge(UndecodableFrame):
-    """The value is longer than a frame may be; it was not parsed."""
+class TooLarge(UndecodableFrame):
+    """The value, or an id in it, is longer than is read."""
 
     reason = Reason.TOO_LARGE
+
+
+class ValueTooLarge(TooLarge):
+    """The value is longer than a frame may be; it was not parsed."""
+
     text = "the value has {actual_bytes} bytes, a frame at most {limit_bytes}"
 
     def __init__(self, actual_bytes: int, limit_bytes: int) -> None:
         super().__init__(actual_bytes, limit_bytes)
         self.actual_bytes = actual_bytes
         self.limit_bytes = limit_bytes
+
+
+class IdTooLong(TooLarge):
+    """The id of the message, its channel or its sender is too long to be kept."""
+
+    text = (
+        "a message in dialect {dialect} has an id of {actual_characters} characters, "
+        "an id has at most {limit_characters}"
+    )
+
+    def __init__(
+        self, dialect: str, actual_characters: int, limit_characters: int
+    ) -> None:
+        super().__init__(dialect, actual_characters, limit_characters)
+        self.dialect = dialect
+        self.actual_characters = actual_characters
+        self.limit_characters = limit_characters
 
 
 class MalformedProtobuf(UndecodableFrame):

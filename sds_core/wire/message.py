@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sds_core.wire.errors import NeitherLamportNorContent, NoChannel, NoMessageId
+from sds_core.wire.errors import (
+    IdTooLong,
+    NeitherLamportNorContent,
+    NoChannel,
+    NoMessageId,
+)
 from sds_core.wire.frame import Dialect, Frame, HistoryEntryLike, kind_of
 from sds_core.wire.proto import sds_nim_pb2, sds_spec_pb2
+
+MAX_ID_CHARACTERS = 512
+"""Longest id of a message, channel or participant that is read (docs/records.md).
+
+js-waku's have 64 characters. Ids are kept in memory for longer than their frames."""
 
 
 def read_message(
@@ -27,6 +37,7 @@ def read_message(
         NoMessageId: The message id is empty.
         NeitherLamportNorContent: It has neither lamport timestamp nor content.
         NoChannel: The channel id is empty.
+        IdTooLong: One of its own ids is too long.
     """
     message_id = message.message_id
     if not message_id:
@@ -42,10 +53,14 @@ def read_message(
     channel_id = message.channel_id
     if not channel_id:
         raise NoChannel(dialect, message_id)
+    sender_id = message.sender_id
+    longest = max(len(message_id), len(channel_id), len(sender_id))
+    if longest > MAX_ID_CHARACTERS:
+        raise IdTooLong(dialect, longest, MAX_ID_CHARACTERS)
     return Frame(
         dialect,
         kind,
-        message.sender_id,
+        sender_id,
         message_id,
         channel_id,
         lamport,

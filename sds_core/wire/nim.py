@@ -6,6 +6,7 @@ Source: nim-sds sds/protobuf.nim.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 from google.protobuf.message import DecodeError
 
@@ -16,6 +17,11 @@ from sds_core.wire.message import read_message, write_message
 from sds_core.wire.proto.sds_nim_pb2 import HistoryEntry, OldSdsMessage, SdsMessage
 
 _NIM = Dialect.NIM
+
+_ID_OF = attrgetter("message_id")
+
+_MOST_BARE_IDS = 1_000
+"""Longest history of bare ids that is read; nim-sds sends ten."""
 
 _MESSAGE_ID_TAG = 0x0A
 """Field 1 of a HistoryEntry, length-delimited; as text, a line feed."""
@@ -36,12 +42,18 @@ def decode(value: bytes) -> Frame:
         try:
             message = SdsMessage.FromString(value)
             causal_history = message.causal_history
-            old = not all(entry.message_id for entry in causal_history)
+            old = not all(map(_ID_OF, causal_history))
         except DecodeError:
             # Perhaps only because bare ids are no entries.
             old = True
         if old:
             message = OldSdsMessage.FromString(value)
+            if len(message.causal_history) > _MOST_BARE_IDS:
+                detail = (
+                    f"{len(message.causal_history)} bare ids in its history, at most "
+                    f"{_MOST_BARE_IDS} are read"
+                )
+                raise MalformedProtobuf(detail, len(value))
             causal_history = _read_old_history(message.causal_history)
     except (DecodeError, UnicodeDecodeError) as error:
         raise MalformedProtobuf(str(error), len(value)) from None

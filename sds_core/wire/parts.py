@@ -25,6 +25,9 @@ _PARTS = {
     },
 }
 
+_MOST_FIELDS = 2_000
+"""Top-level fields that are told apart; each history entry is one."""
+
 _VARINT, _FIXED64, _LENGTH_DELIMITED, _START_GROUP, _END_GROUP, _FIXED32 = range(6)
 
 
@@ -45,6 +48,7 @@ def part_sizes(dialect: Dialect, value: bytes) -> PartSizes:
     """Return the bytes of each part of a frame.
 
     The frame must be one that `decode` accepts; the result is undefined otherwise.
+    What follows its first `_MOST_FIELDS` fields counts as `other`.
 
     Args:
         dialect: Dialect in which the frame was decoded.
@@ -53,7 +57,9 @@ def part_sizes(dialect: Dialect, value: bytes) -> PartSizes:
     part_of = _PARTS[dialect]
     sizes = [0] * 5
     position, end, depth = 0, len(value), 0
-    while position < end:
+    fields_left = _MOST_FIELDS
+    while position < end and fields_left:
+        fields_left -= 1
         start = position
         tag = value[position]
         position += 1

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from itertools import compress, islice
+
 import msgspec
 
 from sds_core.observer.deadlines import Deadlines, Due
 from sds_core.observer.incidents import Incident, IncidentKind, Incidents
+from sds_core.observer.memory import oldest
 from sds_core.observer.sds.deliveries import Deliveries
 from sds_core.observer.sds.frame_filter import Filter
+from sds_core.observer.sds.limits import LeftOut
 from sds_core.observer.sds.messages import Message
 from sds_core.observer.sds.participants import UNKNOWN, Participants
 from sds_core.observer.sds.seen_frames import SeenFrame
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import FrameKind
+
+_MOST_WITNESSES = 64
+"""Witnesses of one message, at most: enough for filters with a false-positive rate of
+0.8, and a stranger may invent names."""
 
 
 class DefiniteAcknowledgement(msgspec.Struct, array_like=True, tag=True):
@@ -51,7 +60,10 @@ class Acknowledgements:
         self._incidents = incidents
         self._messages = messages
         self._unacknowledged: dict[int, Message] = {}
-        self._without_opportunity: dict[int, Message] = {}
+        # By sender: a participant's frames say nothing of its own messages.
+        self._without_opportunity: defaultdict[int, dict[int, Message]] = defaultdict(
+            dict
+        )
         self._definite: list[DefiniteAcknowledgement] = []
         for key, message in messages.items():
             self._follow(key, message)
@@ -129,15 +141,17 @@ class Acknowledgements:
         if by == UNKNOWN:
             return
         witnessed = [
-            key
-            for key, message in self._without_opportunity.items()
-            if message.sender != by
-            and message.dialect is frame.dialect
+            message
+            for sender, messages in self._without_opportunity.items()
+            if sender != by
+            for message in messages.values()
+            if message.dialect is frame.dialect
             and message.lamport < frame.lamport
             and message.t0_ms < frame.time_ms
         ]
-        for key in witnessed:
-            self._without_opportunity.pop(key).opportunity = True
+        for message in witnessed:
+            message.opportunity = True
+            self._stop_seeking(message)
 
     def search_filter(
         self, filter_: Filter, by: int, time_ms: int, clock_ms: int
@@ -145,18 +159,25 @@ class Acknowledgements:
         """Search a participant's filter for unacknowledged messages of others."""
         if by == UNKNOWN:
             return
-        expired = []
-        for key, message in list(self._unacknowledged.items()):
-            if not self.is_recent(message, clock_ms):
-                expired.append(key)
-            elif (
-                message.sender not in (by, UNKNOWN)
-                and by not in message.witnesses
-                and filter_.contains(message.message_id)
-            ):
-                self._witnessed(message, by, filter_, time_ms, clock_ms)
-        for key in expired:
+        for key in oldest(
+            self._unacknowledged, lambda one: not self.is_recent(one, clock_ms)
+        ):
             del self._unacknowledged[key]
+        searched = self._settings.searched
+        self._totals.leave_out(
+            LeftOut.SEARCH, max(0, len(self._unacknowledged) - searched)
+        )
+        newest = islice(reversed(self._unacknowledged.values()), searched)
+        messages = [
+            message
+            for message in newest
+            if message.sender not in (by, UNKNOWN)
+            and len(message.witnesses) < _MOST_WITNESSES
+            and by not in message.witnesses
+        ]
+        held = filter_.contain([message.message_id for message in messages])
+        for message in reversed(list(compress(messages, held))):
+            self._witnessed(message, by, filter_, time_ms, clock_ms)
 
     def deadline_passed(self, key: int, deadline_ms: int) -> bool | None:
         """Decide the outcome of a message at its deadline.
@@ -173,7 +194,7 @@ class Acknowledgements:
         ):
             return None
         message.overdue = True
-        self._without_opportunity.pop(key, None)
+        self._stop_seeking(message)
         if message.in_time:
             return False
         self._totals.in_flight -= 1
@@ -197,7 +218,7 @@ class Acknowledgements:
             self._totals.in_flight -= 1
             self._totals.unwitnessed += 1
         self._unacknowledged.pop(key, None)
-        self._without_opportunity.pop(key, None)
+        self._stop_seeking(message)
 
     def oldest_in_flight_ms(self) -> int | None:
         """Event time of the oldest message in flight; None if there is none."""
@@ -224,9 +245,17 @@ class Acknowledgements:
             if not (
                 message.opportunity or message.in_time or message.sender == UNKNOWN
             ):
-                self._without_opportunity[key] = message
+                self._without_opportunity[message.sender][key] = message
         if not (message.definite or message.probable):
             self._unacknowledged[key] = message
+
+    def _stop_seeking(self, message: Message) -> None:
+        """Look no longer for an opportunity to acknowledge a message."""
+        messages = self._without_opportunity.get(message.sender)
+        if messages is not None:
+            messages.pop(message.key, None)
+            if not messages:
+                del self._without_opportunity[message.sender]
 
     def _deadline_of(self, message: Message) -> int:
         return message.seen_ms + self._settings.ack_deadline_ms
@@ -251,7 +280,7 @@ class Acknowledgements:
     def _acknowledged(self, message: Message, clock_ms: int) -> None:
         """Count an acknowledgement by its time; end the incident if there is one."""
         self._unacknowledged.pop(message.key, None)
-        self._without_opportunity.pop(message.key, None)
+        self._stop_seeking(message)
         if message.definite:
             message.witnesses = []
         if message.is_unacknowledged:
@@ -264,6 +293,7 @@ class Acknowledgements:
 
     def _record_incident(self, message: Message, ended_ms: int | None) -> None:
         """Record the incident of an unacknowledged message."""
+        lacking, others = self._deliveries.lacking(message)
         self._incidents.record(
             Incident(
                 IncidentKind.UNACKNOWLEDGED,
@@ -272,8 +302,9 @@ class Acknowledgements:
                 since_ms=message.t0_ms,
                 found_ms=self._deadline_of(message),
                 ended_ms=ended_ms,
-                lacking=self._deliveries.lacking(message),
+                lacking=lacking,
                 waku_hash=message.waku_hash,
                 hint=message.hint,
+                lacking_others=others,
             )
         )

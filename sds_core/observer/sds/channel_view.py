@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
+from itertools import islice
 
 import msgspec
 
@@ -31,6 +32,7 @@ from sds_core.observer.sds.filters import Filters
 from sds_core.observer.sds.gap_states import GapEvent, GapState
 from sds_core.observer.sds.gaps import Gaps
 from sds_core.observer.sds.health import Health
+from sds_core.observer.sds.limits import LeftOut
 from sds_core.observer.sds.messages import PackedMessages
 from sds_core.observer.sds.participants import Participants
 from sds_core.observer.sds.repairs import Repairs
@@ -293,6 +295,8 @@ class ChannelView:
         """Count a broadcast, its bytes and its Lamport timestamp in the warm-up."""
         counted = _COUNTED[frame.kind, frame.dialect]
         self.totals.frames[counted] = self.totals.frames.get(counted, 0) + 1
+        self.totals.leave_out(LeftOut.HISTORY, frame.history_left_out)
+        self.totals.leave_out(LeftOut.REQUEST, frame.requests_left_out)
         self._capacity.frame(frame)
         clock_ms = self._state.clock_ms
         if frame.kind is FrameKind.CONTENT:
@@ -344,6 +348,10 @@ class ChannelView:
             return
         self._capacity.response(frame)
         if frame.dialect is Dialect.SPEC and frame.sender:
+            if len(self._participants) > self._settings.timed_participants:
+                # Each of them would have to be tried.
+                self.totals.leave_out(LeftOut.RESPONSE)
+                return
             self._timing.responded(
                 frame.sender,
                 frame.named.message_id,
@@ -407,17 +415,20 @@ class ChannelView:
             self._sweep(clock_ms // _SWEEP_MS * _SWEEP_MS)
 
     def _evict(self) -> None:
-        """Forget the oldest messages and gaps beyond the limit.
+        """Forget the oldest messages, gaps and requests beyond the limit.
 
         Happens right after the frame that exceeded the limit, in the same batch.
         """
-        state, limit = self._state, self._settings.remembered
-        while len(self._messages) > limit:
-            self._acknowledgements.forget(next(iter(self._messages)))
-            self.totals.remembered_evicted += 1
-        while len(state.gaps) > limit:
-            self._gaps.forget(next(iter(state.gaps)))
-            self.totals.remembered_evicted += 1
+        limit = self._settings.remembered
+        for entries, forget in (
+            (self._messages, self._acknowledgements.forget),
+            (self._state.gaps, self._gaps.forget),
+        ):
+            excess = max(0, len(entries) - limit)
+            for key in list(islice(entries, excess)):
+                forget(key)
+            self.totals.remembered_evicted += excess
+        self._repairs.evict()
 
     def _sweep(self, sweep_ms: int) -> None:
         """Forget messages and gaps that were neither seen nor named for the horizon."""

@@ -9,7 +9,7 @@ from itertools import islice
 import msgspec
 
 from sds_core.observer.columns import pack_ints, pack_steps, unpack_ints, unpack_steps
-from sds_core.observer.memory import Memory, Remembered
+from sds_core.observer.memory import Memory, Remembered, oldest
 from sds_core.observer.record import NO_HASH, NO_SEQ
 from sds_core.observer.sds.seen_frames import SeenFrame
 from sds_core.observer.sds.totals import ChannelTotals
@@ -137,10 +137,7 @@ class Copies:
         for observer in [o for o, seen in self._observers.items() if seen < clock_ms]:
             del self._observers[observer]
         self._hashes.forget_before(clock_ms)
-        while self._broadcasts:
-            content = next(iter(self._broadcasts))
-            if self._broadcasts[content].clock_ms >= clock_ms:
-                return
+        for content in oldest(self._broadcasts, lambda one: one.clock_ms < clock_ms):
             del self._broadcasts[content]
 
     @property

@@ -8,15 +8,25 @@ participant sends a frame, so a pair needs no state before that.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from heapq import nsmallest
 
 import msgspec
+import numpy as np
 
 from sds_core.observer.columns import pack_set, unpack_set
-from sds_core.observer.incidents import Incident, IncidentKind, Incidents
+from sds_core.observer.incidents import (
+    MOST_LACKING,
+    Incident,
+    IncidentKind,
+    Incidents,
+)
+from sds_core.observer.memory import oldest
 from sds_core.observer.sds.filters import Filters
 from sds_core.observer.sds.frame_filter import Filter
 from sds_core.observer.sds.health import Health
+from sds_core.observer.sds.limits import LeftOut
 from sds_core.observer.sds.messages import Message
 from sds_core.observer.sds.participants import UNKNOWN, Participants
 from sds_core.observer.sds.seen_frames import SeenFrame
@@ -29,6 +39,10 @@ _WATCHED = 4
 
 The first three ids that were held, which a filter drops first, and the newest, which is
 missing after a participant restarts with an old state."""
+
+
+_FOUND_LOST = 250
+"""Deliveries that one frame can show to be lost, at most. Each is an incident."""
 
 
 class Receiver(msgspec.Struct):
@@ -127,6 +141,17 @@ class Deliveries:
             by: packed.unpacked() for by, packed in state.receivers.items()
         }
         self._undelivered = state.undelivered
+        # Number of waiting messages of all receivers.
+        self._awaited = sum(len(one.waiting) for one in self._receivers.values())
+        # The receivers that lack a message, by its order; and of those the ones that
+        # it is lost to.
+        self._missing: defaultdict[int, dict[int, int]] = defaultdict(dict)
+        self._lost: defaultdict[int, dict[int, int]] = defaultdict(dict)
+        for by, receiver in self._receivers.items():
+            for order, missing_ms in receiver.missing.items():
+                self._missing[order][by] = missing_ms
+            for order in receiver.lost:
+                self._lost[order][by] = receiver.missing[order]
 
     def first_copy(self, message: Message) -> None:
         """Begin to follow a message whose first copy was seen."""
@@ -159,7 +184,10 @@ class Deliveries:
             return
         receiver = self._receivers.get(by)
         if receiver is None:
-            self._receivers[by] = Receiver(self._totals.messages)
+            if len(self._receivers) < self._settings.followed:
+                self._receivers[by] = Receiver(self._totals.messages)
+            else:
+                self._totals.leave_out(LeftOut.PARTICIPANT)
             return
         self._await_new(receiver, by)
         if is_newest:
@@ -189,32 +217,37 @@ class Deliveries:
         was_named_before: bool,
     ) -> None:
         """Judge each waiting message by a filter; see `first_copy_by`."""
+        messages = []
         for order in sorted(receiver.waiting):
             message = self._messages.get(order)
             if message is None:
-                _end(receiver, order)
-            elif message.dialect is not frame.dialect:
-                # A filter of one dialect cannot be searched for ids of the other.
-                continue
-            elif filter_.contains(message.message_id):
+                self._end(receiver, by, order)
+            # A filter of one dialect cannot be searched for ids of the other.
+            elif message.dialect is frame.dialect:
+                messages.append(message)
+        held = filter_.contain([message.message_id for message in messages])
+        found_lost = 0
+        for message, is_held in zip(messages, held, strict=True):
+            if is_held:
                 if is_newest:
-                    receiver.watched[_WATCHED - 1 :] = [order]
+                    receiver.watched[_WATCHED - 1 :] = [message.order]
                 self._delivered(receiver, by, message, frame.time_ms, clock_ms)
             elif self._could_have(frame, by, message):
-                receiver.missing.setdefault(order, frame.time_ms)
-                if not was_named_before:
-                    self._overdue(receiver, by, message, frame.time_ms, clock_ms)
+                self._lacks(receiver, by, message, frame.time_ms)
+                # The others are found by its next frame.
+                if not was_named_before and found_lost < _FOUND_LOST:
+                    found_lost += self._overdue(
+                        receiver, by, message, frame.time_ms, clock_ms
+                    )
 
-    def lacking(self, message: Message) -> dict[str, int]:
+    def lacking(self, message: Message) -> tuple[dict[str, int], int]:
         """Participants known to lack a message, and not known to have it since.
 
-        Returns the event time of the first frame that showed this, by participant id.
+        Returns:
+            The event time of the first frame that showed this, by participant id, of
+            the first `MOST_LACKING`; and the number of the others.
         """
-        return {
-            self._participants.name(by): receiver.missing[message.order]
-            for by, receiver in self._receivers.items()
-            if message.order in receiver.missing
-        }
+        return self._named(self._missing.get(message.order, {}))
 
     def orders_of_use(self) -> set[int]:
         """Orders of the messages whose ids may still be searched for in a filter.
@@ -222,15 +255,43 @@ class Deliveries:
         Leaves out a message that all active participants are known to have.
         """
         of_use: set[int] = set()
-        new_from = self._totals.messages
-        for by, receiver in self._receivers.items():
+        for receiver in self._receivers.values():
             of_use.update(receiver.waiting, receiver.watched)
-            # The first message that is new to it, and all later ones.
-            first = next(self._new_to(by, receiver), None)
-            if first is not None:
-                new_from = min(new_from, first.order)
-        of_use.update(range(new_from, self._totals.messages))
+        # The first message that is new to any, and all later ones.
+        of_use.update(range(self._new_from(), self._totals.messages))
         return of_use
+
+    def _new_from(self) -> int:
+        """Order of the first message that is new to any receiver.
+
+        As `_new_to` for each receiver, but in time that many silent receivers cannot
+        drive up.
+        """
+        end = self._totals.messages
+        checked = (receiver.checked_to for receiver in self._receivers.values())
+        first = max(
+            min(checked, default=end), self._oldest(), end - self._settings.awaited
+        )
+        messages = [self._messages.get(order) for order in range(first, end)]
+        # No receiver is active for a message that is gone.
+        times = np.array([0 if one is None else one.t0_ms for one in messages])
+        senders = np.array([UNKNOWN if one is None else one.sender for one in messages])
+        found = end
+        for by, receiver in self._receivers.items():
+            begin = max(receiver.checked_to, first)
+            if begin >= found:
+                continue
+            after_ms, until_ms = self._participants.active_span(by)
+            part = slice(begin - first, found - first)
+            is_new = (
+                (after_ms < times[part])
+                & (times[part] <= until_ms)
+                & (senders[part] != by)
+                & (senders[part] != UNKNOWN)
+            )
+            if is_new.any():
+                found = begin + int(is_new.argmax())
+        return found
 
     def forget(self, message: Message) -> None:
         """Forget a message."""
@@ -245,14 +306,16 @@ class Deliveries:
                 before it is active for no message within the horizon.
         """
         for by, receiver in list(self._receivers.items()):
-            if not self._participants.has_spoken_since(by, clock_ms):
+            is_silent = not self._participants.has_spoken_since(by, clock_ms)
+            forgotten = [
+                one
+                for one in receiver.waiting
+                if is_silent or one not in self._messages
+            ]
+            for order in forgotten:
+                self._end(receiver, by, order)
+            if is_silent:
                 del self._receivers[by]
-            else:
-                forgotten = [
-                    one for one in receiver.waiting if one not in self._messages
-                ]
-                for order in forgotten:
-                    _end(receiver, order)
 
     def state(self) -> DeliveriesState:
         """The packed form."""
@@ -263,17 +326,33 @@ class Deliveries:
 
     def _await_new(self, receiver: Receiver, by: int) -> None:
         """Await the messages sent since the participant's latest first copy."""
-        receiver.waiting.update(one.order for one in self._new_to(by, receiver))
-        receiver.checked_to = self._totals.messages
+        totals, limit = self._totals, self._settings.awaited
+        unread_from = max(receiver.checked_to, self._oldest())
+        first = max(unread_from, totals.messages - limit)
+        new = [one.order for one in self._new_to(by, first)]
+        receiver.checked_to = totals.messages
+        room = max(0, self._settings.awaited_by_all - self._awaited)
+        excess = max(0, len(receiver.waiting) + len(new[:room]) - limit)
+        totals.leave_out(
+            LeftOut.DELIVERY,
+            first - unread_from + len(new) - len(new[:room]) + excess,
+        )
+        for order in sorted(receiver.waiting)[:excess]:
+            self._end(receiver, by, order)
+        receiver.waiting.update(new[:room])
+        self._awaited += len(new[:room])
 
-    def _new_to(self, by: int, receiver: Receiver) -> Iterator[Message]:
-        """Messages of others since a participant's latest first copy.
+    def _oldest(self) -> int:
+        """Order of the oldest message; if there is none, that of the next one."""
+        return next(iter(self._messages), self._totals.messages)
 
-        Only those for which it is active: it is not expected to receive others.
+    def _new_to(self, by: int, first: int) -> Iterator[Message]:
+        """Messages of others from an order on for which a participant is active.
+
+        It is not expected to receive others.
         """
         after_ms, until_ms = self._participants.active_span(by)
-        oldest = next(iter(self._messages), self._totals.messages)
-        for order in range(max(receiver.checked_to, oldest), self._totals.messages):
+        for order in range(first, self._totals.messages):
             message = self._messages.get(order)
             if (
                 message is not None
@@ -316,7 +395,7 @@ class Deliveries:
         totals, order = self._totals, message.order
         was_lost = order in receiver.lost
         missing_ms = receiver.missing.get(order)
-        _end(receiver, order)
+        self._end(receiver, by, order)
         if was_lost:
             totals.deliveries_retracted += 1
             self._health.delivered(order, by)
@@ -330,27 +409,65 @@ class Deliveries:
 
     def _overdue(
         self, receiver: Receiver, by: int, message: Message, time_ms: int, clock_ms: int
-    ) -> None:
-        """Count a lost delivery if the participant lacked it after its deadline."""
+    ) -> bool:
+        """Count a lost delivery if the participant lacked it after its deadline.
+
+        Returns whether it was not counted before.
+        """
         order = message.order
         deadline_ms = message.t0_ms + self._settings.delivery_deadline_ms
-        if time_ms > deadline_ms and order not in receiver.lost:
-            receiver.lost.add(order)
-            self._totals.deliveries_lost += 1
-            self._health.undelivered(order, by, clock_ms)
-            since_ms, found_ms = self._undelivered.get(order, (time_ms, clock_ms))
-            since_ms = min(since_ms, receiver.missing[order])
-            self._undelivered[order] = since_ms, found_ms
-            self._record_incident(message, clock_ms)
+        if time_ms <= deadline_ms or order in receiver.lost:
+            return False
+        receiver.lost.add(order)
+        self._lost[order][by] = receiver.missing[order]
+        self._totals.deliveries_lost += 1
+        self._health.undelivered(order, by, clock_ms)
+        since_ms, found_ms = self._undelivered.get(order, (time_ms, clock_ms))
+        since_ms = min(since_ms, receiver.missing[order])
+        self._undelivered[order] = since_ms, found_ms
+        self._record_incident(message, clock_ms)
+        return True
+
+    def _lacks(
+        self, receiver: Receiver, by: int, message: Message, time_ms: int
+    ) -> None:
+        """Record that a participant lacks a message, by its first such frame."""
+        order = message.order
+        if order not in receiver.missing:
+            receiver.missing[order] = self._missing[order][by] = time_ms
+
+    def _end(self, receiver: Receiver, by: int, order: int) -> None:
+        """Stop following the delivery of a message to a receiver."""
+        if order in receiver.waiting:
+            receiver.waiting.remove(order)
+            self._awaited -= 1
+        for found, index in (
+            (receiver.missing.pop(order, None) is not None, self._missing),
+            (order in receiver.lost, self._lost),
+        ):
+            if found:
+                del index[order][by]
+                if not index[order]:
+                    del index[order]
+        receiver.lost.discard(order)
+
+    def _named(self, lacking: Mapping[int, int]) -> tuple[dict[str, int], int]:
+        """Names and times of those that lacked a message first; number of others."""
+        first = nsmallest(
+            MOST_LACKING, lacking.items(), key=lambda one: (one[1], one[0])
+        )
+        named = {self._participants.name(by): time_ms for by, time_ms in first}
+        return named, len(lacking) - len(named)
 
     def _record_incident(self, message: Message, clock_ms: int) -> None:
         """Record the incident of a message that is, or was, lost to participants."""
         since_ms, found_ms = self._undelivered[message.order]
-        lacking = {
-            self._participants.name(by): receiver.missing[message.order]
-            for by, receiver in self._receivers.items()
-            if message.order in receiver.lost
-        }
+        lost_to = self._lost.get(message.order, {})
+        count = len(lost_to)
+        # Beyond the names that an incident holds, each doubling is news enough.
+        if count > MOST_LACKING and count & (count - 1):
+            return
+        lacking, others = self._named(lost_to)
         self._incidents.record(
             Incident(
                 IncidentKind.UNDELIVERED,
@@ -358,26 +475,19 @@ class Deliveries:
                 self._participants.name(message.sender),
                 since_ms=since_ms,
                 found_ms=found_ms,
-                ended_ms=None if lacking else clock_ms,
+                ended_ms=None if lost_to else clock_ms,
                 lacking=lacking,
                 waku_hash=message.waku_hash,
                 hint=message.hint,
+                lacking_others=others,
             )
         )
 
     def _forget_old(self, clock_ms: int) -> None:
         """Forget messages older than the horizon; they are in order of age."""
         horizon_ms = self._settings.horizon_ms
-        while self._messages:
-            order, message = next(iter(self._messages.items()))
-            if clock_ms <= message.seen_ms + horizon_ms:
-                return
+        for order in oldest(
+            self._messages, lambda one: clock_ms > one.seen_ms + horizon_ms
+        ):
             del self._messages[order]
             self._undelivered.pop(order, None)
-
-
-def _end(receiver: Receiver, order: int) -> None:
-    """Stop following the delivery of a message to a receiver."""
-    receiver.waiting.discard(order)
-    receiver.missing.pop(order, None)
-    receiver.lost.discard(order)

@@ -18,7 +18,9 @@ import numpy as np
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.record import Arrival
 from sds_core.observer.sds.frame_filter import Filter, usable_filter
+from sds_core.observer.sds.limits import MOST_HISTORY, MOST_REQUESTS
 from sds_core.wire import (
+    MAX_ID_CHARACTERS,
     Dialect,
     Frame,
     FrameKind,
@@ -77,6 +79,8 @@ class ChannelDigest(msgspec.Struct, array_like=True):
             other kinds, shape (n,).
         name_hints: Retrieval hint of each of `names`; empty if it has none, shape
             (d,).
+        history_left_out, requests_left_out: Number of entries and requests of each
+            frame that limits leave out, shape (n,).
     """
 
     partition: int
@@ -110,6 +114,8 @@ class ChannelDigest(msgspec.Struct, array_like=True):
     sizes: bytes
     waku_hashes: list[bytes]
     name_hints: list[bytes]
+    history_left_out: bytes
+    requests_left_out: bytes
 
     def to_bytes(self) -> bytes:
         """MessagePack bytes, to send from the reader to the view."""
@@ -145,6 +151,8 @@ INT_COLUMNS = (
     "bits_set",
     "change_ends",
     "positions",
+    "history_left_out",
+    "requests_left_out",
 )
 
 
@@ -238,25 +246,36 @@ class ChannelDigester:
 
     def _add_history(self, frame: Frame) -> None:
         history = self._columns["history"]
-        for entry in frame.causal_history:
-            if not entry.message_id:
+        left_out = max(0, len(frame.causal_history) - MOST_HISTORY)
+        for entry in frame.causal_history[-MOST_HISTORY:]:
+            message_id, sender_id = entry.message_id, entry.sender_id
+            if not message_id:
                 # A hostile sender may send an empty id.
                 continue
-            history.append(
-                self._name(entry.message_id, entry.sender_id, entry.retrieval_hint)
-            )
+            if max(len(message_id), len(sender_id)) > MAX_ID_CHARACTERS:
+                left_out += 1
+                continue
+            history.append(self._name(message_id, sender_id, entry.retrieval_hint))
         self._columns["history_ends"].append(len(history))
+        self._columns["history_left_out"].append(left_out)
 
     def _add_requests(self, frame: Frame, bits: Filter | None) -> None:
         requests = self._columns["requests"]
+        left_out = max(0, len(frame.repair_request) - MOST_REQUESTS)
         # One request per frame and id, even if the frame repeats the id.
-        for message_id in dict.fromkeys(e.message_id for e in frame.repair_request):
+        for message_id in dict.fromkeys(
+            entry.message_id for entry in frame.repair_request[:MOST_REQUESTS]
+        ):
             if not message_id:
+                continue
+            if len(message_id) > MAX_ID_CHARACTERS:
+                left_out += 1
                 continue
             requests.append(self._name(message_id))
             held = bits is not None and bits.contains(message_id)
             self._columns["request_held"].append(held)
         self._columns["request_ends"].append(len(requests))
+        self._columns["requests_left_out"].append(left_out)
 
     def _add_filter(self, frame: Frame) -> Filter | None:
         columns = self._columns

@@ -84,6 +84,8 @@ class Filters:
         if filter_ is None or frame.kind is FrameKind.EPHEMERAL:
             return False
         trace = self._traces.get(by)
+        if trace is None and len(self._traces) >= self._settings.followed:
+            return False
         if trace is None or trace.dialect is not filter_.dialect:
             self._traces[by] = trace = FilterTrace(
                 filter_.dialect,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
+
+import numpy as np
 
 from sds_core.wire import (
     BloomError,
@@ -10,14 +13,20 @@ from sds_core.wire import (
     Frame,
     false_positive_rate,
     filter_bits,
+    held,
+    id_hashes,
     probes,
 )
 
-_probes = lru_cache(maxsize=32_768)(probes)
-"""Cached, since the same ids are searched in every frame's filter.
+_probes = lru_cache(maxsize=8_192)(probes)
+"""Cached, since the same few ids are searched in every frame's filter."""
 
-The cache is larger than `ObserverSettings.remembered`: a search for all ids of a
-channel would otherwise evict each before it is needed again."""
+_hashes = lru_cache(maxsize=32_768)(id_hashes)
+"""The same for many ids at once. The key has no size of a filter: a stranger who
+changes it in each frame does not empty the cache."""
+
+_FEW = 32
+"""Below this number of ids, arrays cost more than they save."""
 
 
 class Filter:
@@ -57,6 +66,14 @@ class Filter:
                 return False
         return True
 
+    def contain(self, message_ids: Sequence[str]) -> list[bool]:
+        """Which of the ids the filter holds; each may be a false positive."""
+        if len(message_ids) < _FEW:
+            return [self.contains(one) for one in message_ids]
+        dialect = self.dialect
+        hashes = np.array([_hashes(one, dialect) for one in message_ids], np.int64)
+        return held(self.bits, dialect, self.m_bits, self.k, hashes).tolist()
+
     def false_positive_rate(self) -> float:
         """Probability of a false positive, from the fill: a ratio in [0, 1]."""
         return false_positive_rate(self.bits_set, self.m_bits, self.k)
@@ -73,4 +90,7 @@ def usable_filter(frame: Frame) -> Filter | None:
         bits, m_bits, k = filter_bits(frame.dialect, frame.bloom_filter)
     except BloomError:
         return None
-    return Filter(frame.dialect, m_bits, k, bits, 0)
+    # A stranger may send many words that are not in use. Both libraries send one more
+    # than are full.
+    words = m_bits // 64 + 1
+    return Filter(frame.dialect, m_bits, k, bits[: 8 * words], 0)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import msgspec
 
 from sds_core.observer.deadlines import Deadlines, Due
-from sds_core.observer.incidents import Incident, IncidentKind, Incidents
+from sds_core.observer.incidents import (
+    MOST_LACKING,
+    Incident,
+    IncidentKind,
+    Incidents,
+)
 from sds_core.observer.sds.frame_filter import Filter
 from sds_core.observer.sds.gap_states import WAITING, GapEvent, GapState, transition
+from sds_core.observer.sds.limits import LeftOut
 from sds_core.observer.sds.participants import UNKNOWN, Participants
 from sds_core.observer.sds.repairs import Repairs
 from sds_core.observer.sds.seen_frames import Named, SeenFrame
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import Dialect
-
-_LACKING = 100
-"""Participants recorded as lacking one id, at most: a stranger may invent names."""
 
 
 class Gap(msgspec.Struct, array_like=True):
@@ -35,7 +40,8 @@ class Gap(msgspec.Struct, array_like=True):
         naming: Dialect and Lamport timestamp of the frame from which its duration
             runs: frames after it could have had the id.
         lacking: Participants known to lack it, and not known to have it since, with
-            the event time of the first frame that showed this; at most `_LACKING`.
+            the event time of the first frame that showed this; at most
+            `MOST_LACKING`: a stranger may invent names.
         hint: A retrieval hint for it; empty if there is none.
     """
 
@@ -77,7 +83,7 @@ class Gaps:
         self._gaps = gaps
         # Waiting gaps for which evidence is still needed.
         self._searched: dict[int, Gap] = {}
-        for key, gap in gaps.items():
+        for key, gap in sorted(gaps.items(), key=lambda entry: entry[1].since_ms):
             if gap.state in WAITING:
                 self._await(key, gap)
 
@@ -134,14 +140,20 @@ class Gaps:
         """
         if by == UNKNOWN:
             return
-        for key, gap in list(self._searched.items()):
-            if by == gap.sender or by in gap.witnesses:
-                continue
-            if filter_.contains(gap.message_id):
+        limit = self._settings.searched
+        self._totals.leave_out(LeftOut.SEARCH, max(0, len(self._searched) - limit))
+        searched = [
+            (key, gap)
+            for key, gap in islice(reversed(self._searched.items()), limit)
+            if by != gap.sender and by not in gap.witnesses
+        ]
+        held = filter_.contain([gap.message_id for _, gap in searched])
+        for (key, gap), is_held in reversed(list(zip(searched, held, strict=True))):
+            if is_held:
                 self._add_witness(key, gap, by)
             elif (
                 is_first_copy
-                and len(gap.lacking) < _LACKING
+                and len(gap.lacking) < MOST_LACKING
                 and self._could_have(frame, gap)
             ):
                 gap.lacking.setdefault(by, frame.time_ms)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import msgspec
 
 from sds_core.observer.deadlines import later
@@ -11,6 +13,9 @@ from sds_core.observer.verdict import Verdict
 _BUCKET_MS = 1_000
 
 _NEVER = 1 << 62
+
+_MOST_LOSSES = 2_000
+"""Losses of each kind that are kept, the latest: any one in the window decides."""
 
 
 class HealthState(msgspec.Struct, array_like=True):
@@ -55,6 +60,7 @@ class Health:
         self._state = state
         self._messages = sum(count for count, _ in state.ended.values())
         self._missed = sum(missed for _, missed in state.ended.values())
+        self._undelivered = sum(map(len, state.undelivered.values()))
         # A lower bound: no event leaves the window before it.
         self._edge_ms = self._next_edge_ms()
 
@@ -86,7 +92,12 @@ class Health:
 
     def lost(self, key: int, time_ms: int) -> None:
         """Record a lost dependency."""
-        self._state.losses[key] = time_ms
+        losses = self._state.losses
+        losses[key] = time_ms
+        # Many at once, since each search for the first steps over those deleted.
+        if len(losses) > 2 * _MOST_LOSSES:
+            for old in list(islice(losses, _MOST_LOSSES)):
+                del losses[old]
         self._leaves_after(time_ms)
 
     def retracted(self, key: int) -> None:
@@ -95,13 +106,19 @@ class Health:
 
     def undelivered(self, order: int, by: int, time_ms: int) -> None:
         """Record a message that is lost to a participant."""
-        self._state.undelivered.setdefault(order, {})[by] = time_ms
+        undelivered = self._state.undelivered
+        undelivered.setdefault(order, {})[by] = time_ms
+        self._undelivered += 1
+        if self._undelivered > 2 * _MOST_LOSSES:
+            pairs = ((one, who) for one, lost in undelivered.items() for who in lost)
+            for old in list(islice(pairs, _MOST_LOSSES)):
+                self.delivered(*old)
         self._leaves_after(time_ms)
 
     def delivered(self, order: int, by: int) -> None:
         """Remove the loss of a message that a participant now has."""
         lost_to = self._state.undelivered.get(order, {})
-        lost_to.pop(by, None)
+        self._undelivered -= lost_to.pop(by, None) is not None
         if not lost_to:
             self._state.undelivered.pop(order, None)
 

@@ -35,6 +35,18 @@ class Participants:
         self._limit = settings.remembered
         self._all = state
         self._index = {participant.name: i for i, participant in enumerate(state)}
+        # Those that have spoken, the latest speakers last.
+        self._spoken = {
+            index: participant
+            for index, participant in sorted(
+                enumerate(state), key=lambda one: one[1].last_ms
+            )
+            if participant.first_ms is not None
+        }
+
+    def __len__(self) -> int:
+        """Number of participants that spoke or were named."""
+        return len(self._all)
 
     def index(self, name: str) -> int:
         """Index of a participant id; adds it if it is new.
@@ -82,7 +94,7 @@ class Participants:
         """
         active = (
             index
-            for index, participant in enumerate(self._all)
+            for index, participant in reversed(self._spoken.items())
             if index != sender
             and participant.first_ms is not None
             and participant.first_ms < time_ms
@@ -96,7 +108,7 @@ class Participants:
 
     def lately(self, time_ms: int) -> int:
         """Number of participants that have spoken at or after this event time."""
-        return sum(p.first_ms is not None and p.last_ms >= time_ms for p in self._all)
+        return sum(p.last_ms >= time_ms for p in self._spoken.values())
 
     def next_silence_ms(self, time_ms: int) -> int | None:
         """Least `last_ms` of the participants that have spoken since this event time.
@@ -104,11 +116,7 @@ class Participants:
         None if there are none.
         """
         return min(
-            (
-                p.last_ms
-                for p in self._all
-                if p.first_ms is not None and p.last_ms >= time_ms
-            ),
+            (p.last_ms for p in self._spoken.values() if p.last_ms >= time_ms),
             default=None,
         )
 
@@ -124,4 +132,7 @@ class Participants:
             else min(participant.first_ms, time_ms)
         )
         participant.last_ms = max(participant.last_ms, time_ms)
+        # Removed first, so that the latest speakers stay last.
+        self._spoken.pop(index, None)
+        self._spoken[index] = participant
         return is_first

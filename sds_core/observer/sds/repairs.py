@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import msgspec
 
 from sds_core.observer.deadlines import Deadlines, Due
+from sds_core.observer.memory import oldest
 from sds_core.observer.sds.participants import UNKNOWN
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
@@ -100,8 +103,6 @@ class Repairs:
             request.requesters.append(by)
         self._requests[key] = request
         self._await_answer(key, request)
-        if len(self._requests) > self._settings.remembered:
-            self._forget_oldest()
         return is_first and by in request.requesters
 
     def requests_ms(self, key: int) -> list[int]:
@@ -140,11 +141,17 @@ class Repairs:
 
     def forget_before(self, clock_ms: int) -> None:
         """Forget ids whose latest request is before this clock, Unix ms."""
-        while self._requests:
-            key = next(iter(self._requests))
-            if self._requests[key].latest_ms >= clock_ms:
-                return
+        for key in oldest(self._requests, lambda one: one.latest_ms < clock_ms):
             del self._requests[key]
+
+    def evict(self) -> None:
+        """Forget the oldest requests beyond the limit; one still open expires."""
+        excess = max(0, len(self._requests) - self._settings.remembered)
+        for key in list(islice(self._requests, excess)):
+            request = self._requests.pop(key)
+            if request.is_open:
+                self._expire(request)
+            self._totals.remembered_evicted += 1
 
     def _await_answer(self, key: int, request: Request) -> None:
         self._deadlines.add(_end_of(request), Due.EPISODE_EXPIRED, key)
@@ -152,12 +159,6 @@ class Repairs:
     def _expire(self, request: Request) -> None:
         request.is_open = False
         self._totals.repair_expired += 1
-
-    def _forget_oldest(self) -> None:
-        oldest = self._requests.pop(next(iter(self._requests)))
-        if oldest.is_open:
-            self._expire(oldest)
-        self._totals.remembered_evicted += 1
 
 
 def _end_of(request: Request) -> int:

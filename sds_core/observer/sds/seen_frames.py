@@ -53,6 +53,8 @@ class SeenFrame(NamedTuple):
         sizes: Number of bytes of each part.
         waku_hash_bytes: Waku message hash of a content frame, 32 bytes; empty if
             unknown.
+        history_left_out, requests_left_out: Number of history entries and requests
+            that limits leave out.
     """
 
     clock_ms: int
@@ -73,6 +75,8 @@ class SeenFrame(NamedTuple):
     filter: Filter | None
     sizes: PartSizes
     waku_hash_bytes: bytes
+    history_left_out: int
+    requests_left_out: int
 
     @property
     def order(self) -> tuple[int, int, int]:
@@ -130,6 +134,8 @@ def frames_of(digest: ChannelDigest) -> Iterator[SeenFrame]:
             filter=next(filters),
             sizes=PartSizes(*sizes[row]),
             waku_hash_bytes=digest.waku_hashes[row],
+            history_left_out=columns["history_left_out"][row],
+            requests_left_out=columns["requests_left_out"][row],
         )
         history_from, requests_from = history_to, requests_to
 

@@ -17,6 +17,7 @@ from typing import Annotated
 import msgspec
 
 from sds_core.observer.histogram import Histogram
+from sds_core.observer.sds.limits import LeftOut
 from sds_core.observer.summing import greatest, least
 from sds_core.observer.verdict import Verdict
 from sds_core.wire import estimated_ids, false_positive_rate
@@ -138,6 +139,9 @@ class ChannelTotals(msgspec.Struct, array_like=True):
 
     verdict_since_ms: int | None = None
 
+    # What limits left out, keyed by `LeftOut` (section 2).
+    left_out: dict[str, int] = {}
+
     @property
     def frames_all(self) -> int:
         """Frames of all kinds and dialects."""
@@ -191,6 +195,11 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     def bloom_one_percent_ms(self) -> int | None:
         """`BloomGauge.one_percent_ms` of the fullest filter; None without a filter."""
         return None if self.bloom_worst is None else self.bloom_worst.one_percent_ms
+
+    def leave_out(self, what: LeftOut, count: int = 1) -> None:
+        """Count what a limit leaves out; 0 is allowed."""
+        if count:
+            self.left_out[what] = self.left_out.get(what, 0) + count
 
     def _frames_of(self, kind: str) -> int:
         return sum(

@@ -41,6 +41,7 @@ class Incident(msgspec.Struct, omit_defaults=True):
     retrieval_hint: str | None
     tap_hole: bool
     why: str
+    lacking_others: int = 0
     channel_name: str | None = None
 
     @property

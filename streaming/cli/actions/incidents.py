@@ -12,7 +12,7 @@ from rich.text import Text
 
 from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.incidents import IncidentKind
-from sds_core.text import iso_time, printable
+from sds_core.text import counted, iso_time, printable
 from streaming.cli import FINDING
 from streaming.cli.actions.incident_sources import Incident, read_incidents
 from streaming.cli.incident_options import IncidentFilter, IncidentSource
@@ -105,8 +105,11 @@ def _facts(one: Incident) -> dict[str, str]:
 
 def _lacking(one: Incident) -> str:
     if one.lacking:
-        return ", ".join(
+        named = [
             f"{printable(who)} since {iso_time(since_ms)}"
             for who, since_ms in one.lacking.items()
-        )
+        ]
+        if one.lacking_others:
+            named.append(counted(one.lacking_others, "other"))
+        return ", ".join(named)
     return "nobody that a filter shows" if one.is_standing else ""

@@ -132,6 +132,7 @@ def test_incident_in_json_has_every_field() -> None:
         named_by=["sue", "carol"],
         waku_hash=bytes(range(32)),
         hint=b"\x01\xff",
+        lacking_others=7,
     )
     assert incident_object(ChannelIncident("c", incident, tap_hole=True)) == {
         "channel": "c",
@@ -142,6 +143,7 @@ def test_incident_in_json_has_every_field() -> None:
         "found": 2,
         "ended": 3,
         "lacking": {"bob": 4},
+        "lacking_others": 7,
         "named_by": ["sue", "carol"],
         "waku_hash": "0x" + bytes(range(32)).hex(),
         "retrieval_hint": "01ff",

@@ -202,6 +202,7 @@ def test_incident_has_all_known_fields() -> None:
         named_by=["bob", "dave"],
         waku_hash=b"\x01" * 32,
         hint=b"\x02\xff",
+        lacking_others=7,
     )
     (shown,) = build_report(Snapshot(), 0, {}, [ChannelIncident("a", incident, True)])[
         "incidents"
@@ -215,6 +216,7 @@ def test_incident_has_all_known_fields() -> None:
         "found": 2,
         "ended": 3,
         "lacking": {"carol": 4},
+        "lacking_others": 7,
         "named_by": ["bob", "dave"],
         "waku_hash": "0x" + "01" * 32,
         "retrieval_hint": "02ff",

@@ -8,6 +8,7 @@ from sds_core.metrics import MetricKind, Sample
 from sds_core.observer.figure_table import Entry
 from sds_core.observer.figures import Family, Figure, Unit, counter, gauge
 from sds_core.observer.sds.figures import groups
+from sds_core.observer.sds.limits import LeftOut
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.verdict import Verdict
 
@@ -23,6 +24,19 @@ _VERDICT = Family(
     ("verdict",),
     samples=_verdicts,
     summable=False,
+)
+
+
+def _left_out(totals: ChannelTotals) -> Iterable[Sample]:
+    return [((what.value,), totals.left_out.get(what, 0)) for what in LeftOut]
+
+
+_LEFT_OUT = Family(
+    "sds_left_out_total",
+    MetricKind.COUNTER,
+    "What limits on the cost of a frame left out; only hostile traffic reaches them.",
+    ("what",),
+    samples=_left_out,
 )
 
 
@@ -62,4 +76,5 @@ ENTRIES: tuple[Entry, ...] = (
         "Entries pushed out of a channel's memory by its limit before their time.",
         series=(counter("sds_remembered_evicted_total").of(),),
     ),
+    _LEFT_OUT,
 )

@@ -1,0 +1,25 @@
+"""What one frame of a channel may cost: limits that only hostile traffic reaches.
+
+What a limit leaves out is counted (docs/figures.md, 2).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+MOST_HISTORY = 500
+"""Entries of one causal history that are read, the last ones; js-waku sends 200."""
+
+MOST_REQUESTS = 100
+"""Repair requests of one frame that are read, the first ones; libraries send three."""
+
+
+class LeftOut(StrEnum):
+    """What a limit leaves out: keys of `ChannelTotals.left_out`."""
+
+    HISTORY = "history_entry"
+    REQUEST = "repair_request"
+    SEARCH = "filter_search"
+    DELIVERY = "delivery"
+    PARTICIPANT = "participant"
+    RESPONSE = "response_timing"
