@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 
 from connectors.kafka.producer import TopicRecord, write
 from connectors.kafka.settings import KafkaSettings
-from connectors.kafka.topics import KEEP_FOR_EVER, ensure_topic
 from sds_core.wire import Dialect, Frame, encode
 from streaming.batch_log import read_batch_log
 from streaming.failure import JobFailed
@@ -60,11 +59,7 @@ def messages(channel: str, count: int) -> list[TopicRecord]:
 
 def make_anew(kafka: KafkaSettings, records: list[TopicRecord]) -> None:
     """Delete a topic, make it again, and fill it."""
-    topic = KafkaTopic(kafka)
-    with topic.admin() as admin:
-        admin.delete_topics([kafka.topic])
-        topic.wait_for(lambda: kafka.topic not in admin.list_topics())
-    topic.wait_for(lambda: ensure_topic(kafka, kafka.topic, 1, KEEP_FOR_EVER))
+    KafkaTopic(kafka).make_anew()
     write(records, kafka)
 
 
