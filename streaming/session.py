@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import shlex
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from connectors.class_archive import ClassArchive
@@ -46,6 +49,21 @@ def record_archive(archive: ClassArchive) -> None:
         spark.stop()
         jvm.terminate()
         jvm.wait(_RECORDING_TIMEOUT_S)
+
+
+def exit_status_of_jvm(patience_s: float = 0.0) -> int | None:
+    """Return the exit status of Spark's JVM, negative for a signal; None if it runs.
+
+    Args:
+        patience_s: How long to wait for its end, seconds.
+    """
+    gateway: Any = SparkContext._gateway  # noqa: SLF001 - Spark has no other name for it
+    if gateway is None:
+        return None
+    try:
+        return int(gateway.proc.wait(patience_s))
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def make_session(
