@@ -83,7 +83,7 @@ def traffic() -> list[Panel]:
             ),
             per_step("sds_message_id_collisions_total", CHANNEL, "id collisions"),
             per_step("sds_remembered_evicted_total", CHANNEL, "evicted"),
-            per_step("sds_left_out_total", CHANNEL, "left out: {{what}}"),
+            per_step("sds_left_out_total", CHANNEL, "left out: {{reason}}", "reason"),
             bars=True,
             width=8,
         ),

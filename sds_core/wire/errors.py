@@ -76,7 +76,7 @@ class ValueTooLarge(TooLarge):
 
 
 class IdTooLong(TooLarge):
-    """The id of the message, its channel or its sender is too long to be kept."""
+    """The id of the message or of its sender is too long to be kept."""
 
     text = (
         "a message in dialect {dialect} has an id of {actual_characters} characters, "

@@ -14,7 +14,7 @@ from sds_core.wire.frame import Dialect, Frame, HistoryEntryLike, kind_of
 from sds_core.wire.proto import sds_nim_pb2, sds_spec_pb2
 
 MAX_ID_CHARACTERS = 512
-"""Longest id of a message, channel or participant that is read (docs/records.md).
+"""Longest id of a message or participant that is read (docs/records.md).
 
 js-waku's have 64 characters. Ids are kept in memory for longer than their frames."""
 
@@ -54,7 +54,7 @@ def read_message(
     if not channel_id:
         raise NoChannel(dialect, message_id)
     sender_id = message.sender_id
-    longest = max(len(message_id), len(channel_id), len(sender_id))
+    longest = max(len(message_id), len(sender_id))
     if longest > MAX_ID_CHARACTERS:
         raise IdTooLong(dialect, longest, MAX_ID_CHARACTERS)
     return Frame(

@@ -72,7 +72,9 @@ class Filter:
             return [self.contains(one) for one in message_ids]
         dialect = self.dialect
         hashes = np.array([_hashes(one, dialect) for one in message_ids], np.int64)
-        return held(self.bits, dialect, self.m_bits, self.k, hashes).tolist()
+        return [
+            bool(one) for one in held(self.bits, dialect, self.m_bits, self.k, hashes)
+        ]
 
     def false_positive_rate(self) -> float:
         """Probability of a false positive, from the fill: a ratio in [0, 1]."""

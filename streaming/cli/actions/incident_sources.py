@@ -41,7 +41,8 @@ class Incident(msgspec.Struct, omit_defaults=True):
     retrieval_hint: str | None
     tap_hole: bool
     why: str
-    lacking_others: int = 0
+    # Reports of releases before 0.7 have none.
+    lacking_others: int | None = None
     channel_name: str | None = None
 
     @property

@@ -181,7 +181,7 @@ def test_hashes_of_any_sign_set_the_same_bits(monkeypatch: pytest.MonkeyPatch) -
     ]
     hashes = {f"id{number}": pair for number, pair in enumerate(pairs)}
     monkeypatch.setattr(
-        "sds_core.wire.bloom._hashes", lambda message_id, _dialect: hashes[message_id]
+        "sds_core.wire.bloom.id_hashes", lambda message_id, _dialect: hashes[message_id]
     )
     for dialect in Dialect:
         at_once = BloomFilter(dialect, SMALL)

@@ -28,14 +28,14 @@ _VERDICT = Family(
 
 
 def _left_out(totals: ChannelTotals) -> Iterable[Sample]:
-    return [((what.value,), totals.left_out.get(what, 0)) for what in LeftOut]
+    return [((one.value,), totals.left_out.get(one, 0)) for one in LeftOut]
 
 
 _LEFT_OUT = Family(
     "sds_left_out_total",
     MetricKind.COUNTER,
     "What limits on the cost of a frame left out; only hostile traffic reaches them.",
-    ("what",),
+    ("reason",),
     samples=_left_out,
 )
 
