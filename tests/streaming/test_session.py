@@ -20,7 +20,9 @@ pytestmark = pytest.mark.spark
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the home is made; the environment names no other."""
     monkeypatch.setattr(spark_home, "_HOME", tmp_path / "home")
-    monkeypatch.delenv("SPARK_HOME", raising=False)
+    # Set first, so that the environment is as before in the end.
+    monkeypatch.setenv("SPARK_HOME", "")
+    monkeypatch.delenv("SPARK_HOME")
     return tmp_path / "home"
 
 
