@@ -189,6 +189,12 @@ INCIDENTS = HistoryTable(
                 "when that was first shown.",
             ),
             _field(
+                "lacking_others",
+                pa.int64(),
+                "Number of further participants that lack it: `lacking` names the "
+                "first 100.",
+            ),
+            _field(
                 "named_by",
                 _NAMES,
                 "Participants whose causal history named a lost message.",
@@ -211,12 +217,6 @@ INCIDENTS = HistoryTable(
                 "the taps may be the cause.",
             ),
             _field("why", pa.string(), "The evidence in words."),
-            _field(
-                "lacking_others",
-                pa.int64(),
-                "Number of further participants that lack it: `lacking` names the "
-                "first 100.",
-            ),
             _TOLD,
         ]
     ),

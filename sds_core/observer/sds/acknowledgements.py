@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import compress, islice
+from operator import attrgetter
 
 import msgspec
 
@@ -19,6 +20,8 @@ from sds_core.observer.sds.seen_frames import SeenFrame
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import FrameKind
+
+_T0 = attrgetter("t0_ms")
 
 _MOST_WITNESSES = 64
 """Witnesses of one message, at most: enough for filters with a false-positive rate of
@@ -64,6 +67,8 @@ class Acknowledgements:
         self._without_opportunity: defaultdict[int, dict[int, Message]] = defaultdict(
             dict
         )
+        # The oldest message in flight; None if it must be searched for.
+        self._oldest: Message | None = None
         self._definite: list[DefiniteAcknowledgement] = []
         for key, message in messages.items():
             self._follow(key, message)
@@ -222,10 +227,10 @@ class Acknowledgements:
 
     def oldest_in_flight_ms(self) -> int | None:
         """Event time of the oldest message in flight; None if there is none."""
-        return min(
-            (m.t0_ms for m in self._unacknowledged.values() if not m.overdue),
-            default=None,
-        )
+        if self._oldest is None or not self._is_in_flight(self._oldest):
+            in_flight = filter(self._is_in_flight, self._unacknowledged.values())
+            self._oldest = min(in_flight, key=_T0, default=None)
+        return None if self._oldest is None else self._oldest.t0_ms
 
     def orders_of_use(self, clock_ms: int) -> set[int]:
         """Orders of the messages whose ids a later frame may still need."""
@@ -248,6 +253,11 @@ class Acknowledgements:
                 self._without_opportunity[message.sender][key] = message
         if not (message.definite or message.probable):
             self._unacknowledged[key] = message
+            if self._oldest is not None and message.t0_ms < self._oldest.t0_ms:
+                self._oldest = message
+
+    def _is_in_flight(self, message: Message) -> bool:
+        return not message.overdue and message.key in self._unacknowledged
 
     def _stop_seeking(self, message: Message) -> None:
         """Look no longer for an opportunity to acknowledge a message."""

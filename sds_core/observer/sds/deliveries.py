@@ -41,8 +41,8 @@ The first three ids that were held, which a filter drops first, and the newest, 
 missing after a participant restarts with an old state."""
 
 
-_FOUND_LOST = 250
-"""Deliveries that one frame can show to be lost, at most. Each is an incident."""
+_LOSSES_PER_FRAME = 100
+"""Deliveries that one frame can show to be lost, or to have arrived after all."""
 
 
 class Receiver(msgspec.Struct):
@@ -216,7 +216,11 @@ class Deliveries:
         is_newest: bool,
         was_named_before: bool,
     ) -> None:
-        """Judge each waiting message by a filter; see `first_copy_by`."""
+        """Judge each waiting message by a filter; see `first_copy_by`.
+
+        A filter without a message proves that its owner lacked it if the owner could
+        have had it.
+        """
         messages = []
         for order in sorted(receiver.waiting):
             message = self._messages.get(order)
@@ -226,19 +230,38 @@ class Deliveries:
             elif message.dialect is frame.dialect:
                 messages.append(message)
         held = filter_.contain([message.message_id for message in messages])
-        found_lost = 0
+        # Local: this is the innermost loop for a participant that was away.
+        time_ms, lamport = frame.time_ms, frame.lamport
+        proves = frame.kind is not FrameKind.EPHEMERAL
+        # What was sent before a roll-over may be missing from the filter alone.
+        since_ms = self._filters.rolled_ms(by)
+        grace_ms = time_ms - self._settings.delivery_grace_ms
+        overdue_ms = time_ms - self._settings.delivery_deadline_ms
+        missing, lost = receiver.missing, receiver.lost
+        # Each is an incident; the participant's next frame shows the others.
+        left = _LOSSES_PER_FRAME
         for message, is_held in zip(messages, held, strict=True):
+            order, t0_ms = message.order, message.t0_ms
             if is_held:
+                if order in lost:
+                    if not left:
+                        continue
+                    left -= 1
                 if is_newest:
-                    receiver.watched[_WATCHED - 1 :] = [message.order]
-                self._delivered(receiver, by, message, frame.time_ms, clock_ms)
-            elif self._could_have(frame, by, message):
-                self._lacks(receiver, by, message, frame.time_ms)
-                # The others are found by its next frame.
-                if not was_named_before and found_lost < _FOUND_LOST:
-                    found_lost += self._overdue(
-                        receiver, by, message, frame.time_ms, clock_ms
-                    )
+                    receiver.watched[_WATCHED - 1 :] = [order]
+                self._delivered(receiver, by, message, time_ms, clock_ms)
+            elif (
+                proves
+                and lamport > message.lamport
+                and t0_ms < grace_ms
+                and (since_ms is None or t0_ms >= since_ms)
+            ):
+                if order not in missing:
+                    missing[order] = self._missing[order][by] = time_ms
+                is_overdue = t0_ms < overdue_ms and order not in lost
+                if is_overdue and left and not was_named_before:
+                    left -= 1
+                    self._overdue(receiver, by, message, time_ms, clock_ms)
 
     def lacking(self, message: Message) -> tuple[dict[str, int], int]:
         """Participants known to lack a message, and not known to have it since.
@@ -375,16 +398,6 @@ class Deliveries:
             receiver.watched = []
             self._filters.rolled(by, frame)
 
-    def _could_have(self, frame: SeenFrame, by: int, message: Message) -> bool:
-        """Whether a filter without the message proves that its owner lacked it."""
-        rolled_ms = self._filters.rolled_ms(by)
-        return (
-            frame.kind is not FrameKind.EPHEMERAL
-            and frame.lamport > message.lamport
-            and frame.time_ms > message.t0_ms + self._settings.delivery_grace_ms
-            and (rolled_ms is None or message.t0_ms >= rolled_ms)
-        )
-
     def _delivered(
         self, receiver: Receiver, by: int, message: Message, time_ms: int, clock_ms: int
     ) -> None:
@@ -409,15 +422,9 @@ class Deliveries:
 
     def _overdue(
         self, receiver: Receiver, by: int, message: Message, time_ms: int, clock_ms: int
-    ) -> bool:
-        """Count a lost delivery if the participant lacked it after its deadline.
-
-        Returns whether it was not counted before.
-        """
+    ) -> None:
+        """Count a lost delivery: the participant lacked it after its deadline."""
         order = message.order
-        deadline_ms = message.t0_ms + self._settings.delivery_deadline_ms
-        if time_ms <= deadline_ms or order in receiver.lost:
-            return False
         receiver.lost.add(order)
         self._lost[order][by] = receiver.missing[order]
         self._totals.deliveries_lost += 1
@@ -426,15 +433,6 @@ class Deliveries:
         since_ms = min(since_ms, receiver.missing[order])
         self._undelivered[order] = since_ms, found_ms
         self._record_incident(message, clock_ms)
-        return True
-
-    def _lacks(
-        self, receiver: Receiver, by: int, message: Message, time_ms: int
-    ) -> None:
-        """Record that a participant lacks a message, by its first such frame."""
-        order = message.order
-        if order not in receiver.missing:
-            receiver.missing[order] = self._missing[order][by] = time_ms
 
     def _end(self, receiver: Receiver, by: int, order: int) -> None:
         """Stop following the delivery of a message to a receiver."""
@@ -453,11 +451,10 @@ class Deliveries:
 
     def _named(self, lacking: Mapping[int, int]) -> tuple[dict[str, int], int]:
         """Names and times of those that lacked a message first; number of others."""
-        first = nsmallest(
-            MOST_LACKING, lacking.items(), key=lambda one: (one[1], one[0])
-        )
-        named = {self._participants.name(by): time_ms for by, time_ms in first}
-        return named, len(lacking) - len(named)
+        timed = [(time_ms, by) for by, time_ms in lacking.items()]
+        name = self._participants.name
+        first = nsmallest(MOST_LACKING, timed)
+        return {name(by): ms for ms, by in first}, len(lacking) - len(first)
 
     def _record_incident(self, message: Message, clock_ms: int) -> None:
         """Record the incident of a message that is, or was, lost to participants."""

@@ -145,13 +145,16 @@ def test_incident_names_a_hundred_participants_and_counts_the_others() -> None:
     assert (incident.lacking, incident.lacking_others) == ({}, 0)
 
 
-def test_one_frame_shows_a_limited_number_of_losses() -> None:
-    """The participant's next frame shows the others."""
+def test_one_frame_shows_or_retracts_a_limited_number_of_losses() -> None:
+    """The participant's next frame does so with the others."""
     channel = Channel.after_warm_up()
     channel.sync("bob", at=61 * SECOND, lamport=1_000)
     for name in ids(300):
         channel.content(name, "alice", at=62 * SECOND, lamport=1_001)
-    for second, lost in ((0, 250), (1, 300)):
-        at = (62 + second) * SECOND + 6 * MINUTE
-        channel.sync("bob", at=at, lamport=2_000 + second, holds=[])
+    at = 62 * SECOND + 6 * MINUTE
+    for number, lost in enumerate((100, 200, 300, 300)):
+        channel.sync("bob", at=at + number, lamport=2_000 + number, holds=[])
         assert channel.totals.deliveries_lost == lost
+    for number, retracted in enumerate((100, 200, 300, 300), 5):
+        channel.sync("bob", at=at + number, lamport=2_000 + number, holds=ids(300))
+        assert channel.totals.deliveries_retracted == retracted
