@@ -15,10 +15,10 @@ class ObserverSettings:
     horizon_ms: int = 3_600_000  # 4: older messages and gaps are not followed
     remembered: int = 20_000  # 2: entries of each memory of a channel
     # 2: ids that a filter is searched for, of each kind, the newest.
-    searched: int = 2_000
+    searched: int = 1_000
     # 2 and 5: messages that a participant may lack, the newest, and their sum over a
     # channel; participants whose filters are followed.
-    awaited: int = 2_000
+    awaited: int = 1_000
     awaited_by_all: int = 500_000
     followed: int = 2_000
     timed_participants: int = 1_000  # 7: in larger channels responses are not timed
