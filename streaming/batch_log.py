@@ -9,13 +9,15 @@ must hold is checked here, before Spark reads it.
 
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from streaming.damage import RESTORE, DamagedCheckpoint, read_file, wrong_content
-from streaming.file_checksum import has_its_checksum
+from streaming.file_checksum import has_its_checksum, remove_stale_checksums
+from streaming.files import write_atomically
 from streaming.position import Position
 
 _Content = TypeVar("_Content")
@@ -39,7 +41,7 @@ class BatchLog(NamedTuple):
 
 
 class _QueryMetadata(msgspec.Struct):
-    """Content of ``metadata``: the id of Spark's query, which nothing else has."""
+    """Content of ``metadata``: the id of Spark's query, which is nowhere else."""
 
     id: str
 
@@ -103,6 +105,21 @@ def read_batch_log(checkpoint: Path) -> BatchLog:
     return BatchLog(planned, committed, end if is_committed else before, partitions)
 
 
+def complete(checkpoint: Path, log: BatchLog) -> None:
+    """Make a checkpoint as Spark wants it after a file of it was deleted.
+
+    Args:
+        checkpoint: Directory of the checkpoint, locked by the caller.
+        log: Its newest batches.
+    """
+    for name in ("", "offsets", "commits", "state/0/_metadata"):
+        remove_stale_checksums(checkpoint / name)
+    metadata = checkpoint / "metadata"
+    if log.planned is not None and not metadata.exists():
+        query = _QueryMetadata(str(uuid.uuid4()))
+        write_atomically(metadata, msgspec.json.encode(query).decode())
+
+
 def _newest(directory: Path) -> int | None:
     """Number of the newest batch that has a file in a directory."""
     if not directory.is_dir():
@@ -114,9 +131,8 @@ def _newest(directory: Path) -> int | None:
 
 
 def _check_query_metadata(path: Path) -> None:
-    # Without it Spark makes a new one.
     if path.exists():
-        remedy = "delete it, and Spark makes a new one; nothing is lost"
+        remedy = "delete it, and the job makes a new one; nothing is lost"
         data = _read(path, remedy)
         try:
             msgspec.json.decode(data, type=_QueryMetadata)

@@ -13,6 +13,17 @@ _MAGIC = b"crc\0"
 _WORD_BYTES = 4
 
 
+def remove_stale_checksums(directory: Path) -> None:
+    """Remove checksums of files that are gone.
+
+    Spark could not write these files again: it takes their checksums for those of
+    another query.
+    """
+    for checksum in directory.glob(".*.crc"):
+        if not checksum.with_name(checksum.name[1 : -len(".crc")]).exists():
+            checksum.unlink()
+
+
 def has_its_checksum(path: Path) -> bool:
     """Whether a file has the checksum that is stored beside it.
 

@@ -27,7 +27,7 @@ from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.kinds import AnyProtocol
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.report import build_report
-from streaming.batch_log import read_batch_log
+from streaming.batch_log import complete, read_batch_log
 from streaming.board import Board
 from streaming.checkpoint import check_identity, locked_checkpoint
 from streaming.details import DetailStore
@@ -181,6 +181,7 @@ def running_job(
             settings.report_detail,
             has_batches=log.planned is not None,
         )
+        complete(settings.checkpoint, log)
         kinds = kinds_of(protocols)
         identity, findings, details, ledgers = open_own_files(
             settings.checkpoint,

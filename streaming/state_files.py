@@ -111,7 +111,7 @@ def _versions(directory: Path, ending: str) -> list[int]:
 
 
 def _check_metadata(path: Path) -> None:
-    # Without it Spark makes a new one.
+    # If it is gone, Spark makes a new one.
     if path.exists():
         _check_file(path)
         try:

@@ -174,7 +174,7 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
     "metadata truncated": (
         lambda checkpoint: truncate(checkpoint / "metadata"),
         "metadata",
-        "delete it, and Spark makes a new one",
+        "delete it, and the job makes a new one",
     ),
     "identity truncated": (
         in_monitor("job.json"),
