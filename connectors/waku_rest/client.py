@@ -203,6 +203,7 @@ class NodeClient:
                 asyncio.timeout(total_s),
                 self._http.stream(method, self.url + path, **rest) as response,
             ):
+                self._check_encoding(request, response)
                 async for chunk in response.aiter_bytes():
                     body += chunk
                     if len(body) > MAX_ANSWER_BYTES:
@@ -227,6 +228,20 @@ class NodeClient:
             body=bytes(body),
             broken_off=broken_off,
         )
+
+    def _check_encoding(self, request: str, response: httpx.Response) -> None:
+        """Refuse an answer that is compressed more than once.
+
+        Each encoding may make a thousand times as much of the few bytes that arrive at
+        once; after one of them this is at most `MAX_ANSWER_BYTES`.
+
+        Raises:
+            BadAnswer: It is.
+        """
+        encoding = response.headers.get("Content-Encoding", "")
+        if "," in encoding:
+            detail = f"it is compressed more than once: {_quoted(encoding)}"
+            raise BadAnswer(self.url, request, detail)
 
     @contextmanager
     def _reading(self, answer: _Answer) -> Iterator[None]:
