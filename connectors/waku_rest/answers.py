@@ -226,6 +226,7 @@ _STORED = msgspec.json.Decoder(_Stored)
 _STORE_ANSWER = msgspec.json.Decoder(StoreAnswer)
 _FILTER_ANSWER = msgspec.json.Decoder(_FilterAnswer)
 
+
 def _stored_message(
     raw: bytes, requested_topic: str | None
 ) -> tuple[StoredMessage, bool]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -32,6 +33,7 @@ from connectors.waku_rest.errors import (
     NodeBusy,
     NodeRefused,
     NodeUnreachable,
+    NodeUntrusted,
     NotSubscribed,
 )
 from connectors.waku_rest.store_query import StoreQuery
@@ -211,6 +213,9 @@ class NodeClient:
                         break
         except (httpx.RequestError, TimeoutError) as error:
             broken_off = str(error) or type(error).__name__
+            if untrusted := _certificate_error(error):
+                cause = untrusted.verify_message.rstrip(".")
+                raise NodeUntrusted(self.url, request, cause) from error
             if response is None:
                 raise NodeUnreachable(
                     self.url,
@@ -261,6 +266,14 @@ class NodeClient:
         return NodeUnreachable(
             self.url, answer.request, answer.broken_off, may_have_arrived=True
         )
+
+
+def _certificate_error(error: BaseException) -> ssl.SSLCertVerificationError | None:
+    """Return the error about a certificate that is the cause of an error, if any."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
+        cause = cause.__cause__ or cause.__context__
+    return cause
 
 
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)

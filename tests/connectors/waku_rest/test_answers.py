@@ -9,15 +9,9 @@ from collections.abc import Callable
 
 import pytest
 
+from connectors.waku_rest import json_list
 from connectors.waku_rest.answers import read_page, read_store_answer
-from connectors.waku_rest.answers import MAX_ELEMENTS
-MAX_ELEMENT_BYTES = 8<<20
-MAX_MARKS = 5000000
-XX = (
-    MAX_ELEMENT_BYTES,
-    MAX_ELEMENTS,
-    MAX_MARKS,
-)
+from connectors.waku_rest.json_list import MAX_ELEMENT_BYTES, MAX_ELEMENTS
 
 _GOOD = b'{"payload":"AQ==","contentTopic":"t"}'
 _MANY = 200_000
