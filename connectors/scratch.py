@@ -28,7 +28,7 @@ _log = logging.getLogger("sds-monitor")
 
 def scratch_root() -> Path:
     """Return the directory of this user's scratch directories, which may not exist."""
-    return Path(tempfile.gettempdir(), f"sds-monitor-{os.getuid()}").resolve()
+    return Path(tempfile.gettempdir()).resolve() / f"sds-monitor-{os.getuid()}"
 
 
 def claim_scratch(root: Path | None = None) -> Path:

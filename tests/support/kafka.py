@@ -80,9 +80,12 @@ class KafkaTopic:
         partition: int = 0,
         time_ms: int = 1_000,
         key: bytes | None = None,
+        compression: str | None = None,
     ) -> None:
         """Write a record with header names of any bytes."""
-        producer = KafkaProducer(bootstrap_servers=self.settings.bootstrap)
+        producer = KafkaProducer(
+            bootstrap_servers=self.settings.bootstrap, compression_type=compression
+        )
         try:
             producer.send(
                 self.settings.topic,
