@@ -51,7 +51,9 @@ def read_any_batch(consumer: KafkaConsumer) -> None:
 class _Batch(DefaultRecordBatch):  # type: ignore[misc]
     """A batch whose records can be iterated over."""
 
-    __slots__ = ()
+    _buffer: bytearray
+    _pos: int
+    _decompressed: bool
 
     def _maybe_uncompress(self) -> None:
         unpack = _UNPACK.get(self.compression_type)
@@ -102,8 +104,6 @@ class _Batch(DefaultRecordBatch):  # type: ignore[misc]
 
 class _Records(MemoryRecords):  # type: ignore[misc]
     """The batches of a broker's answer."""
-
-    __slots__ = ()
 
     def next_batch(self, *arguments: Any) -> Any:
         """Return the next batch; None after the last one."""

@@ -92,6 +92,17 @@ def test_absent_parts_of_the_record_stay_absent(
 
 
 @BOTH_CLIENTS
+def test_time_of_the_broker_is_read_where_the_topic_has_it(
+    kafka_topic: TopicMaker, client: Client
+) -> None:
+    """Not the time that the producer stated."""
+    topic = kafka_topic(1, {"message.timestamp.type": "LogAppendTime"})
+    topic.write_names((NAME, b""), time_ms=1_000)
+    (record,) = read(client, topic, 1)
+    assert record.timestamp_ms > 1_768_000_000_000
+
+
+@BOTH_CLIENTS
 def test_record_is_written_with_the_names_that_were_read(
     kafka_topic: TopicMaker, client: Client
 ) -> None:
