@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from connectors.class_archive import ClassArchive
 from connectors.java import find_java
+from connectors.scratch import claim_scratch
 from streaming.settings import SessionSettings
 from streaming.spark_home import JARS, PREPARED, use_home
 
@@ -77,8 +78,10 @@ def make_session(
 
     Raises:
         connectors.java.JavaMissing: Java is missing or too old.
+        OSError: The directory of temporary files cannot be made.
     """
     java = find_java()
+    scratch = claim_scratch()
     os.environ.setdefault("JAVA_HOME", str(java.resolve().parent.parent))
     use_home()
     # Otherwise workers run the first python3 in PATH.
@@ -103,6 +106,7 @@ def make_session(
         .config("spark.ui.showConsoleProgress", False)
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.local.dir", str(scratch))
         # TieredStopAtLevel=1: only the quick compiler, since batches are short and the
         # work is in Python.
         # Xss8m: when a query is stopped, Spark redacts its plan with regular
@@ -114,6 +118,7 @@ def make_session(
                     "-XX:TieredStopAtLevel=1",
                     "-Xss8m",
                     f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
+                    f"-Djava.io.tmpdir={scratch}",
                     *archive_of_spark(java).options,
                     *jvm_options,
                 )

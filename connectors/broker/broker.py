@@ -40,6 +40,7 @@ from connectors.broker.configuration import (
     LOG4J,
     MAX_MESSAGE_BYTES,
     PROPERTIES,
+    SCRATCH,
     BrokerSecurity,
     Ports,
     write_configuration,
@@ -98,6 +99,7 @@ _JVM_FLAGS = (
     "-XX:+ExitOnOutOfMemoryError",
     # Leave no files in the system's temporary directory when killed.
     "-XX:-UsePerfData",
+    f"-Djava.io.tmpdir={SCRATCH}",
     f"-Dlog4j2.configurationFile={LOG4J}",
 )
 
@@ -187,6 +189,8 @@ class EmbeddedBroker:
         temporary = self._wanted_data_dir is None
         data_dir = _make_data_dir(self._wanted_data_dir)
         with _setting_up(data_dir, temporary):
+            shutil.rmtree(data_dir / SCRATCH, ignore_errors=True)
+            (data_dir / SCRATCH).mkdir()
             write_configuration(data_dir, ports, self._security)
             flags = (*_JVM_FLAGS, *archive_of(jars, java).options)
             run_kafka = [str(java), *flags, "-cp", classpath(jars)]

@@ -18,6 +18,7 @@ MAX_MESSAGE_BYTES = 32 * 1024 * 1024
 DATA = "data"
 PROPERTIES = "server.properties"
 LOG4J = "log4j2.properties"
+SCRATCH = "broker-scratch"
 _KEYSTORE = "keystore.pem"
 _TRUSTSTORE = "truststore.pem"
 

@@ -1,7 +1,8 @@
 """Kafka records as lines of JSON, one record per line (docs/files.md).
 
-The way to a file and back changes no byte. Keys and headers are written as text, so
-that a person can read them, or as ``{"hex": "…"}`` if they are not UTF-8.
+The way to a file and back changes no byte. Keys, and names and values of headers, are
+written as text, so that a person can read them, or as ``{"hex": "…"}`` if they are not
+UTF-8.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Annotated
 import msgspec
 
 from connectors.files.waku_lines import NotWaku, read_waku
-from sds_core.observer.record import RawRecord
+from sds_core.observer.record import RawRecord, header_name, header_name_bytes
 
 NO_OFFSET = -1
 """Offset of a record whose line gives none."""
@@ -36,7 +37,7 @@ class _Line(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     timestamp_ms: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
     key: _Bytes
     value_hex: str | None
-    headers: list[tuple[str, _Bytes]] = []
+    headers: list[tuple[str | _Hex, _Bytes]] = []
 
 
 _DECODER = msgspec.json.Decoder(_Line)
@@ -72,7 +73,9 @@ def format_line(record: RawRecord) -> bytes:
         timestamp_ms=record.timestamp_ms,
         key=_to_json(record.key),
         value_hex=None if record.value is None else record.value.hex(),
-        headers=[(name, _to_json(value)) for name, value in record.headers],
+        headers=[
+            (_name_to_json(name), _to_json(value)) for name, value in record.headers
+        ],
     )
     return _ENCODER.encode(line) + b"\n"
 
@@ -84,7 +87,7 @@ def _record(line: _Line) -> RawRecord:
         line.timestamp_ms,
         _to_bytes(line.key),
         None if line.value_hex is None else bytes.fromhex(line.value_hex),
-        tuple((name, _to_bytes(value)) for name, value in line.headers),
+        tuple((_to_name(name), _to_bytes(value)) for name, value in line.headers),
     )
 
 
@@ -92,6 +95,18 @@ def _to_bytes(value: _Bytes) -> bytes | None:
     if value is None:
         return None
     return value.encode() if isinstance(value, str) else bytes.fromhex(value.hex)
+
+
+def _to_name(name: str | _Hex) -> str:
+    return name if isinstance(name, str) else header_name(bytes.fromhex(name.hex))
+
+
+def _name_to_json(name: str) -> str | _Hex:
+    raw = header_name_bytes(name)
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return _Hex(raw.hex())
 
 
 def _to_json(value: bytes | None) -> _Bytes:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from functools import lru_cache
+from operator import methodcaller
 from typing import Any, NamedTuple
 
 from connectors.kafka.clients import (
@@ -20,6 +21,7 @@ from connectors.kafka.clients import (
     kafka_python_options,
 )
 from connectors.kafka.handshake import check_admission, wait_until_listening
+from connectors.kafka.record_batches import read_any_batch
 from connectors.kafka.settings import (
     Client,
     KafkaSettings,
@@ -27,11 +29,23 @@ from connectors.kafka.settings import (
     RecordsLost,
     TopicMissing,
 )
-from sds_core.observer.record import RawRecord
+from sds_core.observer.record import Headers, RawRecord, header_name
 
 _POLL_S = 1.0
 _POLL_EMPTY_MS = 100
 _POLL_RECORDS = 1_000
+
+_HEADERS = methodcaller("headers")
+"""Returns the headers of a message of confluent-kafka.
+
+If a name is not UTF-8, the client's method returns a list in which the name is a null
+pointer, and sets an error beside it. A plain call of it is compiled by CPython, once it
+is frequent, to one that does not look for such an error; this call always does, and
+raises SystemError.
+"""
+
+_UNKNOWN_HEADERS: Headers = ((header_name(b"\xff"), None),)
+"""Headers of a record of which is only known that a name is not UTF-8."""
 
 
 class OffsetRange(NamedTuple):
@@ -70,9 +84,12 @@ def _fetch_confluent(
         [TopicPartition(settings.topic, r.partition, r.start) for r in ranges]
     )
     patience = _Patience(settings)
-    try:
+    with ExitStack() as stack:
+        stack.callback(consumer.unassign)
+        spare: Any = None
         while open_ranges:
-            records = []
+            records: list[RawRecord] = []
+            nameless: list[int] = []
             # Wait for one record, then take what has arrived: a call for many waits for
             # all of them.
             messages = consumer.consume(1, _POLL_S)
@@ -85,6 +102,9 @@ def _fetch_confluent(
                 offset = message.offset()
                 if message.error() is None:
                     if offset < wanted.end:
+                        headers = _headers_of(message)
+                        if headers is None:
+                            nameless.append(len(records))
                         records.append(
                             RawRecord(
                                 partition,
@@ -92,7 +112,7 @@ def _fetch_confluent(
                                 message.timestamp()[1],
                                 message.key(),
                                 message.value(),
-                                message.headers() or (),
+                                headers or (),
                             )
                         )
                     if offset < wanted.end - 1:
@@ -107,12 +127,53 @@ def _fetch_confluent(
                 consumer.incremental_unassign(
                     [TopicPartition(settings.topic, partition)]
                 )
+            if nameless:
+                if spare is None:
+                    spare = stack.enter_context(_kafka_python_consumer(settings))
+                _read_headers_again(spare, settings, records, nameless)
             if records:
                 yield records
                 patience.renew()
             patience.check()
-    finally:
-        consumer.unassign()
+
+
+def _headers_of(message: Any) -> Headers | None:
+    """Return the headers of a message; None if a name is not UTF-8."""
+    try:
+        return _HEADERS(message) or ()
+    except SystemError:
+        return None
+
+
+def _read_headers_again(
+    consumer: Any,
+    settings: KafkaSettings,
+    records: list[RawRecord],
+    nameless: Sequence[int],
+) -> None:
+    """Read records with kafka-python whose headers confluent-kafka cannot read.
+
+    Args:
+        consumer: A consumer of kafka-python.
+        settings: Cluster and topic.
+        records: Records in offset order within each partition; changed in place.
+        nameless: Indices of the records without headers, in ascending order.
+    """
+    places: dict[int, dict[int, int]] = {}
+    for index in nameless:
+        record = records[index]
+        places.setdefault(record.partition, {})[record.offset] = index
+        # Replaced below, unless Kafka deletes the record now.
+        records[index] = record._replace(headers=_UNKNOWN_HEADERS)
+    ranges = [OffsetRange(p, min(one), max(one) + 1) for p, one in places.items()]
+    try:
+        for found in _read_kafka_python(consumer, settings, ranges):
+            for record in found:
+                place = places[record.partition].get(record.offset)
+                if place is not None:
+                    records[place] = record
+    except RecordsLost:
+        return
 
 
 def _is_end_of_partition(
@@ -180,10 +241,16 @@ def _confluent_consumer(settings: KafkaSettings):  # type: ignore[no-untyped-def
 def _fetch_kafka_python(
     settings: KafkaSettings, ranges: Sequence[OffsetRange]
 ) -> Iterator[list[RawRecord]]:
-    from kafka import KafkaConsumer, TopicPartition
-    from kafka.errors import AuthorizationError, KafkaError, OffsetOutOfRangeError
+    with _kafka_python_consumer(settings) as consumer:
+        yield from _read_kafka_python(consumer, settings, ranges)
 
-    open_ranges = {TopicPartition(settings.topic, r.partition): r for r in ranges}
+
+@contextmanager
+def _kafka_python_consumer(settings: KafkaSettings) -> Iterator[Any]:
+    """Give a `kafka.KafkaConsumer`, which is closed at the end of the block."""
+    from kafka import KafkaConsumer
+    from kafka.errors import KafkaError
+
     wait_until_listening(settings)
     try:
         consumer = KafkaConsumer(
@@ -199,46 +266,58 @@ def _fetch_kafka_python(
         )
     except KafkaError as error:
         raise failure(settings, error) from error
+    read_any_batch(consumer)
     with closing(consumer):
-        consumer.assign(list(open_ranges))
-        for partition, wanted in open_ranges.items():
-            consumer.seek(partition, wanted.start)
-        patience = _Patience(settings)
-        while open_ranges:
-            try:
-                # Returns only at the timeout if the offsets hold no record.
-                polled = consumer.poll(timeout_ms=_POLL_EMPTY_MS)
-            except OffsetOutOfRangeError as error:
-                ((partition, offset), *_) = error.args[0].items()
-                wanted = open_ranges[partition]
-                raise RecordsLost(
-                    settings.topic, wanted.partition, offset, wanted.end
-                ) from error
-            except AuthorizationError as error:
-                raise failure(settings, error) from error
-            records = [
-                RawRecord(
-                    partition.partition,
-                    record.offset,
-                    record.timestamp,
-                    record.key,
-                    record.value,
-                    record.headers,
-                )
-                for partition, found in polled.items()
-                for record in found
-                if partition in open_ranges
-                and record.offset < open_ranges[partition].end
-            ]
-            if records:
-                yield records
-                patience.renew()
-            for partition in list(open_ranges):
-                # The position also passes offsets that hold no record.
-                if consumer.position(partition) >= open_ranges[partition].end:
-                    del open_ranges[partition]
-                    consumer.pause(partition)
-            patience.check()
+        yield consumer
+
+
+def _read_kafka_python(
+    consumer: Any, settings: KafkaSettings, ranges: Sequence[OffsetRange]
+) -> Iterator[list[RawRecord]]:
+    from kafka import TopicPartition
+    from kafka.errors import AuthorizationError, OffsetOutOfRangeError
+
+    open_ranges = {TopicPartition(settings.topic, r.partition): r for r in ranges}
+    consumer.assign(list(open_ranges))
+    for partition, wanted in open_ranges.items():
+        consumer.seek(partition, wanted.start)
+        # It may be paused since an earlier range was read.
+        consumer.resume(partition)
+    patience = _Patience(settings)
+    while open_ranges:
+        try:
+            # Returns only at the timeout if the offsets hold no record.
+            polled = consumer.poll(timeout_ms=_POLL_EMPTY_MS)
+        except OffsetOutOfRangeError as error:
+            ((partition, offset), *_) = error.args[0].items()
+            wanted = open_ranges[partition]
+            raise RecordsLost(
+                settings.topic, wanted.partition, offset, wanted.end
+            ) from error
+        except AuthorizationError as error:
+            raise failure(settings, error) from error
+        records = [
+            RawRecord(
+                partition.partition,
+                record.offset,
+                record.timestamp,
+                record.key,
+                record.value,
+                record.headers,
+            )
+            for partition, found in polled.items()
+            for record in found
+            if partition in open_ranges and record.offset < open_ranges[partition].end
+        ]
+        if records:
+            yield records
+            patience.renew()
+        for partition in list(open_ranges):
+            # The position also passes offsets that hold no record.
+            if consumer.position(partition) >= open_ranges[partition].end:
+                del open_ranges[partition]
+                consumer.pause(partition)
+        patience.check()
 
 
 _FETCHES: dict[Client, Fetch] = {

@@ -26,7 +26,8 @@ from connectors.kafka.settings import (
 )
 from connectors.kafka.topics import ensure_topic
 from sds_core.observer.dead_letter_view import DeadLetter
-from sds_core.observer.record import RawRecord
+from sds_core.observer.record import RawRecord, header_name_bytes
+from sds_core.text import decode_text
 from sds_core.wire import Reason
 
 REASON_HEADER = "dead-letter-reason"
@@ -111,8 +112,12 @@ class DeadLetterWriter:
     ) -> FutureRecordMetadata:
         source = RecordSource(self._settings.topic, record.partition, record.offset)
         headers = [
-            # The client cannot send a header without a value.
-            *((name, value or b"") for name, value in record.headers),
+            # The client cannot send a header without a value. Other clients, and so
+            # the programs of others, could not read a name that is not UTF-8.
+            *(
+                (decode_text(header_name_bytes(name)), value or b"")
+                for name, value in record.headers
+            ),
             (REASON_HEADER, letter.reason.encode()),
             (SOURCE_HEADER, str(source).encode()),
         ]

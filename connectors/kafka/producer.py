@@ -14,6 +14,7 @@ from kafka.partitioner.default import murmur2
 
 from connectors.kafka.clients import failure, kafka_python_options
 from connectors.kafka.handshake import wait_until_listening
+from connectors.kafka.record_batches import HeaderName
 from connectors.kafka.settings import (
     MAX_MESSAGE_BYTES,
     KafkaSettings,
@@ -29,7 +30,8 @@ class TopicRecord:
         timestamp_ms: When the tap received the frame, Unix ms.
         key: Channel id; None for heartbeats.
         value: The frame as on the wire; empty for heartbeats.
-        headers: Headers of docs/records.md.
+        headers: Headers of docs/records.md; names as
+            `sds_core.observer.record.header_name` returns them.
     """
 
     partition: int
@@ -101,7 +103,9 @@ def write(
                     settings.topic,
                     key=record.key,
                     value=record.value,
-                    headers=list(record.headers),
+                    headers=[
+                        (HeaderName(name), value) for name, value in record.headers
+                    ],
                     timestamp_ms=record.timestamp_ms,
                     partition=record.partition,
                 )

@@ -9,21 +9,17 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from binascii import Error as BinasciiError
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated
 
 import msgspec
 
+from connectors.waku_rest.json_list import check_length, elements
 from sds_core.waku import WakuMessage
 
 UNREADABLE = (ValueError, RecursionError)
 """Errors of reading untrusted JSON. `msgspec.DecodeError` and `UnicodeDecodeError` are
 ValueErrors; JSON that is nested too deeply raises RecursionError."""
-
-MAX_ELEMENTS = 100_000
-"""Greatest number of messages in one list: a cache holds some thousands at most, and a
-page of a store 100."""
 
 _FIRST = 10
 _FIRST_BYTES = 200
@@ -123,9 +119,9 @@ def read_page(body: bytes) -> Page:
     undecodable = Undecodables()
     broken_off = ""
     try:
-        for raw in _elements(body):
+        for raw in elements(body):
             try:
-                messages.append(_MESSAGE.decode(raw).message())
+                messages.append(_MESSAGE.decode(check_length(raw)).message())
             except UNREADABLE as error:
                 undecodable.add(raw, error)
     except ValueError as error:
@@ -165,7 +161,7 @@ class StoreAnswer(msgspec.Struct, rename="camel"):
         messages: list[StoredMessage] = []
         undecodable = Undecodables()
         bad = 0
-        for raw in _elements(bytes(self.messages)):
+        for raw in elements(bytes(self.messages)):
             try:
                 stored, is_bad = _stored_message(raw, requested_topic)
             except UNREADABLE as error:
@@ -230,46 +226,6 @@ _STORED = msgspec.json.Decoder(_Stored)
 _STORE_ANSWER = msgspec.json.Decoder(StoreAnswer)
 _FILTER_ANSWER = msgspec.json.Decoder(_FilterAnswer)
 
-_LIST_BEGIN = re.compile(rb"\s*\[")
-_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{},]', re.DOTALL)
-"""Matches a JSON string, which may be cut off, or a bracket or comma."""
-
-
-def _elements(body: bytes) -> Iterator[bytes]:
-    """Yield the elements of a JSON list as raw bytes; they may be invalid JSON.
-
-    Raises:
-        ValueError: The bytes are not a list, have too many elements, or end too early;
-            raised after the complete elements.
-    """
-    if not _LIST_BEGIN.match(body):
-        message = f"it is not a list but {body[:_FIRST_BYTES]!r:.80}"
-        raise ValueError(message)
-    count = depth = begin = 0
-    for token in _TOKEN.finditer(body):
-        mark = body[token.start()]
-        if mark in b"[{":
-            depth += 1
-            if depth == 1:
-                begin = token.end()
-            continue
-        if depth == 1 and mark in b",]":
-            if element := body[begin : token.start()].strip():
-                count += 1
-                if count > MAX_ELEMENTS:
-                    message = f"the list has more than {MAX_ELEMENTS} elements"
-                    raise ValueError(message)
-                yield element
-            begin = token.end()
-        if mark in b"]}":
-            depth -= 1
-            if depth == 0:
-                if mark in b"]" and not body[token.end() :].strip():
-                    return
-                break
-    message = "the list is not closed, or not the whole answer"
-    raise ValueError(message)
-
 
 def _stored_message(
     raw: bytes, requested_topic: str | None
@@ -283,7 +239,7 @@ def _stored_message(
     Raises:
         ValueError, RecursionError: It cannot be read.
     """
-    stored = _STORED.decode(raw)
+    stored = _STORED.decode(check_length(raw))
     topic = stored.pubsub_topic or requested_topic
     if stored.message is None or topic is None:
         message = stored.message.message() if stored.message else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -32,6 +33,7 @@ from connectors.waku_rest.errors import (
     NodeBusy,
     NodeRefused,
     NodeUnreachable,
+    NodeUntrusted,
     NotSubscribed,
 )
 from connectors.waku_rest.store_query import StoreQuery
@@ -203,6 +205,7 @@ class NodeClient:
                 asyncio.timeout(total_s),
                 self._http.stream(method, self.url + path, **rest) as response,
             ):
+                self._check_encoding(request, response)
                 async for chunk in response.aiter_bytes():
                     body += chunk
                     if len(body) > MAX_ANSWER_BYTES:
@@ -210,6 +213,9 @@ class NodeClient:
                         break
         except (httpx.RequestError, TimeoutError) as error:
             broken_off = str(error) or type(error).__name__
+            if untrusted := _certificate_error(error):
+                cause = untrusted.verify_message.rstrip(".")
+                raise NodeUntrusted(self.url, request, cause) from error
             if response is None:
                 raise NodeUnreachable(
                     self.url,
@@ -227,6 +233,20 @@ class NodeClient:
             body=bytes(body),
             broken_off=broken_off,
         )
+
+    def _check_encoding(self, request: str, response: httpx.Response) -> None:
+        """Refuse an answer that is compressed more than once.
+
+        Each encoding may make a thousand times as much of the few bytes that arrive at
+        once; after one of them this is at most `MAX_ANSWER_BYTES`.
+
+        Raises:
+            BadAnswer: It is.
+        """
+        encoding = response.headers.get("Content-Encoding", "")
+        if "," in encoding:
+            detail = f"it is compressed more than once: {_quoted(encoding)}"
+            raise BadAnswer(self.url, request, detail)
 
     @contextmanager
     def _reading(self, answer: _Answer) -> Iterator[None]:
@@ -246,6 +266,14 @@ class NodeClient:
         return NodeUnreachable(
             self.url, answer.request, answer.broken_off, may_have_arrived=True
         )
+
+
+def _certificate_error(error: BaseException) -> ssl.SSLCertVerificationError | None:
+    """Return the error about a certificate that is the cause of an error, if any."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
+        cause = cause.__cause__ or cause.__context__
+    return cause
 
 
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)

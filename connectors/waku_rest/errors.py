@@ -2,6 +2,7 @@
 
 NodeError                  attributes node, request, retry_after_s
 ├── NodeUnreachable        no answer, or an incomplete one
+│   └── NodeUntrusted      its certificate is for another name, or of no known authority
 ├── NodeRefused            HTTP status 400 or more, or such a status of the store
 │   ├── NodeBusy           a status after which a retry may succeed
 │   └── NotSubscribed      the node is not subscribed to the topic that was read
@@ -57,6 +58,18 @@ class NodeUnreachable(NodeError, ConnectionError):
         )
         self.cause = cause
         self.may_have_arrived = may_have_arrived
+
+
+class NodeUntrusted(NodeUnreachable):
+    """The certificate of the node cannot be trusted, so the request was not sent."""
+
+    def __init__(self, node: str, request: str, cause: str) -> None:
+        super().__init__(node, request, cause, may_have_arrived=False)
+        self.args = (
+            f"node {node}: {request} was not sent, since the node's certificate cannot "
+            f"be trusted ({cause}): name it in --rest as its certificate does, or give "
+            "the authority that signed it as --rest-ca-file",
+        )
 
 
 class NodeRefused(NodeError):

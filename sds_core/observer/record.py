@@ -26,7 +26,8 @@ DEFAULT_PROTOCOL = "sds"
 """Protocol of a record without the header ``protocol``."""
 
 Headers = Sequence[tuple[str, bytes | None]]
-"""Names and values in order; a name may repeat, the last one counts."""
+"""Names and values in order; a name may repeat, the last one counts. Names are as
+`header_name` returns them."""
 
 
 class RawRecord(NamedTuple):
@@ -109,6 +110,28 @@ class BadHeader(ValueError):
         super().__init__(f"header {name} is {value!r:.80}")
 
 
+class BadHeaderName(BadHeader):
+    """The name of a header is not UTF-8."""
+
+    def __init__(self, name: str, value: bytes | None) -> None:
+        super().__init__(name, value)
+        raw = header_name_bytes(name)
+        self.args = (f"the name of a header is not UTF-8: {raw!r:.80}",)
+
+
+def header_name(raw: bytes) -> str:
+    """Return a header's name as text.
+
+    Bytes that are not UTF-8 become lone surrogates (PEP 383), which no other name has.
+    """
+    return raw.decode(errors="surrogateescape")
+
+
+def header_name_bytes(name: str) -> bytes:
+    """Return the bytes that `header_name` was given."""
+    return str.encode(name, errors="surrogateescape")
+
+
 def is_future(timestamp_ms: int, wall_ms: int) -> bool:
     """Whether a record is stamped too far ahead of the wall time of its admission."""
     return timestamp_ms > wall_ms + MAX_AHEAD_MS
@@ -132,6 +155,8 @@ def read_headers(
     values = dict(headers)
     if not values:
         return NO_HEADERS
+    if not "".join(values).isascii():
+        _check_names(values)
     observer = _text(values, "observer")
     is_heartbeat = "kind" in values
     if is_heartbeat:
@@ -174,6 +199,14 @@ def read_tap(headers: Iterable[tuple[str, bytes | None]]) -> TapHeaders:
 
 
 _Values = dict[str, bytes | None]
+
+
+def _check_names(values: _Values) -> None:
+    for name, value in values.items():
+        try:
+            header_name_bytes(name).decode()
+        except UnicodeDecodeError:
+            raise BadHeaderName(name, value) from None
 
 
 def _text(values: _Values, name: str) -> str:

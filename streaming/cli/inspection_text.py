@@ -73,11 +73,11 @@ def _record_rows(record: Inspection) -> Iterator[tuple[str, str]]:
     if record["key"] is not None:
         yield "key", _value_of(record["key"])
     for name, value in record["headers"]:
-        yield "header", f"{printable(name)} = {_value_of(value)}"
+        yield "header", f"{_value_of(name)} = {_value_of(value)}"
 
 
 def _value_of(value: str | dict[str, str] | None) -> str:
-    """Return a key or a header's value in one line; bytes in hexadecimal digits."""
+    """Return a key or a part of a header in one line; bytes in hexadecimal digits."""
     if value is None:
         return "absent"
     return printable(value) if isinstance(value, str) else f"0x{value['hex']}"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from connectors.java import find_java
+from connectors.scratch import claim_scratch
 from streaming import spark_home
 from streaming.session import archive_of_spark
 
@@ -78,3 +82,39 @@ def test_session_uses_the_archive_of_a_prepared_environment(
     options = spark.conf.get("spark.driver.extraJavaOptions") or ""
     archive = archive_of_spark(find_java())
     assert (str(archive.path) in options) is archive.exists
+
+
+_SESSION = """
+import sys
+from streaming.session import SessionSettings, make_session
+
+spark = make_session(SessionSettings("local[1]", shuffle_partitions=1))
+spark.range(4).groupBy("id").count().collect()
+spark.sparkContext._jvm.org.rocksdb.RocksDB.loadLibrary()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_killed_session_leaves_files_only_where_the_next_start_removes_them(
+    tmp_path: Path,
+) -> None:
+    """Unpacked libraries and Spark's own directories, 15 MB and more each time."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _SESSION],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+        start_new_session=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+    (root,) = tmp_path.iterdir()
+    (left,) = root.iterdir()
+    assert any(one.suffix == ".so" for one in left.iterdir())
+    assert any(one.name.startswith("blockmgr-") for one in left.iterdir())
+    own = claim_scratch(root)
+    assert list(root.iterdir()) == [own]

@@ -16,7 +16,7 @@ from typing import Any, ParamSpec
 
 import pytest
 from confluent_kafka import Producer
-from kafka import KafkaAdminClient, TopicPartition
+from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 from kafka.admin import NewPartitions
 
 from connectors.broker.broker import EmbeddedBroker
@@ -72,6 +72,31 @@ class KafkaTopic:
         )
         if flush:
             self.flush()
+
+    def write_names(
+        self,
+        *headers: tuple[bytes, bytes],
+        value: bytes | None = b"value",
+        partition: int = 0,
+        time_ms: int = 1_000,
+        key: bytes | None = None,
+        compression: str | None = None,
+    ) -> None:
+        """Write a record with header names of any bytes."""
+        producer = KafkaProducer(
+            bootstrap_servers=self.settings.bootstrap, compression_type=compression
+        )
+        try:
+            producer.send(
+                self.settings.topic,
+                value=value,
+                key=key,
+                headers=[(_Name(name.hex()), content) for name, content in headers],
+                partition=partition,
+                timestamp_ms=time_ms,
+            ).get(TIMEOUT_S)
+        finally:
+            producer.close()
 
     def write_times(self, times_ms: Sequence[int], partition: int = 0) -> None:
         """Write records whose values are their numbers."""
@@ -167,6 +192,15 @@ class KafkaTopic:
         while not condition():
             assert time.monotonic() < deadline
             time.sleep(0.05)
+
+
+class _Name(str):
+    """A header's name in hexadecimal digits; kafka-python writes its bytes."""
+
+    __slots__ = ()
+
+    def encode(self, encoding: str = "utf-8", errors: str = "strict") -> bytes:
+        return bytes.fromhex(self)
 
 
 TopicMaker = Callable[..., KafkaTopic]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from confluent_kafka import Producer
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 from kafka.errors import KafkaError
@@ -226,6 +227,25 @@ print(broker.pid, broker.wait(timeout_s=0.5))
     pid, exit_code_after_fork = program.stdout.split()
     assert exit_code_after_fork == "None"
     assert not psutil.pid_exists(int(pid))
+
+
+def test_libraries_of_a_killed_broker_are_removed_by_its_next_start(
+    tmp_path: Path,
+) -> None:
+    """It unpacks them when it meets a codec, and deletes them only if it can end."""
+    with EmbeddedBroker(tmp_path) as broker:
+        create_topic(broker.bootstrap, "town")
+        producer = Producer(
+            {"bootstrap.servers": broker.bootstrap, "compression.type": "snappy"}
+        )
+        producer.produce("town", bytes(10_000))
+        assert not producer.flush(30)
+        left = list(tmp_path.rglob("*.so"))
+        assert left
+        psutil.Process(broker.pid).kill()
+    assert left[0].exists()
+    with EmbeddedBroker(tmp_path):
+        assert not left[0].exists()
 
 
 def test_port_in_use_is_named(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from connectors.files.record_file import UnreadableFile, read_records, write_records
 from connectors.files.record_lines import format_line, parse_line
-from sds_core.observer.record import RawRecord
+from sds_core.observer.record import RawRecord, header_name
 
 INT64 = {"min_value": -(2**63), "max_value": 2**63 - 1}
 
@@ -24,7 +24,8 @@ records = st.builds(
     st.none() | st.binary(max_size=40),
     st.lists(
         st.tuples(
-            st.sampled_from(["observer", "seq", "meta", "\N{SNOWMAN}\n"]),
+            st.sampled_from(["observer", "seq", "meta", "\N{SNOWMAN}\n"])
+            | st.binary(max_size=4).map(header_name),
             st.none() | st.binary(max_size=8) | st.text(max_size=4).map(str.encode),
         ),
         max_size=4,
@@ -56,6 +57,14 @@ def test_text_in_a_line_is_readable() -> None:
         b'"value_hex":"0a01","headers":[["seq","1"],["meta",{"hex":"ff00"}],'
         b'["seq",null]]}\n'
     )
+
+
+def test_header_name_that_is_not_utf8_is_written_in_hexadecimal_digits() -> None:
+    """As any other bytes."""
+    record = RECORD._replace(headers=((header_name(b"\xfftap"), b"1"),))
+    line = format_line(record)
+    assert line.endswith(b'"headers":[[{"hex":"ff746170"},"1"]]}\n')
+    assert parse_line(line) == [record]
 
 
 @pytest.mark.parametrize("name", ["frames.jsonl", "frames.jsonl.xz", "frames.jsonl.gz"])

@@ -83,6 +83,28 @@ def test_records_without_key_value_or_header_value_are_copied_too(
     assert ("meta", b"") in second.headers
 
 
+@pytest.mark.parametrize("client", Client)
+def test_header_name_that_is_not_utf8_is_copied_with_escapes(
+    topic: KafkaTopic, client: Client
+) -> None:
+    """So every client can read the dead letter; all else is kept."""
+    headers = ((b"\xfftap", b"\x00"), (b"seq", b"7"))
+    topic.write_names(*headers, value=b"bad", time_ms=2_000, key=b"town")
+    writer = DeadLetterWriter(topic.settings, client, dead_topic(topic).topic)
+    try:
+        writer.write([DeadLetter(0, 0, Reason.BAD_HEADER)])
+    finally:
+        writer.close()
+    (letter,) = dead_letters(topic, 1)
+    assert (letter.key, letter.value, letter.timestamp_ms) == (b"town", b"bad", 2_000)
+    assert letter.headers == [
+        ("\\xfftap", b"\x00"),
+        ("seq", b"7"),
+        ("dead-letter-reason", b"bad_header"),
+        ("dead-letter-source", f"{topic.settings.topic}:0:0".encode()),
+    ]
+
+
 def test_letters_far_apart_in_several_partitions_are_all_found(
     topic: KafkaTopic, writer: DeadLetterWriter
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sds_core.observer.judgement import Dead, FrameRecord, Heartbeat, judge
-from sds_core.observer.record import MAX_AHEAD_MS, RawRecord, TapHeaders
+from sds_core.observer.record import MAX_AHEAD_MS, RawRecord, TapHeaders, header_name
 from sds_core.observer.sds.kind import SDS
 from sds_core.wire import MAX_VALUE_BYTES, Reason, decode, encode
 from tests.support.frames import START_MS, FrameFactory
@@ -92,6 +92,17 @@ def test_future_heartbeat_is_a_dead_letter() -> None:
     assert isinstance(found, Dead)
     assert found.reason == Reason.FUTURE_TIMESTAMP
     assert "stamped" in found.explanation
+
+
+def test_record_with_a_header_name_that_is_not_utf8_is_dead() -> None:
+    """It still counts for its tap; a value that is too large is named first."""
+    headers = (*TAP, (header_name(b"\xff"), b""))
+    found = judged(headers=headers)
+    assert isinstance(found, Dead)
+    assert (found.reason, found.headers) == (Reason.BAD_HEADER, TapHeaders("tap", 4))
+    large = judged(headers=headers, value=TOO_LARGE)
+    assert isinstance(large, Dead)
+    assert large.reason == Reason.TOO_LARGE
 
 
 def test_record_of_a_protocol_that_is_not_registered_is_dead() -> None:

@@ -13,6 +13,8 @@ from sds_core.observer.record import (
     SOURCES,
     BadHeader,
     TapHeaders,
+    header_name,
+    header_name_bytes,
     is_future,
     read_headers,
     read_tap,
@@ -66,6 +68,26 @@ def test_last_of_a_repeated_header_counts() -> None:
 def test_unknown_headers_are_ignored() -> None:
     """Other tools may add headers."""
     assert read_headers([("traceparent", b"\xff"), ("", None)]) == NO_HEADERS
+
+
+@pytest.mark.parametrize("raw", [b"\xff", b"seq\xff", b"\xed\xa0\x80", b"\xc3"])
+def test_header_name_that_is_not_utf8_is_an_error(raw: bytes) -> None:
+    """The error quotes its bytes, and nothing in it needs an escape."""
+    headers = [("observer", b"tap-1"), (header_name(raw), b"1"), ("seq", b"3")]
+    with pytest.raises(BadHeader) as caught:
+        read_headers(headers)
+    assert header_name_bytes(caught.value.name) == raw
+    assert caught.value.value == b"1"
+    assert caught.value.reason is Reason.BAD_HEADER
+    assert str(caught.value) == f"the name of a header is not UTF-8: {raw!r}"
+    assert read_tap(headers) == TapHeaders("tap-1", 3)
+
+
+def test_header_name_in_any_script_is_ignored() -> None:
+    """It is UTF-8, but no name that the monitor knows."""
+    assert read_headers([("\N{SNOWMAN}", b""), (header_name(b"\xc3\xa9"), None)]) == (
+        NO_HEADERS
+    )
 
 
 def test_hash_is_the_same_in_either_case() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import socket
 import time
 from email.utils import formatdate
@@ -12,7 +13,7 @@ import msgspec
 import pytest
 
 from connectors.waku_rest.answers import Page, Undecodables
-from connectors.waku_rest.client import NodeClient
+from connectors.waku_rest.client import MAX_ANSWER_BYTES, NodeClient
 from connectors.waku_rest.connection import BadSettings, NodeSettings, open_client
 from connectors.waku_rest.errors import (
     BadAnswer,
@@ -325,6 +326,22 @@ def test_certificate_must_be_trusted(tmp_path: Path) -> None:
             take(node, ca_file=authority.ca_file)
 
 
+def test_certificate_must_be_for_the_name_in_the_url(tmp_path: Path) -> None:
+    """Nothing is sent to a node of another name; the line says what to do."""
+    authority = Authority(tmp_path)
+    with ConformanceNode(certificate=authority.issue("node.example.org")) as node:
+        with pytest.raises(NodeUnreachable) as caught:
+            take(node, ca_file=authority.ca_file, authorization=AUTHORIZATION)
+        assert not caught.value.may_have_arrived
+        assert node.calls == []
+    text = str(caught.value)
+    assert "\n" not in text
+    assert text.startswith(f"node {node.url}: GET /relay/v1/messages/")
+    assert "not valid for '127.0.0.1'" in text
+    assert "name it in --rest as its certificate does" in text
+    assert AUTHORIZATION not in text
+
+
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
@@ -378,3 +395,50 @@ def test_slow_answer_is_not_awaited_for_ever() -> None:
     with pytest.raises(NodeUnreachable) as caught:
         asyncio.run(asyncio.wait_for(ask(), 60))
     assert caught.value.may_have_arrived
+
+
+def answered(body: bytes, encoding: str) -> Page:
+    """Return a relay page that a server answers with, encoded as a header says."""
+    head = (
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+        f"Content-Encoding: {encoding}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+
+    async def answer(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(head.encode() + body)
+        await writer.drain()
+        writer.close()
+
+    async def ask() -> Page:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        settings = NodeSettings(f"http://127.0.0.1:{port}")
+        async with server, open_client(settings) as http:
+            return await NodeClient(settings.url, http).relay_messages(SHARD)
+
+    return asyncio.run(ask())
+
+
+def test_compressed_page_is_read() -> None:
+    """A proxy before the node may compress."""
+    body = gzip.compress(b'[{"payload":"AQ==","contentTopic":"t"}]')
+    assert answered(body, "gzip").messages == [WakuMessage(b"\1", "t")]
+
+
+def test_compressed_page_is_unpacked_up_to_a_limit() -> None:
+    """A hundred kilobytes may hold a hundred megabytes."""
+    message_json = b'{"payload":"AQ==","contentTopic":"t"}'
+    spaces = b" " * (MAX_ANSWER_BYTES + 1)
+    page = answered(gzip.compress(b"[%b,%b]" % (message_json, spaces)), "gzip")
+    assert page.messages == [WakuMessage(b"\1", "t")]
+    assert page.broken_off == f"it has more than {MAX_ANSWER_BYTES} bytes"
+
+
+def test_page_that_is_compressed_twice_is_refused_unread() -> None:
+    """Each encoding multiplies the size by up to a thousand."""
+    body = gzip.compress(gzip.compress(b'[{"payload":"AQ==","contentTopic":"t"}]'))
+    with pytest.raises(BadAnswer, match="compressed more than once: gzip, gzip"):
+        answered(body, "gzip, gzip")

@@ -1,0 +1,112 @@
+"""Scratch directories: for temporary files that a killed JVM leaves behind.
+
+A JVM unpacks native libraries (15 MB for Spark's) and deletes them when it ends, which
+a killed one cannot. So every JVM has a scratch directory, and each start of the program
+removes those of processes that have ended.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+_LOCK = "lock"
+_CLAIMED = "jvm-"
+_UNCLAIMED = ".jvm-"
+
+_log = logging.getLogger("sds-monitor")
+
+
+def scratch_root() -> Path:
+    """Return the directory of this user's scratch directories, which may not exist."""
+    return Path(tempfile.gettempdir()).resolve() / f"sds-monitor-{os.getuid()}"
+
+
+def claim_scratch(root: Path | None = None) -> Path:
+    """Make a scratch directory for this process and a JVM that it starts.
+
+    It belongs to this process until the process ends, and to every process whose
+    command line names it. Directories that belong to nobody are removed first.
+
+    Args:
+        root: Directory to make it in; None for `scratch_root`.
+
+    Raises:
+        OSError: The directory cannot be made.
+    """
+    root = root or scratch_root()
+    with suppress(FileExistsError):
+        root.mkdir(mode=0o700)
+    if not _is_own(root):
+        _log.warning(
+            "%s belongs to another user: what a killed JVM leaves is not removed", root
+        )
+        return Path(tempfile.mkdtemp(prefix=f"{root.name}-"))
+    _remove_left_over(root)
+    # It gets its name once it is locked: another start removes it otherwise.
+    made = Path(tempfile.mkdtemp(prefix=_UNCLAIMED, dir=root))
+    _lock(made)
+    return made.rename(made.with_name(made.name.removeprefix(".")))
+
+
+def _is_own(root: Path) -> bool:
+    found = root.lstat()
+    return (
+        stat.S_ISDIR(found.st_mode)
+        and found.st_uid == os.getuid()
+        and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    )
+
+
+def _lock(directory: Path) -> int:
+    """Lock a directory until the descriptor is closed, or this process ends.
+
+    Raises:
+        BlockingIOError: Another process has locked it.
+        OSError: The directory does not exist any more.
+    """
+    descriptor = os.open(directory / _LOCK, os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _remove_left_over(root: Path) -> None:
+    for directory in _not_named(_unlocked(root)):
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _unlocked(root: Path) -> Iterator[Path]:
+    """Yield the directories whose process has ended."""
+    for directory in root.glob(f"{_CLAIMED}*"):
+        with suppress(OSError):
+            # Not held: nobody claims a directory of another process.
+            os.close(_lock(directory))
+            yield directory
+
+
+def _not_named(directories: Iterable[Path]) -> list[Path]:
+    """Return the directories that no running process names in its command line.
+
+    A killed process may leave a JVM that still runs.
+    """
+    left = list(directories)
+    if not left:
+        return []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            words = " ".join(process.cmdline())
+            left = [directory for directory in left if str(directory) not in words]
+    return left

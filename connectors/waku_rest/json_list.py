@@ -1,0 +1,110 @@
+"""Divides a JSON list into its elements, without parsing them.
+
+The list is from a stranger and may be large. While C code runs, other threads wait for
+Python's lock (GIL): a regular expression that matches a string of 64 MB, or `msgspec`
+that reads one, would stop the server of probes and metrics for seconds. So the list is
+searched in small steps, and long elements are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+MAX_ELEMENTS = 100_000
+"""Greatest number of messages in one list: a cache holds some thousands at most, and a
+page of a store 100."""
+
+MAX_ELEMENT_BYTES = 8 * 1024 * 1024
+"""Greatest length of one message: holds the longest frame that is decoded, 4 MiB, in
+base64. Relays carry at most 150 KiB."""
+
+MAX_MARKS = 50 * MAX_ELEMENTS
+"""Greatest number of quotes, commas, brackets and escapes: a message has about 30. They
+are read one by one, some millions a second."""
+
+_STEP_BYTES = 64 * 1024
+_SHOWN_BYTES = 200
+
+_MARK = re.compile(rb'["\\\[\]{},]')
+_QUOTE, _ESCAPE, _COMMA, _END = b'"\\,]'
+_OPENING = b"[{"
+_CLOSING = b"]}"
+
+
+def elements(body: bytes) -> Iterator[bytes]:
+    """Yield the elements of a JSON list as raw bytes; they may be invalid JSON.
+
+    Raises:
+        ValueError: The bytes are not a list, have too many elements or marks, or end
+            too early; raised after the complete elements.
+    """
+    count = depth = begin = 0
+    in_string = False
+    escaped = -1
+    for at in _marks(body):
+        mark = body[at]
+        if in_string:
+            if at == escaped:
+                continue
+            if mark == _ESCAPE:
+                escaped = at + 1
+            elif mark == _QUOTE:
+                in_string = False
+            continue
+        if depth == 0 and (mark not in b"[" or body[:at].strip()):
+            break
+        if mark == _QUOTE:
+            in_string = True
+        elif mark in _OPENING:
+            depth += 1
+            if depth == 1:
+                begin = at + 1
+        elif mark != _ESCAPE:
+            if depth == 1 and mark in (_COMMA, _END):
+                if element := body[begin:at].strip():
+                    count += 1
+                    if count > MAX_ELEMENTS:
+                        message = f"the list has more than {MAX_ELEMENTS} elements"
+                        raise ValueError(message)
+                    yield element
+                begin = at + 1
+            if mark in _CLOSING:
+                depth -= 1
+                if depth == 0:
+                    if mark == _END and not body[at + 1 :].strip():
+                        return
+                    break
+    if not begin:
+        message = f"it is not a list but {body[:_SHOWN_BYTES]!r:.80}"
+        raise ValueError(message)
+    message = "the list is not closed, or not the whole answer"
+    raise ValueError(message)
+
+
+def check_length(element: bytes) -> bytes:
+    """Return an element.
+
+    Raises:
+        ValueError: It is longer than a message can be.
+    """
+    if len(element) > MAX_ELEMENT_BYTES:
+        message = f"it has {len(element)} bytes, more than {MAX_ELEMENT_BYTES}"
+        raise ValueError(message)
+    return element
+
+
+def _marks(body: bytes) -> Iterator[int]:
+    """Yield the positions of all characters that may have a meaning in JSON.
+
+    Raises:
+        ValueError: There are more than `MAX_MARKS`; raised after these.
+    """
+    left = MAX_MARKS
+    for start in range(0, len(body), _STEP_BYTES):
+        for found in _MARK.finditer(body, start, start + _STEP_BYTES):
+            if not left:
+                message = f"it has more than {MAX_MARKS} quotes, commas and brackets"
+                raise ValueError(message)
+            left -= 1
+            yield found.start()
