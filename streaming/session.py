@@ -90,7 +90,7 @@ def make_session(
     # py4j logs an error for every call to a session that is being stopped.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     rocksdb = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    return (
+    spark = (
         SparkSession.builder.master(settings.master)
         .appName("sds-monitor")
         .config("spark.api.mode", "classic")
@@ -126,3 +126,7 @@ def make_session(
         )
         .getOrCreate()
     )
+    accumulators: Any = spark.sparkContext._accumulatorServer  # noqa: SLF001 - as below
+    # It prints a traceback if the JVM ends, which the command reports in one line.
+    accumulators.handle_error = lambda request, client_address: None
+    return spark

@@ -16,6 +16,7 @@ from streaming.checkpoint import (
     own_files,
     record_start,
 )
+from streaming.damage import DamagedCheckpoint
 
 
 def start(
@@ -81,3 +82,63 @@ def test_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         locked_checkpoint(tmp_path / "file" / "a"),
     ):
         pass
+
+
+def test_files_are_listed_and_must_be_there(tmp_path: Path) -> None:
+    """A file that is missing at the next start is named."""
+    identity = check_identity(tmp_path, "frames", False, has_batches=False)
+    own_files(tmp_path).mkdir()
+    for name in ("labels.json", "incidents.sqlite"):
+        (own_files(tmp_path) / name).write_text("content")
+    record_start(tmp_path, identity, ["labels.json", "incidents.sqlite"])
+    again = check_identity(tmp_path, "frames", False, has_batches=True)
+    assert again.files == ["incidents.sqlite", "labels.json"]
+    (own_files(tmp_path) / "labels.json").unlink()
+    with pytest.raises(DamagedCheckpoint, match=r"labels\.json is missing: restore"):
+        check_identity(tmp_path, "frames", False, has_batches=True)
+
+
+def test_files_of_a_checkpoint_of_an_older_release_are_those_that_are_there(
+    tmp_path: Path,
+) -> None:
+    """It lists none; 0.1 had neither taps nor incidents."""
+    own_files(tmp_path).mkdir()
+    (own_files(tmp_path) / "job.json").write_text('{"topic":"a","report_detail":true}')
+    (own_files(tmp_path) / "labels.json").write_text("[]")
+    identity = check_identity(tmp_path, "a", False, has_batches=True)
+    assert identity.files == ["labels.json"]
+    (own_files(tmp_path) / "incidents.sqlite").write_text("")
+    with pytest.raises(DamagedCheckpoint, match=r"incidents\.sqlite is empty"):
+        check_identity(tmp_path, "a", False, has_batches=True)
+
+
+def test_empty_file_of_a_first_start_that_was_killed_is_accepted(
+    tmp_path: Path,
+) -> None:
+    """There was no batch yet, so it never held anything."""
+    own_files(tmp_path).mkdir()
+    (own_files(tmp_path) / "incidents.sqlite").write_text("")
+    assert start(tmp_path).starts == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "{", "[]", '{"topic":7,"report_detail":false}', '{"topic":"frames"}', "\xff"],
+)
+def test_identity_that_cannot_be_read_is_named(tmp_path: Path, content: str) -> None:
+    """The remedy has the text to write instead."""
+    path = own_files(tmp_path) / "job.json"
+    path.parent.mkdir()
+    path.write_text(content, "latin-1")
+    with pytest.raises(DamagedCheckpoint, match=r'or write {"topic":"frames",') as it:
+        start(tmp_path)
+    assert it.value.place == path
+    text = it.value.remedy.partition("or write ")[2].partition(" to this file")[0]
+    path.write_text(text)
+    assert start(tmp_path).starts == 1
+
+
+def test_identity_that_is_missing_is_named_if_there_was_a_batch(tmp_path: Path) -> None:
+    """Otherwise the checkpoint is new."""
+    with pytest.raises(DamagedCheckpoint, match=r"job\.json is missing"):
+        check_identity(tmp_path, "frames", False, has_batches=True)

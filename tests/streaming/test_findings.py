@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,6 +23,8 @@ from sds_core.observer.incidents import (
 )
 from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.totals import ChannelTotals
+from streaming import database
+from streaming.damage import DamagedCheckpoint
 from streaming.findings import Destination, Findings, OutboxRow
 from tests.support.golden.checkpoints import CHECKPOINTS
 from tests.support.properties import CAREFUL
@@ -210,6 +214,48 @@ def test_incidents_of_an_earlier_version_are_exported_once(path: Path) -> None:
     assert again.pending(Destination.PARQUET, ALL) == [
         NumberedIncident(number, one) for number, one in enumerate(known, FIRST)
     ]
+
+
+@pytest.mark.parametrize("limit_bytes", [0, 1 << 30])
+def test_damaged_page_is_an_error_with_its_remedy(
+    path: Path, monkeypatch: pytest.MonkeyPatch, limit_bytes: int
+) -> None:
+    """At the start, or when it is read if the file is too large to be checked."""
+    monkeypatch.setattr(database, "_CHECKED_BYTES", limit_bytes)
+    findings = Findings(path, FIRST)
+    findings.record_incidents({"town": [lost(str(n)) for n in range(500)]})
+    data = bytearray(path.read_bytes())
+    # All pages but the first one, which has the names of the tables.
+    data[4096:] = b"\xff" * (len(data) - 4096)
+    path.write_bytes(data)
+    with pytest.raises(
+        DamagedCheckpoint, match=r'is damaged.*take its name out of "files"'
+    ) as caught:
+        Findings(path, FIRST, expected=True).find_incidents(EVERYTHING)
+    assert caught.value.place == path
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_row_that_cannot_be_decoded_is_an_error(findings: Findings, path: Path) -> None:
+    """Wherever it is read."""
+    findings.record_incidents({"town": [lost("a")]})
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE incidents SET incident = x'c1'")
+        connection.execute("UPDATE outbox SET finding = 'text'")
+    for read in (
+        lambda: findings.find_incidents(EVERYTHING),
+        lambda: findings.pending(Destination.TOPICS, ALL),
+        lambda: findings.mark_incidents(lambda channel, incident: True, 0),
+    ):
+        with pytest.raises(DamagedCheckpoint, match="a finding cannot be decoded"):
+            read()
+
+
+def test_directory_in_place_of_the_file_is_named(path: Path) -> None:
+    """SQLite only says that it cannot open it."""
+    path.mkdir(parents=True)
+    with pytest.raises(DamagedCheckpoint, match="unable to open database file"):
+        Findings(path, FIRST)
 
 
 class Model:

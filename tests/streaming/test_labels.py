@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import pytest
+
+from streaming.damage import DamagedCheckpoint
 from streaming.labels import EXTRA_LABELS, MAX_LABEL_CHARACTERS, LabelLedger
 
 
@@ -68,3 +72,20 @@ def test_number_of_wished_labels_is_limited(tmp_path: Path) -> None:
     ledger = LabelLedger(tmp_path / "labels.json", budget=1)
     ledger.admit((f"room-{n}" for n in range(2 * EXTRA_LABELS)), lambda name: True)
     assert len(ledger.labels) == 1 + EXTRA_LABELS
+
+
+@pytest.mark.parametrize("content", ["[1,null]", '["a"', "", '{"a":1}', "null"])
+def test_other_content_is_refused_with_its_remedy(tmp_path: Path, content: str) -> None:
+    """Labels that were lost would move channels into ``other``."""
+    path = tmp_path / "labels.json"
+    path.write_text(content)
+    with pytest.raises(DamagedCheckpoint, match=r"wrong content.*labels given so far"):
+        LabelLedger(path, budget=1)
+    assert path.read_text() == content
+
+
+def test_new_file_holds_no_label(tmp_path: Path) -> None:
+    """So that a missing one is noticed at the next start."""
+    path = tmp_path / "monitor" / "labels.json"
+    LabelLedger(path, budget=1)
+    assert json.loads(path.read_text()) == []

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -173,8 +173,10 @@ def test_jvm_that_is_killed_while_it_starts_is_one_line(
 def jvm_of(process: subprocess.Popen[str]) -> psutil.Process | None:
     """Spark's JVM, once there is one."""
     for child in psutil.Process(process.pid).children():
-        if child.name() == "java":
-            return child
+        # Not the one that is asked for its version.
+        with suppress(psutil.Error):
+            if "org.apache.spark.deploy.SparkSubmit" in child.cmdline():
+                return child
     return None
 
 

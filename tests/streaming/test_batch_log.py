@@ -1,0 +1,180 @@
+"""Spark's log of batches in a checkpoint, and the checksums of its files."""
+
+from __future__ import annotations
+
+import shutil
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from streaming.batch_log import BatchLog, complete, read_batch_log
+from streaming.damage import DamagedCheckpoint
+from streaming.file_checksum import has_its_checksum, remove_stale_checksums
+from streaming.position import PartitionPosition, Position
+from streaming.state_files import check_state
+from tests.support.golden.checkpoints import CHECKPOINTS, HALF
+from tests.support.streaming.damage import truncate
+
+VERSIONS = sorted(path.name for path in CHECKPOINTS.iterdir() if path.is_dir())
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    """A copy of the newest golden checkpoint, which has two batches."""
+    return Path(shutil.copytree(CHECKPOINTS / VERSIONS[-1], tmp_path / "checkpoint"))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_checkpoint_of_every_release_is_accepted(version: str) -> None:
+    """With its position, which has no id of the topic before 0.7."""
+    log = read_batch_log(CHECKPOINTS / version)
+    assert (log.planned, log.committed, log.state_partitions) == (1, 1, 2)
+    assert log.position is not None
+    assert log.position.records == HALF
+    check_state(CHECKPOINTS / version, log)
+
+
+def test_checkpoint_without_a_batch_is_accepted(tmp_path: Path) -> None:
+    """New, or of a job that was killed before its first batch."""
+    assert read_batch_log(tmp_path / "none") == BatchLog()
+    for name in ("offsets", "commits", "sources"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "metadata").write_text('{"id":"1"}')
+    assert read_batch_log(tmp_path) == BatchLog()
+    check_state(tmp_path, BatchLog())
+
+
+def test_first_batch_that_was_not_committed_is_repeated(checkpoint: Path) -> None:
+    """It may have written state already."""
+    (checkpoint / "offsets" / "1").unlink()
+    shutil.rmtree(checkpoint / "commits")
+    log = read_batch_log(checkpoint)
+    assert (log.planned, log.committed, log.position) == (0, None, None)
+    check_state(checkpoint, log)
+
+
+def test_batch_that_was_not_committed_is_repeated(checkpoint: Path) -> None:
+    """The position is that before it."""
+    (checkpoint / "commits" / "1").unlink()
+    log = read_batch_log(checkpoint)
+    assert (log.planned, log.committed) == (1, 0)
+    assert log.position == read_batch_log(CHECKPOINTS / VERSIONS[-1]).position
+    truncate(checkpoint / "state" / "0" / "1" / "2.changelog")
+    check_state(checkpoint, log)
+
+
+@pytest.mark.parametrize(
+    ("damage", "place", "problem"),
+    [
+        (lambda c: shutil.rmtree(c / "commits"), "commits", "holds no batch"),
+        (lambda c: shutil.rmtree(c / "offsets"), "offsets", "holds no batch"),
+        (lambda c: (c / "offsets/0").unlink(), "offsets/0", "is missing"),
+        (lambda c: (c / "offsets/1").write_text("v1\n{}"), "offsets/1", "1 lines"),
+        (lambda c: (c / "offsets/1").write_bytes(b"\xff"), "offsets/1", "utf-8"),
+        (lambda c: (c / "offsets/1").write_text(""), "offsets/1", "wrong content"),
+        (lambda c: (c / "commits/1").write_text("v1\n[1]"), "commits/1", "object"),
+        (lambda c: (c / "commits/1").write_text("v1"), "commits/1", "0 lines"),
+        (lambda c: (c / "metadata").write_text('{"id":1}'), "metadata", "`str`"),
+        (lambda c: (c / "metadata").mkdir(), "metadata", "cannot be read"),
+    ],
+)
+def test_damaged_log_is_named(
+    checkpoint: Path, damage: Callable[[Path], object], place: str, problem: str
+) -> None:
+    """In one line, with what is wrong."""
+    if "cannot" in problem:
+        (checkpoint / place).unlink()
+    damage(checkpoint)
+    with pytest.raises(DamagedCheckpoint) as caught:
+        read_batch_log(checkpoint)
+    assert caught.value.place == checkpoint / place
+    assert problem in caught.value.problem
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"clock_ms": None},
+        {"records": -1},
+        {"partitions": {"0": [1, 2, 3, 4, 5]}},
+        {"partitions": {"zero": [1]}},
+        {"partitions": [1]},
+        {"topic_id": 7},
+        {"ends": {"0": "1"}},
+    ],
+)
+def test_position_of_another_shape_is_refused(changed: dict[str, object]) -> None:
+    """Spark stores it as JSON, which may be changed."""
+    position = Position(1, 2, 3, 4, {0: PartitionPosition(5)}, "id", {0: 6})
+    with pytest.raises(msgspec.ValidationError):
+        Position.from_json(position.to_json() | changed)
+
+
+@pytest.mark.parametrize("name", ["clock_ms", "admitted_ms", "records", "partitions"])
+def test_position_without_a_field_is_refused(name: str) -> None:
+    """A default would begin the topic anew."""
+    position = Position(1, 2, 3, 4, {0: PartitionPosition(5)}).to_json()
+    del position[name]
+    with pytest.raises(msgspec.ValidationError, match=name):
+        Position.from_json(position)
+
+
+def write_with_checksum(path: Path, data: bytes, chunk: int = 4) -> None:
+    """Write a file as Hadoop does."""
+    checksums = [
+        zlib.crc32(data[start : start + chunk]).to_bytes(4, "big")
+        for start in range(0, len(data), chunk)
+    ]
+    path.write_bytes(data)
+    path.with_name(f".{path.name}.crc").write_bytes(
+        b"crc\0" + chunk.to_bytes(4, "big") + b"".join(checksums)
+    )
+
+
+@pytest.mark.parametrize("data", [b"", b"abc", b"abcd", b"abcdefghi"])
+def test_file_is_held_against_its_checksum(tmp_path: Path, data: bytes) -> None:
+    """Every chunk, the last one too."""
+    path = tmp_path / "7"
+    write_with_checksum(path, data)
+    assert has_its_checksum(path)
+    for wrong in (data + b"!", data[:-1], bytes([*data[:-1], 0])):
+        if wrong != data:
+            path.write_bytes(wrong)
+            assert not has_its_checksum(path)
+
+
+@pytest.mark.parametrize("checksum", [None, b"", b"crc", b"not a checksum"])
+def test_file_without_a_readable_checksum_is_right(
+    tmp_path: Path, checksum: bytes | None
+) -> None:
+    """As for Hadoop."""
+    path = tmp_path / "7"
+    path.write_bytes(b"abc")
+    if checksum is not None:
+        (tmp_path / ".7.crc").write_bytes(checksum)
+    assert has_its_checksum(path)
+
+
+def test_checksums_of_deleted_files_are_removed(tmp_path: Path) -> None:
+    """Others stay."""
+    for name in ("7", "8"):
+        write_with_checksum(tmp_path / name, b"abc")
+    (tmp_path / "8").unlink()
+    remove_stale_checksums(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"7", ".7.crc"}
+    remove_stale_checksums(tmp_path / "none")
+
+
+def test_lost_id_of_the_query_is_made_anew(checkpoint: Path) -> None:
+    """Spark refuses a checkpoint without it; a new checkpoint needs none."""
+    log = read_batch_log(checkpoint)
+    (checkpoint / "metadata").unlink()
+    complete(checkpoint, log)
+    assert read_batch_log(checkpoint) == log
+    assert (checkpoint / "metadata").exists()
+    complete(checkpoint.parent / "new", BatchLog())
+    assert not (checkpoint.parent / "new").exists()
