@@ -54,6 +54,7 @@ def claim_scratch(root: Path | None = None) -> Path:
     _remove_left_over(root)
     # It gets its name once it is locked: another start removes it otherwise.
     made = Path(tempfile.mkdtemp(prefix=_UNCLAIMED, dir=root))
+    # Never closed, so the lock lasts as long as the process.
     _lock(made)
     return made.rename(made.with_name(made.name.removeprefix(".")))
 

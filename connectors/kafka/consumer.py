@@ -3,7 +3,9 @@
 confluent-kafka reads four to ten times faster (docs/architecture.md) and is the
 default. kafka-python is for platforms without a wheel of librdkafka. Both read only
 committed records, never reset an offset, and end at the end of the range even if its
-last offsets hold no record (transaction markers, compaction).
+last offsets hold no record (transaction markers, compaction). A header name that is not
+UTF-8 is read as `sds_core.observer.record.header_name` says; confluent-kafka cannot do
+this, so kafka-python reads such a record again.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-import pyarrow as pa
 from kafka import KafkaConsumer
 from kafka.consumer.fetcher import Fetcher
 from kafka.errors import CorruptRecordError
@@ -133,6 +132,8 @@ def _read_bytes(buffer: bytearray, pos: int) -> tuple[bytes | None, int]:
 
 def _unpack_stream(codec: str) -> Callable[[bytes], bytes]:
     def unpack(packed: bytes) -> bytes:
+        import pyarrow as pa
+
         with pa.CompressedInputStream(pa.BufferReader(packed), codec) as stream:
             return bytes(stream.read())
 
@@ -154,6 +155,8 @@ def _unpack_snappy(packed: bytes) -> bytes:
 
 
 def _unpack_snappy_block(packed: bytes) -> bytes:
+    import pyarrow as pa
+
     # A block begins with the size of its content, 7 bits a byte, the lowest first.
     size = shift = 0
     for byte in packed:
