@@ -368,7 +368,9 @@ def test_kafka_gives_the_same_plans(kafka_topic: TopicMaker) -> None:
             position = Position()
             while True:
                 end = kafka.plan(position, WALL_MS, target)
-                assert end == listed.admission(limit).plan(position, WALL_MS, target)
+                # The listed topic has no id.
+                same = listed.admission(limit).plan(position, WALL_MS, target)
+                assert replace(end, topic_id=None) == replace(same, topic_id=None)
                 if end == position:
                     break
                 position = end

@@ -41,7 +41,7 @@ The first three ids that were held, which a filter drops first, and the newest, 
 missing after a participant restarts with an old state."""
 
 
-_LOSSES_PER_FRAME = 50
+_LOSSES_PER_FRAME = 25
 """Deliveries that one frame can show to be lost, or to have arrived after all."""
 
 

@@ -149,12 +149,12 @@ def test_one_frame_shows_or_retracts_a_limited_number_of_losses() -> None:
     """The participant's next frame does so with the others."""
     channel = Channel.after_warm_up()
     channel.sync("bob", at=61 * SECOND, lamport=1_000)
-    for name in ids(120):
+    for name in ids(60):
         channel.content(name, "alice", at=62 * SECOND, lamport=1_001)
     at = 62 * SECOND + 6 * MINUTE
-    for number, lost in enumerate((50, 100, 120, 120)):
+    for number, lost in enumerate((25, 50, 60, 60)):
         channel.sync("bob", at=at + number, lamport=2_000 + number, holds=[])
         assert channel.totals.deliveries_lost == lost
-    for number, retracted in enumerate((50, 100, 120, 120), 5):
-        channel.sync("bob", at=at + number, lamport=2_000 + number, holds=ids(120))
+    for number, retracted in enumerate((25, 50, 60, 60), 5):
+        channel.sync("bob", at=at + number, lamport=2_000 + number, holds=ids(60))
         assert channel.totals.deliveries_retracted == retracted
