@@ -82,7 +82,8 @@ _job_options = option_group(
             "--on-lost-records",
             type=click.Choice(["fail", "skip"]),
             default="fail",
-            help="What to do if Kafka deletes records before they are read.",
+            help="What to do if Kafka deletes records, or the whole topic, before they "
+            "are read.",
         ),
         setting(
             "--label-budget",

@@ -14,6 +14,7 @@ from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording, load_truth
 from sds_core.simulation.comparison import compare
+from streaming.batch_log import read_batch_log
 from streaming.job import running_job
 from tests.support.golden.checkpoints import CHECKPOINTS, HALF, TOPIC
 from tests.support.identities import assert_identities
@@ -38,7 +39,10 @@ def recorded(kafka_broker: EmbeddedBroker) -> KafkaSettings:
 def test_checkpoint_of_an_older_release_continues(
     version: str, recorded: KafkaSettings, spark: SparkSession, tmp_path: Path
 ) -> None:
-    """With the second half read on top, the report equals the truth."""
+    """With the second half read on top, the report equals the truth.
+
+    The position takes the id that the topic has now.
+    """
     checkpoint = tmp_path / version
     shutil.copytree(CHECKPOINTS / version, checkpoint)
     settings = job_settings(recorded, checkpoint, report_detail=True)
@@ -49,6 +53,9 @@ def test_checkpoint_of_an_older_release_continues(
         wait_for_end(job)
         report = job.report(0)
         assert_identities(report)
+    position = read_batch_log(checkpoint).position
+    assert position is not None
+    assert position.topic_id is not None
     assert [one for one in compare(load_truth(), report) if not one.same] == []
 
 
