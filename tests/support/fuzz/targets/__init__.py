@@ -1,0 +1,15 @@
+"""All targets: every decoder that something from outside reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tests.support.fuzz.target import Target
+from tests.support.fuzz.targets import files, http, records, rest, settings, states, wire
+
+TARGETS: Mapping[str, Target] = {
+    target.name: target
+    for module in (wire, records, rest, files, settings, states, http)
+    for target in module.TARGETS
+}
+"""By name."""
