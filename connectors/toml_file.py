@@ -8,7 +8,7 @@ from typing import Any
 
 
 class UnreadableToml(ValueError):
-    """The file cannot be read or is not TOML; the message is the reason, in one line."""
+    """The file cannot be read or is not TOML; the message says why, in one line."""
 
 
 def read_toml(file: Traversable) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def test_what_is_no_toml_is_refused_in_one_line(tmp_path: Path, text: bytes) -> 
 
 def test_missing_file_is_refused_with_the_reason(tmp_path: Path) -> None:
     """That of the system."""
-    with pytest.raises(UnreadableToml, match="^No such file or directory$"):
+    with pytest.raises(UnreadableToml, match=r"^No such file or directory$"):
         read_toml(tmp_path / "a.toml")
 
 

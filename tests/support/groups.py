@@ -21,6 +21,9 @@ from xdist.scheduler import LoadScopeScheduling
 SOAK = "soak"
 """Minutes of real time, most of which it waits: it begins first."""
 
+CHAOS = "chaos"
+"""Minutes of waiting for programs that start: it begins early too."""
+
 SESSION = "session"
 COMMANDS = "commands"
 """Commands in processes of their own, with a JVM each, on the shared broker."""
@@ -29,7 +32,7 @@ INTEROP = "interop"
 """Its first test may install `@waku/sds`; two installations at once would collide."""
 
 _ROOT = Path(__file__).parents[2]
-_ORDER = (SOAK, SESSION, COMMANDS, BROKER)
+_ORDER = (SOAK, CHAOS, SESSION, COMMANDS, BROKER)
 # Parameters of tests and fixtures, with their types.
 _USES_SESSION = re.compile(r"\b(spark|drain|live|observe): ")
 _USES_BROKER = re.compile(r"\b(kafka_broker|kafka_topic|topic|module_topic): ")
@@ -44,6 +47,8 @@ def group_of(path: str) -> str:
     """
     if path.startswith("tests/soak/"):
         return SOAK
+    if path.startswith("tests/chaos/"):
+        return CHAOS
     if path.startswith("tests/interop/"):
         return INTEROP
     source = (_ROOT / path).read_text("utf-8")

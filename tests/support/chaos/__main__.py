@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
-import time
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +14,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from docs.make_guarantees import Chaos, write_run
 from tests.support.chaos.plan import Victim
 from tests.support.chaos.play import Outcome, Play
 
@@ -44,8 +43,7 @@ def main(kills: int, seed: int | None, figures: Path | None) -> None:
     outcome = Play(directory, seed, click.echo).run(kills)
     _print(outcome)
     if figures is not None:
-        figures.parent.mkdir(parents=True, exist_ok=True)
-        figures.write_text(json.dumps(_figures(outcome, seed, begun), indent=1) + "\n")
+        write_run(_figures(outcome, seed, begun), figures)
     if outcome.differences:
         for line in outcome.differences[:_MOST_LINES]:
             click.echo(line)
@@ -73,19 +71,19 @@ def _median(outcome: Outcome) -> float:
     return median(outcome.recoveries_s or [0.0])
 
 
-def _figures(outcome: Outcome, seed: int, begun: datetime) -> dict[str, object]:
-    return {
-        "kills": outcome.kills.total(),
-        "by_victim": {victim.value: outcome.kills[victim] for victim in Victim},
-        "minutes": round(outcome.seconds / 60, 1),
-        "starts": outcome.starts,
-        "first_batch_s": round(_median(outcome), 1),
-        "records": outcome.records,
-        "differences": len(outcome.differences),
-        "seed": seed,
-        "version": version("sds-monitor"),
-        "date": begun.date().isoformat(),
-    }
+def _figures(outcome: Outcome, seed: int, begun: datetime) -> Chaos:
+    return Chaos(
+        kills=outcome.kills.total(),
+        by_victim={victim.value: outcome.kills[victim] for victim in Victim},
+        minutes=round(outcome.seconds / 60, 1),
+        starts=outcome.starts,
+        first_batch_s=round(_median(outcome), 1),
+        records=outcome.records,
+        differences=len(outcome.differences),
+        seed=seed,
+        version=version("sds-monitor"),
+        date=begun.date().isoformat(),
+    )
 
 
 if __name__ == "__main__":

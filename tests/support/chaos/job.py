@@ -42,7 +42,7 @@ class Job:
         self._command = command
         self._checkpoint = checkpoint
         self._random = random
-        self._started_s = time.monotonic()
+        self._started_s = _now_s()
         self._committed = -1
         self._noted_start = 0
         self.starts = 1
@@ -73,7 +73,7 @@ class Job:
         _await_all(family)
         said = f"{where}: ended with {code} after {time.monotonic() - killed_s:.1f} s"
         self._committed = batches_of(self._checkpoint).committed
-        self._started_s = time.monotonic()
+        self._started_s = _now_s()
         self._command.start()
         self.starts += 1
         return said
@@ -87,22 +87,23 @@ class Job:
         self._wait(self._has_read)
 
     def _has_read(self) -> bool:
-        """Whether a batch was committed since the start; notes when it was seen."""
-        if batches_of(self._checkpoint).committed <= self._committed:
+        """Whether a batch was committed since the start; notes when."""
+        first = self._checkpoint / "commits" / str(self._committed + 1)
+        if not first.exists():
             return False
         if self._noted_start < self.starts:
             self._noted_start = self.starts
-            self.recoveries_s.append(time.monotonic() - self._started_s)
+            self.recoveries_s.append(first.stat().st_mtime - self._started_s)
         return True
 
     def _wait_for(self, strike: Strike) -> str:
         """Wait for the moment of a strike; return it in words."""
         if strike.moment is Moment.START:
             due_s = self._started_s + strike.delay_s
-            time.sleep(max(0.0, due_s - time.monotonic()))
+            time.sleep(max(0.0, due_s - _now_s()))
             if strike.victim is Victim.JVM:
                 self._wait(lambda: bool(self._jvm()))
-            since_s = time.monotonic() - self._started_s
+            since_s = _now_s() - self._started_s
             return f"{since_s:.1f} s after its start"
         self.wait_until_read()
         if strike.moment is Moment.BATCH:
@@ -185,6 +186,11 @@ def _await_all(family: Sequence[psutil.Process]) -> None:
             message = f"{_TIMEOUT_S:g} s after the kill there still runs {alive[0]}"
             raise Broken(message)
         time.sleep(_POLL_S)
+
+
+def _now_s() -> float:
+    """Wall time, Unix s, as that of files."""
+    return time.time_ns() / 1e9
 
 
 def _runs(process: psutil.Process) -> bool:

@@ -11,7 +11,7 @@ _SMALL_FILTERS = {"bloom": {"capacity": 300, "error_rate": 0.001}}
 
 def scenario() -> Scenario:
     """About ten frames a second, most of which have a filter of full size."""
-    calm = {"mean_interval_s": 9.0, "ephemeral_share": 0.1}
+    calm = {"mean_interval_s": 3.0, "ephemeral_share": 0.1}
     return Scenario.from_mapping(
         {
             "name": "chaos",
@@ -31,7 +31,7 @@ def scenario() -> Scenario:
                     "name": "nim",
                     "count": 4,
                     "participants": 5,
-                    "traffic": {"mean_interval_s": 3.0},
+                    "traffic": {"mean_interval_s": 1.0},
                     "profiles": [{"base": "nim_sds", "overrides": _SMALL_FILTERS}],
                 },
             ],

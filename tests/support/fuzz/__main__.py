@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from docs.make_guarantees import Fuzz, write_run
 from tests.support.fuzz.running import Finding, Tally, check
 from tests.support.fuzz.slices import run_all
 from tests.support.fuzz.targets import TARGETS
@@ -69,13 +69,11 @@ def main(
     begun = datetime.now(UTC)  # noqa: TID251 - the day of the run
     begun_s = time.monotonic()
     chosen = names or tuple(TARGETS)
-    tallies = run_all(chosen, seed, 60 * minutes, jobs, _report)
+    tallies = run_all(chosen, seed, 60 * minutes, jobs, report)
     passed_s = time.monotonic() - begun_s
     _print(tallies, passed_s)
     if figures is not None:
-        figures.parent.mkdir(parents=True, exist_ok=True)
-        made = _figures(tallies, passed_s, seed, begun)
-        figures.write_text(json.dumps(made, indent=1) + "\n")
+        write_run(_figures(tallies, passed_s, seed, begun), figures)
     if any(tally.findings for tally in tallies.values()):
         raise SystemExit(1)
 
@@ -93,13 +91,13 @@ def _check_file(path: Path) -> None:
     click.echo(f"{name}: {'accepted' if found else 'refused'}")
 
 
-def _report(finding: Finding) -> None:
+def report(finding: Finding) -> None:
     """Save the input of a finding, and print how to check it again."""
     directory = _FOUND / finding.target
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / sha256(finding.data).hexdigest()[:12]
     path.write_bytes(finding.data)
-    click.echo(f"{finding.target}: {finding.place}\n{finding.text}")
+    click.echo(f"{finding.target}: {finding.place}: {finding.summary}")
     click.echo(f"again by: {_AGAIN} {path}")
 
 
@@ -123,17 +121,17 @@ def _print(tallies: Mapping[str, Tally], seconds: float) -> None:
 
 def _figures(
     tallies: Mapping[str, Tally], seconds: float, seed: int, begun: datetime
-) -> dict[str, object]:
-    return {
-        "minutes": round(seconds / 60, 1),
-        "cpu_minutes": round(sum(one.cpu_s for one in tallies.values()) / 60, 1),
-        "inputs": sum(one.inputs for one in tallies.values()),
-        "by_target": {name: one.inputs for name, one in tallies.items()},
-        "findings": sum(len(one.findings) for one in tallies.values()),
-        "seed": seed,
-        "version": version("sds-monitor"),
-        "date": begun.date().isoformat(),
-    }
+) -> Fuzz:
+    return Fuzz(
+        minutes=round(seconds / 60, 1),
+        cpu_minutes=round(sum(one.cpu_s for one in tallies.values()) / 60, 1),
+        inputs=sum(one.inputs for one in tallies.values()),
+        by_target={name: one.inputs for name, one in tallies.items()},
+        findings=sum(len(one.findings) for one in tallies.values()),
+        seed=seed,
+        version=version("sds-monitor"),
+        date=begun.date().isoformat(),
+    )
 
 
 if __name__ == "__main__":

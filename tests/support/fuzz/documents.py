@@ -74,7 +74,9 @@ def _toml(value: Tree) -> str:
         case datetime() | date() | time():
             return value.isoformat()
         case Mapping():
-            inner = ", ".join(f"{_key(key)} = {_toml(one)}" for key, one in value.items())
+            inner = ", ".join(
+                f"{_key(key)} = {_toml(one)}" for key, one in value.items()
+            )
             return f"{{{inner}}}"
         case list() | tuple():
             return f"[{', '.join(_toml(one) for one in value)}]"

@@ -103,7 +103,9 @@ def changed_protobuf(random: Random, value: bytes, depth: int = 3) -> bytes:
 
 def _fields_of(value: bytes) -> list[_Field]:
     try:
-        return [(one.number, one.wire_type, one.value) for one in protobuf_fields(value)]
+        return [
+            (one.number, one.wire_type, one.value) for one in protobuf_fields(value)
+        ]
     except BrokenProtobuf:
         return []
 

@@ -48,6 +48,11 @@ class Finding:
     place: str
     text: str
 
+    @property
+    def summary(self) -> str:
+        """The last line of the traceback, shortened."""
+        return self.text.strip().splitlines()[-1][:200]
+
 
 @dataclass
 class Tally:
@@ -110,7 +115,7 @@ def check(target: Target, data: bytes, costs: int = -1) -> bool | Finding:
             if costs == 1:
                 return _with_measured_memory(target, data)
             return target.check(data)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is what we look for
+    except Exception as error:
         return _finding(target, data, error)
 
 

@@ -18,7 +18,8 @@ class Target:
         change: Returns a variant of an input; gets a second input to take parts from.
         check: Decodes an input and checks the contract; returns whether the decoder
             accepted it. Any error that it raises says that the contract is broken.
-        share: Share of a run's time, relative to those of the others.
+        tested: Number of inputs in a run of the tests.
+        share: Share of the time of `make fuzz`, relative to those of the others.
         calls_per_byte: Most function calls of `check` per byte of input, besides a
             fixed number.
         fixed_memory, memory_per_byte: Most bytes that `check` allocates at a time, for
@@ -29,6 +30,7 @@ class Target:
     genuine: Callable[[], Sequence[bytes]]
     change: Callable[[Random, bytes, bytes], bytes]
     check: Callable[[bytes], bool]
+    tested: int = 5_000
     share: int = 1
     calls_per_byte: int = 20
     fixed_memory: int = 2_000_000

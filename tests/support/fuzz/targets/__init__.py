@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from tests.support.fuzz.target import Target
-from tests.support.fuzz.targets import files, http, records, rest, settings, states, wire
+from tests.support.fuzz.targets import (
+    files,
+    http,
+    records,
+    rest,
+    settings,
+    states,
+    wire,
+)
 
-TARGETS: Mapping[str, Target] = {
+TARGETS: dict[str, Target] = {
     target.name: target
     for module in (wire, records, rest, files, settings, states, http)
     for target in module.TARGETS

@@ -13,9 +13,8 @@ from connectors.files.record_lines import BadLine, format_line, parse_line
 from connectors.kafka.dead_letter_reader import read_letter
 from connectors.kafka.rewrite import topic_record
 from sds_core.observer.judgement import Dead, FrameRecord, judge
-from sds_core.observer.record import RawRecord
+from sds_core.observer.record import Arrival, RawRecord
 from sds_core.observer.sds.digest import LONGEST_HINT, ChannelDigest, ChannelDigester
-from sds_core.observer.record import Arrival
 from sds_core.observer.sds.frame_filter import usable_filter
 from sds_core.observer.sds.seen_frames import frames_of
 from sds_core.wire import (
@@ -30,9 +29,9 @@ from sds_core.wire import (
     part_sizes,
 )
 from tests.support.frames import START_MS
+from tests.support.fuzz.errors import check_text
 from tests.support.fuzz.mutation import NUMBERS, TEXTS, changed_protobuf
 from tests.support.fuzz.target import Target
-from tests.support.fuzz.targets.wire import check_error
 from tests.support.monitor import Monitor, batches
 from tests.support.traffic import LONG_PAUSES_MS, PAUSES_MS
 
@@ -105,7 +104,9 @@ class Town:
         return Frame.build(
             dialect,
             message_id=self._id(),
-            channel_id="channel" if not self._odd(0.02) else random.choice(TEXTS) or "c",
+            channel_id="channel"
+            if not self._odd(0.02)
+            else random.choice(TEXTS) or "c",
             sender_id=sender,
             lamport=lamport,
             causal_history=self._entries(),
@@ -210,7 +211,7 @@ def _check_judgement(record: RawRecord) -> None:
     read_letter(record)
     if isinstance(judged, Dead):
         assert judged.reason in set(Reason)
-        check_error(judged.error)
+        check_text(str(judged.error))
     elif isinstance(judged, FrameRecord):
         _check_digest(judged.frame, record)
 
@@ -272,5 +273,5 @@ def _span_ms(records: Sequence[RawRecord]) -> int:
 
 
 TARGETS = (
-    Target("records", _genuine, _changed, _check, share=4, calls_per_byte=200),
+    Target("records", _genuine, _changed, _check, 800, share=4, calls_per_byte=200),
 )

@@ -26,6 +26,7 @@ from sds_core.wire.segment_header import read_segment_header
 from streaming.cli.inspection import inspect_record
 from streaming.cli.inspection_text import inspection_facts
 from tests.support.frames import START_MS, FrameFactory, bloom
+from tests.support.fuzz.errors import check_text
 from tests.support.fuzz.mutation import changed_bytes, changed_protobuf
 from tests.support.fuzz.target import Target
 from tests.support.wire.raw import entry, field
@@ -33,7 +34,6 @@ from tests.support.wire.values import CANONICAL
 
 _SMALL = BloomParameters(capacity=20, error_rate=0.01)
 _HASH = bytes(range(32))
-_MOST_ERROR_CHARACTERS = 1_000
 
 
 def genuine_frames() -> list[bytes]:
@@ -62,12 +62,13 @@ def genuine_frames() -> list[bytes]:
 def genuine_segments() -> list[bytes]:
     """Segments in the three layouts."""
     lip = field(1, _HASH) + field(2, 1) + field(3, 2) + field(4, b"share")
-    parity = field(1, _HASH) + field(4, b"share") + field(5, 0) + field(6, 1)
+    status = field(1, _HASH) + field(4, b"share") + field(5, 0) + field(6, 1)
+    parity = lip + field(5, 0) + field(6, 1) + field(7, 1)
     nim = b"".join(
         field(number, value)
         for number, value in ((1, _HASH), (2, 9), (3, 0), (4, 2), (5, 1), (6, 0))
     )
-    return [lip, parity, lip + field(7, 0), parity + field(7, 1), nim + field(7, b"s")]
+    return [lip, status, lip + field(7, 0), parity, nim + field(7, b"s")]
 
 
 def _changed_frame(random: Random, value: bytes, other: bytes) -> bytes:
@@ -84,8 +85,7 @@ def _check_frame(value: bytes) -> bool:
     try:
         frame = decode(value)
     except UndecodableFrame as error:
-        check_error(error)
-        assert repr(pickle.loads(pickle.dumps(error))) == repr(error)  # noqa: S301
+        _check_error(error)
         return False
     assert frame.message_id
     assert frame.channel_id
@@ -99,12 +99,19 @@ def _check_frame(value: bytes) -> bool:
     return True
 
 
+def _check_error(error: Exception) -> None:
+    """It survives the way from a worker to the driver."""
+    check_text(str(error))
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+    assert str(again) == str(error)
+
+
 def _check_filter(frame: Frame) -> None:
     usable = usable_filter(frame)
     try:
         filter_ = BloomFilter.from_wire(frame.dialect, frame.bloom_filter)
     except BloomError as error:
-        check_error(error)
+        check_text(str(error))
         assert usable is None
         return
     assert usable is not None
@@ -148,25 +155,19 @@ def _check_inspection(value: bytes) -> bool:
     return found["frame"] is not None
 
 
-def check_error(error: Exception) -> None:
-    """The message of an error is one short line."""
-    text = str(error)
-    assert text
-    assert len(text) <= _MOST_ERROR_CHARACTERS
-    assert text.isprintable(), text
+def _genuine_content() -> list[bytes]:
+    """Frames that hold segments, and one with a history."""
+    begin = field(2, "m") + field(3, "ch") + field(10, 1)
+    history = begin + field(11, entry("n", _HASH, "a"))
+    return [history, *(begin + field(20, one) for one in genuine_segments())]
 
 
 TARGETS = (
-    Target("frame", genuine_frames, _changed_frame, _check_frame),
-    Target("segment", genuine_segments, _changed_frame, _check_segment),
+    Target("frame", genuine_frames, _changed_frame, _check_frame, 10_000, share=2),
+    Target("segment", genuine_segments, _changed_frame, _check_segment, 10_000),
     Target(
         "inspection",
-        lambda: [
-            *genuine_frames(),
-            *(field(2, "m") + field(3, "ch") + field(10, 1) + field(20, one)
-              for one in genuine_segments()),
-            field(2, "m") + field(11, entry("m", _HASH, "a")) + field(3, "ch"),
-        ],
+        lambda: [*genuine_frames(), *_genuine_content()],
         _changed_frame,
         _check_inspection,
     ),
