@@ -18,10 +18,13 @@ import click
 from click.core import ParameterSource
 
 from connectors.toml_file import UnreadableToml, read_toml
+from sds_core.text import printable, shorten
 from streaming.cli.log import logger
 
 STDIN = "-"
 """Name of standard input among the names of files."""
+
+_LONGEST_NAME = 80
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -148,8 +151,9 @@ def _values(
         known = {o for one in (command, *commands.values()) for o in _options(one)}
         unknown = sorted(table.keys() - known - commands.keys())
         if unknown:
+            name = printable(shorten(unknown[0], _LONGEST_NAME))
             message = (
-                f"{path} sets {unknown[0]} for {full_name}, which it does not know: "
+                f"{path} sets {name} for {full_name}, which it does not know: "
                 f"it knows {', '.join(sorted(known | commands.keys()))}"
             )
             raise click.BadParameter(message, param=parameter)

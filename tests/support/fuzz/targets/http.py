@@ -6,6 +6,7 @@ An input is the target of a GET request, and on further lines its headers.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
@@ -44,6 +45,7 @@ _VALUES = (
     "24", "1e3", "0x10", "٣",
 )  # fmt: skip
 _HEADERS = ("accept", "accept-encoding", "host", "cookie", "range", "if-none-match")
+_TARGET = re.compile(rb"/[\x21-\x7e]*")
 
 
 @cache
@@ -108,6 +110,9 @@ def _changed(random: Random, value: bytes, other: bytes) -> bytes:
 def _check(data: bytes) -> bool:
     """An answer without an error of the server, that no other page can read."""
     target, *lines = data.split(b"\n")
+    if not _TARGET.fullmatch(target):
+        # The server refuses it.
+        return False
     raw_path, _, query = target.partition(b"?")
     answered: list[dict[str, Any]] = []
 
