@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from functools import cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from connectors.kafka.clients import (
@@ -143,9 +143,13 @@ def _is_end_of_partition(
     raise KafkaUnreachable(settings.bootstrap, error.str())
 
 
-@cache
+@lru_cache(maxsize=1)
 def _confluent_consumer(settings: KafkaSettings):  # type: ignore[no-untyped-def]
-    """One consumer per process: connecting takes longer than reading a small batch."""
+    """One consumer per process: connecting takes longer than reading a small batch.
+
+    A consumer that is not used any more would go on asking its broker, with four
+    threads: other settings replace it.
+    """
     from confluent_kafka import Consumer
 
     return Consumer(

@@ -26,7 +26,7 @@ from tests.support.waku_node import Cause, ConformanceNode
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
 
-DURATION_S = float(os.environ.get("SDS_MONITOR_SOAK_SECONDS", "200"))
+DURATION_S = float(os.environ.get("SDS_MONITOR_SOAK_SECONDS", "160"))
 CACHE = 3_000
 """Messages in the node's relay cache: a quarter of a minute of the traffic."""
 
@@ -105,6 +105,8 @@ def test_report_is_the_truth_after_everything_went_wrong(tmp_path: Path) -> None
             "bootstrap": kafka.bootstrap,
             "checkpoint": tmp_path / "checkpoint",
             "metrics_port": 0,
+            # Leaves the machine to the mirror.
+            "trigger": 4,
         }
         with Command("mirror", tmp_path / "mirror.log", **mirror) as mirroring:
             mirroring.metrics_url()
