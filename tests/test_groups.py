@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.groups import (
-    BROKER,
-    CHAOS,
-    COMMANDS,
-    SESSION,
-    SOAK,
-    arrange,
-    group_of,
-)
+from tests.support.groups import BROKER, COMMANDS, SESSION, SOAK, arrange, group_of
 
 
 @pytest.mark.parametrize(
     ("path", "group"),
     [
         ("tests/soak/test_mirror.py", SOAK),
-        ("tests/chaos/test_chaos.py", CHAOS),
         ("tests/streaming/test_job.py", SESSION),
         ("tests/streaming/test_crash.py", None),
         ("tests/streaming/test_simulate_command.py", COMMANDS),

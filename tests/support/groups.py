@@ -21,9 +21,6 @@ from xdist.scheduler import LoadScopeScheduling
 SOAK = "soak"
 """Minutes of real time, most of which it waits: it begins first."""
 
-CHAOS = "chaos"
-"""Minutes of waiting for programs that start: it begins early too."""
-
 SESSION = "session"
 COMMANDS = "commands"
 """Commands in processes of their own, with a JVM each, on the shared broker."""
@@ -35,11 +32,12 @@ _ROOT = Path(__file__).parents[2]
 _ORDER = (
     SOAK,
     SESSION,
-    CHAOS,
+    "tests/chaos/test_chaos.py",
     "tests/streaming/test_run_command.py",
     "tests/streaming/test_crash.py",
     COMMANDS,
     BROKER,
+    "tests/fuzz/test_decoders.py",
     "tests/accuracy/test_accuracy.py",
     "tests/sds_core/observer/sds/test_channel_view.py",
     "tests/connectors/broker/test_broker.py",
@@ -63,8 +61,6 @@ def group_of(path: str) -> str:
     """
     if path.startswith("tests/soak/"):
         return SOAK
-    if path.startswith("tests/chaos/"):
-        return CHAOS
     if path.startswith("tests/interop/"):
         return INTEROP
     source = (_ROOT / path).read_text("utf-8")

@@ -55,7 +55,7 @@ def test_file_with_an_unknown_setting_is_refused(
     assert result.exit_code == 2
     assert "numbr" in result.output
     assert "number" in result.output
-    config.write_text(r'[show]' + '\n' + r'"\u001b[2J" = 3')
+    config.write_text(r"[show]" + "\n" + r'"\u001b[2J" = 3')
     result = CliRunner().invoke(show, ["--config", str(config)])
     assert r"sets \x1b[2J for show" in result.output
 
