@@ -37,8 +37,8 @@ def main(kills: int, seed: int | None, figures: Path | None) -> None:
     waits.
     """
     seed = randbelow(10**6) if seed is None else seed
-    click.echo(f"{kills} kills, seed {seed}")
     directory = Path(tempfile.mkdtemp(prefix="sds-monitor-chaos-"))
+    click.echo(f"{kills} kills, seed {seed}, files in {directory}")
     begun = datetime.now(UTC)  # noqa: TID251 - the day of the run
     outcome = Play(directory, seed, click.echo).run(kills)
     _print(outcome)
@@ -47,8 +47,7 @@ def main(kills: int, seed: int | None, figures: Path | None) -> None:
     if outcome.differences:
         for line in outcome.differences[:_MOST_LINES]:
             click.echo(line)
-        again = f"make chaos KILLS={kills} SEED={seed}"
-        click.echo(f"files in {directory}; again by: {again}")
+        click.echo(f"again by: make chaos KILLS={kills} SEED={seed}")
         raise SystemExit(1)
     shutil.rmtree(directory)
 

@@ -34,7 +34,7 @@ class Job:
 
     Attributes:
         starts: Number of starts.
-        recoveries_s: Time from a start to the first batch, for starts after which that
+        recoveries_s: Time from a start to the first batch, for starts after which it
             was waited for.
     """
 
@@ -88,12 +88,14 @@ class Job:
 
     def _has_read(self) -> bool:
         """Whether a batch was committed since the start; notes when."""
-        first = self._checkpoint / "commits" / str(self._committed + 1)
-        if not first.exists():
+        if batches_of(self._checkpoint).committed <= self._committed:
             return False
         if self._noted_start < self.starts:
             self._noted_start = self.starts
-            self.recoveries_s.append(first.stat().st_mtime - self._started_s)
+            first = self._checkpoint / "commits" / str(self._committed + 1)
+            # Spark deletes the files of old batches.
+            with suppress(FileNotFoundError):
+                self.recoveries_s.append(first.stat().st_mtime - self._started_s)
         return True
 
     def _wait_for(self, strike: Strike) -> str:
@@ -101,8 +103,7 @@ class Job:
         if strike.moment is Moment.START:
             due_s = self._started_s + strike.delay_s
             time.sleep(max(0.0, due_s - _now_s()))
-            if strike.victim is Victim.JVM:
-                self._wait(lambda: bool(self._jvm()))
+            self._wait(lambda: strike.victim is not Victim.JVM or bool(self._jvm()))
             since_s = _now_s() - self._started_s
             return f"{since_s:.1f} s after its start"
         self.wait_until_read()
@@ -118,11 +119,13 @@ class Job:
 
     def _wait(self, condition: Callable[[], bool]) -> None:
         deadline = time.monotonic() + _TIMEOUT_S
-        while not condition():
+        while True:
             if not self.is_alive:
                 code = self._command.process.returncode
                 message = f"it ended with {code}, and nobody had killed it"
                 raise Broken(message)
+            if condition():
+                return
             if time.monotonic() > deadline:
                 message = f"nothing came of it within {_TIMEOUT_S:g} s"
                 raise Broken(message)

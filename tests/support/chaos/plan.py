@@ -84,5 +84,5 @@ def _strike(random: Random, victim: Victim) -> Strike:
         victim,
         moment,
         round(random.uniform(0, longest_s[moment]), 3),
-        round(random.uniform(0, 5), 3),
+        round(random.uniform(0, 3), 3),
     )

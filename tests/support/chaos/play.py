@@ -8,6 +8,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -34,6 +35,8 @@ from tests.support.waku_node import ConformanceNode
 _PARTITIONS = 4
 _CACHE = 3_000
 _READ_S = 600.0
+_KILLED, _UNDISTURBED = "killed", "undisturbed"
+"""Directories, and first parts of the names of topics, of the two jobs."""
 
 Say = Callable[[str], None]
 
@@ -73,6 +76,8 @@ class Play:
         self._seed = seed
         self._say = say
         self._mirror_kills: list[Kill] = []
+        self._outage: Future[None] = Future()
+        self._outage.set_result(None)
         self.outcome = Outcome()
 
     def run(self, kills: int) -> Outcome:
@@ -81,13 +86,14 @@ class Play:
         with (
             EmbeddedBroker(self._directory / "kafka", port=free_port()) as self._broker,
             ConformanceNode(relay_capacity=_CACHE) as self._node,
+            ThreadPoolExecutor(1) as self._background,
         ):
             self._kafka = KafkaSettings(self._broker.bootstrap)
             ensure_frames_topic(self._kafka, _PARTITIONS)
             try:
                 stage = self._act(kills)
                 self._judge(stage)
-            except (AssertionError, OSError) as error:
+            except AssertionError as error:
                 self.outcome.differences.append(f"{type(error).__name__}: {error}")
         self.outcome.seconds = time.monotonic() - begun_s
         return self.outcome
@@ -136,6 +142,7 @@ class Play:
             self.outcome.kills[strike.victim] += 1
             passed_s = time.monotonic() - begun_s
             self._say(f"{number:4} {passed_s:7.1f} s  {strike.victim:15}  {said}")
+        self._outage.result()
         job.wait_until_read()
 
     def _strike_other(self, strike: Strike, mirror: Command) -> str:
@@ -146,12 +153,17 @@ class Play:
             self._mirror_kills.append(Kill(killed_ms, time.time_ns() / 1e6))
             mirror.start()
             return "started again"
+        self._outage.result()
         if strike.victim is Victim.BROKER:
             os.kill(self._broker.pid, signal.SIGKILL)
         self._broker.stop()
-        time.sleep(strike.down_s)
-        self._broker.start()
+        # The next kill need not wait for its return.
+        self._outage = self._background.submit(self._bring_back, strike.down_s)
         return f"away for {strike.down_s:.1f} s"
+
+    def _bring_back(self, down_s: float) -> None:
+        time.sleep(down_s)
+        self._broker.start()
 
     def _checkpoint(self, name: str) -> Path:
         return self._directory / name / "checkpoint"
@@ -212,9 +224,6 @@ class Play:
         for part, ours, theirs in zip(Kept._fields, kept, sent, strict=True):
             self.outcome.differences += _differing(f"{name}.{part}", ours, theirs)
         return kept
-
-
-_KILLED, _UNDISTURBED = "killed", "undisturbed"
 
 
 def _expect(condition: bool, otherwise: str) -> None:
