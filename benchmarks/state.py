@@ -127,7 +127,7 @@ def main(
     click.echo(f"{frames} records, {view.totals.messages} messages")
     click.echo(f"  blob: {max(sizes)} B at most, {sizes[-1]} B at the end")
     click.echo(f"  evicted by the limit: {view.totals.remembered_evicted}")
-    state = msgspec.msgpack.decode(blob.split(view.to_blob())[1])
+    state = msgspec.msgpack.decode(blob.split(blob.verified(view.to_blob()))[1])
     for name, part in zip(ChannelState.__struct_fields__, state, strict=True):
         click.echo(f"    {name}: {len(msgspec.msgpack.encode(part))} B")
 

@@ -8,11 +8,12 @@ it reads them all, and T is the least of the partitions' newest record times.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-from connectors.kafka.settings import RecordsLost
+from connectors.kafka.offsets import Topic
+from connectors.kafka.settings import RecordsLost, TopicReplaced
 from sds_core.observer.record import MAX_AHEAD_MS
 from streaming.batch_cut import BatchEnd, aligned_end, count_rows, part_of
 from streaming.position import PartitionPosition, Position
@@ -43,9 +44,23 @@ MeanBytes = Callable[[Mapping[int, int]], int]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """End offsets, taken at the start, of a run that drains the topic."""
+    """Where a run that drains the topic ends; taken at its start.
+
+    Attributes:
+        ends: End offset of each partition.
+        topic_id: Id of the topic to which the offsets belong; None if it is unknown.
+    """
 
     ends: Mapping[int, int]
+    topic_id: str | None = None
+
+    def ends_in(self, topic: Topic, ends: Mapping[int, int]) -> dict[int, int]:
+        """The ends of a topic's partitions, but not after the target.
+
+        Of a partition or a topic that was made after the target, nothing is read.
+        """
+        own = {} if _differ(self.topic_id, topic.id) else self.ends
+        return {p: min(end, own.get(p, 0)) for p, end in ends.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +74,8 @@ class Admission:
         mean_bytes: Samples the size of the records that come next.
         limits: How much one batch may read.
         skip_lost: Whether to count records that Kafka deleted before they were read,
-            and go on, instead of raising an error.
+            by themselves or with the whole topic, and go on, instead of raising an
+            error.
         window: Record times to drain; None for all.
     """
 
@@ -73,18 +89,26 @@ class Admission:
 
     def target(self) -> Target:
         """The current end of the topic, or of its part that may hold the window."""
-        partitions = self.offsets.partitions()
-        ends = self.offsets.latest(partitions)
+        topic = self.offsets.describe()
+        ends = self.offsets.latest(topic.partitions)
         if self.window is not None:
             behind = self.offsets.first_at_or_after(
-                partitions, self.window.last_ms + LATE_MS + 1
+                topic.partitions, self.window.last_ms + LATE_MS + 1
             )
             for partition, at in behind.items():
                 # The time of a transaction's end says nothing about the records after
                 # it.
                 if self.is_record(partition, at.offset):
                     ends[partition] = min(ends[partition], at.offset)
-        return Target(ends)
+        return Target(ends, topic.id)
+
+    def holds(self, planned: Position) -> bool:
+        """Whether the topic is still the one for which a batch was planned.
+
+        Raises:
+            TopicReplaced: It is not, and `skip_lost` is not set.
+        """
+        return not self._is_replaced(planned, self.offsets.describe())
 
     def is_record(self, partition: int, offset: int) -> bool:
         """Whether an offset holds a record, not the end of a transaction."""
@@ -103,13 +127,15 @@ class Admission:
 
         Raises:
             RecordsLost: Kafka deleted unread records, and `skip_lost` is not set.
+            TopicReplaced: The topic was made anew, and `skip_lost` is not set.
         """
-        partitions = self.offsets.partitions()
-        ends = self.offsets.latest(partitions)
-        if target is not None:
-            ends = {p: min(end, target.ends.get(p, 0)) for p, end in ends.items()}
-        placed = self._placed(start, partitions, ends)
-        ends = {p: max(ends[p], placed.partitions[p].next_offset) for p in partitions}
+        topic = self.offsets.describe()
+        held = self.offsets.latest(topic.partitions)
+        ends = held if target is None else target.ends_in(topic, held)
+        placed = self._placed(start, topic, ends)
+        ends = {
+            p: max(end, placed.partitions[p].next_offset) for p, end in ends.items()
+        }
         if target is None:
             end = self._live_end(placed, ends, wall_ms)
         else:
@@ -119,7 +145,7 @@ class Admission:
             start.next_offsets(),
         ):
             return start
-        return replace(end, admitted_ms=wall_ms)
+        return replace(end, admitted_ms=wall_ms, ends=held)
 
     def _live_end(
         self, start: Position, ends: Mapping[int, int], wall_ms: int
@@ -211,20 +237,23 @@ class Admission:
         return max(1, min(self.limits.rows, fitting))
 
     def _placed(
-        self, start: Position, partitions: Sequence[int], ends: Mapping[int, int]
+        self, start: Position, topic: Topic, ends: Mapping[int, int]
     ) -> Position:
         """Return the start with added partitions, after records that Kafka deleted.
 
         Raises:
             RecordsLost: Kafka deleted unread records, and `skip_lost` is not set.
+            TopicReplaced: The topic was made anew, and `skip_lost` is not set.
         """
-        earliest = self.offsets.earliest(partitions)
+        earliest = self.offsets.earliest(topic.partitions)
+        if self._is_replaced(start, topic):
+            return _moved_to(start, topic, earliest)
         placed = {}
         skipped = start.skipped
-        for partition in start.partitions.keys() - set(partitions):
+        for partition in start.partitions.keys() - set(topic.partitions):
             # Kafka removes no partition: the topic was deleted and created anew.
             self._lose(partition, 0, start.partitions[partition].next_offset)
-        for partition in partitions:
+        for partition in topic.partitions:
             first = earliest[partition]
             here = start.partitions.get(partition)
             if here is None:
@@ -240,11 +269,48 @@ class Admission:
                     self._lose(partition, held, here.next_offset)
                     here = here._replace(next_offset=first)
             placed[partition] = here
-        return replace(start, partitions=placed, skipped=skipped)
+        # A broker that gives no id is no evidence of another topic.
+        topic_id = topic.id or start.topic_id
+        return replace(start, partitions=placed, skipped=skipped, topic_id=topic_id)
+
+    def _is_replaced(self, position: Position, topic: Topic) -> bool:
+        """Whether a position belongs to an earlier topic of the same name.
+
+        Raises:
+            TopicReplaced: It does, and `skip_lost` is not set.
+        """
+        if not _differ(position.topic_id, topic.id):
+            return False
+        if not self.skip_lost:
+            raise TopicReplaced(self.topic, str(position.topic_id), str(topic.id))
+        return True
 
     def _lose(self, partition: int, first: int, end: int) -> None:
         if not self.skip_lost:
             raise RecordsLost(self.topic, partition, first, end)
+
+
+def _differ(one: str | None, other: str | None) -> bool:
+    """Whether two ids are known and belong to different topics."""
+    return None not in (one, other) and one != other
+
+
+def _moved_to(start: Position, topic: Topic, earliest: Mapping[int, int]) -> Position:
+    """The start of a topic that was made anew, with the records lost on the way.
+
+    At least these are lost: unread records of the old topic that it held when the last
+    batch was planned, and records of the new one that Kafka has deleted already.
+    """
+    unread = sum(
+        max(0, start.ends.get(partition, 0) - here.next_offset)
+        for partition, here in start.partitions.items()
+    )
+    return replace(
+        start,
+        partitions={p: PartitionPosition(earliest[p]) for p in topic.partitions},
+        skipped=start.skipped + unread + sum(earliest.values()),
+        topic_id=topic.id,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,25 @@ Spark's own files lie in the checkpoint's directory, ours in ``monitor/`` in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
 from connectors.lock import locked
+from streaming.damage import (
+    IDENTITY,
+    DamagedCheckpoint,
+    do_without,
+    read_file,
+    wrong_content,
+)
 from streaming.files import write_atomically
+
+_ENDINGS = (".json", ".sqlite")
+"""Endings of our own files; the lock has none."""
 
 
 class CheckpointMismatch(ValueError):
@@ -56,11 +67,14 @@ class CheckpointIdentity(msgspec.Struct):
         topic: The topic of frames.
         report_detail: Whether the checkpoint stores definite acknowledgements.
         starts: Number of jobs that were started on it, this one included.
+        files: Names of the other files in ``monitor/`` that the checkpoint has. A
+            release up to 0.6 lists none: then it has those that are there.
     """
 
     topic: str
     report_detail: bool
-    starts: int = 0
+    starts: Annotated[int, msgspec.Meta(ge=0)] = 0
+    files: list[str] = []
 
 
 def own_files(checkpoint: Path) -> Path:
@@ -87,25 +101,26 @@ def locked_checkpoint(checkpoint: Path) -> Iterator[None]:
         yield
 
 
-def record_start(
-    checkpoint: Path, topic: str, report_detail: bool
+def check_identity(
+    checkpoint: Path, topic: str, report_detail: bool, has_batches: bool
 ) -> CheckpointIdentity:
-    """Check that a checkpoint fits a job, and count the start.
+    """Check that a checkpoint fits a job, and has its own files.
 
     Args:
         checkpoint: Directory of the checkpoint, locked by the caller.
         topic: The topic that the job reads.
         report_detail: Whether the job reports definite acknowledgements.
+        has_batches: Whether a job has planned a batch on it.
+
+    Returns:
+        The identity of the checkpoint; a new one for a new checkpoint.
 
     Raises:
         CheckpointMismatch: The checkpoint was begun on another topic, or without
             ``--report-detail`` although the job asks for it.
+        DamagedCheckpoint: A file is missing or has the wrong content.
     """
-    path = own_files(checkpoint) / "job.json"
-    if path.exists():
-        identity = msgspec.json.decode(path.read_bytes(), type=CheckpointIdentity)
-    else:
-        identity = CheckpointIdentity(topic, report_detail)
+    identity = _read_identity(checkpoint, topic, report_detail, has_batches)
     if identity.topic != topic:
         message = (
             f"checkpoint {checkpoint} was begun on topic {identity.topic}, "
@@ -118,6 +133,54 @@ def record_start(
             "which must be given from the first start: use another --checkpoint"
         )
         raise CheckpointMismatch(message)
-    identity.starts += 1
-    write_atomically(path, msgspec.json.encode(identity).decode())
+    if has_batches and not identity.files:
+        identity.files = [
+            path.name
+            for path in own_files(checkpoint).iterdir()
+            if path.suffix in _ENDINGS and path.name != IDENTITY
+        ]
+    for name in identity.files:
+        path = own_files(checkpoint) / name
+        if not path.exists():
+            raise DamagedCheckpoint(path, "is missing", do_without(path))
+        if not path.stat().st_size:
+            raise DamagedCheckpoint(path, "is empty", do_without(path))
     return identity
+
+
+def record_start(
+    checkpoint: Path, identity: CheckpointIdentity, files: Iterable[str]
+) -> CheckpointIdentity:
+    """Count a start of a checkpoint, and list its own files.
+
+    Args:
+        checkpoint: Directory of the checkpoint, locked by the caller.
+        identity: See `check_identity`.
+        files: Names of the files in ``monitor/`` that exist from now on.
+    """
+    started = msgspec.structs.replace(
+        identity, starts=identity.starts + 1, files=sorted({*identity.files, *files})
+    )
+    path = own_files(checkpoint) / IDENTITY
+    write_atomically(path, msgspec.json.encode(started).decode())
+    return started
+
+
+def _read_identity(
+    checkpoint: Path, topic: str, report_detail: bool, has_batches: bool
+) -> CheckpointIdentity:
+    path = own_files(checkpoint) / IDENTITY
+    new = CheckpointIdentity(topic, report_detail)
+    remedy = (
+        "restore the checkpoint from a backup, or write "
+        f"{msgspec.json.encode(new).decode()} to this file, with the topic on which "
+        "the checkpoint was begun"
+    )
+    if not (path.exists() or has_batches):
+        return new
+    data = read_file(path, remedy)
+    try:
+        return msgspec.json.decode(data, type=CheckpointIdentity)
+    # An error of msgspec, or one of bytes that are no text, is a ValueError too.
+    except ValueError as error:
+        raise wrong_content(path, error, remedy) from error

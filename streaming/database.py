@@ -7,6 +7,14 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from streaming.damage import DamagedCheckpoint, do_without
+
+_CHECKED_BYTES = 64 * 1024 * 1024
+"""A larger file is not read whole at the start: that would take seconds. It can be
+gigabytes if a destination of the history was away for long."""
+
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
 
 class Database:
     """A file with tables.
@@ -14,16 +22,26 @@ class Database:
     Args:
         path: The file; it and its directory are made if they are missing.
         schema: SQL that makes the tables if they are missing.
+        expected: Whether the file was made before, and must have its tables.
+
+    Raises:
+        DamagedCheckpoint: The file is damaged. Methods raise it too, where they find
+            damage.
     """
 
-    def __init__(self, path: Path, schema: str) -> None:
+    def __init__(self, path: Path, schema: str, expected: bool = False) -> None:
         self._path = path
         path.parent.mkdir(parents=True, exist_ok=True)
-        with self.transaction() as connection:
-            # With a write-ahead log a reader, such as an open SQLite shell, does not
-            # block the job's writes.
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.executescript(schema)
+        try:
+            self._open(schema, expected)
+        except sqlite3.OperationalError as error:
+            # A table with other columns, or a directory of the file's name.
+            if error.sqlite_errorcode in (
+                sqlite3.SQLITE_ERROR,
+                sqlite3.SQLITE_CANTOPEN,
+            ):
+                raise self.damaged(error) from error
+            raise
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -33,5 +51,33 @@ class Database:
         of its own, since a connection belongs to one thread: the sink's thread changes
         when the query restarts, and the web server has several threads.
         """
-        with closing(sqlite3.connect(self._path)) as connection, connection:
-            yield connection
+        try:
+            with closing(sqlite3.connect(self._path)) as connection, connection:
+                yield connection
+        except sqlite3.DatabaseError as error:
+            # The lowest byte of an extended error code is the code.
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:
+                raise self.damaged(error) from error
+            raise
+
+    def damaged(self, reason: object) -> DamagedCheckpoint:
+        """Return the error for a file that cannot be read."""
+        problem = f"is damaged ({reason!s:.160})"
+        return DamagedCheckpoint(self._path, problem, do_without(self._path))
+
+    def _open(self, schema: str, expected: bool) -> None:
+        with self.transaction() as connection:
+            if expected:
+                self._check(connection)
+            # With a write-ahead log a reader, such as an open SQLite shell, does not
+            # block the job's writes.
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.executescript(schema)
+
+    def _check(self, connection: sqlite3.Connection) -> None:
+        if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+            raise self.damaged("it has no tables")
+        if self._path.stat().st_size <= _CHECKED_BYTES:
+            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if found != "ok":
+                raise self.damaged(" ".join(str(found).split()))

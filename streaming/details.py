@@ -27,10 +27,11 @@ class DetailStore:
 
     Args:
         path: The file; it and its directory are made if they are missing.
+        expected: Whether the file was made before; see `Database`.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._database = Database(path, _SCHEMA)
+    def __init__(self, path: Path, expected: bool = False) -> None:
+        self._database = Database(path, _SCHEMA, expected)
 
     def record(
         self, acknowledgements: Mapping[str, Iterable[DefiniteAcknowledgement]]

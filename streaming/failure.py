@@ -25,19 +25,24 @@ from connectors.kafka.settings import (
     RecordsLost,
     SecurityUnusable,
     TopicMissing,
+    TopicReplaced,
 )
 from sds_core.observer.blob import UnknownBlobVersion
+from streaming.damage import DamagedCheckpoint
 
 if TYPE_CHECKING:
     from pyspark.errors import StreamingQueryException
 
+_FINAL = (DamagedCheckpoint, TopicReplaced, UnknownBlobVersion)
+"""Errors after which another start fails in the same way."""
+
 _FORESEEN = (
+    *_FINAL,
     InvalidTopic,
     KafkaUnreachable,
     RecordsLost,
     SecurityUnusable,
     TopicMissing,
-    UnknownBlobVersion,
 )
 """Errors whose text says what to do; for other errors the class is named too."""
 
@@ -54,11 +59,15 @@ class JobFailed(RuntimeError):
     Attributes:
         cause: The error in one line.
         unreachable: Whether Kafka or the topic cannot be reached.
+        final: Whether another start fails in the same way, so that a person is needed.
     """
 
-    def __init__(self, cause: str, unreachable: bool = False) -> None:
+    def __init__(
+        self, cause: str, unreachable: bool = False, final: bool = False
+    ) -> None:
         self.cause = cause
         self.unreachable = unreachable
+        self.final = final
         super().__init__(cause)
 
 
@@ -66,7 +75,8 @@ class _Meaning(msgspec.Struct):
     """The attributes of a `JobFailed` on their way through Spark."""
 
     cause: str
-    unreachable: bool
+    unreachable: bool = False
+    final: bool = False
 
 
 def hand_over(
@@ -110,7 +120,7 @@ def query_failure(error: StreamingQueryException) -> JobFailed:
     if mark:
         line = after.partition("\n")[0]
         meaning = msgspec.json.decode(line, type=_Meaning)
-        return JobFailed(meaning.cause, meaning.unreachable)
+        return JobFailed(meaning.cause, meaning.unreachable, meaning.final)
     # The condition is STREAM_FAILED; its parameter has the message of the cause.
     parameters = error.getMessageParameters() or {}
     return JobFailed(_naming_line(parameters.get("message", text)))
@@ -132,11 +142,13 @@ def _meaning_of(error: Exception) -> _Meaning:
             unreachable = isinstance(
                 one, KafkaUnreachable | TopicMissing
             ) and not isinstance(one, RecordRefused)
-            return _Meaning(_first_line(str(one)), unreachable)
-    return _Meaning(_unforeseen_cause(error), False)
+            final = isinstance(one, _FINAL)
+            return _Meaning(_first_line(str(one)), unreachable, final)
+    return _Meaning(cause_of(error))
 
 
-def _unforeseen_cause(error: Exception) -> str:
+def cause_of(error: Exception) -> str:
+    """Return an unforeseen error, of Spark or of Python, in one line."""
     # Imported here, because commands that do not start Spark import this module.
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException

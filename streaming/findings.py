@@ -13,6 +13,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -114,6 +115,7 @@ SELECT coalesce((SELECT max(told) FROM outbox) - (SELECT min(told) FROM outbox) 
 """
 
 OutboxRow = NumberedIncident | NumberedMinute
+_FINDING = Incident | ChannelMinute
 
 Coincides = Callable[[str, Incident], bool]
 """Whether an incident of a channel coincides with a hole of its taps."""
@@ -137,10 +139,14 @@ class Findings:
         first_sequence: Sequence number of the first row of a new outbox. It must
             exceed every number that another job has written to the same history, so
             that this job's rows count.
+        expected: Whether the file was made before; see `Database`.
+
+    Raises:
+        streaming.damage.DamagedCheckpoint: The file is damaged. Methods raise it too.
     """
 
-    def __init__(self, path: Path, first_sequence: int) -> None:
-        self._database = Database(path, _SCHEMA)
+    def __init__(self, path: Path, first_sequence: int, expected: bool = False) -> None:
+        self._database = Database(path, _SCHEMA, expected)
         with self._database.transaction() as connection:
             numbered = connection.execute(
                 "SELECT 1 FROM sqlite_sequence WHERE name = 'outbox'"
@@ -202,7 +208,10 @@ class Findings:
                 "WHERE found_ms >= ? AND NOT tap_hole",
                 (since_ms,),
             ).fetchall()
-            incidents = [(channel, _unpack(packed)) for channel, packed in unmarked]
+            incidents = [
+                (channel, self._decode(packed, Incident))
+                for channel, packed in unmarked
+            ]
             keys = [
                 (channel, *incident.key)
                 for channel, incident in incidents
@@ -218,7 +227,7 @@ class Findings:
                 _FIND_INCIDENTS, msgspec.structs.asdict(query)
             ).fetchall()
         return [
-            ChannelIncident(channel, _unpack(packed), bool(tap_hole))
+            ChannelIncident(channel, self._decode(packed, Incident), bool(tap_hole))
             for channel, packed, tap_hole in rows
         ]
 
@@ -284,15 +293,22 @@ class Findings:
         asked = {"destination": destination, "channel": channel, "limit": limit}
         with self._database.transaction() as connection:
             rows = connection.execute(_PENDING, asked).fetchall()
-        return [_outbox_row(*row) for row in rows]
+        return [
+            _outbox_row(sequence, channel, self._decode(packed, _FINDING), tap_hole)
+            for sequence, channel, packed, tap_hole in rows
+        ]
+
+    def _decode(self, packed: bytes, type_: Any) -> Any:
+        try:
+            return msgspec.msgpack.decode(packed, type=type_)
+        except (msgspec.MsgspecError, TypeError) as error:
+            reason = f"a finding cannot be decoded: {error}"
+            raise self._database.damaged(reason) from error
 
 
-def _outbox_row(sequence: int, channel: str, packed: bytes, tap_hole: int) -> OutboxRow:
-    finding = msgspec.msgpack.decode(packed, type=Incident | ChannelMinute)
+def _outbox_row(
+    sequence: int, channel: str, finding: Incident | ChannelMinute, tap_hole: int
+) -> OutboxRow:
     if isinstance(finding, ChannelMinute):
         return NumberedMinute(sequence, channel, finding.minute_ms, finding.totals)
     return NumberedIncident(sequence, ChannelIncident(channel, finding, bool(tap_hole)))
-
-
-def _unpack(packed: bytes) -> Incident:
-    return msgspec.msgpack.decode(packed, type=Incident)

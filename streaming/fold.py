@@ -17,6 +17,7 @@ from sds_core.observer import blob
 from sds_core.observer.kinds import AnyKind, AnyProtocol, Outlet, View
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
+from streaming.damage import DamagedCheckpoint, state_of
 from streaming.keys import CLOCK_KEY
 
 STATE_SCHEMA = "version int, blob binary"
@@ -49,7 +50,7 @@ def make_fold(
             yield _output(key[0], clock_ms=clock_ms)
             return
         kind, _ = kinds.split(key[0])
-        view = _restored(kind, state, settings)
+        view = _restored(kind, key[0], state, settings)
         if state.hasTimedOut:
             # The watermark is a millisecond behind the T that moved it.
             clock_ms = state.getCurrentWatermarkMs() + 1
@@ -86,12 +87,15 @@ def _output(
 
 
 def _restored(
-    kind: AnyKind, state: GroupState, settings: ObserverSettings
+    kind: AnyKind, key: str, state: GroupState, settings: ObserverSettings
 ) -> View[Any, Any, Any]:
-    if state.exists:
-        version, data = state.get
+    if not state.exists:
+        return kind.view(settings)
+    version, data = state.get
+    try:
         return kind.view.from_blob(version, bytes(data), settings)
-    return kind.view(settings)
+    except blob.DamagedBlob as error:
+        raise DamagedCheckpoint(state_of(key), str(error)) from error
 
 
 def _without_details(events: Sequence[Any], kind: AnyKind) -> Sequence[Any]:

@@ -34,6 +34,7 @@ from connectors.kafka.settings import (
     SecurityUnusable,
 )
 from connectors.lock import locked
+from streaming.damage import DamagedCheckpoint
 from streaming.findings import Destination, Findings
 from streaming.settings import HistorySettings
 
@@ -62,6 +63,7 @@ _REMAINING_TIME_S = 10.0
 are exported after the next start."""
 
 _FORESEEN = (
+    DamagedCheckpoint,
     DamagedHistory,
     InvalidTopic,
     OSError,

@@ -27,20 +27,22 @@ from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.kinds import AnyProtocol
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.report import build_report
+from streaming.batch_log import complete, read_batch_log
 from streaming.board import Board
-from streaming.checkpoint import locked_checkpoint, own_files, record_start
+from streaming.checkpoint import check_identity, locked_checkpoint
 from streaming.details import DetailStore
 from streaming.failure import hand_over, query_failure
 from streaming.findings import Findings
 from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, make_fold
 from streaming.history import HistoryExporter
-from streaming.labels import open_ledgers
 from streaming.lookup import find_incidents, find_minutes
-from streaming.prime import read_position, read_totals
+from streaming.own_files import open_own_files
+from streaming.prime import read_totals
 from streaming.progress import Progress
 from streaming.settings import JobSettings
 from streaming.sink import Sink
 from streaming.source import FORMAT, make_source
+from streaming.state_files import check_state
 
 _log = logging.getLogger("sds-monitor")
 
@@ -154,6 +156,10 @@ def running_job(
         streaming.checkpoint.CheckpointMismatch: The checkpoint was begun for another
             topic, or without ``--report-detail``.
         streaming.checkpoint.CheckpointUnwritable: The checkpoint cannot be written to.
+        streaming.damage.DamagedCheckpoint: The checkpoint is damaged.
+        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote its state.
+        sds_core.observer.kinds.UnknownKind: It has views of an unregistered kind.
+        streaming.failure.JobFailed: Spark cannot read its state.
         connectors.kafka.settings.KafkaUnreachable: No broker answered.
         connectors.kafka.settings.TopicMissing: The topic does not exist.
         streaming.history.HistoryInUse: Another job writes to its history.
@@ -167,23 +173,31 @@ def running_job(
         # First of all, so that a wrong address ends in a plain error.
         with _offsets(source.kafka) as first:
             first.partitions()
-        identity = record_start(
-            settings.checkpoint, source.kafka.topic, settings.report_detail
+        log = read_batch_log(settings.checkpoint)
+        check_state(settings.checkpoint, log)
+        identity = check_identity(
+            settings.checkpoint,
+            source.kafka.topic,
+            settings.report_detail,
+            has_batches=log.planned is not None,
+        )
+        complete(settings.checkpoint, log)
+        kinds = kinds_of(protocols)
+        identity, findings, details, ledgers = open_own_files(
+            settings.checkpoint,
+            identity,
+            kinds,
+            settings.label_budget,
+            first_sequence=time.time_ns() // 1_000,
         )
         board = Board(protocols) if board is None else board
         board.set_table(settings.channel_table)
         board.set_job(restarts=identity.starts - 1, version=version("sds-monitor"))
-        directory = own_files(settings.checkpoint)
-        findings = Findings(directory / "incidents.sqlite", time.time_ns() // 1_000)
-        details = None
-        if identity.report_detail:
-            details = DetailStore(directory / "acknowledgements.sqlite")
         dead_letters = _dead_letters(settings)
         with_history = settings.history is not None
-        kinds = kinds_of(protocols)
         sink = Sink(
             board,
-            open_ledgers(directory, kinds, settings.label_budget),
+            ledgers,
             dead_letters,
             findings,
             # Without a history, minutes are not stored: nothing would delete them.
@@ -191,14 +205,14 @@ def running_job(
             details,
             protocols,
         )
-        position = read_position(settings.checkpoint)
+        position = log.position
         # The job's own counters come before the totals: a counter that began at 0 and
         # then jumped to its old value would look like growth.
         if position is not None:
             board.set_position(position)
         if with_history:
             board.set_job(history_pending=findings.count_pending())
-        sink.publish(read_totals(spark, settings.checkpoint, kinds))
+        sink.publish(read_totals(spark, settings.checkpoint, log, kinds))
         with _exporting(settings, findings, board) as exporter:
             query = _start(
                 spark, settings, sink, protocols, with_details=details is not None

@@ -12,7 +12,10 @@ import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import msgspec
+
 from sds_core.observer.kinds import Kinds
+from streaming.damage import do_without, read_file, wrong_content
 from streaming.files import write_atomically
 
 MAX_LABEL_CHARACTERS = 200
@@ -27,8 +30,11 @@ class LabelLedger:
     """The labels given so far, stored in a file beside the checkpoint.
 
     Args:
-        path: The file, a JSON list of names.
+        path: The file, a JSON list of names; made if it is missing.
         budget: Number of names that may have a label.
+
+    Raises:
+        streaming.damage.DamagedCheckpoint: The file has another content.
     """
 
     def __init__(self, path: Path, budget: int) -> None:
@@ -36,7 +42,15 @@ class LabelLedger:
         self._budget = budget
         self._labels: dict[str, None] = {}
         if path.exists():
-            self._labels = dict.fromkeys(json.loads(path.read_text()))
+            remedy = do_without(path)
+            data = read_file(path, remedy)
+            try:
+                names = msgspec.json.decode(data, type=list[str])
+            except ValueError as error:
+                raise wrong_content(path, error, remedy) from error
+            self._labels = dict.fromkeys(names)
+        else:
+            self._write()
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -69,7 +83,10 @@ class LabelLedger:
             if len(self._labels) < room[wishes[name]]:
                 self._labels[name] = None
         if len(self._labels) > before:
-            write_atomically(self._path, json.dumps(list(self._labels)))
+            self._write()
+
+    def _write(self) -> None:
+        write_atomically(self._path, json.dumps(list(self._labels)))
 
 
 def open_ledgers(directory: Path, kinds: Kinds, budget: int) -> dict[str, LabelLedger]:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+
+Offset = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class PartitionPosition(NamedTuple):
@@ -19,9 +23,9 @@ class PartitionPosition(NamedTuple):
             A partition that had none for 30 s does not hold the clock back.
     """
 
-    next_offset: int
+    next_offset: Offset
     newest_ms: int = 0
-    batch_start: int = 0
+    batch_start: Offset = 0
     moved_ms: int = 0
 
 
@@ -37,6 +41,10 @@ class Position:
         records: Number of offsets read since the checkpoint's first batch.
         skipped: Number of records that Kafka deleted before they were read.
         partitions: Position in each partition.
+        topic_id: Kafka's id of the topic. None if a release up to 0.6 wrote the
+            position, or if the broker gives no id.
+        ends: End of each partition when the previous batch was planned. If the topic
+            is deleted, at least the unread records up to there are lost.
     """
 
     clock_ms: int = 0
@@ -44,6 +52,8 @@ class Position:
     records: int = 0
     skipped: int = 0
     partitions: Mapping[int, PartitionPosition] = field(default_factory=dict)
+    topic_id: str | None = None
+    ends: Mapping[int, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """JSON object for Spark's offset log."""
@@ -56,22 +66,33 @@ class Position:
                 str(partition): list(position)
                 for partition, position in sorted(self.partitions.items())
             },
+            # Releases up to 0.6 ignore names that they do not know.
+            "topic_id": self.topic_id,
+            "ends": {str(p): end for p, end in sorted(self.ends.items())},
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Position:
-        """Position from the object that `to_json` returned."""
-        return cls(
-            clock_ms=data["clock_ms"],
-            admitted_ms=data["admitted_ms"],
-            records=data["records"],
-            skipped=data["skipped"],
-            partitions={
-                int(partition): PartitionPosition(*position)
-                for partition, position in data["partitions"].items()
-            },
-        )
+        """Position from the object that `to_json` returned.
+
+        Raises:
+            msgspec.ValidationError: The object is not one.
+        """
+        stored = msgspec.convert(data, _StoredPosition, str_keys=True)
+        return cls(**msgspec.structs.asdict(stored))
 
     def next_offsets(self) -> dict[int, int]:
         """Next offset to read, by partition."""
         return {p: position.next_offset for p, position in self.partitions.items()}
+
+
+class _StoredPosition(msgspec.Struct):
+    """The object of `Position.to_json`."""
+
+    clock_ms: int
+    admitted_ms: int
+    records: Offset
+    skipped: Offset
+    partitions: dict[Offset, PartitionPosition]
+    topic_id: str | None = None
+    ends: dict[Offset, Offset] = {}

@@ -1,84 +1,109 @@
-"""Reads totals and position from the checkpoint, for an exporter that starts."""
+"""Reads totals from the checkpoint, for an exporter that starts."""
 
 from __future__ import annotations
 
-import json
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pyspark.sql import SparkSession
+import msgspec
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import Row, SparkSession
 from pyspark.sql.functions import col, expr
 
 from sds_core.observer import blob
 from sds_core.observer.kinds import Kinds
-from streaming.position import Position
+from streaming.batch_log import BatchLog
+from streaming.damage import DamagedCheckpoint, state_of
+from streaming.failure import JobFailed, cause_of
+from streaming.state_files import find_damaged_snapshot
+
+_DAMAGE = re.compile(
+    "EOFException|FileNotFoundException|ChecksumException|ZipException|STDS_FAILED|"
+    "AUTO_SNAPSHOT_REPAIR_FAILED|corrupt|checksum",
+    re.IGNORECASE,
+)
+"""In errors of Spark: damaged files are the cause, and not a full disk, say."""
 
 
 def read_totals(
-    spark: SparkSession, checkpoint: Path, kinds: Kinds
+    spark: SparkSession, checkpoint: Path, log: BatchLog, kinds: Kinds
 ) -> dict[str, bytes]:
     """Return packed totals by key as of the last committed batch; empty without one.
 
     Args:
         spark: Reads the checkpoint.
         checkpoint: Directory of the checkpoint.
+        log: Its newest batches.
         kinds: Kinds of view that this job knows.
 
     Raises:
         sds_core.observer.kinds.UnknownKind: The checkpoint has views of an unregistered
             kind.
         sds_core.observer.blob.UnknownBlobVersion: A newer release wrote them.
+        DamagedCheckpoint: The state cannot be read, or that of a view is not what a
+            release wrote.
+        streaming.failure.JobFailed: Spark failed for another reason.
     """
-    if _last_commit(checkpoint) is None:
+    if log.committed is None:
         return {}
     with TemporaryDirectory(prefix="sds-monitor-") as directory:
         # Spark's reader does not find a checkpoint with a space or a percent sign in
         # its path.
         link = Path(directory) / "checkpoint"
         link.symlink_to(checkpoint.absolute(), target_is_directory=True)
-        return _read_state(spark, link, kinds)
+        try:
+            return _read_state(spark, link, kinds)
+        except (Py4JJavaError, PySparkException) as error:
+            cause = cause_of(error).replace(str(link), str(checkpoint))
+            if not _DAMAGE.search(cause):
+                raise JobFailed(cause) from error
+            damaged = find_damaged_snapshot(checkpoint, log)
+            if damaged is None:
+                problem = f"cannot be read ({cause})"
+                damaged = DamagedCheckpoint(checkpoint / "state", problem)
+            raise damaged from error
 
 
 def _read_state(
     spark: SparkSession, checkpoint: Path, kinds: Kinds
 ) -> dict[str, bytes]:
-    length = f"conv(hex(substring(blob, 1, {blob.LENGTH_BYTES})), 16, 10)"
+    length = _number(f"substring(blob, 1, {blob.LENGTH_BYTES})")
+    length = f"int(least({length}, length(blob)))"
+    end = f"length(blob) - {blob.CHECKSUM_BYTES}"
     state = (
         spark.read.format("statestore")
         .load(str(checkpoint))
         .select(col("key.key"), col("value.groupState.*"))
-        # Cut in the JVM: only the totals are worth carrying over.
+        # Cut and verified in the JVM: only the totals are worth carrying over.
         .select(
             "key",
             "version",
-            expr(f"substring(blob, 1, {blob.LENGTH_BYTES} + int({length}))").alias(
-                "head"
-            ),
+            expr(f"substring(blob, 1, {blob.LENGTH_BYTES} + {length})").alias("head"),
+            expr(f"crc32(substring(blob, 1, {end}))").alias("checksum"),
+            expr(_number(f"substring(blob, 1 + {end})")).alias("stored_checksum"),
         )
     )
-    totals = {}
-    for row in state.collect():
-        kind, _ = kinds.split(row.key)
-        blob.check_version(row.version, kind.blob_version)
-        totals[row.key] = blob.totals_part(bytes(row.head))
-    return totals
+    return {row.key: _totals(row, kinds) for row in state.collect()}
 
 
-def read_position(checkpoint: Path) -> Position | None:
-    """Return the end of the last committed batch; None without one."""
-    batch = _last_commit(checkpoint)
-    if batch is None:
-        return None
-    # Spark's offset log: a version, the batch's metadata, one line per source.
-    *_, offsets = (checkpoint / "offsets" / str(batch)).read_text().splitlines()
-    return Position.from_json(json.loads(offsets))
+def _number(binary: str) -> str:
+    """SQL for the big-endian number in some bytes."""
+    return f"bigint(conv(hex({binary}), 16, 10))"
 
 
-def _last_commit(checkpoint: Path) -> int | None:
-    commits = checkpoint / "commits"
-    if not commits.is_dir():
-        return None
-    return max(
-        (int(file.name) for file in commits.iterdir() if file.name.isdigit()),
-        default=None,
-    )
+def _totals(row: Row, kinds: Kinds) -> bytes:
+    """The packed totals of one view."""
+    kind, _ = kinds.split(row.key)
+    blob.check_version(row.version, kind.blob_version)
+    packed = blob.totals_part(bytes(row.head))
+    try:
+        if row.version < kind.checksum_since:
+            blob.unpack_totals(packed, kind.totals)
+    except msgspec.MsgspecError as error:
+        problem = f"cannot be decoded ({error})"
+        raise DamagedCheckpoint(state_of(row.key), problem) from error
+    if row.version >= kind.checksum_since and row.checksum != row.stored_checksum:
+        raise DamagedCheckpoint(state_of(row.key), blob.WRONG_CHECKSUM)
+    return packed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,7 +19,7 @@ from streaming.board import Board
 from streaming.findings import Findings
 from streaming.position import Position
 
-"""Consumer group to which offsets are committed, so that lag tools see the job."""
+_log = logging.getLogger("sds-monitor")
 
 
 class Progress:
@@ -69,9 +70,11 @@ class Progress:
             self._durations.observe(progress["durationMs"].get("triggerExecution", 0))
             end = progress["sources"][0]["endOffset"]
             if end is not None:
-                self.position = Position.from_json(
+                position = Position.from_json(
                     json.loads(end) if isinstance(end, str) else end
                 )
+                _warn_of_another_topic(self.position, position)
+                self.position = position
             self.fired_ms = _watermark_ms(progress) + 1
             operators = progress["stateOperators"]
             state_bytes = sum(operator["memoryUsedBytes"] for operator in operators)
@@ -121,6 +124,16 @@ class Progress:
         if self._group is not None and here != self._committed:
             self._offsets.commit(self._group, here)
             self._committed = here
+
+
+def _warn_of_another_topic(before: Position | None, after: Position) -> None:
+    if before is None or before.topic_id in (None, after.topic_id):
+        return
+    _log.warning(
+        "the topic was deleted and made anew: the job goes on at its start, and at "
+        "least %s records are lost",
+        f"{after.skipped - before.skipped:,}",
+    )
 
 
 def _watermark_ms(progress: dict[str, Any]) -> int:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import NamedTuple, Protocol
 
-from connectors.kafka.offsets import TimedOffset
+from connectors.kafka.offsets import TimedOffset, Topic
 from sds_core.observer.record import is_future
 from streaming.position import Position
 
@@ -35,8 +35,8 @@ Twice the time between heartbeats: few live records are further ahead."""
 class Offsets(Protocol):
     """The broker's index of one topic; see `connectors.kafka.offsets.TopicOffsets`."""
 
-    def partitions(self) -> list[int]:
-        """Partitions of the topic."""
+    def describe(self) -> Topic:
+        """The topic's id and partitions."""
 
     def earliest(self, partitions: Collection[int]) -> dict[int, int]:
         """First offset that the broker still holds."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import shlex
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from connectors.class_archive import ClassArchive
@@ -48,6 +51,21 @@ def record_archive(archive: ClassArchive) -> None:
         jvm.wait(_RECORDING_TIMEOUT_S)
 
 
+def exit_status_of_jvm(patience_s: float = 0.0) -> int | None:
+    """Return the exit status of Spark's JVM, negative for a signal; None if it runs.
+
+    Args:
+        patience_s: How long to wait for its end, seconds.
+    """
+    gateway: Any = SparkContext._gateway  # noqa: SLF001 - Spark has no other name for it
+    if gateway is None:
+        return None
+    try:
+        return int(gateway.proc.wait(patience_s))
+    except subprocess.TimeoutExpired:
+        return None
+
+
 def make_session(
     settings: SessionSettings, jvm_options: Sequence[str] = ()
 ) -> SparkSession:
@@ -69,7 +87,7 @@ def make_session(
     # py4j logs an error for every call to a session that is being stopped.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     rocksdb = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    return (
+    spark = (
         SparkSession.builder.master(settings.master)
         .appName("sds-monitor")
         .config("spark.api.mode", "classic")
@@ -103,3 +121,7 @@ def make_session(
         )
         .getOrCreate()
     )
+    accumulators: Any = spark.sparkContext._accumulatorServer  # noqa: SLF001 - as below
+    # It prints a traceback if the JVM ends, which the command reports in one line.
+    accumulators.handle_error = lambda request, client_address: None
+    return spark

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -117,6 +117,8 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._protocols = by_name(protocols)
         self._target: Target | None = None
         self._offsets: TopicOffsets | None = None
+        # Records of batches that were planned before their topic was deleted.
+        self._unreadable = 0
 
     def __getstate__(self) -> dict[str, Any]:
         """State for the workers: without the driver's connection."""
@@ -126,7 +128,8 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> dict[str, Any]:
         """Position at which a new checkpoint begins."""
         offsets = self._admission().offsets
-        partitions = offsets.partitions()
+        topic = offsets.describe()
+        partitions = topic.partitions
         firsts = offsets.earliest(partitions)
         window = self._settings.window
         start = self._settings.start if window is None else window.first_ms
@@ -145,6 +148,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 partition: PartitionPosition(first)
                 for partition, first in firsts.items()
             },
+            topic_id=topic.id,
         ).to_json()
 
     @hand_over
@@ -152,6 +156,10 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """End of the next batch; the start itself if there is nothing new."""
         position = Position.from_json(start)
         end = self._admission().plan(position, _wall_ms(), self._target)
+        if end == position:
+            return start
+        end = replace(end, skipped=end.skipped + self._unreadable)
+        self._unreadable = 0
         return end.to_json()
 
     @hand_over
@@ -161,8 +169,15 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @hand_over
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[ReadTask]:
-        """Divide a batch among the workers, whole partitions to each."""
-        ranges = _ranges(Position.from_json(start), Position.from_json(end))
+        """Divide a batch among the workers, whole partitions to each.
+
+        Of a batch that was planned before its topic was deleted, nothing is read.
+        """
+        planned = Position.from_json(end)
+        ranges = _ranges(Position.from_json(start), planned)
+        if not self._admission().holds(planned):
+            self._unreadable += sum(map(_size, ranges))
+            ranges = []
         shares = _balanced(ranges, self._settings.tasks)
         return [
             ReadTask(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import uuid
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple, TypeVar
 
@@ -38,6 +40,22 @@ _REQUEST_TIMEOUT_MS = 30_000
 """The client's default: longer than a broker needs for any request made here."""
 
 
+_NO_ID = "0" * 32
+
+
+class Topic(NamedTuple):
+    """A topic as the brokers describe it now.
+
+    Attributes:
+        id: Kafka's id, printed as Kafka's tools print it. A topic that is deleted and
+            made anew gets another one. None if the broker gives none: before 2.8.
+        partitions: Numbers of the partitions, ascending.
+    """
+
+    id: str | None
+    partitions: list[int]
+
+
 class TimedOffset(NamedTuple):
     """A record's offset and its time in Unix ms."""
 
@@ -56,17 +74,22 @@ class TopicOffsets:
         self._settings = settings
         self._admin: KafkaAdminClient | None = None
 
-    def partitions(self) -> list[int]:
-        """Return the partitions that the topic has now."""
+    def describe(self) -> Topic:
+        """Return the topic's id and the partitions that it has now."""
 
-        def ask(admin: KafkaAdminClient) -> list[int]:
+        def ask(admin: KafkaAdminClient) -> Topic:
             (topic,) = admin.describe_topics([self._settings.topic])
             error = for_code(topic["error_code"])
             if error is not NoError:
                 raise error(self._settings.topic)
-            return sorted(p["partition_index"] for p in topic["partitions"])
+            partitions = sorted(p["partition_index"] for p in topic["partitions"])
+            return Topic(_printed(topic.get("topic_id")), partitions)
 
         return self._retried(ask)
+
+    def partitions(self) -> list[int]:
+        """Return the partitions that the topic has now."""
+        return self.describe().partitions
 
     def earliest(self, partitions: Collection[int]) -> dict[int, int]:
         """Offset of the first record that each partition still holds."""
@@ -164,6 +187,14 @@ class TopicOffsets:
             # A client that lost its broker may not reconnect.
             self.close()
             raise
+
+
+def _printed(topic_id: str | None) -> str | None:
+    """An id as Kafka's tools print it; None for no id."""
+    number = uuid.UUID(topic_id or _NO_ID)
+    if not number.int:
+        return None
+    return base64.urlsafe_b64encode(number.bytes).decode().rstrip("=")
 
 
 def _may_pass(state: RetryCallState) -> bool:

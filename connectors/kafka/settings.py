@@ -195,6 +195,26 @@ class RecordsLost(_Picklable, LookupError):
         )
 
 
+class TopicReplaced(_Picklable, LookupError):
+    """The topic was deleted and made anew since it was read.
+
+    Attributes:
+        topic: Name of the topic.
+        known: Id of the topic that was read.
+        found: Id of the topic that has the name now.
+    """
+
+    def __init__(self, topic: str, known: str, found: str) -> None:
+        self.topic = topic
+        self.known = known
+        self.found = found
+        super().__init__(
+            f"topic {topic} was deleted and made anew: the checkpoint has read the "
+            f"topic with id {known}, this one has id {found}: use --on-lost-records "
+            "skip to go on at the start of the new topic, or a new --checkpoint"
+        )
+
+
 class InvalidTopic(_Picklable, ValueError):
     """Kafka allows no topic of this name."""
 

@@ -1,18 +1,26 @@
 """The versioned form in which a view lies in the state store.
 
-``length of totals (4 bytes, big-endian) | totals | state``, both MessagePack. The
-totals come first so that an exporter can be primed by reading only them, without
-decoding any view. The version is stored beside the blob; each kind of view counts its
-own (`Kind.blob_version`).
+``length of totals (4 bytes, big-endian) | totals | state | checksum (4 bytes,
+big-endian)``; totals and state are MessagePack, and the checksum is the CRC-32 of all
+bytes before it. The totals come first so that an exporter can be primed by reading only
+them, without decoding any view. The version is stored beside the blob; each kind of
+view counts its own (`Kind.blob_version`), and in its first versions blobs may end
+without a checksum (`Kind.checksum_since`).
 """
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import msgspec
 
 LENGTH_BYTES = 4
+CHECKSUM_BYTES = 4
+
+WRONG_CHECKSUM = "does not have the checksum that is stored with it"
 
 Totals = TypeVar("Totals")
 State = TypeVar("State")
@@ -37,6 +45,10 @@ class UnknownBlobVersion(ValueError):
         )
 
 
+class DamagedBlob(ValueError):
+    """A blob is not what a release wrote: bytes were changed, lost or added."""
+
+
 def check_version(version: int, newest: int) -> None:
     """Check that this release can read a blob.
 
@@ -54,20 +66,64 @@ def check_version(version: int, newest: int) -> None:
 def pack(totals: Any, state: Any) -> bytes:
     """The blob of a view's totals and state."""
     head = _ENCODER.encode(totals)
-    return len(head).to_bytes(LENGTH_BYTES, "big") + head + _ENCODER.encode(state)
+    length = len(head).to_bytes(LENGTH_BYTES, "big")
+    body = length + head + _ENCODER.encode(state)
+    return body + zlib.crc32(body).to_bytes(CHECKSUM_BYTES, "big")
 
 
-def split(data: bytes) -> tuple[bytes, memoryview]:
-    """Return the packed totals and the packed state of a blob."""
-    head = totals_part(data)
-    return head, memoryview(data)[LENGTH_BYTES + len(head) :]
+@contextmanager
+def opened(
+    version: int, data: bytes, newest: int, checksum_since: int
+) -> Iterator[bytes]:
+    """Give a blob without its checksum to a block that decodes it.
+
+    An error of the block means that the blob is damaged: without a checksum, changed
+    bytes are found only where they cannot be decoded.
+
+    Args:
+        version: Version in which the blob was stored.
+        data: The blob.
+        newest: Newest version of the view's kind.
+        checksum_since: First version of the kind whose blobs have a checksum.
+
+    Raises:
+        UnknownBlobVersion: `version` is newer.
+        DamagedBlob: The checksum is wrong, or the block failed.
+    """
+    check_version(version, newest)
+    body = verified(data) if version >= checksum_since else data
+    try:
+        yield body
+    except MemoryError:
+        raise
+    except Exception as error:
+        message = f"cannot be decoded ({type(error).__name__}: {error!s:.80})"
+        raise DamagedBlob(message) from error
+
+
+def verified(data: bytes) -> bytes:
+    """Return a blob without its checksum.
+
+    Raises:
+        DamagedBlob: The checksum is not that of the other bytes.
+    """
+    body, checksum = data[:-CHECKSUM_BYTES], data[-CHECKSUM_BYTES:]
+    if zlib.crc32(body).to_bytes(CHECKSUM_BYTES, "big") != checksum:
+        raise DamagedBlob(WRONG_CHECKSUM)
+    return body
+
+
+def split(body: bytes) -> tuple[bytes, memoryview]:
+    """Return the packed totals and the packed state of a blob without checksum."""
+    head = totals_part(body)
+    return head, memoryview(body)[LENGTH_BYTES + len(head) :]
 
 
 def unpack(
-    data: bytes, totals: type[Totals], state: type[State]
+    body: bytes, totals: type[Totals], state: type[State]
 ) -> tuple[Totals, State]:
-    """Return the totals and the state of a blob, if both are plain structs."""
-    head, rest = split(data)
+    """Return totals and state of a blob without checksum, if both are plain structs."""
+    head, rest = split(body)
     return unpack_totals(head, totals), msgspec.msgpack.decode(rest, type=state)
 
 

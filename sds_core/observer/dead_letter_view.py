@@ -10,8 +10,11 @@ from sds_core.observer import blob
 from sds_core.observer.kinds import Kind, Outlet
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 
-BLOB_VERSION = 3
-"""Version of `DeadLetterView.to_blob`; versions 1 to 3 have the same layout."""
+BLOB_VERSION = 4
+"""Version of `DeadLetterView.to_blob`; versions 1 to 3 lack the checksum."""
+
+CHECKSUM_SINCE = 4
+"""First version whose blobs have a checksum."""
 
 
 class DeadLetterTotals(msgspec.Struct, array_like=True):
@@ -62,9 +65,9 @@ class DeadLetterView:
         cls, version: int, data: bytes, settings: ObserverSettings = DEFAULTS
     ) -> DeadLetterView:
         """Restore the view that `to_blob` packed; see `View.from_blob`."""
-        blob.check_version(version, BLOB_VERSION)
-        totals, state = blob.unpack(data, DeadLetterTotals, DeadLetterState)
-        return cls(settings, totals, state)
+        with blob.opened(version, data, BLOB_VERSION, CHECKSUM_SINCE) as body:
+            totals, state = blob.unpack(body, DeadLetterTotals, DeadLetterState)
+            return cls(settings, totals, state)
 
     def to_blob(self) -> bytes:
         """Pack the whole view in version `BLOB_VERSION`."""
@@ -91,6 +94,7 @@ DEAD_LETTERS = Kind(
     view=DeadLetterView,
     totals=DeadLetterTotals,
     blob_version=BLOB_VERSION,
+    checksum_since=CHECKSUM_SINCE,
     outlets={DeadLetter: Outlet.DEAD_LETTERS},
 )
 """A view for each Kafka partition, by its number."""

@@ -54,6 +54,7 @@ class View(Protocol[_DigestIn, _TotalsOut, _EventOut]):
 
         Raises:
             UnknownBlobVersion: `version` is newer than this release can read.
+            DamagedBlob: The blob is not what a release wrote.
         """
 
     def apply(self, digests: Iterable[_DigestIn], clock_ms: int) -> Sequence[_EventOut]:
@@ -111,6 +112,7 @@ class Kind(Generic[Digest, Totals, Event]):
         totals: Type of the view's figures.
         blob_version: Version in which this release stores the view's state. Each kind
             counts its own.
+        checksum_since: First blob version whose blobs have a checksum.
         label_file: Name of the file, beside the checkpoint, with the views that have a
             metric label of their own; empty if no view has one.
         label_budget: Number of views that have such a label; None for the job's
@@ -128,6 +130,7 @@ class Kind(Generic[Digest, Totals, Event]):
     view: type[View[Digest, Totals, Event]]
     totals: type[Totals]
     blob_version: int
+    checksum_since: int = 1
     label_file: str = ""
     label_budget: int | None = None
     in_channel_table: bool = False

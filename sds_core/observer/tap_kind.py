@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from sds_core.observer.kinds import Kind
 from sds_core.observer.tap_figures import TAP_FIGURES
-from sds_core.observer.tap_view import BLOB_VERSION, TapDigest, TapTotals, TapView
+from sds_core.observer.tap_view import (
+    BLOB_VERSION,
+    CHECKSUM_SINCE,
+    TapDigest,
+    TapTotals,
+    TapView,
+)
 
 
 def _was_seen(totals: TapTotals) -> bool:
@@ -17,6 +23,7 @@ TAPS: Kind[TapDigest, TapTotals, object] = Kind(
     view=TapView,
     totals=TapTotals,
     blob_version=BLOB_VERSION,
+    checksum_since=CHECKSUM_SINCE,
     label_file="taps.json",
     label_budget=50,
     is_known=_was_seen,

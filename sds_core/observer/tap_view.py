@@ -19,8 +19,11 @@ from sds_core.observer.record import NO_SEQ
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.summing import least
 
-BLOB_VERSION = 3
-"""Version of `TapView.to_blob`; versions 1 to 3 have the same layout."""
+BLOB_VERSION = 4
+"""Version of `TapView.to_blob`; versions 1 to 3 lack the checksum."""
+
+CHECKSUM_SINCE = 4
+"""First version whose blobs have a checksum."""
 
 MAX_HOLE = 100_000
 """If `seq` increases by more than this, the tap began anew; it did not lose so many."""
@@ -168,8 +171,8 @@ class TapView:
         cls, version: int, data: bytes, settings: ObserverSettings = DEFAULTS
     ) -> TapView:
         """Restore the view that `to_blob` packed; see `View.from_blob`."""
-        blob.check_version(version, BLOB_VERSION)
-        return cls(settings, *blob.unpack(data, TapTotals, TapState))
+        with blob.opened(version, data, BLOB_VERSION, CHECKSUM_SINCE) as body:
+            return cls(settings, *blob.unpack(body, TapTotals, TapState))
 
     def to_blob(self) -> bytes:
         """Pack the whole view in version `BLOB_VERSION`."""

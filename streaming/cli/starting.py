@@ -7,16 +7,22 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 import click
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark.errors import PySparkRuntimeError
+from pyspark.sql import SparkSession
 
 from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.settings import KafkaUnreachable
 from streaming.board import Board
 from streaming.cli.log import logger
 from streaming.cli.signals import end_requested
 from streaming.failure import JobFailed
 from streaming.job import Job, running_job
-from streaming.session import make_session
+from streaming.session import exit_status_of_jvm, make_session
 from streaming.settings import JobSettings, SessionSettings
+
+_END_OF_JVM_S = 5.0
+"""How long a JVM that broke off a call may take to end."""
 
 
 @contextmanager
@@ -34,6 +40,7 @@ def started_job(
 
     Raises:
         click.Abort: A signal came before the job had started, or ended the JVM too.
+        click.ClickException: Spark's JVM has ended otherwise.
         Exception: See `streaming.job.running_job`.
     """
     # Before Spark starts, because this may wait minutes for Kafka, and before Spark
@@ -42,8 +49,8 @@ def started_job(
         offsets.partitions()
     # An exception while Spark starts would leave a JVM that never ends.
     with end_requested() as ending:
-        spark = make_session(session)
-        with end_requested(ending), _end_of_jvm_excused(ending):
+        spark = _started_spark(session)
+        with end_requested(ending), _end_of_jvm_explained(ending):
             try:
                 if ending.is_set():
                     raise click.Abort
@@ -53,9 +60,22 @@ def started_job(
                 spark.stop()
 
 
+def _started_spark(session: SessionSettings) -> SparkSession:
+    try:
+        return make_session(session)
+    except PySparkRuntimeError as error:
+        if error.getCondition() != "JAVA_GATEWAY_EXITED":
+            raise
+        message = (
+            "Spark's JVM ended while it started: see what it said above, and check "
+            "Java and PYSPARK_SUBMIT_ARGS"
+        )
+        raise click.ClickException(message) from error
+
+
 @contextmanager
-def _end_of_jvm_excused(ending: threading.Event) -> Iterator[None]:
-    """Abort instead of failing if a signal has ended the JVM too.
+def _end_of_jvm_explained(ending: threading.Event) -> Iterator[None]:
+    """Abort instead of failing if a signal has ended the JVM too; else explain its end.
 
     SIGTERM to the whole process group ends the JVM in the middle of a call.
     """
@@ -63,11 +83,32 @@ def _end_of_jvm_excused(ending: threading.Event) -> Iterator[None]:
         yield
     except (JobFailed, Py4JError, ConnectionError) as error:
         if not ending.is_set():
+            _explain(error)
             raise
         logger.warning(
             "the signal ended Spark too: the next start repeats the last batch"
         )
         raise click.Abort from error
+
+
+def _explain(error: Exception) -> None:
+    """Raise an error in one line if the JVM has ended.
+
+    Raises:
+        click.ClickException: It has.
+    """
+    if isinstance(error, KafkaUnreachable):
+        return
+    broke_off = isinstance(error, Py4JNetworkError | ConnectionError)
+    status = exit_status_of_jvm(_END_OF_JVM_S if broke_off else 0)
+    if status is None:
+        return
+    how = f"by signal {-status}" if status < 0 else f"with status {status}"
+    message = (
+        f"Spark's JVM ended {how}: start again, nothing is lost; if the machine lacked "
+        "memory, see docs/operations.md, Memory"
+    )
+    raise click.ClickException(message) from error
 
 
 def every_second(job: Job, ending: threading.Event) -> Iterator[None]:

@@ -10,7 +10,7 @@ import pytest
 
 from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.offsets import TimedOffset, TopicOffsets
-from connectors.kafka.settings import Client, RecordsLost
+from connectors.kafka.settings import Client, RecordsLost, TopicReplaced
 from streaming.admission import LATE_MS, Admission, Target
 from streaming.position import PartitionPosition, Position
 from streaming.settings import BatchLimits, Window
@@ -207,6 +207,66 @@ def test_topic_created_anew_is_read_from_its_beginning_with_skip_lost() -> None:
     assert end.partitions == {0: PartitionPosition(2, 7_000, 0, WALL_MS)}
     assert end.clock_ms == 7_000
     assert end.skipped == 0
+
+
+def test_topic_made_anew_with_more_records_is_an_error() -> None:
+    """Offsets alone do not show it; Kafka's id does."""
+    start = ListedTopic([1_000] * 2, topic_id="old").admission().plan(Position(), 1)
+    assert start.topic_id == "old"
+    topic = ListedTopic([2_000] * 5, topic_id="new")
+    with pytest.raises(TopicReplaced, match=r"made anew.*--on-lost-records skip") as it:
+        topic.admission().plan(start, WALL_MS)
+    assert (it.value.topic, it.value.known, it.value.found) == ("frames", "old", "new")
+
+
+def test_topic_made_anew_with_more_records_is_read_from_its_start_with_skip_lost() -> (
+    None
+):
+    """Lost are records that were known and unread, and those that Kafka deleted."""
+    old = ListedTopic([5_000] * 7, [6_000] * 9, topic_id="old")
+    start = replace(old.admission(10).plan(Position(), WALL_MS), skipped=1)
+    unread = 16 - sum(ends(start))
+    assert unread > 0
+    topic = ListedTopic([2_000] * 20, [7_000] * 30, [8_000], topic_id="new")
+    topic.logs[1].first = 3
+    end = topic.admission(skip_lost=True).plan(start, WALL_MS)
+    assert [here.batch_start for here in end.partitions.values()] == [0, 3, 0]
+    assert ends(end) == [20, 30, 1]
+    assert end.records == start.records + 20 + 27 + 1
+    assert end.skipped == 1 + unread + 3
+    assert end.topic_id == "new"
+    assert end.clock_ms >= start.clock_ms
+
+
+def test_batch_of_a_topic_that_was_made_anew_is_not_read() -> None:
+    """It was planned for records that are gone."""
+    planned = ListedTopic([1_000], topic_id="old").admission().plan(Position(), WALL_MS)
+    topic = ListedTopic([1_000], topic_id="new")
+    assert not topic.admission(skip_lost=True).holds(planned)
+    with pytest.raises(TopicReplaced):
+        topic.admission().holds(planned)
+    assert ListedTopic([1_000], topic_id="old").admission().holds(planned)
+
+
+def test_target_has_no_records_of_a_topic_made_after_it() -> None:
+    """The new topic is placed at its start and not read."""
+    target = ListedTopic([1_000] * 5, topic_id="old").admission().target()
+    reader = Reader(ListedTopic([2_000] * 9, topic_id="new"))
+    reader.read_all([10], target=target)
+    assert ends(reader.position) == [0]
+    assert reader.position.topic_id == "new"
+
+
+@pytest.mark.parametrize(("known", "found"), [(None, "new"), ("old", None)])
+def test_topic_whose_id_is_unknown_is_accepted(
+    known: str | None, found: str | None
+) -> None:
+    """Earlier releases stored no id, and brokers before 2.8 give none."""
+    start = ListedTopic([1_000], topic_id=known).admission().plan(Position(), WALL_MS)
+    topic = ListedTopic([1_000, 2_000], topic_id=found)
+    end = topic.admission().plan(start, WALL_MS)
+    assert ends(end) == [2]
+    assert end.topic_id == (known or found)
 
 
 # --- a window of record times

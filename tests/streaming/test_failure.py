@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,8 +22,11 @@ from connectors.kafka.settings import (
     RecordRefused,
     RecordsLost,
     TopicMissing,
+    TopicReplaced,
 )
 from sds_core.observer.blob import UnknownBlobVersion
+from streaming.cli.actions.report import as_click_error
+from streaming.damage import DamagedCheckpoint
 from streaming.failure import JobFailed, hand_over, query_failure
 
 UNREACHABLE = KafkaUnreachable("a:1", 'says "no" to <user>, ${user} and Jürgen\r\x85')
@@ -62,6 +66,8 @@ def spark_error(message: str) -> StreamingQueryException:
         (RecordRefused("a:1", "it is too large", "allow larger ones"), False),
         (LOST, False),
         (UnknownBlobVersion(99, 3), False),
+        (TopicReplaced("frames", "old", "new"), False),
+        (DamagedCheckpoint("offsets/7", "is missing"), False),
     ],
 )
 def test_error_of_our_own_says_what_to_do(error: Exception, unreachable: bool) -> None:
@@ -69,6 +75,41 @@ def test_error_of_our_own_says_what_to_do(error: Exception, unreachable: bool) -
     failure = query_failure(raised_in_spark(error))
     assert failure.cause == str(failure) == str(error).strip()
     assert failure.unreachable == unreachable
+
+
+@pytest.mark.parametrize(
+    ("error", "final"),
+    [
+        (UnknownBlobVersion(99, 3), True),
+        (TopicReplaced("frames", "old", "new"), True),
+        (DamagedCheckpoint("offsets/7", "is missing"), True),
+        (LOST, False),
+        (UNREACHABLE, False),
+        (ValueError("no such thing"), False),
+    ],
+)
+def test_error_that_returns_at_each_start_needs_a_person(
+    error: Exception, final: bool
+) -> None:
+    """A supervisor should not start the job again."""
+    failure = query_failure(raised_in_spark(error))
+    assert failure.final == final
+    code = {True: 2, False: 3 if failure.unreachable else 1}[final]
+    assert as_click_error(failure).exit_code == code
+
+
+@pytest.mark.parametrize(
+    "error",
+    [TopicReplaced("frames", "old", "new"), DamagedCheckpoint("a", "is", "delete it")],
+)
+def test_error_survives_its_way_between_processes(error: Exception) -> None:
+    """With its text and its attributes."""
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
+    assert (type(again), str(again), vars(again)) == (
+        type(error),
+        str(error),
+        vars(error),
+    )
 
 
 @pytest.mark.parametrize(

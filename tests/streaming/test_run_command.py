@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -132,6 +132,57 @@ def test_signal_during_the_start_of_spark_leaves_no_process(
             child.kill()
         assert alive == []
     assert "Exception" not in (tmp_path / "stderr").read_text()
+
+
+def test_jvm_that_is_killed_is_one_line(
+    topic: Callable[..., KafkaSettings], tmp_path: Path
+) -> None:
+    """Exit code 1: the supervisor starts it again, and nothing is lost."""
+    records = load_recording()
+    kafka = topic(partitions=0)
+    ensure_frames_topic(kafka, partitions_of(records))
+    write(records, kafka)
+    with started(kafka, tmp_path, "--no-history-topics") as process:
+        url = page_of(process)
+        wait_for(
+            lambda: httpx.get(f"{url}api/v1/channels").json()["channel_count"] == 5
+        )
+        wait_for(lambda: jvm_of(process)).kill()
+        assert process.wait(120) == 1
+    lines = lines_of(tmp_path)
+    assert lines[-1].startswith("sds-monitor: Spark's JVM ended by signal 9: start")
+    assert "Traceback" not in "".join(lines)
+    with started(kafka, tmp_path, "--until-caught-up") as process:
+        assert process.wait(280) == 0
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["totals"]["messages"] == 282
+
+
+def test_jvm_that_is_killed_while_it_starts_is_one_line(
+    topic: Callable[..., KafkaSettings], tmp_path: Path
+) -> None:
+    """Before there is a session."""
+    with started(topic(), tmp_path) as process:
+        page_of(process)
+        wait_for(lambda: jvm_of(process)).kill()
+        assert process.wait(120) == 1
+    assert lines_of(tmp_path)[-1].startswith("sds-monitor: Spark's JVM ended")
+    assert "Traceback" not in "".join(lines_of(tmp_path))
+
+
+def jvm_of(process: subprocess.Popen[str]) -> psutil.Process | None:
+    """Spark's JVM, once there is one."""
+    for child in psutil.Process(process.pid).children():
+        # Not the one that is asked for its version.
+        with suppress(psutil.Error):
+            if "org.apache.spark.deploy.SparkSubmit" in child.cmdline():
+                return child
+    return None
+
+
+def lines_of(directory: Path) -> list[str]:
+    """What the command has written to standard error."""
+    return (directory / "stderr").read_text().strip().splitlines()
 
 
 def test_port_in_use_ends_it_before_anything_starts(tmp_path: Path) -> None:

@@ -131,6 +131,17 @@ class KafkaTopic:
                 {TopicPartition(self.settings.topic, partition): offset}
             )
 
+    def make_anew(self, partitions: int = 1) -> None:
+        """Delete the topic, and make an empty one of its name."""
+        name = self.settings.topic
+        with self.admin() as admin:
+            admin.delete_topics([name])
+            self.wait_for(lambda: name not in admin.list_topics())
+        # A broker may still refuse the name for a moment.
+        self.wait_for(
+            lambda: ensure_topic(self.settings, name, partitions, KEEP_FOR_EVER)
+        )
+
     def add_partitions(self, total: int) -> None:
         """Raise the number of partitions; the broker knows them when this returns."""
         topic = self.settings.topic

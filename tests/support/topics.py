@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from connectors.kafka.offsets import TimedOffset
+from connectors.kafka.offsets import TimedOffset, Topic
 from streaming.admission import Admission
 from streaming.settings import BatchLimits
 
@@ -50,11 +50,13 @@ class ListedTopic:
 
     Attributes:
         logs: One per partition.
+        topic_id: Kafka's id of the topic; None for a broker that gives none.
         scanned: Number of offsets read by `scan_times`.
         lookups: Number of calls of `first_at_or_after`.
     """
 
-    def __init__(self, *times: Sequence[int]) -> None:
+    def __init__(self, *times: Sequence[int], topic_id: str | None = None) -> None:
+        self.topic_id = topic_id
         self.logs = [Log() for _ in times]
         self.scanned = 0
         self.lookups = 0
@@ -84,6 +86,10 @@ class ListedTopic:
     def partitions(self) -> list[int]:
         """All partitions."""
         return list(range(len(self.logs)))
+
+    def describe(self) -> Topic:
+        """The id and all partitions."""
+        return Topic(self.topic_id, self.partitions())
 
     def earliest(self, partitions: Collection[int]) -> dict[int, int]:
         """First offset that retention has not deleted."""

@@ -16,12 +16,16 @@ from sds_core.observer.sds.participants import Participant
 from sds_core.observer.sds.repairs import Request
 from sds_core.wire import Dialect
 
-BLOB_VERSION = 3
+BLOB_VERSION = 4
 """Version of `ChannelView.to_blob`; every version from 1 on can be read.
 
 Version 3 adds one field at the end of the state of version 2. A release that writes 2
 would ignore the field and lose the minutes that end meanwhile, so it must refuse.
+Version 4 adds the checksum.
 """
+
+CHECKSUM_SINCE = 4
+"""First version whose blobs have a checksum."""
 
 
 class ChannelState(msgspec.Struct, array_like=True):

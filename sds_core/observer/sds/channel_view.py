@@ -23,7 +23,11 @@ from sds_core.observer.sds.acknowledgements import (
 )
 from sds_core.observer.sds.capacity import Capacity
 from sds_core.observer.sds.channel_minute import ChannelMinute
-from sds_core.observer.sds.channel_state import BLOB_VERSION, ChannelState
+from sds_core.observer.sds.channel_state import (
+    BLOB_VERSION,
+    CHECKSUM_SINCE,
+    ChannelState,
+)
 from sds_core.observer.sds.copies import Copies, Copy
 from sds_core.observer.sds.deliveries import Deliveries
 from sds_core.observer.sds.digest import ChannelDigest
@@ -118,17 +122,14 @@ class ChannelView:
     def from_blob(
         cls, version: int, data: bytes, settings: ObserverSettings = DEFAULTS
     ) -> ChannelView:
-        """Restore the view that `to_blob` packed; see `View.from_blob`.
-
-        Raises:
-            UnknownBlobVersion: A newer release made it.
-        """
-        blob.check_version(version, BLOB_VERSION)
-        head, rest = blob.split(data)
-        totals = blob.unpack_totals(head, ChannelTotals)
-        if version == 1:
-            return cls(settings, totals, version_1.channel_state(rest, totals))
-        return cls(settings, totals, msgspec.msgpack.decode(rest, type=ChannelState))
+        """Restore the view that `to_blob` packed; see `View.from_blob`."""
+        with blob.opened(version, data, BLOB_VERSION, CHECKSUM_SINCE) as body:
+            head, rest = blob.split(body)
+            totals = blob.unpack_totals(head, ChannelTotals)
+            if version == 1:
+                return cls(settings, totals, version_1.channel_state(rest, totals))
+            state = msgspec.msgpack.decode(rest, type=ChannelState)
+            return cls(settings, totals, state)
 
     def to_blob(self) -> bytes:
         """Pack the whole view, totals first, in version `BLOB_VERSION`."""

@@ -7,7 +7,7 @@ from sds_core.observer.kinds import Kind, Outlet, TrafficProtocol
 from sds_core.observer.record import DEFAULT_PROTOCOL, Headers
 from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
 from sds_core.observer.sds.channel_minute import ChannelMinute
-from sds_core.observer.sds.channel_state import BLOB_VERSION
+from sds_core.observer.sds.channel_state import BLOB_VERSION, CHECKSUM_SINCE
 from sds_core.observer.sds.channel_view import ChannelEvent, ChannelView
 from sds_core.observer.sds.digest import ChannelDigest, ChannelDigester
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
@@ -20,6 +20,7 @@ CHANNELS: Kind[ChannelDigest, ChannelTotals, ChannelEvent] = Kind(
     view=ChannelView,
     totals=ChannelTotals,
     blob_version=BLOB_VERSION,
+    checksum_since=CHECKSUM_SINCE,
     label_file="labels.json",
     in_channel_table=True,
     outlets={

@@ -17,9 +17,13 @@ class _KafkaUnreachable(click.ClickException):
 
 
 def as_click_error(error: JobFailed) -> click.ClickException:
-    """Return the error with its exit code: 3 if Kafka was unreachable, else 1."""
-    kind = _KafkaUnreachable if error.unreachable else click.ClickException
-    return kind(str(error))
+    """Return the error with its exit code.
+
+    3 if Kafka was unreachable, 2 if another start fails in the same way, else 1.
+    """
+    if error.unreachable:
+        return _KafkaUnreachable(str(error))
+    return (click.UsageError if error.final else click.ClickException)(str(error))
 
 
 def write_report(job: Job, path: Path) -> None:

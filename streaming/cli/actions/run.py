@@ -11,6 +11,8 @@ from rich.console import Console
 from connectors.history.errors import DamagedHistory, NoHistory
 from connectors.kafka.heartbeat import heartbeats
 from connectors.web.server import AddressUnusable, PortInUse
+from sds_core.observer.blob import UnknownBlobVersion
+from sds_core.observer.kinds import UnknownKind
 from sds_core.observer.snapshot import Snapshot
 from sds_core.text import counted
 from streaming.checkpoint import (
@@ -26,6 +28,7 @@ from streaming.cli.output import wall_ms
 from streaming.cli.serving import PendingJob, current_snapshot, status_server
 from streaming.cli.serving_options import Address
 from streaming.cli.starting import every_second, started_job
+from streaming.damage import DamagedCheckpoint
 from streaming.failure import JobFailed
 from streaming.history import HistoryInUse, HistoryUnwritable
 from streaming.settings import JobSettings, SessionSettings
@@ -79,6 +82,9 @@ def run(
         CheckpointInUse,
         CheckpointMismatch,
         CheckpointUnwritable,
+        DamagedCheckpoint,
+        UnknownBlobVersion,
+        UnknownKind,
         HistoryInUse,
         HistoryUnwritable,
         AddressUnusable,

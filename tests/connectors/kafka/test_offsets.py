@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kafka import TopicPartition
 
 from connectors.broker.broker import EmbeddedBroker
-from connectors.kafka.offsets import TimedOffset, TopicOffsets
-from connectors.kafka.settings import KafkaUnreachable, TopicMissing
+from connectors.kafka import offsets as offsets_module
+from connectors.kafka.clients import kafka_python_options
+from connectors.kafka.offsets import TimedOffset, Topic, TopicOffsets
+from connectors.kafka.settings import KafkaSettings, KafkaUnreachable, TopicMissing
 from tests.support.kafka import (
     BUSY_S,
     NOBODY,
@@ -53,6 +58,46 @@ def test_added_partitions_are_listed_at_once(
     topic.add_partitions(12)
     assert offsets.partitions() == list(range(12))
     assert offsets.latest(range(12)) == dict.fromkeys(range(12), 0)
+
+
+def test_topic_made_anew_has_another_id(
+    kafka_topic: TopicMaker, offsets_of: Look
+) -> None:
+    """And the id of a topic stays, whoever asks."""
+    topic = kafka_topic()
+    first = offsets_of(topic).describe()
+    assert first.partitions == [0]
+    assert offsets_of(topic).describe() == first
+    topic.make_anew(partitions=2)
+    second = offsets_of(topic).describe()
+    assert second.partitions == [0, 1]
+    assert None not in (first.id, second.id)
+    assert first.id != second.id
+
+
+def test_id_is_the_one_that_kafkas_tools_print(
+    kafka_topic: TopicMaker, offsets_of: Look
+) -> None:
+    """URL-safe base64 of its 16 bytes, without padding."""
+    topic = kafka_topic()
+    with topic.admin() as admin:
+        (described,) = admin.describe_topics([topic.settings.topic])
+    found = offsets_of(topic).describe().id
+    assert found is not None
+    decoded = base64.urlsafe_b64decode(f"{found}==")
+    assert decoded == uuid.UUID(str(described["topic_id"])).bytes
+
+
+def test_broker_that_gives_no_id_is_read(
+    kafka_topic: TopicMaker, offsets_of: Look, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that asks as one of Kafka 2.7 gets none."""
+
+    def options_of_2_7(settings: KafkaSettings) -> dict[str, Any]:
+        return kafka_python_options(settings) | {"api_version": (2, 7)}
+
+    monkeypatch.setattr(offsets_module, "kafka_python_options", options_of_2_7)
+    assert offsets_of(kafka_topic(2)).describe() == Topic(None, [0, 1])
 
 
 def test_empty_partition_has_no_offset_by_time(

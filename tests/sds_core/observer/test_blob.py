@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -38,7 +39,7 @@ def test_blob_begins_with_the_length_of_the_totals() -> None:
     data = blob.pack(Totals(5), NewTotals(1, 2))
     length = int.from_bytes(data[: blob.LENGTH_BYTES], "big")
     assert msgspec.msgpack.decode(data[4 : 4 + length], type=Totals) == Totals(5)
-    assert blob.unpack(data, Totals, NewTotals) == (
+    assert blob.unpack(blob.verified(data), Totals, NewTotals) == (
         Totals(5),
         NewTotals(1, 2),
     )
@@ -46,7 +47,7 @@ def test_blob_begins_with_the_length_of_the_totals() -> None:
 
 def test_fields_added_later_take_their_default() -> None:
     """So that a blob of an older release can be read."""
-    data = blob.pack(Totals(5), Totals(6))
+    data = blob.verified(blob.pack(Totals(5), Totals(6)))
     assert blob.unpack(data, NewTotals, NewTotals) == (
         NewTotals(5, 7),
         NewTotals(6, 7),
@@ -79,6 +80,55 @@ def test_new_view_round_trips(kind: AnyKind) -> None:
     again = kind.view.from_blob(kind.blob_version, data)
     assert again.totals == kind.view().totals == kind.totals()
     assert again.to_blob() == data
+
+
+def flipped(data: bytes, bit: int) -> bytes:
+    """The same bytes with one bit changed."""
+    changed = bytearray(data)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("name", sorted(made()))
+def test_blob_with_a_changed_bit_is_refused(name: str) -> None:
+    """Any single bit, also of the checksum."""
+    kind = KINDS[name.partition(".")[0]]
+    data = made()[name].to_blob()
+    for bit in range(8 * len(data)):
+        with pytest.raises(blob.DamagedBlob, match="does not have the checksum"):
+            kind.view.from_blob(kind.blob_version, flipped(data, bit))
+
+
+@pytest.mark.parametrize("name", sorted(made()))
+def test_blob_that_is_cut_or_continued_is_refused(name: str) -> None:
+    """After any byte, and down to nothing."""
+    kind = KINDS[name.partition(".")[0]]
+    data = made()[name].to_blob()
+    for wrong in [*(data[:end] for end in range(len(data))), data + b"\0", data + data]:
+        with pytest.raises(blob.DamagedBlob):
+            kind.view.from_blob(kind.blob_version, wrong)
+
+
+@pytest.mark.parametrize("name", sorted(made()))
+def test_blob_under_the_version_of_another_is_refused(name: str) -> None:
+    """The checksum is no part of older versions."""
+    kind = KINDS[name.partition(".")[0]]
+    for version in range(1, kind.checksum_since):
+        with pytest.raises(blob.DamagedBlob):
+            kind.view.from_blob(version, made()[name].to_blob())
+
+
+@pytest.mark.parametrize("path", BLOBS, ids=lambda p: f"{p.parent.name}-{p.stem}")
+def test_changed_blob_of_an_older_version_raises_no_other_error(path: Path) -> None:
+    """It has no checksum, so some changes are found only if they cannot be decoded."""
+    kind = KINDS[path.name.partition(".")[0]]
+    version, data = int(path.parent.name[1:]), path.read_bytes()
+    for bit in range(0, 8 * len(data), 7):
+        with suppress(blob.DamagedBlob):
+            kind.view.from_blob(version, flipped(data, bit))
+    for end in range(0, len(data), 5):
+        with suppress(blob.DamagedBlob):
+            kind.view.from_blob(version, data[:end])
 
 
 def test_packing_changes_nothing() -> None:

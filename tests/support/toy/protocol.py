@@ -138,8 +138,8 @@ class RoomView:
         cls, version: int, data: bytes, settings: ObserverSettings = DEFAULTS
     ) -> RoomView:
         """Restore the view."""
-        blob.check_version(version, BLOB_VERSION)
-        return cls(settings, blob.unpack(data, RoomTotals, RoomState)[0])
+        with blob.opened(version, data, BLOB_VERSION, 1) as body:
+            return cls(settings, blob.unpack(body, RoomTotals, RoomState)[0])
 
     def to_blob(self) -> bytes:
         """Pack the view."""

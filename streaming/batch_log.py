@@ -1,0 +1,175 @@
+"""Spark's log of batches in a checkpoint.
+
+Spark writes ``offsets/N`` before it runs batch N, and ``commits/N`` after it. At a
+start it reads the two newest files of the first and the newest of the second, and
+repeats a batch that was planned and not committed. A missing file is to Spark a batch
+that never was, so it would silently begin anew or repeat the wrong batch: what the log
+must hold is checked here, before Spark reads it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from streaming.damage import RESTORE, DamagedCheckpoint, read_file, wrong_content
+from streaming.file_checksum import has_its_checksum, remove_stale_checksums
+from streaming.files import write_atomically
+from streaming.position import Position
+
+_Content = TypeVar("_Content")
+
+
+class BatchLog(NamedTuple):
+    """The newest batches of a checkpoint.
+
+    Attributes:
+        planned: Number of the newest batch that was planned; None before the first.
+        committed: Number of the newest batch that was committed; None before the first.
+            It is `planned` or the one before.
+        position: Position after it; None before the first.
+        state_partitions: Number of partitions of the state; 0 before the first plan.
+    """
+
+    planned: int | None = None
+    committed: int | None = None
+    position: Position | None = None
+    state_partitions: int = 0
+
+
+class _QueryMetadata(msgspec.Struct):
+    """Content of ``metadata``: the id of Spark's query, which is nowhere else."""
+
+    id: str
+
+
+class _Plan(msgspec.Struct, rename="camel"):
+    """Second line of a file in ``offsets``."""
+
+    batch_watermark_ms: int
+    conf: dict[str, str]
+
+    @property
+    def state_partitions(self) -> int:
+        """Number of partitions of the state, which the first batch fixes."""
+        return int(self.conf["spark.sql.shuffle.partitions"])
+
+
+class _Commit(msgspec.Struct, rename="camel"):
+    """Content of a file in ``commits``."""
+
+    next_batch_watermark_ms: int = 0
+
+
+def read_batch_log(checkpoint: Path) -> BatchLog:
+    """Return the newest batches of a checkpoint, after a check of all that Spark reads.
+
+    Args:
+        checkpoint: Directory of the checkpoint; need not exist.
+
+    Raises:
+        DamagedCheckpoint: A file is missing or has the wrong content.
+    """
+    offsets, commits = checkpoint / "offsets", checkpoint / "commits"
+    _check_query_metadata(checkpoint / "metadata")
+    planned, committed = _newest(offsets), _newest(commits)
+    if planned is None:
+        if committed is not None:
+            problem = f"holds no batch, although {commits} holds batch {committed}"
+            raise DamagedCheckpoint(offsets, problem)
+        if any((checkpoint / "state").glob("*/*/*.*")):
+            problem = f"holds no batch, although {checkpoint / 'state'} holds state"
+            raise DamagedCheckpoint(offsets, problem)
+        return BatchLog()
+    if committed is None and planned > 0:
+        problem = f"holds no batch, although {offsets} holds batch {planned}"
+        raise DamagedCheckpoint(commits, problem)
+    if committed is not None and committed not in (planned, planned - 1):
+        problem = f"ends with batch {committed}, although {offsets} ends with {planned}"
+        raise DamagedCheckpoint(commits, problem)
+    is_committed = committed == planned
+    again = "delete it, and the job plans this batch again"
+    end, partitions = _read_offsets(
+        offsets / str(planned), RESTORE if is_committed else again
+    )
+    before = None
+    if planned > 0:
+        before, _ = _read_offsets(offsets / str(planned - 1), RESTORE)
+    if committed is not None:
+        again = "delete it, and the job repeats this batch"
+        path = commits / str(committed)
+        _read_lines(path, (_Commit,), again if is_committed else RESTORE)
+    return BatchLog(planned, committed, end if is_committed else before, partitions)
+
+
+def complete(checkpoint: Path, log: BatchLog) -> None:
+    """Make a checkpoint as Spark wants it after a file of it was deleted.
+
+    Args:
+        checkpoint: Directory of the checkpoint, locked by the caller.
+        log: Its newest batches.
+    """
+    for name in ("", "offsets", "commits", "state/0/_metadata"):
+        remove_stale_checksums(checkpoint / name)
+    metadata = checkpoint / "metadata"
+    if log.planned is not None and not metadata.exists():
+        query = _QueryMetadata(str(uuid.uuid4()))
+        write_atomically(metadata, msgspec.json.encode(query).decode())
+
+
+def _newest(directory: Path) -> int | None:
+    """Number of the newest batch that has a file in a directory."""
+    if not directory.is_dir():
+        return None
+    return max(
+        (int(file.name) for file in directory.iterdir() if file.name.isdigit()),
+        default=None,
+    )
+
+
+def _check_query_metadata(path: Path) -> None:
+    if path.exists():
+        remedy = "delete it, and the job makes a new one; nothing is lost"
+        data = _read(path, remedy)
+        try:
+            msgspec.json.decode(data, type=_QueryMetadata)
+        except ValueError as error:
+            raise wrong_content(path, error, remedy) from error
+
+
+def _read_offsets(path: Path, remedy: str) -> tuple[Position, int]:
+    """Return the position after a batch, and the number of partitions of the state."""
+    plan, position = _read_lines(path, (_Plan, dict[str, Any]), remedy)
+    try:
+        return Position.from_json(position), plan.state_partitions
+    # An error of msgspec is a ValueError too.
+    except (ValueError, LookupError) as error:
+        raise wrong_content(path, error, remedy) from error
+
+
+def _read_lines(path: Path, types: tuple[type[Any], ...], remedy: str) -> list[Any]:
+    """Decode the lines of a file of a log, without the first line, its version."""
+    data = _read(path, remedy)
+    try:
+        version, *lines = data.decode().splitlines()
+        if not version.startswith("v") or len(lines) != len(types):
+            message = f"{len(lines)} lines after its version, not {len(types)}"
+            raise ValueError(message)
+        return [
+            msgspec.json.decode(line, type=type_)
+            for line, type_ in zip(lines, types, strict=True)
+        ]
+    # An error of msgspec, or one of bytes that are no text, is a ValueError too.
+    except ValueError as error:
+        raise wrong_content(path, error, remedy) from error
+
+
+def _read(path: Path, remedy: str) -> bytes:
+    data = read_file(path, remedy)
+    if not has_its_checksum(path):
+        problem = f"does not have the checksum in .{path.name}.crc"
+        raise DamagedCheckpoint(path, problem, remedy)
+    return data

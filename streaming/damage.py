@@ -1,0 +1,83 @@
+"""Errors about damage to a checkpoint. docs/operations.md lists all of its files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+RESTORE = "restore the checkpoint from a backup, or use a new --checkpoint"
+"""Remedy where nothing less helps."""
+
+IDENTITY = "job.json"
+INCIDENTS = "incidents.sqlite"
+ACKNOWLEDGEMENTS = "acknowledgements.sqlite"
+"""Names of files in ``monitor/``; those with labels have the names of their kinds."""
+
+_LOSSES = {
+    INCIDENTS: "the incidents of the last day and the rows that waited in it for the "
+    "history",
+    ACKNOWLEDGEMENTS: "the definite acknowledgements so far",
+}
+_LABELS = "the labels given so far: they are given anew, in alphabetical order"
+
+
+class DamagedCheckpoint(ValueError):
+    """A part of the checkpoint is damaged or missing: another start fails too.
+
+    Attributes:
+        place: The file, or another part of the checkpoint.
+        problem: What is wrong with it; continues a sentence that begins with `place`.
+        remedy: What the operator can do.
+    """
+
+    def __init__(self, place: Path | str, problem: str, remedy: str = RESTORE) -> None:
+        # The arguments of the class, so that it can be pickled.
+        super().__init__(place, problem, remedy)
+        self.place = place
+        self.problem = problem
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        """The error in one line."""
+        return f"{self.place} {self.problem}: {self.remedy}"
+
+
+def state_of(key: str) -> str:
+    """Name the state of the view with this key."""
+    return f"the state of view {key!r:.200} in the checkpoint"
+
+
+def do_without(path: Path) -> str:
+    """Return the remedy for a damaged file in ``monitor/`` that a job can do without.
+
+    Args:
+        path: The file.
+    """
+    return (
+        "restore the checkpoint from a backup; or move this file away and take its "
+        f'name out of "files" in {path.with_name(IDENTITY)}, to go on without '
+        f"{_LOSSES.get(path.name, _LABELS)}"
+    )
+
+
+def read_file(path: Path, remedy: str = RESTORE) -> bytes:
+    """Return the content of a file of the checkpoint.
+
+    Raises:
+        DamagedCheckpoint: It is missing or cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise DamagedCheckpoint(path, "is missing", remedy) from error
+    except OSError as error:
+        problem = f"cannot be read ({error.strerror or error})"
+        raise DamagedCheckpoint(path, problem, remedy) from error
+
+
+def wrong_content(
+    path: Path, error: Exception, remedy: str = RESTORE
+) -> DamagedCheckpoint:
+    """Return the error for a file whose content cannot be decoded."""
+    # A decoder's message may quote the content, which may hold anything.
+    reason = f"{error!s:.160}".encode("unicode_escape").decode()
+    return DamagedCheckpoint(path, f"has the wrong content ({reason})", remedy)

@@ -1,0 +1,163 @@
+"""Checks the files that hold the state of a checkpoint.
+
+``state/0/P`` holds partition P of the state: ``V.changelog``, the changes that batch
+V - 1 made; now and then ``V.zip``, a snapshot of RocksDB, with its large files in
+``SSTs``. To read version V, Spark takes the newest snapshot up to V and the changelogs
+after it. If that snapshot is damaged, it takes an older one, or none, and more
+changelogs.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from streaming.batch_log import BatchLog
+from streaming.damage import DamagedCheckpoint, wrong_content
+from streaming.file_checksum import has_its_checksum
+
+_COMPRESSED = b"LZ4Block"
+_COMPRESSED_END = bytes(12)
+"""A compressed changelog is a row of blocks, each with this beginning. The sizes and
+the checksum of the last block are zero."""
+
+
+class _OperatorMetadata(msgspec.Struct, rename="camel"):
+    state_store_info: list[object]
+
+
+class _SharedFile(msgspec.Struct, rename="camel"):
+    dfs_sst_file_name: str
+    size_bytes: int
+
+
+class _SnapshotMetadata(msgspec.Struct, rename="camel"):
+    sst_files: list[_SharedFile] = []
+
+
+def check_state(checkpoint: Path, log: BatchLog) -> None:
+    """Check what can be checked quickly: that nothing is missing, and changelogs.
+
+    Args:
+        checkpoint: Directory of the checkpoint.
+        log: Its newest batches.
+
+    Raises:
+        DamagedCheckpoint: A file is missing or damaged. For a missing partition Spark
+            has no error: its views would be gone.
+    """
+    if log.committed is None:
+        return
+    operator = checkpoint / "state" / "0"
+    _check_metadata(operator / "_metadata" / "metadata")
+    _check_file(operator / "0" / "_metadata" / "schema")
+    version = log.committed + 1
+    for partition in range(log.state_partitions):
+        directory = operator / str(partition)
+        for changelog in _needed_changelogs(directory, version):
+            try:
+                _check_changelog(changelog)
+            except DamagedCheckpoint as error:
+                if changelog.stem != str(version) or log.committed != log.planned:
+                    raise
+                commit = checkpoint / "commits" / str(log.committed)
+                remedy = f"delete it and {commit}, and the job repeats this batch"
+                raise DamagedCheckpoint(error.place, error.problem, remedy) from error
+
+
+def find_damaged_snapshot(checkpoint: Path, log: BatchLog) -> DamagedCheckpoint | None:
+    """Return what is wrong with the snapshots that Spark reads; None if nothing is.
+
+    For the case that Spark has failed: reads everything, and Spark can do without a
+    damaged snapshot as long as there are older changelogs.
+    """
+    for partition in range(log.state_partitions):
+        directory = checkpoint / "state" / "0" / str(partition)
+        newest = max(_versions(directory, "zip"), default=None)
+        try:
+            if newest is not None:
+                _check_snapshot(directory / f"{newest}.zip")
+        except DamagedCheckpoint as error:
+            return error
+    return None
+
+
+def _needed_changelogs(directory: Path, version: int) -> Iterator[Path]:
+    """The changelogs from the newest snapshot to a version.
+
+    Raises:
+        DamagedCheckpoint: There is no snapshot, and no changelog of the first batch.
+    """
+    if not directory.is_dir():
+        raise DamagedCheckpoint(directory, "is missing")
+    snapshot = max(
+        (one for one in _versions(directory, "zip") if one <= version), default=0
+    )
+    changelogs = _versions(directory, "changelog")
+    if not snapshot and changelogs and min(changelogs) > 1:
+        problem = f"holds no snapshot before {min(changelogs)}.changelog"
+        raise DamagedCheckpoint(directory, problem)
+    for one in range(snapshot + 1, version + 1):
+        yield directory / f"{one}.changelog"
+
+
+def _versions(directory: Path, ending: str) -> list[int]:
+    return [
+        int(path.stem) for path in directory.glob(f"*.{ending}") if path.stem.isdigit()
+    ]
+
+
+def _check_metadata(path: Path) -> None:
+    # If it is gone, Spark makes a new one.
+    if path.exists():
+        _check_file(path)
+        try:
+            lines = path.read_bytes().decode().splitlines()
+            msgspec.json.decode(lines[-1], type=_OperatorMetadata)
+        except (ValueError, LookupError) as error:
+            raise wrong_content(path, error) from error
+
+
+def _check_changelog(path: Path) -> None:
+    _check_file(path)
+    with path.open("rb") as file:
+        if file.read(len(_COMPRESSED)) == _COMPRESSED:
+            file.seek(-len(_COMPRESSED_END), 2)
+            if file.read() != _COMPRESSED_END:
+                problem = "ends too early"
+                raise DamagedCheckpoint(path, problem)
+
+
+def _check_snapshot(path: Path) -> None:
+    _check_file(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            metadata = archive.read("metadata").splitlines()[-1]
+            snapshot = msgspec.json.decode(metadata, type=_SnapshotMetadata)
+    except (zipfile.BadZipFile, LookupError, ValueError) as error:
+        raise wrong_content(path, error) from error
+    for shared in snapshot.sst_files:
+        file = path.parent / "SSTs" / shared.dfs_sst_file_name
+        _check_file(file)
+        if file.stat().st_size != shared.size_bytes:
+            problem = f"has not the {shared.size_bytes} bytes that {path} names"
+            raise DamagedCheckpoint(file, problem)
+
+
+def _check_file(path: Path) -> None:
+    try:
+        size = path.stat().st_size
+        right = has_its_checksum(path)
+    except FileNotFoundError as error:
+        raise DamagedCheckpoint(path, "is missing") from error
+    except OSError as error:
+        problem = f"cannot be read ({error.strerror or error})"
+        raise DamagedCheckpoint(path, problem) from error
+    if not size:
+        raise DamagedCheckpoint(path, "is empty")
+    if not right:
+        problem = f"does not have the checksum in .{path.name}.crc"
+        raise DamagedCheckpoint(path, problem)
