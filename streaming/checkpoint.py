@@ -13,6 +13,7 @@ from typing import Annotated
 import msgspec
 
 from connectors.lock import locked
+from sds_core.text import printable
 from streaming.damage import (
     IDENTITY,
     DamagedCheckpoint,
@@ -21,6 +22,9 @@ from streaming.damage import (
     wrong_content,
 )
 from streaming.files import write_atomically
+
+_LONGEST_TOPIC = 249
+"""Characters of the longest name of a topic that Kafka allows."""
 
 _ENDINGS = (".json", ".sqlite")
 """Endings of our own files; the lock has none."""
@@ -123,8 +127,8 @@ def check_identity(
     identity = _read_identity(checkpoint, topic, report_detail, has_batches)
     if identity.topic != topic:
         message = (
-            f"checkpoint {checkpoint} was begun on topic {identity.topic}, "
-            f"not {topic}: use another --checkpoint or --topic"
+            f"checkpoint {checkpoint} was begun on topic "
+            f"{printable(identity.topic)[:_LONGEST_TOPIC]}, not {topic}: use another --checkpoint or --topic"
         )
         raise CheckpointMismatch(message)
     if report_detail and not identity.report_detail:
