@@ -126,9 +126,10 @@ def check_identity(
     """
     identity = _read_identity(checkpoint, topic, report_detail, has_batches)
     if identity.topic != topic:
+        begun_on = printable(identity.topic)[:_LONGEST_TOPIC]
         message = (
-            f"checkpoint {checkpoint} was begun on topic "
-            f"{printable(identity.topic)[:_LONGEST_TOPIC]}, not {topic}: use another --checkpoint or --topic"
+            f"checkpoint {checkpoint} was begun on topic {begun_on}, "
+            f"not {topic}: use another --checkpoint or --topic"
         )
         raise CheckpointMismatch(message)
     if report_detail and not identity.report_detail:

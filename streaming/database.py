@@ -14,7 +14,8 @@ _CHECKED_BYTES = 64 * 1024 * 1024
 """A larger file is not read whole at the start: that would take seconds. It can be
 gigabytes if a destination of the history was away for long."""
 
-_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+"""The last one: a table has other columns than our statements."""
 
 
 class Database:
@@ -36,11 +37,8 @@ class Database:
         try:
             self._open(schema, expected)
         except sqlite3.OperationalError as error:
-            # A table with other columns, or a directory of the file's name.
-            if error.sqlite_errorcode in (
-                sqlite3.SQLITE_ERROR,
-                sqlite3.SQLITE_CANTOPEN,
-            ):
+            # A directory of the file's name.
+            if error.sqlite_errorcode == sqlite3.SQLITE_CANTOPEN:
                 raise self.damaged(error) from error
             raise
 
