@@ -30,6 +30,9 @@ _ENDINGS = (".json", ".sqlite")
 """Endings of our own files; the lock has none."""
 
 
+_FileName = Annotated[str, msgspec.Meta(pattern=r"^[\w.-]{1,100}\Z")]
+
+
 class CheckpointMismatch(ValueError):
     """The checkpoint was begun with other settings."""
 
@@ -78,7 +81,7 @@ class CheckpointIdentity(msgspec.Struct):
     topic: str
     report_detail: bool
     starts: Annotated[int, msgspec.Meta(ge=0)] = 0
-    files: list[str] = []
+    files: list[_FileName] = []
 
 
 def own_files(checkpoint: Path) -> Path:
