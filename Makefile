@@ -79,6 +79,7 @@ docs-tables: install ## Pages and parts of pages that are made from the code
 	$(PYTHON) -m docs.make_history
 	$(PYTHON) -m docs.make_rules
 	$(PYTHON) -m docs.make_gap_states
+	$(PYTHON) -m docs.make_guarantees
 
 .PHONY: screenshots
 screenshots: install ## Pictures of the status page, from a demo of its own
@@ -102,6 +103,18 @@ mutation: install ## Does a test notice each small change of the participant? (l
 	$(VENV)/bin/mutmut export-cicd-stats
 	$(PYTHON) -m docs.make_mutation
 	$(PYTHON) -m docs.make_rules
+
+.PHONY: fuzz
+fuzz: install ## Decoders under hostile inputs: docs/guarantees.md (MINUTES=10 SEED=1)
+	$(PYTHON) -m tests.support.fuzz --figures artifacts/fuzz.json \
+		--minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
+	$(PYTHON) -m docs.make_guarantees artifacts/fuzz.json
+
+.PHONY: chaos
+chaos: install ## Kill every process again and again: docs/guarantees.md (KILLS=20 SEED=1)
+	$(PYTHON) -m tests.support.chaos --figures artifacts/chaos.json \
+		--kills $(or $(KILLS),20) $(if $(SEED),--seed $(SEED))
+	$(PYTHON) -m docs.make_guarantees artifacts/chaos.json
 
 .PHONY: recording
 recording: ## Make the shipped recording again (needs Node 20 and xz)

@@ -13,6 +13,7 @@ from typing import Annotated
 import msgspec
 
 from connectors.lock import locked
+from sds_core.text import printable
 from streaming.damage import (
     IDENTITY,
     DamagedCheckpoint,
@@ -22,8 +23,14 @@ from streaming.damage import (
 )
 from streaming.files import write_atomically
 
+_LONGEST_TOPIC = 249
+"""Characters of the longest name of a topic that Kafka allows."""
+
 _ENDINGS = (".json", ".sqlite")
 """Endings of our own files; the lock has none."""
+
+
+_FileName = Annotated[str, msgspec.Meta(pattern=r"^[\w.-]{1,100}\Z")]
 
 
 class CheckpointMismatch(ValueError):
@@ -74,7 +81,7 @@ class CheckpointIdentity(msgspec.Struct):
     topic: str
     report_detail: bool
     starts: Annotated[int, msgspec.Meta(ge=0)] = 0
-    files: list[str] = []
+    files: list[_FileName] = []
 
 
 def own_files(checkpoint: Path) -> Path:
@@ -122,8 +129,9 @@ def check_identity(
     """
     identity = _read_identity(checkpoint, topic, report_detail, has_batches)
     if identity.topic != topic:
+        begun_on = printable(identity.topic)[:_LONGEST_TOPIC]
         message = (
-            f"checkpoint {checkpoint} was begun on topic {identity.topic}, "
+            f"checkpoint {checkpoint} was begun on topic {begun_on}, "
             f"not {topic}: use another --checkpoint or --topic"
         )
         raise CheckpointMismatch(message)

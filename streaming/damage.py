@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sds_core.text import printable
+
 RESTORE = "restore the checkpoint from a backup, or use a new --checkpoint"
 """Remedy where nothing less helps."""
 
@@ -37,8 +39,8 @@ class DamagedCheckpoint(ValueError):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        """The error in one line."""
-        return f"{self.place} {self.problem}: {self.remedy}"
+        """The error in one line; names of files may hold anything."""
+        return printable(f"{self.place} {self.problem}: {self.remedy}")
 
 
 def state_of(key: str) -> str:

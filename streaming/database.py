@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from sds_core.text import one_line, printable
 from streaming.damage import DamagedCheckpoint, do_without
 
 _CHECKED_BYTES = 64 * 1024 * 1024
 """A larger file is not read whole at the start: that would take seconds. It can be
 gigabytes if a destination of the history was away for long."""
 
-_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+"""The last one: a table has other columns than our statements."""
 
 
 class Database:
@@ -35,11 +37,8 @@ class Database:
         try:
             self._open(schema, expected)
         except sqlite3.OperationalError as error:
-            # A table with other columns, or a directory of the file's name.
-            if error.sqlite_errorcode in (
-                sqlite3.SQLITE_ERROR,
-                sqlite3.SQLITE_CANTOPEN,
-            ):
+            # A directory of the file's name.
+            if error.sqlite_errorcode == sqlite3.SQLITE_CANTOPEN:
                 raise self.damaged(error) from error
             raise
 
@@ -59,10 +58,13 @@ class Database:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:
                 raise self.damaged(error) from error
             raise
+        except UnicodeDecodeError as error:
+            raise self.damaged(error) from error
 
     def damaged(self, reason: object) -> DamagedCheckpoint:
         """Return the error for a file that cannot be read."""
-        problem = f"is damaged ({reason!s:.160})"
+        # SQLite quotes the file, also over several lines.
+        problem = f"is damaged ({printable(one_line(str(reason)))[:160]})"
         return DamagedCheckpoint(self._path, problem, do_without(self._path))
 
     def _open(self, schema: str, expected: bool) -> None:
@@ -80,4 +82,4 @@ class Database:
         if self._path.stat().st_size <= _CHECKED_BYTES:
             (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if found != "ok":
-                raise self.damaged(" ".join(str(found).split()))
+                raise self.damaged(found)

@@ -301,7 +301,8 @@ class Findings:
     def _decode(self, packed: bytes, type_: Any) -> Any:
         try:
             return msgspec.msgpack.decode(packed, type=type_)
-        except (msgspec.MsgspecError, TypeError) as error:
+        # An error of msgspec, or one of bytes that are no text, is a ValueError too.
+        except (ValueError, TypeError) as error:
             reason = f"a finding cannot be decoded: {error}"
             raise self._database.damaged(reason) from error
 

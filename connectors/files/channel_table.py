@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from connectors.toml_file import UnreadableToml, read_toml
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable, Objectives
 from sds_core.reading import Table, TableError, read
 
@@ -90,13 +90,9 @@ def read_channel_table(path: Path) -> ChannelTable:
 def read_entries(path: Path) -> list[ChannelEntry]:
     """Return the entries of a channel table; raises as `read_channel_table`."""
     try:
-        document = tomllib.loads(path.read_text("utf-8-sig"))
-    except OSError as error:
-        raise BadChannelTable(path, error.strerror or str(error)) from error
-    # ValueError and RecursionError too: numbers with thousands of digits and deeply
-    # nested brackets raise them.
-    except (ValueError, RecursionError) as error:
-        raise BadChannelTable(path, f"is not TOML: {error}") from error
+        document = read_toml(path)
+    except UnreadableToml as error:
+        raise BadChannelTable(path, str(error)) from error
     if others := sorted(document.keys() - {_LIST}):
         problem = f"has {others[0]!r} at its top: only [[{_LIST}]] is allowed"
         raise BadChannelTable(path, problem)

@@ -13,9 +13,13 @@ import msgspec
 
 from connectors.files.waku_lines import NotWaku, read_waku
 from sds_core.observer.record import RawRecord, header_name, header_name_bytes
+from sds_core.text import printable, shorten
 
 NO_OFFSET = -1
 """Offset of a record whose line gives none."""
+
+
+_LONGEST_REASON = 160
 
 
 class BadLine(ValueError):
@@ -57,7 +61,9 @@ def parse_line(line: bytes) -> list[RawRecord]:
             return list(read_waku(line))
         except NotWaku as waku_error:
             message = f"neither a record nor a Waku message: {error}"
-            raise BadLine(waku_error.detail or message) from error
+            # It may quote the line, which may come from a stranger.
+            text = shorten(waku_error.detail or message, _LONGEST_REASON)
+            raise BadLine(printable(text)) from error
     try:
         return [_record(found)]
     except ValueError as error:

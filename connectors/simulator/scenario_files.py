@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from connectors.simulator.scenario_names import (
     scenario_names,
     shipped_scenarios,
 )
+from connectors.toml_file import UnreadableToml, read_toml
 from sds_core.reading import TableError
 from sds_core.simulation.scenario import Scenario
 
@@ -65,10 +65,6 @@ def load_scenario(name: str) -> Scenario:
 
 def _read(file: Traversable, name: str) -> Scenario:
     try:
-        return Scenario.from_mapping(tomllib.loads(file.read_text("utf-8")))
-    except OSError as error:
-        raise UnreadableScenario(name, error.strerror or str(error)) from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UnreadableScenario(name, f"is not TOML: {error}") from error
-    except TableError as error:
+        return Scenario.from_mapping(read_toml(file))
+    except (UnreadableToml, TableError) as error:
         raise UnreadableScenario(name, str(error)) from error

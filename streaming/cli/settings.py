@@ -9,7 +9,6 @@ in ``[some-command]`` for that one. A table ``[group]`` is for all commands of a
 from __future__ import annotations
 
 import shlex
-import tomllib
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,10 +17,14 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from connectors.toml_file import UnreadableToml, read_toml
+from sds_core.text import printable, shorten
 from streaming.cli.log import logger
 
 STDIN = "-"
 """Name of standard input among the names of files."""
+
+_LONGEST_NAME = 80
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -91,9 +94,9 @@ def _read_config(
     if path is None:
         return
     try:
-        given = tomllib.loads(path.read_text())
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        message = f"{path} cannot be read as TOML: {error}"
+        given = read_toml(path)
+    except UnreadableToml as error:
+        message = f"{path}: {error}"
         raise click.BadParameter(message, param=parameter) from None
     options = _options(context.command)
     values = _values(path, given, context, parameter)
@@ -148,8 +151,9 @@ def _values(
         known = {o for one in (command, *commands.values()) for o in _options(one)}
         unknown = sorted(table.keys() - known - commands.keys())
         if unknown:
+            name = printable(shorten(unknown[0], _LONGEST_NAME))
             message = (
-                f"{path} sets {unknown[0]} for {full_name}, which it does not know: "
+                f"{path} sets {name} for {full_name}, which it does not know: "
                 f"it knows {', '.join(sorted(known | commands.keys()))}"
             )
             raise click.BadParameter(message, param=parameter)
@@ -163,15 +167,20 @@ def _given(
     """Return a value of the file in the form that an option would give.
 
     Raises:
-        click.BadParameter: It is a table, or a list for an option with one value.
+        click.BadParameter: It is a table, a list for an option with one value, true or
+            false for an option that is no flag, or a text with a null character.
     """
-    if option.multiple and isinstance(value, list):
-        if not any(isinstance(one, list | dict) for one in value):
-            return [str(one) for one in value]
-    elif not isinstance(value, list | dict):
-        value = value if isinstance(value, bool) else str(value)
-        return [value] if option.multiple else value
     kind = "no list of single values" if option.multiple else "no single value"
+    if option.is_flag and isinstance(value, bool):
+        return value
+    given = value if option.multiple and isinstance(value, list) else [value]
+    if any(isinstance(one, bool) for one in given):
+        kind = "only for flags"
+    elif any(isinstance(one, str) and "\0" in one for one in given):
+        # The system ends a text there.
+        kind = "no text without a null character"
+    elif not any(isinstance(one, list | dict) for one in given):
+        return [str(one) for one in given] if option.multiple else str(value)
     quoted = "something" if isinstance(option, _Secret) else repr(value)
     message = f"{path} sets {name} to {quoted}, which is {kind}"
     raise click.BadParameter(message, param=parameter)

@@ -18,6 +18,7 @@ from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording
+from tests.support.chaos.batches import wait_for_batch
 from tests.support.history.stored import Kept, in_files, in_topics
 from tests.support.identities import assert_identities
 
@@ -82,27 +83,12 @@ def kill_in_batch(
     process: subprocess.Popen[bytes], checkpoint: Path, batch: int
 ) -> int:
     """Kill everything while a batch is planned and not committed; gives the batch."""
-    deadline = time.monotonic() + 300
-    while time.monotonic() < deadline:
-        assert process.poll() is None, "it ended before it could be killed"
-        planned = newest(checkpoint / "offsets")
-        if planned >= batch and newest(checkpoint / "commits") < planned:
-            # Somewhere inside the batch, not always at its first moment.
-            time.sleep(0.05 * (planned % 4))
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait(10)
-            return planned
-        time.sleep(0.005)
-    pytest.fail("no batch was found under way")
-
-
-def newest(directory: Path) -> int:
-    """The newest batch of which a checkpoint directory holds a file."""
-    if not directory.is_dir():
-        return -1
-    return max(
-        (int(f.name) for f in directory.iterdir() if f.name.isdigit()), default=-1
-    )
+    planned = wait_for_batch(checkpoint, batch, lambda: process.poll() is None)
+    # Somewhere inside the batch, not always at its first moment.
+    time.sleep(0.05 * (planned % 4))
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait(10)
+    return planned
 
 
 @pytest.mark.timeout(1_800)

@@ -32,10 +32,12 @@ _ROOT = Path(__file__).parents[2]
 _ORDER = (
     SOAK,
     SESSION,
+    "tests/chaos/test_chaos.py",
     "tests/streaming/test_run_command.py",
     "tests/streaming/test_crash.py",
     COMMANDS,
     BROKER,
+    "tests/fuzz/test_decoders.py",
     "tests/accuracy/test_accuracy.py",
     "tests/sds_core/observer/sds/test_channel_view.py",
     "tests/connectors/broker/test_broker.py",

@@ -14,7 +14,7 @@ from sds_core.observer.blindness import coincides_with_hole, judge_blindness
 from sds_core.observer.incidents import ChannelIncident, Incident
 from sds_core.observer.kinds import View
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
-from sds_core.observer.record import RawRecord
+from sds_core.observer.record import RawRecord, is_future
 from sds_core.observer.report import build_report
 from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
 from sds_core.observer.sds.channel_minute import ChannelMinute
@@ -41,7 +41,9 @@ def report_of(records: Iterable[TopicRecord]) -> dict[str, Any]:
     return monitor.report()
 
 
-def batches(records: Sequence[TopicRecord], size: int | None = None) -> Iterator[Batch]:
+def batches(
+    records: Sequence[TopicRecord], size: int | None = None, wall_ms: int = _NEVER_MS
+) -> Iterator[Batch]:
     """Cut a topic into batches.
 
     T is the greatest such that all records before it are read: no record that is left
@@ -51,13 +53,16 @@ def batches(records: Sequence[TopicRecord], size: int | None = None) -> Iterator
     Args:
         records: In the order in which they are read.
         size: Records of a batch; None for all in one.
+        wall_ms: Wall time of every admission, Unix ms; later records move no clock.
     """
     newest: dict[int, int] = {}
     clocks: list[int] = []
     for record in records:
-        newest[record.partition] = max(
-            newest.get(record.partition, 0), record.timestamp_ms
-        )
+        newest.setdefault(record.partition, 0)
+        if not is_future(record.timestamp_ms, wall_ms):
+            newest[record.partition] = max(
+                newest[record.partition], record.timestamp_ms
+            )
         clocks.append(newest[record.partition])
     end_ms = max(clocks, default=0)
     admitted = list(itertools.accumulate([end_ms, *reversed(clocks)], min))[::-1]
@@ -73,6 +78,7 @@ class Monitor:
     Args:
         restarts: Whether each view is made anew from its blob whenever it is called, as
             in the job, and not just kept.
+        wall_ms: Wall time of every admission, Unix ms.
 
     Attributes:
         acknowledgements: Definite ones by channel, as they were told.
@@ -80,8 +86,9 @@ class Monitor:
         minutes: Those told by channel, in order.
     """
 
-    def __init__(self, restarts: bool = False) -> None:
+    def __init__(self, restarts: bool = False, wall_ms: int = _NEVER_MS) -> None:
         self._restarts = restarts
+        self._wall_ms = wall_ms
         self._clock_ms = 0
         self._chunks: dict[int, Chunk] = {}
         self._offsets: defaultdict[int, itertools.count[int]] = defaultdict(
@@ -112,7 +119,7 @@ class Monitor:
         digests: defaultdict[str, list[bytes]] = defaultdict(list)
         for record in records:
             chunk = self._chunks.setdefault(
-                record.partition, Chunk(record.partition, 0, _NEVER_MS)
+                record.partition, Chunk(record.partition, 0, self._wall_ms)
             )
             chunk.add(
                 RawRecord(

@@ -130,6 +130,17 @@ def test_bad_line_is_named_with_the_reason(
     assert str(caught.value).startswith(f"{path}, line 3: ")
 
 
+@pytest.mark.parametrize("name", [r"\u001b[2Jforged\n", "x" * 100_000])
+def test_error_quotes_a_line_safely(tmp_path: Path, name: str) -> None:
+    """A file may come from a stranger, and the error goes to a terminal."""
+    path = tmp_path / "frames.jsonl"
+    path.write_text('{"partition":0,"timestamp_ms":1,"%s":0}' % name)  # noqa: UP031
+    with pytest.raises(UnreadableFile) as caught:
+        next(read_records(path))
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 1_000
+
+
 def test_incomplete_compressed_file_is_named(tmp_path: Path) -> None:
     """The file lacks its end or is not compressed at all."""
     path = tmp_path / "frames.jsonl.xz"

@@ -136,6 +136,7 @@ def test_unknown_name_lists_the_known_ones() -> None:
         (None, "No such file"),
         (b"name = ", "is not TOML"),
         (b"\xff", "is not TOML"),
+        (b"name = " + b"[" * 5_000, "is not TOML"),
         (b'name = "x"', "lacks the key 'description'"),
         (b'name = "x"\ntaps = 3', "taps is 3: allowed is a list"),
     ],

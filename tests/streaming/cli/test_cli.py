@@ -55,6 +55,9 @@ def test_file_with_an_unknown_setting_is_refused(
     assert result.exit_code == 2
     assert "numbr" in result.output
     assert "number" in result.output
+    config.write_text(r"[show]" + "\n" + r'"\u001b[2J" = 3')
+    result = CliRunner().invoke(show, ["--config", str(config)])
+    assert r"sets \x1b[2J for show" in result.output
 
 
 @pytest.fixture
@@ -108,12 +111,34 @@ def test_a_file_with_a_list_for_a_value_is_refused(config: Path) -> None:
     assert "no single value" in result.output
 
 
-def test_a_file_that_is_no_toml_is_named(config: Path) -> None:
-    """The error names the file."""
-    config.write_text("some-name = ")
+@pytest.mark.parametrize("text", ["some-name = ", "some-name = " + "[" * 5_000])
+def test_a_file_that_is_no_toml_is_named(config: Path, text: str) -> None:
+    """The error names the file, also if Python's reader gives up."""
+    config.write_text(text)
     result = CliRunner().invoke(show, ["--config", str(config)])
     assert result.exit_code == 2
     assert str(config) in result.output
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [("true", "only for flags"), (r'"a\u0000b"', "without a null character")],
+)
+def test_value_that_no_path_can_have_is_refused(
+    config: Path, value: str, said: str
+) -> None:
+    """Instead of the error of the system call that gets it."""
+    config.write_text(f"directory = {value}\n")
+
+    @click.command()
+    @config_option
+    @setting("--directory", type=click.Path(file_okay=False))
+    def enter(directory: str) -> None:
+        click.echo(directory)
+
+    result = CliRunner().invoke(enter, ["--config", str(config)])
+    assert result.exit_code == 2
+    assert said in result.output
 
 
 def test_every_flag_of_every_command_has_its_variable_and_an_example() -> None:

@@ -40,22 +40,24 @@ class Stage:
         seed: Of the simulation.
         node: The node.
         entries: What has happened, but for the tap's doings.
+        ending: Set to end before the scenario does.
     """
 
     scenario: Scenario
     seed: int
     node: ConformanceNode
     entries: list[Entry] = field(default_factory=list)
+    ending: threading.Event = field(default_factory=threading.Event)
 
     def play(self) -> None:
-        """Run as long as the scenario lasts."""
+        """Run as long as the scenario lasts, unless it is ended before."""
         start_ms = time.time_ns() // 1_000_000_000 * 1_000
         for entry in simulate(self.scenario, self.seed, start_ms):
             match entry:
                 case Sighting():
-                    time.sleep(
-                        max(0.0, (entry.at_ms * 1_000_000 - time.time_ns()) / 1e9)
-                    )
+                    ahead_s = (entry.at_ms * 1_000_000 - time.time_ns()) / 1e9
+                    if self.ending.wait(max(0.0, ahead_s)):
+                        return
                     message = waku_message(entry.transmission)
                     self.node.offer(message, pubsub_topic=PUBSUB_TOPIC)
                 case Heartbeat():

@@ -1,0 +1,28 @@
+"""Reads a TOML file that a person has written."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources.abc import Traversable
+from typing import Any
+
+
+class UnreadableToml(ValueError):
+    """The file cannot be read or is not TOML; the message says why, in one line."""
+
+
+def read_toml(file: Traversable) -> dict[str, Any]:
+    """Return the table of a TOML file in UTF-8, with or without a byte order mark.
+
+    Raises:
+        UnreadableToml: The file cannot be read or is not TOML.
+    """
+    try:
+        return tomllib.loads(file.read_text("utf-8-sig"))
+    except OSError as error:
+        raise UnreadableToml(error.strerror or str(error)) from error
+    # ValueError and RecursionError too: numbers with thousands of digits and deeply
+    # nested brackets raise them.
+    except (ValueError, RecursionError) as error:
+        message = f"is not TOML: {error}"
+        raise UnreadableToml(message) from error

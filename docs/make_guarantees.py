@@ -1,0 +1,190 @@
+"""Writes the longest runs of `make chaos` and `make fuzz` into docs/guarantees.md.
+
+``python -m docs.make_guarantees [FIGURES ...]``; without files, only the page is made
+again from docs/guarantees.json. Both commands write such files.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import msgspec
+
+PAGE = Path(__file__).with_name("guarantees.md")
+RUNS = Path(__file__).with_name("guarantees.json")
+
+BEGIN = "<!-- Made by .venv/bin/python -m docs.make_guarantees. -->"
+END = "<!-- End of the longest runs. -->"
+
+
+class Chaos(msgspec.Struct, tag_field="command", tag="make chaos"):
+    """Figures of a run of `make chaos`.
+
+    Attributes:
+        kills: Number of kills.
+        by_victim: The same by what was killed.
+        minutes: Length of the run.
+        starts: Starts of the job.
+        first_batch_s: Median time from a start to the first batch.
+        records: Records in the topic.
+        differences: Values that differed from those of the undisturbed job or the
+            truth.
+        seed: Seed of traffic and kills.
+        version: Version of sds-monitor.
+        date: Day of the run, ISO 8601.
+    """
+
+    kills: int
+    by_victim: dict[str, int]
+    minutes: float
+    starts: int
+    first_batch_s: float
+    records: int
+    differences: int
+    seed: int
+    version: str
+    date: str
+
+    @property
+    def length(self) -> float:
+        """Measure by which runs are compared."""
+        return self.kills
+
+    @property
+    def found(self) -> int:
+        """Number of broken promises."""
+        return self.differences
+
+    def row(self) -> tuple[str, ...]:
+        """Cells of the page's table."""
+        victims = ", ".join(
+            f"{victim} {count}" for victim, count in self.by_victim.items()
+        )
+        size = (
+            f"{self.kills:,} kills ({victims}), {self.starts:,} starts of the job "
+            f"(median {self.first_batch_s:g} s to the first batch), "
+            f"{self.records:,} records"
+        )
+        run = f"`make chaos KILLS={self.kills} SEED={self.seed}`"
+        return run, f"{self.minutes:g} min", size, f"{self.differences} differences"
+
+
+class Fuzz(msgspec.Struct, tag_field="command", tag="make fuzz"):
+    """Figures of a run of `make fuzz`.
+
+    Attributes:
+        minutes, cpu_minutes: Length of the run, and the CPU time of all processes.
+        inputs: Number of inputs.
+        by_target: The same by decoder.
+        findings: Number of defects found.
+        seed: Seed of all inputs.
+        version: Version of sds-monitor.
+        date: Day of the run, ISO 8601.
+    """
+
+    minutes: float
+    cpu_minutes: float
+    inputs: int
+    by_target: dict[str, int]
+    findings: int
+    seed: int
+    version: str
+    date: str
+
+    @property
+    def length(self) -> float:
+        """Measure by which runs are compared."""
+        return self.minutes
+
+    @property
+    def found(self) -> int:
+        """Number of broken promises."""
+        return self.findings
+
+    def row(self) -> tuple[str, ...]:
+        """Cells of the page's table."""
+        size = (
+            f"{self.inputs:,} inputs for {len(self.by_target)} decoders in "
+            f"{self.cpu_minutes:g} min of CPU"
+        )
+        run = f"`make fuzz MINUTES={self.minutes:.0f} SEED={self.seed}`"
+        return run, f"{self.minutes:g} min", size, f"{self.findings} findings"
+
+
+class Runs(msgspec.Struct):
+    """The longest run of each command; None before the first."""
+
+    chaos: Chaos | None = None
+    fuzz: Fuzz | None = None
+
+    def with_run(self, run: Chaos | Fuzz) -> Runs:
+        """Return the same with a run, if it is longer than the one there.
+
+        A run with findings is left out: they are to be mended first.
+        """
+        if run.found:
+            return self
+        name = "chaos" if isinstance(run, Chaos) else "fuzz"
+        known: Chaos | Fuzz | None = getattr(self, name)
+        if known is not None and run.length <= known.length:
+            return self
+        return msgspec.structs.replace(self, **{name: run})
+
+
+def write_run(run: Chaos | Fuzz, path: Path) -> None:
+    """Write the figures of a run; makes the directory."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(msgspec.json.encode(run))
+
+
+def read_run(path: Path) -> Chaos | Fuzz:
+    """Read what `write_run` wrote."""
+    return msgspec.json.decode(path.read_bytes(), type=Chaos | Fuzz)
+
+
+def read_runs(path: Path = RUNS) -> Runs:
+    """Read the longest runs so far."""
+    return msgspec.json.decode(path.read_bytes(), type=Runs)
+
+
+def block(runs: Runs) -> str:
+    """Return the table of the runs with the marks around it."""
+    lines = [
+        "| longest run without a finding | took | size | found | version, day |",
+        "|---|---|---|---|---|",
+    ]
+    for run in (runs.chaos, runs.fuzz):
+        if run is not None:
+            cells = (*run.row(), f"{run.version}, {run.date}")
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([BEGIN, *lines, END])
+
+
+def current(page: str) -> str:
+    """Return the table of a page, with its marks.
+
+    Raises:
+        ValueError: The page does not have the marks.
+    """
+    return page[page.index(BEGIN) : page.index(END) + len(END)]
+
+
+@click.command()
+@click.argument(
+    "figures",
+    nargs=-1,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+)
+def main(figures: tuple[Path, ...]) -> None:
+    """Take the figures of runs if they are longer than those on the page."""
+    runs = read_runs()
+    for path in figures:
+        runs = runs.with_run(read_run(path))
+    RUNS.write_bytes(msgspec.json.format(msgspec.json.encode(runs), indent=1) + b"\n")
+    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(page.replace(current(page), block(runs)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""Every process of a real set-up is killed: the short form of `make chaos`."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.support.chaos.plan import JOB, Victim, strikes
+from tests.support.chaos.play import Play
+
+KILLS = int(os.environ.get("SDS_MONITOR_CHAOS_KILLS", len(Victim)))
+SEED = 11
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(1_800)
+def test_report_survives_the_kill_of_every_process(tmp_path: Path) -> None:
+    """It equals that of a job that nobody disturbed, and the truth."""
+    outcome = Play(tmp_path, SEED, print).run(KILLS)
+    assert not outcome.differences, "\n".join(outcome.differences[:30])
+    assert outcome.kills.total() == KILLS
+    assert outcome.records > 0
+
+
+def test_the_same_seed_plans_the_same_kills() -> None:
+    """And another one others."""
+    assert strikes(40, 1) == strikes(40, 1) != strikes(40, 2)
+    assert strikes(40, 1)[:9] == strikes(9, 1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_short_run_kills_every_process(seed: int) -> None:
+    """Longer ones kill the job most often."""
+    first = strikes(len(Victim), seed)
+    assert {strike.victim for strike in first} == set(Victim)
+    counts = Counter(strike.victim for strike in strikes(100, seed))
+    assert set(counts) == set(Victim)
+    assert sum(counts[victim] for victim in JOB) > 50

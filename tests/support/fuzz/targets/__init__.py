@@ -1,0 +1,21 @@
+"""All targets: every decoder that something from outside reaches."""
+
+from __future__ import annotations
+
+from tests.support.fuzz.target import Target
+from tests.support.fuzz.targets import (
+    files,
+    http,
+    records,
+    rest,
+    settings,
+    states,
+    wire,
+)
+
+TARGETS: dict[str, Target] = {
+    target.name: target
+    for module in (wire, records, rest, files, settings, states, http)
+    for target in module.TARGETS
+}
+"""By name."""
