@@ -13,7 +13,7 @@ from dashboards.panels.mirror import mirror, nodes
 from dashboards.panels.queries import JOB, select
 from dashboards.panels.series import per_step
 from dashboards.panels.tables import Column, rows
-from dashboards.thresholds import BEHIND_SECONDS, TAP_SILENT_SECONDS
+from dashboards.thresholds import BEHIND_SECONDS, CLOCK_SECONDS, TAP_SILENT_SECONDS
 from sds_core.observer.snapshot import BEHIND_SECONDS as NOT_OK_SECONDS
 
 _FRAME = Frame(
@@ -188,6 +188,20 @@ def _job() -> list[Panel]:
                 "short",
             ),
             Query(_job_gauge("sds_monitor_history_pending"), "rows"),
+            width=6,
+        ),
+        lines(
+            Text(
+                "Clock",
+                "How far the monitor's clock is behind Kafka's, and how far new "
+                "records are stamped ahead of it; negative the other way. Records "
+                "may be late, so below 0 their line means nothing. The dashed line "
+                "is the limit of the alert.",
+                "s",
+            ),
+            Query(_job_gauge("sds_monitor_clock_behind_seconds"), "behind Kafka"),
+            Query(_job_gauge("sds_monitor_records_ahead_seconds"), "records ahead"),
+            limits=colours.line_at(CLOCK_SECONDS),
             width=6,
         ),
     ]

@@ -11,10 +11,10 @@ Any other field keeps its default, because it has no meaning for several views.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -24,6 +24,20 @@ Totals = TypeVar("Totals", bound=msgspec.Struct)
 
 Join = Callable[[Sequence[Any]], Any]
 """Joins the values of a field, at least one and never None, into one value."""
+
+
+class _Field(NamedTuple):
+    """A field that has a meaning for several views.
+
+    Attributes:
+        name: Its name.
+        join: How its values are joined.
+        is_optional: Whether its values may be None.
+    """
+
+    name: str
+    join: Join
+    is_optional: bool
 
 
 def greatest(values: Sequence[int]) -> int:
@@ -45,37 +59,41 @@ def sum_totals(kind: type[Totals], views: Iterable[Totals]) -> Totals:
     """
     found = list(views)
     joined = {}
-    for name, join in _joins(kind).items():
-        values = [v for one in found if (v := getattr(one, name)) is not None]
+    for name, join, is_optional in _fields(kind):
+        values = list(map(attrgetter(name), found))
+        if is_optional:
+            values = [value for value in values if value is not None]
         if values:
             joined[name] = join(values)
     return kind(**joined)
 
 
 @lru_cache
-def _joins(kind: type[msgspec.Struct]) -> Mapping[str, Join]:
-    """How each field is joined that has a meaning for several views."""
-    joins = {}
+def _fields(kind: type[msgspec.Struct]) -> Sequence[_Field]:
+    """The fields that have a meaning for several views."""
+    fields = []
     for field in msgspec.structs.fields(kind):
         declared = getattr(field.type, "__metadata__", ())
         join = declared[0] if declared else _JOIN_OF_TYPE.get(field.type)
         if join is not None:
-            joins[field.name] = join
-    return joins
+            fields.append(_Field(field.name, join, is_optional=bool(declared)))
+    return fields
 
 
 def _merged(histograms: Sequence[Histogram]) -> Histogram:
-    merged = Histogram()
-    for histogram in histograms:
-        merged.add(histogram)
-    return merged
+    # By bucket: with thousands of channels, adding one by one takes longest of all.
+    buckets = zip(*map(attrgetter("counts"), histograms), strict=True)
+    return Histogram(
+        list(map(sum, buckets)), sum(map(attrgetter("sum_ms"), histograms))
+    )
 
 
 def _added(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    added: Counter[str] = Counter()
+    added: dict[str, int] = {}
     for one in counts:
-        added.update(one)
-    return dict(added)
+        for name, count in one.items():
+            added[name] = added.get(name, 0) + count
+    return added
 
 
 _JOIN_OF_TYPE: Mapping[Any, Join] = {
