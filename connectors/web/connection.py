@@ -7,11 +7,16 @@ end of a request and for a client that does not read its response.
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from dataclasses import dataclass
 from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+
+_NO_LINGER = struct.pack("ii", 1, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,4 +139,7 @@ class LimitedConnection(H11Protocol):
     def abort(self) -> None:
         """End the connection now, without waiting until the client has read."""
         self.is_aborted = True
+        # Otherwise the system would go on to send what it has buffered.
+        connection = self.transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
         self.transport.abort()

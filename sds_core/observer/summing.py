@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
+import numpy as np
 
 from sds_core.observer.histogram import Histogram
 
@@ -24,20 +26,6 @@ Totals = TypeVar("Totals", bound=msgspec.Struct)
 
 Join = Callable[[Sequence[Any]], Any]
 """Joins the values of a field, at least one and never None, into one value."""
-
-
-class _Field(NamedTuple):
-    """A field that has a meaning for several views.
-
-    Attributes:
-        name: Its name.
-        join: How its values are joined.
-        is_optional: Whether its values may be None.
-    """
-
-    name: str
-    join: Join
-    is_optional: bool
 
 
 def greatest(values: Sequence[int]) -> int:
@@ -58,34 +46,52 @@ def sum_totals(kind: type[Totals], views: Iterable[Totals]) -> Totals:
         views: Totals of each view; they are not changed.
     """
     found = list(views)
-    joined = {}
-    for name, join, is_optional in _fields(kind):
-        values = list(map(attrgetter(name), found))
-        if is_optional:
-            values = [value for value in values if value is not None]
+    if not found:
+        return kind()
+    numbers, others = _fields(kind)
+    joined: dict[str, Any] = dict(zip(numbers, _sums(numbers, found), strict=True))
+    for name, join in others.items():
+        values = [v for v in map(attrgetter(name), found) if v is not None]
         if values:
             joined[name] = join(values)
     return kind(**joined)
 
 
 @lru_cache
-def _fields(kind: type[msgspec.Struct]) -> Sequence[_Field]:
-    """The fields that have a meaning for several views."""
-    fields = []
+def _fields(kind: type[msgspec.Struct]) -> tuple[Sequence[str], Mapping[str, Join]]:
+    """Names of the whole numbers to add, and how other fields are joined.
+
+    Fields without a meaning for several views are in neither.
+    """
+    numbers, others = [], {}
     for field in msgspec.structs.fields(kind):
         declared = getattr(field.type, "__metadata__", ())
-        join = declared[0] if declared else _JOIN_OF_TYPE.get(field.type)
-        if join is not None:
-            fields.append(_Field(field.name, join, is_optional=bool(declared)))
-    return fields
+        if field.type is int:
+            numbers.append(field.name)
+        elif declared:
+            others[field.name] = declared[0]
+        elif field.type in _JOIN_OF_TYPE:
+            others[field.name] = _JOIN_OF_TYPE[field.type]
+    return numbers, others
+
+
+def _sums(names: Sequence[str], found: Sequence[msgspec.Struct]) -> list[int]:
+    """Sums of fields, which are whole numbers."""
+    if not names:
+        return []
+    # View by view: with thousands of views, memory is read only once for all fields.
+    # The first name is doubled, so that there is a tuple also of a single field.
+    row = attrgetter(*names[:1], *names)
+    values = chain.from_iterable(map(row, found))
+    table = np.fromiter(values, np.int64).reshape(len(found), -1)
+    sums: list[int] = table.sum(axis=0).tolist()
+    return sums[1:]
 
 
 def _merged(histograms: Sequence[Histogram]) -> Histogram:
-    # By bucket: with thousands of channels, adding one by one takes longest of all.
-    buckets = zip(*map(attrgetter("counts"), histograms), strict=True)
-    return Histogram(
-        list(map(sum, buckets)), sum(map(attrgetter("sum_ms"), histograms))
-    )
+    counts = chain.from_iterable(one.counts for one in histograms)
+    table = np.fromiter(counts, np.int64).reshape(len(histograms), -1)
+    return Histogram(table.sum(axis=0).tolist(), sum(one.sum_ms for one in histograms))
 
 
 def _added(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
@@ -97,7 +103,6 @@ def _added(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
 
 
 _JOIN_OF_TYPE: Mapping[Any, Join] = {
-    int: sum,
     Histogram: _merged,
     dict[str, int]: _added,
 }
