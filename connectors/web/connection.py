@@ -15,7 +15,6 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-
 _NO_LINGER = struct.pack("ii", 1, 0)
 
 

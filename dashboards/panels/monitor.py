@@ -158,7 +158,7 @@ def _job() -> list[Panel]:
                 "recps",
             ),
             Query(queries.rate(select("sds_monitor_records_total", JOB)), "read"),
-            width=6,
+            width=8,
         ),
         lines(
             Text(
@@ -167,7 +167,7 @@ def _job() -> list[Panel]:
                 "about 0.",
             ),
             Query(_job_gauge("sds_monitor_records_behind"), "behind"),
-            width=6,
+            width=8,
         ),
         lines(
             Text(
@@ -177,7 +177,7 @@ def _job() -> list[Panel]:
                 "bytes",
             ),
             Query(_job_gauge("sds_monitor_state_bytes"), "state"),
-            width=6,
+            width=8,
         ),
         lines(
             Text(
@@ -188,7 +188,7 @@ def _job() -> list[Panel]:
                 "short",
             ),
             Query(_job_gauge("sds_monitor_history_pending"), "rows"),
-            width=6,
+            width=12,
         ),
         lines(
             Text(
@@ -202,7 +202,7 @@ def _job() -> list[Panel]:
             Query(_job_gauge("sds_monitor_clock_behind_seconds"), "behind Kafka"),
             Query(_job_gauge("sds_monitor_records_ahead_seconds"), "records ahead"),
             limits=colours.line_at(CLOCK_SECONDS),
-            width=6,
+            width=12,
         ),
     ]
 
