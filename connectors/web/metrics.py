@@ -16,8 +16,8 @@ from prometheus_client.exposition import choose_encoder, gzip_accepted
 from starlette.requests import Request
 from starlette.responses import Response
 
-_COMPRESSION = 6
-"""The default of zlib. The highest level takes five times as long for 2 % less."""
+_COMPRESSION = 3
+"""Level of zlib. The highest takes ten times as long for a seventh less."""
 
 
 class _Wanted(NamedTuple):

@@ -82,16 +82,25 @@ def _sums(names: Sequence[str], found: Sequence[msgspec.Struct]) -> list[int]:
     # View by view: with thousands of views, memory is read only once for all fields.
     # The first name is doubled, so that there is a tuple also of a single field.
     row = attrgetter(*names[:1], *names)
-    values = chain.from_iterable(map(row, found))
-    table = np.fromiter(values, np.int64).reshape(len(found), -1)
-    sums: list[int] = table.sum(axis=0).tolist()
-    return sums[1:]
+    return _added_rows(map(row, found), (len(found), 1 + len(names)))[1:]
 
 
 def _merged(histograms: Sequence[Histogram]) -> Histogram:
-    counts = chain.from_iterable(one.counts for one in histograms)
-    table = np.fromiter(counts, np.int64).reshape(len(histograms), -1)
-    return Histogram(table.sum(axis=0).tolist(), sum(one.sum_ms for one in histograms))
+    rows = map(attrgetter("counts"), histograms)
+    counts = _added_rows(rows, (len(histograms), len(histograms[0].counts)))
+    return Histogram(counts, sum(map(attrgetter("sum_ms"), histograms)))
+
+
+def _added_rows(rows: Iterable[Sequence[int]], shape: tuple[int, int]) -> list[int]:
+    """Sums of rows of whole numbers, for each place in a row.
+
+    Args:
+        rows: Rows of the same length.
+        shape: Number of rows, and their length.
+    """
+    values = np.fromiter(chain.from_iterable(rows), np.int64, shape[0] * shape[1])
+    sums: list[int] = values.reshape(shape).sum(axis=0).tolist()
+    return sums
 
 
 def _added(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
