@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
+from sds_core.observer.clock import WRONG_MS
+from sds_core.observer.record import MAX_AHEAD_MS
 from sds_core.observer.settings import DEFAULTS
 
 SLICE = timedelta(minutes=5)
@@ -116,6 +118,13 @@ BEHIND_SECONDS = 300
 BEHIND_FOR = timedelta(minutes=5)
 BEHIND_STILL = timedelta(minutes=30)
 """Longer than catching up after an outage of hours."""
+
+CLOCK_SECONDS = WRONG_MS / 1000
+CLOCK_CRITICAL_SECONDS = MAX_AHEAD_MS / 1000
+"""Difference of clocks; from the second on, live records become dead letters."""
+
+CLOCK_FOR = timedelta(minutes=2)
+"""Four comparisons: a machine that starts may not have set its clock yet."""
 
 RESTART_WINDOW = timedelta(hours=1)
 RESTARTS = 3

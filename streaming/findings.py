@@ -96,6 +96,13 @@ WHERE (:channel IS NULL OR channel = :channel)
     AND (:kind IS NULL OR kind = :kind)
     AND (:since_ms IS NULL OR found_ms >= :since_ms OR standing)
     AND (standing OR NOT :standing)
+    AND (
+        :after_found_ms IS NULL OR found_ms < :after_found_ms
+        OR (
+            found_ms = :after_found_ms AND (channel, kind, message_id)
+            > (:after_channel, :after_kind, :after_message_id)
+        )
+    )
 ORDER BY found_ms DESC, channel, kind, message_id
 LIMIT coalesce(:limit, -1)
 """
@@ -223,9 +230,7 @@ class Findings:
     def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
         """Stored incidents that match a query, found last first."""
         with self._database.transaction() as connection:
-            rows = connection.execute(
-                _FIND_INCIDENTS, msgspec.structs.asdict(query)
-            ).fetchall()
+            rows = connection.execute(_FIND_INCIDENTS, query.sql_values).fetchall()
         return [
             ChannelIncident(channel, self._decode(packed, Incident), bool(tap_hole))
             for channel, packed, tap_hole in rows

@@ -16,6 +16,7 @@ from connectors.kafka.settings import KafkaRefused, KafkaUnreachable
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.record import is_future
 from streaming.board import Board
+from streaming.clock_check import ClockCheck
 from streaming.findings import Findings
 from streaming.position import Position
 
@@ -53,6 +54,7 @@ class Progress:
         self._offsets = offsets
         self._group = group
         self._findings = findings
+        self._clock = ClockCheck(offsets.broker_time_ms, _wall_ms, time.monotonic)
         self._durations = Histogram()
         self._last_trigger: tuple[int, str] = (-1, "")
         self._committed: dict[int, int] = {}
@@ -85,7 +87,17 @@ class Progress:
             self._board.set_job(history_pending=self._findings.count_pending())
         self._board.set_job(running=query.isActive)
         if self.position is not None:
-            self._publish(self.position)
+            self._board.set_position(self.position)
+        try:
+            if self.position is not None:
+                self._measure(self.position)
+            self._clock.compare()
+        except KafkaRefused:
+            raise
+        except KafkaUnreachable:
+            # The query waits for Kafka too, and fails if it waits too long.
+            pass
+        self._board.set_job(clock=self._clock.figures)
 
     def _new_batches(self, query: StreamingQuery) -> Sequence[dict[str, Any]]:
         found = [json.loads(progress.json) for progress in query.recentProgress]
@@ -95,16 +107,6 @@ class Progress:
         # Spark also reports triggers that found nothing to do.
         return [p for p in new if "addBatch" in p["durationMs"]]
 
-    def _publish(self, position: Position) -> None:
-        self._board.set_position(position)
-        try:
-            self._measure(position)
-        except KafkaRefused:
-            raise
-        except KafkaUnreachable:
-            # The query waits for Kafka too, and fails if it waits too long.
-            pass
-
     def _measure(self, position: Position) -> None:
         partitions = list(position.partitions)
         ends = self._offsets.latest(partitions)
@@ -112,7 +114,7 @@ class Progress:
         here = position.next_offsets()
         behind = {p: max(0, ends[p] - offset) for p, offset in here.items()}
         # A record from the future does not move the clock, so it makes no lag.
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = _wall_ms()
         times = [at.timestamp_ms for at in newest.values()]
         newest_ms = max((ms for ms in times if not is_future(ms, now_ms)), default=0)
         lag_s = max(0, newest_ms - position.clock_ms) / 1000
@@ -121,6 +123,7 @@ class Progress:
             # Before the first record there is no clock to measure from.
             event_time_lag_seconds=lag_s if position.clock_ms else None,
         )
+        self._clock.observe(newest)
         if self._group is not None and here != self._committed:
             self._offsets.commit(self._group, here)
             self._committed = here
@@ -140,3 +143,7 @@ def _watermark_ms(progress: dict[str, Any]) -> int:
     """The watermark with which a batch fired deadlines, Unix ms."""
     text = progress.get("eventTime", {}).get("watermark", "1970-01-01T00:00:00.000Z")
     return round(datetime.fromisoformat(text).timestamp() * 1000)
+
+
+def _wall_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -307,6 +307,9 @@ def _size(wanted: ReadRange) -> int:
 
 
 def _record_batch(rows: Sequence[DigestRow], clock_ms: int) -> pa.RecordBatch:
+    # T is 0 before the first record that counts. Spark begins with this watermark, and
+    # would drop the rows of earlier dead letters as late.
+    clock_ms = max(clock_ms, 1)
     return pa.RecordBatch.from_arrays(
         [
             pa.array([row.key for row in rows], pa.string()),

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -50,6 +49,19 @@ WITH latest AS (
 SELECT * FROM latest
 WHERE ($since_ms IS NULL OR epoch_ms(found) >= $since_ms OR ended IS NULL)
     AND (ended IS NULL OR NOT $standing)
+    AND (
+        $after_found_ms IS NULL OR epoch_ms(found) < $after_found_ms
+        OR (
+            epoch_ms(found) = $after_found_ms AND (
+                channel > $after_channel
+                OR (channel = $after_channel AND kind > $after_kind)
+                OR (
+                    channel = $after_channel AND kind = $after_kind
+                    AND message_id > $after_message_id
+                )
+            )
+        )
+    )
 ORDER BY found DESC, channel, kind, message_id
 LIMIT $limit
 """
@@ -78,7 +90,7 @@ def find_incidents(directory: Path, query: IncidentQuery) -> list[ChannelInciden
         since_ms = query.since_ms
         return listed if since_ms is None else _relevant(listed, since_ms)
 
-    rows = _query(directory, INCIDENTS, select, _FIND, msgspec.structs.asdict(query))
+    rows = _query(directory, INCIDENTS, select, _FIND, query.sql_values)
     return [channel_incident(row) for row in rows]
 
 

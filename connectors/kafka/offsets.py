@@ -26,6 +26,7 @@ from tenacity import (
     wait_random_exponential,
 )
 
+from connectors.kafka.broker_clock import controller_time_ms
 from connectors.kafka.clients import failure, kafka_python_options
 from connectors.kafka.handshake import wait_until_listening
 from connectors.kafka.settings import KafkaSettings, TopicMissing
@@ -136,6 +137,10 @@ class TopicOffsets:
                     raise error
 
         self._retried(ask)
+
+    def broker_time_ms(self) -> int | None:
+        """Kafka's time, Unix ms; None if it does not tell: see `controller_time_ms`."""
+        return self._retried(controller_time_ms)
 
     def close(self) -> None:
         """Close the connection; the next call opens another."""

@@ -2,12 +2,15 @@
 
 A channel is its object of the report with its `id`, its name and whether it is muted.
 Times are Unix milliseconds; durations are milliseconds if the name ends in `_ms`.
+Lists come in pages (`connectors.web.paging`): an answer with more entries after it has
+a `next`, which is the parameter `after` of the request for these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 from starlette.convertors import Convertor, register_url_convertor
@@ -17,22 +20,47 @@ from starlette.routing import BaseRoute, Route
 
 from connectors.web import parameters
 from connectors.web.lookups import Lookups, read_figures
-from connectors.web.parameters import hours, incident_query, number
+from connectors.web.naming import is_long
+from connectors.web.paging import PageRequest, Reference, next_page
+from connectors.web.parameters import hours, incident_query
 from connectors.web.refusals import NoChannel
 from connectors.web.sources import Sources
-from connectors.web.summary import by_trouble, channels_by_tap, summarise
+from connectors.web.summary import by_trouble, channels_by_tap, summarise, trouble_of
 from connectors.web.trends import Growth
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.figures import Unit
-from sds_core.observer.incidents import incident_object
+from sds_core.observer.incidents import (
+    ChannelIncident,
+    IncidentKind,
+    IncidentPlace,
+    incident_object,
+)
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.tap_figures import TAP_FIGURES
 from sds_core.observer.tap_view import TapTotals
 
-DEFAULT_INCIDENTS = 1_000
-"""Incidents in one response by default."""
-
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+
+_LONG_ID_CHARS = 100
+"""Characters of a long message id in an address."""
+
+
+class _ChannelPlace(NamedTuple):
+    """The place of a channel in the list, see `summary.Trouble`."""
+
+    muted: bool
+    rank: int
+    channel: Reference
+
+
+class _IncidentPlace(NamedTuple):
+    """The place of an incident in the list, see `IncidentPlace`."""
+
+    found_ms: int
+    channel: Reference
+    kind: IncidentKind
+    message_id: str
 
 
 class _AnyText(Convertor[str]):
@@ -64,16 +92,16 @@ def routes(
     # These functions are synchronous, so Starlette runs them in its thread pool: they
     # go through all channels, or read files.
     def channels(request: Request) -> Response:
-        """All channels, the most troubled first, and the job.
+        """Channels, the most troubled first, and the job.
 
-        Query parameters: `limit`, the greatest number of channels; `id` or `key` to
+        Query parameters: `limit` and `after`, see `PageRequest`; `id` or `key` to
         select one channel.
         """
         given = request.query_params
-        limit = number(given, "limit")
+        page = PageRequest.of(given)
         snapshot = sources.current()
         wanted = parameters.channel(given, "id", snapshot) if snapshot.primed else None
-        return _json(_fleet_object(table, snapshot, wanted, limit))
+        return _json(_fleet_object(table, snapshot, wanted, page))
 
     def channel(request: Request) -> Response:
         """One channel by its percent-encoded id."""
@@ -87,37 +115,56 @@ def routes(
 
         Query parameters: `channel`, an id, or `key`; `kind`; `since`, Unix ms, for
         incidents found then or later and incidents that have not ended;
-        `standing=true`, for incidents that have not ended; `limit`, the greatest
-        number.
+        `standing=true`, for incidents that have not ended; `limit` and `after`, see
+        `PageRequest`.
         """
-        given_limit = number(request.query_params, "limit")
+        page = PageRequest.of(request.query_params)
+        place = page.place(_IncidentPlace)
         snapshot = read_figures(sources)
         query = incident_query(request.query_params, snapshot)
-        limit = DEFAULT_INCIDENTS if given_limit is None else given_limit
+        if place is not None:
+            after = IncidentPlace(
+                place.found_ms,
+                place.channel.find(snapshot.channels),
+                place.kind,
+                place.message_id,
+            )
+            query = msgspec.structs.replace(query, after=after)
         # One more than the limit, to know whether there are more.
-        found = lookups.incidents(msgspec.structs.replace(query, limit=limit + 1))
+        query = msgspec.structs.replace(query, limit=page.limit + 1)
+        found = lookups.incidents(query)
+        shown, more = found[: page.limit], len(found) > page.limit
         return _json(
             {
                 "incidents": [
                     incident_object(one)
                     | {"channel_name": _name(snapshot, one.channel)}
-                    for one in found[:limit]
+                    for one in shown
                 ],
-                "more": len(found) > limit,
+                "more": more,
+                "next": _after_incident(shown[-1]) if more and shown else None,
             }
         )
 
     def taps(request: Request) -> Response:
-        """All taps by id."""
+        """Taps by id; query parameters: `limit` and `after`, see `PageRequest`."""
+        page = PageRequest.of(request.query_params)
+        place = page.place(Reference)
         snapshot = read_figures(sources)
         channels = channels_by_tap(snapshot)
+        shown, more = page.cut(
+            sorted(snapshot.taps),
+            None if place is None else place.find(snapshot.taps),
+            lambda observer: observer,
+        )
         return _json(
             {
                 "clock": snapshot.clock_ms or None,
                 "taps": [
-                    _tap_object(observer, tap, channels[observer])
-                    for observer, tap in sorted(snapshot.taps.items())
+                    _tap_object(observer, snapshot.taps[observer], channels[observer])
+                    for observer in shown
                 ],
+                "next": next_page(Reference.to(shown[-1])) if more and shown else None,
             }
         )
 
@@ -161,9 +208,10 @@ def refusal(status: int, message: str, values: Mapping[str, str]) -> Response:
 
 
 def _fleet_object(
-    table: FigureTable[Any], snapshot: Snapshot, wanted: str | None, limit: int | None
+    table: FigureTable[Any], snapshot: Snapshot, wanted: str | None, page: PageRequest
 ) -> dict[str, Any]:
     summary = summarise(snapshot)
+    shown, after = _chosen(snapshot, wanted, page)
     return {
         "ok": snapshot.ok,
         "level": summary.level.value,
@@ -174,15 +222,41 @@ def _fleet_object(
         "channel_count": len(snapshot.channels),
         "channels": [
             _channel_object(table, snapshot, channel, totals)
-            for channel, totals in _chosen(snapshot, wanted)[:limit]
+            for channel, totals in shown
         ],
+        "next": after,
     }
 
 
-def _chosen(snapshot: Snapshot, wanted: str | None) -> list[tuple[str, Any]]:
-    if wanted is None:
-        return by_trouble(snapshot)
-    return [(wanted, _totals(snapshot, wanted))]
+def _chosen(
+    snapshot: Snapshot, wanted: str | None, page: PageRequest
+) -> tuple[Sequence[tuple[str, Any]], str | None]:
+    """Return the channels of a page, and the `next` of the answer."""
+    place = page.place(_ChannelPlace)
+    if wanted is not None:
+        return [(wanted, _totals(snapshot, wanted))][: page.limit], None
+    trouble = trouble_of(snapshot)
+    begin = None
+    if place is not None:
+        muted, rank, channel = place
+        begin = muted, rank, channel.find(snapshot.channels)
+    shown, more = page.cut(by_trouble(snapshot), begin, trouble)
+    if not (more and shown):
+        return shown, None
+    muted, rank, name = trouble(shown[-1])
+    return shown, next_page(_ChannelPlace(muted, rank, Reference.to(name)))
+
+
+def _after_incident(last: ChannelIncident) -> str:
+    incident = last.incident
+    # An id this long is not sent on: others that begin alike may then be left out.
+    message_id = incident.message_id
+    if is_long(message_id):
+        message_id = message_id[:_LONG_ID_CHARS] + chr(sys.maxunicode)
+    channel = Reference.to(last.channel)
+    return next_page(
+        _IncidentPlace(incident.found_ms, channel, incident.kind, message_id)
+    )
 
 
 def _totals(snapshot: Snapshot, wanted: str) -> Any:

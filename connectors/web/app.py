@@ -69,7 +69,7 @@ def create_app(
 
     return Starlette(
         routes=[
-            Route("/metrics", Metrics(registry), methods=["GET"]),
+            Route("/metrics", Metrics(registry).answer),
             *api.routes(sources, lookups, table),
             *health.routes(sources.current),
             *pages.routes(layout, sources, lookups, table),

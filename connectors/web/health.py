@@ -23,7 +23,8 @@ def routes(current: Callable[[], Snapshot]) -> list[BaseRoute]:
         """200 as long as the process answers."""
         return PlainTextResponse("ok\n")
 
-    async def readyz(request: Request) -> Response:
+    # Synchronous, so Starlette runs it in its thread pool: it reads all channels.
+    def readyz(request: Request) -> Response:
         """200 while the query runs and the figures are complete, else 503."""
         obstacle = _obstacle(current())
         if obstacle:

@@ -35,7 +35,7 @@ def create_mirror_app(figures: MirrorFigures) -> Starlette:
 
     return Starlette(
         routes=[
-            Route("/metrics", Metrics(registry), methods=["GET"]),
+            Route("/metrics", Metrics(registry).answer),
             Route("/healthz", healthz),
             Route("/readyz", readyz),
         ]

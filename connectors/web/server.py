@@ -7,19 +7,27 @@ import errno
 import logging
 import socket
 import threading
+from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import uvicorn
 from starlette.types import ASGIApp
+
+from connectors import descriptors
+from connectors.web.connection import (
+    DEFAULT_LIMITS,
+    ClientLimits,
+    LimitedConnection,
+)
 
 _STOP_SECONDS = 2
 """Time for running requests to end, in seconds: a scrape of a full exporter takes
 less."""
 
-_KEEP_ALIVE_SECONDS = 75
-"""Time after which an idle connection is closed, in seconds: longer than intervals of
-scrapes and polls, so that no request meets a connection that is just being closed."""
+_RESERVED_DESCRIPTORS = 32
+"""File descriptors that clients leave to the rest of the process, which fails if it
+cannot open a file or a connection."""
 
 _REACHED_AT = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
 """Address of a server on this machine that listens on all addresses."""
@@ -63,12 +71,20 @@ class WebServer:
         host: Address to listen on. There is no authentication, so the operator must
             decide about any address but loopback.
         port: Port to listen on, 0 for any free one.
+        limits: What clients may take from the server.
     """
 
-    def __init__(self, app: ASGIApp, host: str = "127.0.0.1", port: int = 9108) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        host: str = "127.0.0.1",
+        port: int = 9108,
+        limits: ClientLimits = DEFAULT_LIMITS,
+    ) -> None:
         self._app = app
         self._host = host
         self._port = port
+        self._limits = limits
         self._running: tuple[uvicorn.Server, threading.Thread, int] | None = None
 
     @property
@@ -97,20 +113,22 @@ class WebServer:
             message = f"the server is running already at {self.url}"
             raise RuntimeError(message)
         listener = _listen(self._host, self._port)
+        # Uvicorn only calls it, as it would call the class.
+        connection: Any = partial(LimitedConnection, limits=self._limits)
         # The main program handles signals and calls stop(): outside the main thread,
         # uvicorn installs no signal handlers.
         server = uvicorn.Server(
             uvicorn.Config(
                 self._app,
                 loop="asyncio",
-                http="h11",
+                http=connection,
                 ws="none",
                 lifespan="off",
                 log_config=None,
                 log_level="error",
                 access_log=False,
                 timeout_graceful_shutdown=_STOP_SECONDS,
-                timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+                timeout_keep_alive=self._limits.idle_s,
             )
         )
         logging.getLogger("uvicorn.error").addFilter(_is_no_cancellation)
@@ -157,10 +175,23 @@ def _is_no_cancellation(record: logging.LogRecord) -> bool:
     return not isinstance(error, asyncio.CancelledError)
 
 
+class _Listener(socket.socket):
+    """A listening socket that refuses connections if descriptors are scarce."""
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        connection, address = super().accept()
+        if descriptors.are_left(_RESERVED_DESCRIPTORS):
+            return connection, address
+        connection.close()
+        # The event loop then goes on, as if the client had given up.
+        raise ConnectionAbortedError
+
+
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family)
+        listener = socket.create_server((host, port), family=family)
+        return _Listener(fileno=listener.detach())
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise PortInUse(port) from error

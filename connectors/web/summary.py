@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from connectors.web import words
 from connectors.web.naming import called
+from sds_core.observer.clock import ClockLevel
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.snapshot import Snapshot, Views
 from sds_core.observer.verdict import Verdict
@@ -25,6 +28,11 @@ class Level(enum.StrEnum):
     FINE = "fine"
     WARNING = "warning"
     TROUBLE = "trouble"
+
+
+Trouble = tuple[bool, int, str]
+"""The place of a view in the order by trouble: whether it is muted, the number of its
+verdict, from 0 for the worst, and its own name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +56,9 @@ def summarise(snapshot: Snapshot) -> Summary:
         return Summary(Level.TROUBLE, f"Query stopped: {words.one_line(job.error)}")
     if not snapshot.primed:
         return Summary(Level.STARTING, "Starting: reading the checkpoint")
-    if job.event_time_lag_seconds is None:
+    clock_is_wrong = job.clock.level() is ClockLevel.WRONG
+    # All records may be dead letters of a wrong clock: then nothing else will start.
+    if job.event_time_lag_seconds is None and not clock_is_wrong:
         if job.running and not snapshot.clock_ms:
             return Summary(Level.STARTING, "No record has been read yet")
         return Summary(Level.STARTING, "Starting: waiting for the first batch")
@@ -61,9 +71,12 @@ def summarise(snapshot: Snapshot) -> Summary:
         for verdict in (Verdict.FAILING, Verdict.BLIND)
         if (found := _views_with(snapshot, verdict))
     ]
-    if snapshot.behind:
+    if snapshot.behind and job.event_time_lag_seconds is not None:
         lag = words.more_than(job.event_time_lag_seconds)
         troubles.append(f"behind by {lag}")
+    if clock_is_wrong:
+        off = words.more_than(abs(job.clock.difference_ms) / 1000)
+        troubles.append(f"the monitor's clock differs from others by {off}")
     if troubles:
         sentence = "; ".join(troubles)
         return Summary(Level.TROUBLE, sentence[0].upper() + sentence[1:] + muted)
@@ -83,10 +96,17 @@ def by_trouble(
     """
     views = snapshot.views[prefix]
     muted = _muted(snapshot, views)
-    return sorted(
-        views.totals.items(),
-        key=lambda item: (item[0] in muted, _RANK[item[1].verdict], item[0]),
-    )
+    return sorted(views.totals.items(), key=lambda item: _trouble(muted, item))
+
+
+def trouble_of(snapshot: Snapshot) -> Callable[[tuple[str, ViewTotals]], Trouble]:
+    """Return a function that returns the place of a channel in `by_trouble`."""
+    return partial(_trouble, snapshot.muted)
+
+
+def _trouble(muted: frozenset[str], item: tuple[str, ViewTotals]) -> Trouble:
+    name, totals = item
+    return name in muted, _RANK[totals.verdict], name
 
 
 def channels_by_tap(snapshot: Snapshot) -> Counter[str]:

@@ -13,7 +13,7 @@ from dashboards.panels.mirror import mirror, nodes
 from dashboards.panels.queries import JOB, select
 from dashboards.panels.series import per_step
 from dashboards.panels.tables import Column, rows
-from dashboards.thresholds import BEHIND_SECONDS, TAP_SILENT_SECONDS
+from dashboards.thresholds import BEHIND_SECONDS, CLOCK_SECONDS, TAP_SILENT_SECONDS
 from sds_core.observer.snapshot import BEHIND_SECONDS as NOT_OK_SECONDS
 
 _FRAME = Frame(
@@ -158,7 +158,7 @@ def _job() -> list[Panel]:
                 "recps",
             ),
             Query(queries.rate(select("sds_monitor_records_total", JOB)), "read"),
-            width=6,
+            width=8,
         ),
         lines(
             Text(
@@ -167,7 +167,7 @@ def _job() -> list[Panel]:
                 "about 0.",
             ),
             Query(_job_gauge("sds_monitor_records_behind"), "behind"),
-            width=6,
+            width=8,
         ),
         lines(
             Text(
@@ -177,7 +177,7 @@ def _job() -> list[Panel]:
                 "bytes",
             ),
             Query(_job_gauge("sds_monitor_state_bytes"), "state"),
-            width=6,
+            width=8,
         ),
         lines(
             Text(
@@ -188,7 +188,21 @@ def _job() -> list[Panel]:
                 "short",
             ),
             Query(_job_gauge("sds_monitor_history_pending"), "rows"),
-            width=6,
+            width=12,
+        ),
+        lines(
+            Text(
+                "Clock",
+                "How far the monitor's clock is behind Kafka's, and how far new "
+                "records are stamped ahead of it; negative the other way. Records "
+                "may be late, so below 0 their line means nothing. The dashed line "
+                "is the limit of the alert.",
+                "s",
+            ),
+            Query(_job_gauge("sds_monitor_clock_behind_seconds"), "behind Kafka"),
+            Query(_job_gauge("sds_monitor_records_ahead_seconds"), "records ahead"),
+            limits=colours.line_at(CLOCK_SECONDS),
+            width=12,
         ),
     ]
 

@@ -63,6 +63,25 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
             "record.",
             holds=holds,
         )
+    behind = latest("sds_monitor_clock_behind_seconds")
+    ahead = latest("sds_monitor_records_ahead_seconds")
+    for severity, seconds in (
+        (Severity.WARNING, at.CLOCK_SECONDS),
+        (Severity.CRITICAL, at.CLOCK_CRITICAL_SECONDS),
+    ):
+        yield _alert(
+            "SdsMonitorClockWrong",
+            severity,
+            f"abs({behind}) > {seconds:g}\n"
+            # Old time stamps show nothing, so only records ahead count.
+            f"or ({ahead} > {seconds:g} unless {behind})",
+            "The monitor's clock is wrong.",
+            "It differs by {{ $value | humanizeDuration }} from Kafka's clock or, if "
+            "Kafka does not tell its time, from that of new records. Records stamped "
+            f"more than {at.CLOCK_CRITICAL_SECONDS:g} s ahead of it become dead "
+            "letters.",
+            holds=at.CLOCK_FOR,
+        )
     restarts = growth("sds_monitor_restarts_total", at.RESTART_WINDOW, pace)
     yield _alert(
         "SdsMonitorRestarting",

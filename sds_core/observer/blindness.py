@@ -6,8 +6,9 @@ health of a tap.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
@@ -48,10 +49,22 @@ def judge_blindness(
         and not snapshot.job.records_behind
     )
 
+    troubled = {
+        name: _troubled(tap, snapshot.clock_ms, settings)
+        for name, tap in snapshot.taps.items()
+    }
+    if not silent and all(span is None for span in troubled.values()):
+        return snapshot
+
+    # Thousands of channels share few sets of taps.
+    @cache
+    def blind(observers: tuple[str, ...]) -> _Span | None:
+        return _common(troubled[name] for name in observers if name in troubled)
+
     def judged(views: Mapping[str, Totals]) -> Mapping[str, Totals]:
         return MappingProxyType(
             {
-                name: _judged(totals, snapshot, silent, settings)
+                name: _judged(totals, snapshot, blind, silent, settings)
                 for name, totals in views.items()
             }
         )
@@ -106,12 +119,24 @@ class _Span(NamedTuple):
 
 
 def _judged(
-    totals: Totals, snapshot: Snapshot, silent: bool, settings: ObserverSettings
+    totals: Totals,
+    snapshot: Snapshot,
+    blind_of: Callable[[tuple[str, ...]], _Span | None],
+    silent: bool,
+    settings: ObserverSettings,
 ) -> Totals:
+    """Return the totals of a view with the verdict that its taps allow.
+
+    Args:
+        totals: Totals of the view.
+        snapshot: Has the clock.
+        blind_of: Latest span in which all of some taps had recent holes.
+        silent: Whether no tap shows anything.
+        settings: Settings of the rules.
+    """
     if totals.verdict is Verdict.WARMING_UP:
         return totals
-    taps = [snapshot.taps[name] for name in totals.observers if name in snapshot.taps]
-    blind = _all_troubled(taps, snapshot.clock_ms, settings)
+    blind = blind_of(tuple(totals.observers))
     if blind is not None and blind.to_ms >= snapshot.clock_ms:
         # A tap may have had a hole before the view had a verdict.
         warm_ms = (totals.first_event_ms or 0) + settings.warm_up_ms
@@ -124,13 +149,10 @@ def _judged(
     return _replaced(totals, verdict_since_ms=since_ms)
 
 
-def _all_troubled(
-    taps: Iterable[TapTotals], clock_ms: int, settings: ObserverSettings
-) -> _Span | None:
-    """Return the latest span in which all taps had recent holes; None without one."""
+def _common(found: Iterable[_Span | None]) -> _Span | None:
+    """Return the span that is in all of them; None without one."""
     spans = []
-    for tap in taps:
-        span = _troubled(tap, clock_ms, settings)
+    for span in found:
         if span is None:
             return None
         spans.append(span)

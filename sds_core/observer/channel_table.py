@@ -87,6 +87,8 @@ class ChannelTable:
     """
 
     def __init__(self, entries: Iterable[ChannelEntry] = ()) -> None:
+        entries = list(entries)
+        self._mute_until_ms = max((e.mute_until_ms or 0 for e in entries), default=0)
         self._exact: dict[str, list[ChannelEntry]] = {}
         self._patterns: list[ChannelEntry] = []
         for entry in entries:
@@ -102,6 +104,10 @@ class ChannelTable:
         if not (self._exact or self._patterns):
             return DEFAULT_SETTINGS
         return self._settings(channel)
+
+    def mutes_at(self, wall_ms: int) -> bool:
+        """Whether any entry mutes at this wall time, Unix ms."""
+        return wall_ms < self._mute_until_ms
 
     def _merged(self, channel: str) -> ChannelSettings:
         entries = [

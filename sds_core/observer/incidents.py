@@ -92,6 +92,20 @@ class ChannelIncident(NamedTuple):
     tap_hole: bool
 
 
+class IncidentPlace(NamedTuple):
+    """The place of an incident in the order of queries: found last first.
+
+    Attributes:
+        found_ms: When it was found, Unix ms.
+        channel, kind, message_id: Order of incidents that were found at the same time.
+    """
+
+    found_ms: int
+    channel: str
+    kind: IncidentKind
+    message_id: str
+
+
 class IncidentQuery(msgspec.Struct, frozen=True):
     """Which incidents to select; None does not restrict the selection.
 
@@ -102,6 +116,7 @@ class IncidentQuery(msgspec.Struct, frozen=True):
             have not ended.
         standing: Only incidents that have not ended.
         limit: Number of incidents at most; those found last are selected.
+        after: Incidents that come after this place.
     """
 
     channel: str | None = None
@@ -109,6 +124,15 @@ class IncidentQuery(msgspec.Struct, frozen=True):
     since_ms: int | None = None
     standing: bool = False
     limit: int | None = None
+    after: IncidentPlace | None = None
+
+    @property
+    def sql_values(self) -> dict[str, Any]:
+        """The conditions by name, for SQL; those of the place begin with ``after_``."""
+        values = msgspec.structs.asdict(self)
+        place = values.pop("after") or (None,) * len(IncidentPlace._fields)
+        names = (f"after_{name}" for name in IncidentPlace._fields)
+        return values | dict(zip(names, place, strict=True))
 
 
 class Incidents:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from sds_core.observer.channel_table import ChannelTable
+from sds_core.observer.clock import ClockFigures, ClockLevel
 from sds_core.observer.dead_letter_view import DEAD_LETTERS, DeadLetterTotals
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.histogram import Histogram
@@ -73,6 +74,7 @@ class JobFigures:
         restarts: Starts on this checkpoint after the first.
         error: Why the query failed, in one line; empty if it did not fail.
         version: Version of the monitor.
+        clock: This machine's clock, compared with others.
     """
 
     running: bool = False
@@ -86,6 +88,7 @@ class JobFigures:
     restarts: int = 0
     error: str = ""
     version: str = ""
+    clock: ClockFigures = field(default_factory=ClockFigures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,7 @@ class Snapshot:
     def ok(self) -> bool:
         """Whether no view is failing or blind, and the job runs and is not behind.
 
+        The clock must not be wrong either, because it makes dead letters of records.
         Muted channels are ignored.
         """
         troubled = {Verdict.FAILING, Verdict.BLIND}
@@ -146,6 +150,7 @@ class Snapshot:
             self.primed
             and self.job.running
             and not self.behind
+            and self.job.clock.level() is not ClockLevel.WRONG
             and not any(
                 totals.verdict in troubled
                 for channel, totals in self.channels.items()
@@ -179,7 +184,9 @@ class Snapshot:
 
     def with_table(self, table: ChannelTable, wall_ms: int) -> Snapshot:
         """Return the snapshot with a channel table, as of a wall time, Unix ms."""
-        muted = frozenset(c for c in self.channels if table.of(c).is_muted(wall_ms))
+        muted: frozenset[str] = frozenset()
+        if table.mutes_at(wall_ms):
+            muted = frozenset(c for c in self.channels if table.of(c).is_muted(wall_ms))
         return replace(self, table=table, muted=muted)
 
 

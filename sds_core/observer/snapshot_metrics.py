@@ -67,8 +67,8 @@ SNAPSHOT_METRICS: tuple[Metric[Snapshot], ...] = (
     one_sample(
         "sds_monitor_ok",
         MetricKind.GAUGE,
-        "1 while the monitor runs and is not behind, and every channel that is failing "
-        "or blind is muted.",
+        "1 while the monitor runs, is not behind and has no wrong clock, and every "
+        "channel that is failing or blind is muted.",
         lambda s: int(s.ok),
     ),
     one_sample(
@@ -94,6 +94,19 @@ SNAPSHOT_METRICS: tuple[Metric[Snapshot], ...] = (
         MetricKind.GAUGE,
         "Newest record time less the admission time of the newest batch.",
         lambda s: s.job.event_time_lag_seconds,
+    ),
+    one_sample(
+        "sds_monitor_clock_behind_seconds",
+        MetricKind.GAUGE,
+        "Kafka's clock less this machine's; absent if Kafka does not tell its time.",
+        lambda s: in_seconds(s.job.clock.behind_ms),
+    ),
+    one_sample(
+        "sds_monitor_records_ahead_seconds",
+        MetricKind.GAUGE,
+        "Least time by which new records are stamped ahead of this machine's clock; "
+        "negative if they are not.",
+        lambda s: in_seconds(s.job.clock.records_ahead_ms),
     ),
     one_sample(
         "sds_monitor_batch_duration_seconds",

@@ -13,6 +13,7 @@ from importlib.metadata import version
 
 import click
 
+from connectors import descriptors
 from connectors.broker.errors import BrokerError
 from connectors.java import JavaMissing
 from connectors.kafka.settings import KafkaUnreachable, RecordsLost, TopicMissing
@@ -84,6 +85,8 @@ def main() -> None:
     arguments = sys.argv[1:]
     survive_closed_output()
     start_log(requested_format(arguments, os.environ))
+    # Connections, topics and files of the history may need more than the usual 1,024.
+    descriptors.raise_limit()
     # SIGHUP means something else if `run` has a table of channels, which its
     # configuration file may name.
     end_on_signals(defer_hangup=arguments[:1] == ["run"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -87,6 +88,43 @@ def current_snapshot(board: Board, clock: Clock) -> Snapshot:
     return judge_blindness(snapshot, now_ms).with_table(snapshot.table, now_ms)
 
 
+class CurrentSnapshot:
+    """Returns the newest figures to all threads of a server.
+
+    What depends on wall time is judged once a second and snapshot, because that takes
+    a while with thousands of channels.
+
+    Args:
+        job: Has the figures.
+        clock: Returns wall time.
+    """
+
+    def __init__(self, job: JobView, clock: Clock) -> None:
+        self._job = job
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._judged: tuple[Snapshot, int, Snapshot] | None = None
+
+    def __call__(self) -> Snapshot:
+        """Return the figures; not primed before incidents can be queried."""
+        snapshot = self._newest()
+        # Counters without their incidents would look as if there were no incidents.
+        return snapshot if self._job.has_begun else replace(snapshot, primed=False)
+
+    def _newest(self) -> Snapshot:
+        with self._lock:
+            board, second = self._job.board, self._clock() // 1000
+            match self._judged:
+                case (unjudged, at, judged) if (
+                    unjudged is board.snapshot and at == second
+                ):
+                    return judged
+            unjudged = board.snapshot
+            judged = current_snapshot(board, self._clock)
+            self._judged = unjudged, second, judged
+            return judged
+
+
 @contextmanager
 def status_server(
     job: JobView, host: str, port: int, clock: Clock = wall_ms
@@ -104,12 +142,7 @@ def status_server(
         connectors.web.server.AddressUnusable: This machine does not have the address.
         connectors.web.server.PortInUse: Another program listens on the port.
     """
-
-    def current() -> Snapshot:
-        snapshot = current_snapshot(job.board, clock)
-        # Counters without their incidents would look as if there were no incidents.
-        return snapshot if job.has_begun else replace(snapshot, primed=False)
-
+    current = CurrentSnapshot(job, clock)
     registry = CollectorRegistry()
     registry.register(SnapshotCollector(current))
     sources = Sources(

@@ -13,6 +13,7 @@ from sds_core.metrics import Metric, MetricKind
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
 from sds_core.mirror.metrics import MIRROR_METRICS, NODE_METRICS
 from sds_core.observer.channel_table import ChannelSettings
+from sds_core.observer.clock import ClockFigures
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
@@ -41,7 +42,7 @@ def source_of(metric: Metric[Any]) -> Any:
         return MirrorFigures(oldest_spooled_ms=1_500)
     if metric in NODE_METRICS:
         return NodeFigures(swept_ms=1_500)
-    job = JobFigures(event_time_lag_seconds=1.5)
+    job = JobFigures(event_time_lag_seconds=1.5, clock=ClockFigures(2_500, -500))
     return Snapshot(channels={"a": totals}, labels=("a",), job=job)
 
 
@@ -300,12 +301,14 @@ def test_figures_of_the_job_have_their_own_names() -> None:
             history_pending=8,
             restarts=7,
             version="1.2",
+            clock=ClockFigures(-2_500, 1_500),
         ),
     )
     expected = {
         "records_total": 2, "records_behind": 3, "event_time_lag_seconds": 4.5,
         "state_bytes": 6, "restarts_total": 7, "state_channels": 3,
         "history_pending": 8, "dropped_label_channels": 1, "ok": 0,
+        "clock_behind_seconds": -2.5, "records_ahead_seconds": 1.5,
     }  # fmt: skip
     for name, value in expected.items():
         assert samples(f"sds_monitor_{name}", snapshot) == {(): value}, name

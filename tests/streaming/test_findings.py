@@ -19,6 +19,7 @@ from sds_core.observer.incidents import (
     ChannelIncident,
     Incident,
     IncidentKind,
+    IncidentPlace,
     IncidentQuery,
 )
 from sds_core.observer.sds.channel_minute import ChannelMinute
@@ -125,6 +126,27 @@ def test_query_finds_matching_incidents_found_last_first(
     )
     matching = findings.find_incidents(query)
     assert [one.incident.message_id for one in matching] == expected
+
+
+def test_incidents_after_each_of_them_are_the_rest_of_the_list(
+    findings: Findings,
+) -> None:
+    """Also if many were found at the same time."""
+    for channel in ("town", "to\x00wn", "Tōwn"):
+        told = [
+            Incident(kind, message_id, "ana", 1, found_ms)
+            for kind in IncidentKind
+            for message_id, found_ms in (("a", 1), ("b", 2), ("é", 2), ("", 2))
+        ]
+        findings.record_incidents({channel: told})
+    every = findings.find_incidents(EVERYTHING)
+    assert len(every) == 36
+    for number, (channel, incident, _) in enumerate(every):
+        place = IncidentPlace(
+            incident.found_ms, channel, incident.kind, incident.message_id
+        )
+        query = IncidentQuery(after=place, limit=5)
+        assert findings.find_incidents(query) == every[number + 1 : number + 6]
 
 
 def test_a_mark_stays_when_the_incident_changes(findings: Findings) -> None:

@@ -18,7 +18,12 @@ from connectors.history.errors import NoHistory
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
-from sds_core.observer.incidents import Incident, IncidentKind, IncidentQuery
+from sds_core.observer.incidents import (
+    Incident,
+    IncidentKind,
+    IncidentPlace,
+    IncidentQuery,
+)
 from sds_core.observer.snapshot import Snapshot
 from streaming.findings import Findings
 from streaming.history import RECENT_MS
@@ -133,6 +138,14 @@ _QUERIES = st.builds(
     st.none() | st.integers(0, 8).map(lambda n: MONDAY_MS + n * HALF_DAY_MS),
     st.booleans(),
     st.none() | st.integers(0, 5),
+    st.none()
+    | st.builds(
+        IncidentPlace,
+        st.integers(0, 8).map(lambda n: MONDAY_MS + n * HALF_DAY_MS),
+        st.sampled_from(["town", "to\x00wn"]),
+        st.sampled_from(IncidentKind),
+        st.sampled_from(["m", "é"]),
+    ),
 )
 
 

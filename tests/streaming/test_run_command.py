@@ -6,10 +6,9 @@ import json
 import signal
 import socket
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -23,46 +22,10 @@ from connectors.kafka.topics import ensure_frames_topic, ensure_topic
 from connectors.recording.recording import load_recording
 from tests.support.identities import assert_identities
 from tests.support.kafka import free_port
+from tests.support.streaming.command import is_ready, page_of, started
 from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
-
-
-@contextmanager
-def started(
-    kafka: KafkaSettings, directory: Path, *flags: str
-) -> Iterator[subprocess.Popen[str]]:
-    """The command in the background; ended in the end whatever happens."""
-    options = {
-        "--bootstrap": kafka.bootstrap,
-        "--topic": kafka.topic,
-        "--checkpoint": str(directory / "checkpoint"),
-        "--report": str(directory / "report.json"),
-        "--metrics-port": "0",
-    }
-    arguments = [word for option in options.items() for word in option]
-    with (
-        (directory / "stderr").open("w") as stderr,
-        subprocess.Popen(
-            [sys.executable, "-m", "streaming.cli", "run", *arguments, *flags],
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            text=True,
-        ) as process,
-    ):
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def page_of(process: subprocess.Popen[str]) -> str:
-    """The URL that the command says it serves."""
-    assert process.stdout is not None
-    for line in process.stdout:
-        if line.startswith("status page "):
-            return line.split()[2]
-    pytest.fail("it ended without serving a page")
 
 
 def test_run_serves_and_reports_at_its_end(
@@ -86,11 +49,6 @@ def test_run_serves_and_reports_at_its_end(
     assert_identities(report)
     assert report["totals"]["messages"] == 282
     assert "Traceback" not in (tmp_path / "stderr").read_text()
-
-
-def is_ready(url: str) -> bool:
-    """Whether the query runs."""
-    return httpx.get(f"{url}readyz").status_code == 200
 
 
 def test_run_serves_before_kafka_answers(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,6 +19,7 @@ from sds_core.observer.tap_kind import TAPS
 from sds_core.simulation.truth import Truth
 from streaming.job import Job
 from tests.support.frames import FrameFactory, value_of
+from tests.support.kafka import records
 from tests.support.streaming.jobs import JobRunner, wait_until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -55,6 +58,18 @@ def heartbeats(time_ms: int) -> list[TopicRecord]:
 def wait_until_fired(job: Job, time_ms: int) -> None:
     """Wait until every deadline before an event time has fired."""
     wait_until(job, lambda: job.progress.fired_ms >= time_ms)
+
+
+def test_records_from_the_future_are_counted_before_any_other(
+    topic: Topic, drain: JobRunner
+) -> None:
+    """On a new checkpoint there is no clock yet, but the dead letters are there."""
+    kafka = topic()
+    future_ms = time.time_ns() // 1_000_000 + HOUR_MS // 2
+    write([a_record("town", "ana", future_ms + n) for n in range(3)], kafka)
+    assert drain(kafka)["totals"]["undecodable"] == {"future_timestamp": 3}
+    dead = dataclasses.replace(kafka, topic=f"{kafka.topic}.dead-letter")
+    assert len(records(dead)) == 3
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from starlette.routing import BaseRoute, Route
 from connectors.web import words
 from connectors.web.pages.layout import Layout
 from connectors.web.sources import Sources
+from sds_core.observer.clock import ClockFigures, ClockLevel
 from sds_core.observer.snapshot import Snapshot
 
 _Facts = list[tuple[str, str]]
@@ -27,10 +28,12 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             "monitor.html",
             title="Monitor",
             state=_state(snapshot),
+            clock=_clock_trouble(snapshot.job.clock),
             groups=[
                 ("Progress", _progress(snapshot)),
                 ("Batches", _batches(snapshot)),
                 ("State", _storage(snapshot)),
+                ("Clock", _clock(snapshot.job.clock)),
             ],
             undecodable=[
                 (reason, words.number(count))
@@ -88,3 +91,21 @@ def _storage(snapshot: Snapshot) -> _Facts:
         ("Without a label of their own", words.number(unlabelled)),
         ("Rows of history pending", words.number(snapshot.job.history_pending)),
     ]
+
+
+def _clock(clock: ClockFigures) -> _Facts:
+    return [
+        ("Behind Kafka's", _seconds(clock.behind_ms)),
+        ("New records ahead", _seconds(clock.records_ahead_ms)),
+    ]
+
+
+def _seconds(milliseconds: int | None) -> str:
+    return words.seconds(None if milliseconds is None else milliseconds / 1000)
+
+
+def _clock_trouble(clock: ClockFigures) -> str:
+    """Return a sentence if the clock differs notably; else nothing."""
+    if clock.level() is ClockLevel.AGREES:
+        return ""
+    return f"{clock.sentence[0].upper()}{clock.sentence[1:]}."

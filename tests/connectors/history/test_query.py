@@ -21,6 +21,7 @@ from sds_core.observer.incidents import (
     ChannelIncident,
     Incident,
     IncidentKind,
+    IncidentPlace,
     IncidentQuery,
 )
 from streaming.findings import Findings
@@ -78,6 +79,14 @@ queries = st.builds(
     st.none() | st.integers(0, 14).map(lambda n: MONDAY_MS + n * HALF_DAY_MS),
     st.booleans(),
     st.none() | st.integers(0, 5),
+    st.none()
+    | st.builds(
+        IncidentPlace,
+        st.integers(0, 14).map(lambda n: MONDAY_MS + n * HALF_DAY_MS),
+        st.sampled_from([*CHANNELS, "' OR true --"]),
+        st.sampled_from(IncidentKind),
+        st.sampled_from(["m", "é", "", "' OR true --"]),
+    ),
 )
 
 

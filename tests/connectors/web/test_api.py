@@ -12,7 +12,7 @@ import pytest
 
 from connectors.history.schema import NumberedMinute, minute_row
 from connectors.web import words
-from connectors.web.api import DEFAULT_INCIDENTS
+from connectors.web.paging import PAGE_LIMIT
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import (
@@ -70,6 +70,7 @@ def test_fleet_object_has_every_channel_and_the_job(
             | CHANNEL_FIGURES.report(failing),
             {"id": "fine", "name": None, "muted": False} | CHANNEL_FIGURES.report(fine),
         ],
+        "next": None,
     }
 
 
@@ -194,6 +195,7 @@ def test_parameters_select_incidents(client: httpx.Client, stage: Any) -> None:
             incident_object(one) | {"channel_name": None} for one in stage.incidents
         ],
         "more": False,
+        "next": None,
     }
 
 
@@ -202,13 +204,13 @@ def test_incidents_are_limited_by_default(
     client: httpx.Client, stage: Any, standing: dict[str, str]
 ) -> None:
     """The answer says that there are more."""
-    stage.incidents = incidents(DEFAULT_INCIDENTS + 2)
+    stage.incidents = incidents(PAGE_LIMIT + 2)
     answer = client.get("/api/v1/incidents", params=standing).json()
-    assert stage.asked == [IncidentQuery(limit=DEFAULT_INCIDENTS + 1)]
-    assert len(answer["incidents"]) == DEFAULT_INCIDENTS
+    assert stage.asked == [IncidentQuery(limit=PAGE_LIMIT + 1)]
+    assert len(answer["incidents"]) == PAGE_LIMIT
     assert answer["more"] is True
     none = client.get("/api/v1/incidents", params={"limit": 0}).json()
-    assert none == {"incidents": [], "more": True}
+    assert none == {"incidents": [], "more": True, "next": None}
 
 
 @pytest.mark.parametrize(

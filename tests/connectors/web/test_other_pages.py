@@ -9,7 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
+from connectors.web.words import NOTHING
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
+from sds_core.observer.clock import ClockFigures
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import IncidentKind, IncidentQuery
 from sds_core.observer.sds.totals import ChannelTotals
@@ -123,6 +125,46 @@ def test_stopped_query_is_reported(
     """On the monitor's page, with the figures that exist."""
     stage.snapshot = replace(snapshot(**job), primed=primed)
     assert said in text_of(client, "/monitor")
+
+
+@pytest.mark.parametrize(
+    ("clock", "facts", "said"),
+    [
+        (
+            ClockFigures(),
+            [f"Behind Kafka's {NOTHING}", f"New records ahead {NOTHING}"],
+            "",
+        ),
+        (ClockFigures(4_960, -400), ["Behind Kafka's 5.0 s", "ahead -0.4 s"], ""),
+        (
+            ClockFigures(7_260),
+            ["Behind Kafka's 7.3 s"],
+            "This machine's clock is 7.3 s behind Kafka's.",
+        ),
+        (
+            ClockFigures(None, 61_000),
+            ["New records ahead 61.0 s"],
+            "New records are stamped 61.0 s ahead of this machine's clock: "
+            "it is slow, or the clock of a tap is fast.",
+        ),
+    ],
+)
+def test_monitor_page_compares_the_clock(
+    client: httpx.Client,
+    stage: Any,
+    snapshot: MakeSnapshot,
+    clock: ClockFigures,
+    facts: list[str],
+    said: str,
+) -> None:
+    """More than 5 s are reported, with a link to what to do."""
+    stage.snapshot = snapshot(clock=clock)
+    text = text_of(client, "/monitor")
+    for fact in facts:
+        assert fact in text
+    assert (f"{said} What to do" in text) if said else ("What to do" not in text)
+    page = client.get("/monitor").text
+    assert ("runbooks/SdsMonitorClockWrong" in page) is bool(said)
 
 
 def test_runbook_contains_no_html(client: httpx.Client, stage: Any) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from connectors.web.summary import Level, by_trouble, summarise
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
+from sds_core.observer.clock import ClockFigures
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.verdict import Verdict
@@ -111,6 +112,7 @@ def test_summary_uses_names_and_only_counts_muted_channels(
 @pytest.mark.parametrize("lag", [0, 61])
 @pytest.mark.parametrize("running", [True, False])
 @pytest.mark.parametrize("muted", [True, False])
+@pytest.mark.parametrize("behind_ms", [30_000, -30_001])
 def test_summary_agrees_with_sds_monitor_ok(
     snapshot: MakeSnapshot,
     totals: MakeTotals,
@@ -118,13 +120,32 @@ def test_summary_agrees_with_sds_monitor_ok(
     lag: int,
     running: bool,
     muted: bool,
+    behind_ms: int,
 ) -> None:
     """The page is neither calmer nor more alarmed than that metric."""
     shown = snapshot(
-        {"chat": totals(verdict)}, event_time_lag_seconds=lag, running=running
+        {"chat": totals(verdict)},
+        event_time_lag_seconds=lag,
+        running=running,
+        clock=ClockFigures(behind_ms),
     )
     shown = replace(shown, muted=frozenset({"chat"} if muted else ()))
     assert shown.ok == (summarise(shown).level is not Level.TROUBLE)
+
+
+@pytest.mark.parametrize("lag", [1.25, None])
+def test_wrong_clock_is_trouble(snapshot: MakeSnapshot, lag: float | None) -> None:
+    """Also if all records were dead letters, so that nothing else has begun."""
+    shown = snapshot(event_time_lag_seconds=lag, clock=ClockFigures(120_400))
+    if lag is None:
+        shown = replace(shown, clock_ms=0)
+    summary = summarise(shown)
+    assert (summary.level, summary.sentence) == (
+        Level.TROUBLE,
+        "The monitor's clock differs from others by over 120 s",
+    )
+    calm = summarise(snapshot(clock=ClockFigures(-30_000, 60_000)))
+    assert calm.sentence == "Everything is fine"
 
 
 def test_most_troubled_channels_come_first(

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
 import httpx
 
+from connectors.history.schema import Row
 from sds_core.observer import blob
+from sds_core.observer.channel_table import ChannelEntry, ChannelTable
+from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
-from streaming.cli.serving import PendingJob, status_server
+from streaming.board import Board
+from streaming.cli.serving import CurrentSnapshot, PendingJob, status_server
+from streaming.position import Position
 
 
 def test_figures_are_published_after_their_incidents() -> None:
@@ -22,3 +30,47 @@ def test_figures_are_published_after_their_incidents() -> None:
         assert client.get("/readyz").status_code == 503
         assert client.get("/api/v1/incidents").status_code == 503
         assert "sds_messages_total" not in client.get("/metrics").text
+
+
+@dataclass
+class Begun:
+    """A job that can be queried.
+
+    Attributes:
+        board: Its figures.
+        has_begun: True.
+    """
+
+    board: Board
+    has_begun: bool = True
+
+    def find_incidents(self, query: IncidentQuery) -> Sequence[ChannelIncident]:
+        """None."""
+        return []
+
+    def find_minutes(
+        self, channel: str, since_ms: int, until_ms: int, fields: Collection[str]
+    ) -> Sequence[Row]:
+        """None."""
+        return []
+
+
+def test_figures_are_judged_once_a_second_and_batch() -> None:
+    """With thousands of channels, not for each request anew."""
+    now_ms = 100_000
+    board = Board()
+    board.set_totals({})
+    board.set_position(Position(now_ms))
+    entry = ChannelEntry("town", mute_until_ms=now_ms + 1_500)
+    board.set_table(ChannelTable([entry]))
+    current = CurrentSnapshot(Begun(board), lambda: now_ms)
+    first = current()
+    now_ms += 900
+    assert current() is first
+    totals = blob.totals_part(blob.pack(ChannelTotals(), None))
+    board.set_totals({CHANNELS.key("town"): totals})
+    second = current()
+    assert second.muted == {"town"}
+    assert current() is second
+    now_ms += 1_000
+    assert current().muted == frozenset()

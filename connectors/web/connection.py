@@ -1,0 +1,144 @@
+"""HTTP connections that wait only a limited time for their clients.
+
+Uvicorn closes a connection that is idle after a response, but waits for ever for the
+end of a request and for a client that does not read its response.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+_NO_LINGER = struct.pack("ii", 1, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientLimits:
+    """What clients may take from the server.
+
+    Attributes:
+        connections: Open connections. One more closes the one that has waited longest
+            for its client, so that clients that do nothing keep nobody out. A page
+            needs one connection for a moment every two seconds.
+        request_s: Time from a connection's start, or from a request's first byte, to
+            the request's end, in seconds. All requests fit into one packet.
+        unread_s: Time in which a client must read a part of its response, in seconds.
+            Slow networks take seconds for a part, since the system buffers much.
+        idle_s: Time after which an idle connection is closed, in seconds: longer than
+            intervals of scrapes and polls, so that no request meets a connection that
+            is just being closed.
+    """
+
+    connections: int = 100
+    request_s: float = 10.0
+    unread_s: float = 30.0
+    idle_s: int = 75
+
+    @property
+    def look_s(self) -> float:
+        """Time between two looks at a connection, in seconds."""
+        return min(self.request_s, self.unread_s) / 2
+
+
+DEFAULT_LIMITS = ClientLimits()
+
+
+class LimitedConnection(H11Protocol):
+    """A connection of a client, which is ended if it violates the limits.
+
+    Args:
+        limits: The limits.
+        arguments: See `H11Protocol`.
+
+    Attributes:
+        is_aborted: Whether `abort` was called.
+        waiting_since: When the server last began to wait for the client: seconds of
+            the event loop's clock.
+    """
+
+    def __init__(self, *, limits: ClientLimits, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._limits = limits
+        self.is_aborted = False
+        # Times of the event loop, in seconds.
+        self.waiting_since = 0.0
+        self._request_since: float | None = None
+        self._reading_since = 0.0
+        self._unsent_bytes = 0
+        self._next_look: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start to wait for a request, and close another connection if it is needed."""
+        super().connection_made(transport)
+        self._request_since = self.waiting_since = self.loop.time()
+        self._look()
+        self._make_room()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        super().connection_lost(exc)
+        if self._next_look is not None:
+            self._next_look.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        """Wait for the rest of the request, if a part is missing."""
+        if self._request_since is None:
+            self._request_since = self.loop.time()
+        super().data_received(data)
+        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+            self._request_since = None
+
+    def on_response_complete(self) -> None:
+        """Start to wait for the client."""
+        self.waiting_since = self.loop.time()
+        super().on_response_complete()
+
+    def _look(self) -> None:
+        """End the connection if its client is late; else look again later."""
+        now = self.loop.time()
+        unsent = self.transport.get_write_buffer_size()
+        if not 0 < self._unsent_bytes <= unsent:
+            self._reading_since = now
+        self._unsent_bytes = unsent
+        is_late = (
+            self._request_since is not None
+            and now - self._request_since >= self._limits.request_s
+        )
+        if is_late or now - self._reading_since >= self._limits.unread_s:
+            self.abort()
+            return
+        self._next_look = self.loop.call_later(self._limits.look_s, self._look)
+
+    def _make_room(self) -> None:
+        """End connections beyond the limit."""
+        present = [
+            one
+            for one in self.connections
+            if isinstance(one, LimitedConnection) and not one.is_aborted
+        ]
+        waiting = sorted(
+            (one for one in present if one.is_waiting),
+            key=lambda one: one.waiting_since,
+        )
+        excess = max(0, len(present) - self._limits.connections)
+        for one in waiting[:excess]:
+            one.abort()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the server has nothing to do for the client now."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def abort(self) -> None:
+        """End the connection now, without waiting until the client has read."""
+        self.is_aborted = True
+        # Otherwise the system would go on to send what it has buffered.
+        connection = self.transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+        self.transport.abort()

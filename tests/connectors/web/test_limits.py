@@ -1,0 +1,259 @@
+"""What clients may take from the server: time, connections, descriptors, processor."""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from connectors.web.connection import DEFAULT_LIMITS, ClientLimits
+from connectors.web.metrics import Metrics
+from connectors.web.server import WebServer
+from sds_core.observer.snapshot import Snapshot
+from tests.support.waiting import wait_for
+
+SHORT = replace(DEFAULT_LIMITS, request_s=0.2, unread_s=0.2)
+REQUEST = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+LARGE = b"x" * 50_000_000
+"""More than the buffers of both ends hold."""
+
+
+async def large(scope: Scope, receive: Receive, send: Send) -> None:
+    """An application with a large answer."""
+    await Response(LARGE)(scope, receive, send)
+
+
+async def small(scope: Scope, receive: Receive, send: Send) -> None:
+    """An application with a small answer."""
+    await Response(b"ok\n")(scope, receive, send)
+
+
+@contextmanager
+def served(app: ASGIApp, limits: ClientLimits) -> Iterator[Callable[[], socket.socket]]:
+    """Serve an application; gives a function that connects."""
+    with WebServer(app, port=0, limits=limits) as server, ExitStack() as connections:
+        port = int(server.url.rpartition(":")[2])
+
+        def connect() -> socket.socket:
+            connection = socket.create_connection(("127.0.0.1", port), timeout=60)
+            return connections.enter_context(connection)
+
+        yield connect
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """Whether the server has ended a connection, read or unread."""
+    poll = select.poll()
+    poll.register(connection, select.POLLRDHUP)
+    return bool(poll.poll(0))
+
+
+def answer_of(connection: socket.socket) -> bytes:
+    """The answer to a small request."""
+    connection.sendall(REQUEST)
+    return whole(connection)
+
+
+def whole(connection: socket.socket) -> bytes:
+    """The rest of a small answer."""
+    answer = b""
+    while not answer.endswith(b"ok\n"):
+        part = connection.recv(1_000)
+        assert part, answer
+        answer += part
+    return answer
+
+
+def test_connection_without_a_request_is_closed() -> None:
+    """A client that is gone, or does nothing, keeps no descriptor."""
+    with served(small, SHORT) as connect:
+        silent = connect()
+        wait_for(lambda: is_closed(silent))
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        b"GET / HTTP/1.1\r\n",
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n",
+    ],
+    ids=["head", "body"],
+)
+def test_request_that_comes_byte_by_byte_is_cut_off(begin: bytes) -> None:
+    """Bytes that come do not prolong its time."""
+    with served(small, SHORT) as connect:
+        slow = connect()
+        slow.sendall(begin)
+        deadline = time.monotonic() + 60
+        while not is_closed(slow):
+            assert time.monotonic() < deadline
+            slow.send(b"x")
+            time.sleep(0.01)
+
+
+def test_idle_connection_outlives_the_time_of_a_request() -> None:
+    """Between two requests a client may wait longer than within one."""
+    with served(small, SHORT) as connect:
+        patient = connect()
+        for _ in range(3):
+            assert answer_of(patient).startswith(b"HTTP/1.1 200")
+            time.sleep(3 * SHORT.request_s)
+
+
+def test_client_that_does_not_read_is_cut_off() -> None:
+    """Its answer does not stay in memory."""
+    with served(large, SHORT) as connect:
+        deaf = connect()
+        deaf.sendall(REQUEST)
+        wait_for(lambda: is_closed(deaf))
+
+
+def test_client_that_reads_slowly_gets_the_whole_answer() -> None:
+    """Also if that takes much longer than a pause may."""
+    with served(large, replace(DEFAULT_LIMITS, unread_s=2.0)) as connect:
+        slow = connect()
+        slow.sendall(REQUEST.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+        begun, received = time.monotonic(), 0
+        while data := slow.recv(1_000_000):
+            received += len(data)
+            # So that the whole takes three times as long as a pause may.
+            time.sleep(6.0 * len(data) / len(LARGE))
+        assert received > len(LARGE)
+        assert time.monotonic() - begun > 4.0
+
+
+def test_clients_that_wait_keep_nobody_out() -> None:
+    """The connection that has waited longest makes room for a new one."""
+    with served(small, replace(DEFAULT_LIMITS, connections=5)) as connect:
+        silent = [connect() for _ in range(50)]
+        idle = connect()
+        assert answer_of(idle).startswith(b"HTTP/1.1 200")
+        assert answer_of(connect()).startswith(b"HTTP/1.1 200")
+        wait_for(lambda: sum(not is_closed(one) for one in silent) <= 3)
+        assert answer_of(idle).startswith(b"HTTP/1.1 200")
+
+
+def test_connections_are_refused_while_all_are_answered() -> None:
+    """A request under way is not given up for a new connection."""
+    begun = threading.Semaphore(0)
+    end = threading.Event()
+
+    async def busy(scope: Scope, receive: Receive, send: Send) -> None:
+        begun.release()
+        await asyncio.to_thread(end.wait, 60)
+        await small(scope, receive, send)
+
+    with served(busy, replace(DEFAULT_LIMITS, connections=3)) as connect:
+        asking = [connect() for _ in range(3)]
+        for one in asking:
+            one.sendall(REQUEST)
+            assert begun.acquire(timeout=60)
+        late = connect()
+        wait_for(lambda: is_closed(late))
+        end.set()
+        for one in asking:
+            assert whole(one).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/taps",
+        "/monitor",
+        "/channel?id=a",
+        "/metrics",
+        "/readyz",
+        "/api/v1/channels",
+        "/api/v1/channels/a",
+        "/api/v1/taps",
+        "/api/v1/incidents",
+        "/nothing",
+    ],
+)
+def test_health_is_answered_while_a_page_is_made(
+    served: str, stage: Any, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """Nothing that reads all channels runs in the event loop."""
+    begun, end = threading.Event(), threading.Event()
+    snapshot: Snapshot = stage.snapshot
+
+    def read(_: object) -> Snapshot:
+        begun.set()
+        assert end.wait(60)
+        return snapshot
+
+    monkeypatch.setattr(type(stage), "snapshot", property(read), raising=False)
+    asking = threading.Thread(target=httpx.get, args=[served + path])
+    asking.start()
+    try:
+        assert begun.wait(60)
+        assert httpx.get(f"{served}/healthz", timeout=60).status_code == 200
+        assert asking.is_alive()
+    finally:
+        end.set()
+        asking.join()
+
+
+class CountingCollector(Collector):
+    """Counts how often it is collected; waits each time until it may.
+
+    Attributes:
+        count: Times that it was collected.
+        may_end: Lets all end.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.may_end = threading.Event()
+
+    def describe(self) -> Iterator[GaugeMetricFamily]:
+        """Nothing: otherwise it would be collected for this."""
+        return iter(())
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """One sample: the number of the collection."""
+        self.count += 1
+        count = self.count
+        assert self.may_end.wait(60)
+        yield GaugeMetricFamily("collections", "Collections.", count)
+
+
+def test_scrapes_that_wait_share_an_answer() -> None:
+    """It was begun after each of them came, so none gets an old one."""
+    collector = CountingCollector()
+    registry = CollectorRegistry()
+    registry.register(collector)
+    metrics = Metrics(registry)
+    request = Request(
+        {"type": "http", "method": "GET", "headers": [], "query_string": b""}
+    )
+
+    async def scrape() -> list[bytes]:
+        first = asyncio.create_task(metrics.answer(request))
+        while not collector.count:
+            await asyncio.sleep(0.001)
+        others = [asyncio.create_task(metrics.answer(request)) for _ in range(20)]
+        await asyncio.sleep(0)
+        collector.may_end.set()
+        return [bytes((await one).body) for one in (first, *others)]
+
+    first, *others = asyncio.run(scrape())
+    assert b"collections 1.0" in first
+    assert all(b"collections 2.0" in one for one in others)
+    assert collector.count == 2
