@@ -63,8 +63,12 @@ def started_job(
 def _started_spark(session: SessionSettings) -> SparkSession:
     try:
         return make_session(session)
-    except PySparkRuntimeError as error:
-        if error.getCondition() != "JAVA_GATEWAY_EXITED":
+    except (PySparkRuntimeError, Py4JNetworkError, ConnectionError) as error:
+        # Nothing but the JVM is connected to here.
+        if (
+            isinstance(error, PySparkRuntimeError)
+            and error.getCondition() != "JAVA_GATEWAY_EXITED"
+        ):
             raise
         message = (
             "Spark's JVM ended while it started: see what it said above, and check "
