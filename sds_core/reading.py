@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import inspect
 
+from sds_core.text import shown
+
 T = TypeVar("T")
 
 
@@ -85,10 +87,10 @@ def _problem(
         kind = _inner(kind, step, value)
     if name := _NAME.search(text):
         if "unknown field" in text:
-            return f"has no key {name[1]!r}: allowed is {_allowed(kind, value)}"
+            return f"has no key {shown(name[1])}: allowed is {_allowed(kind, value)}"
         if "missing required" in text:
             return f"lacks the key {name[1]!r}"
-    return f"is {value!r}: allowed is {_allowed(kind, value)}"
+    return f"is {shown(value)}: allowed is {_allowed(kind, value)}"
 
 
 def _inner(kind: inspect.Type, step: str | int, value: Any) -> inspect.Type:

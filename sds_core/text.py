@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+_LONGEST_VALUE = 200
+
 
 def printable(text: str) -> str:
     r"""Return the text with an escape for each character that is not printable.
@@ -37,6 +39,11 @@ def shorten(text: str, limit: int) -> str:
         return text
     tail = limit // 3
     return text[: limit - tail - 1] + "…" + text[-tail:]
+
+
+def shown(value: object) -> str:
+    """Return a value from a file as an error shows it: its `repr`, shortened."""
+    return shorten(repr(value), _LONGEST_VALUE)
 
 
 def decode_text(value: bytes) -> str:

@@ -12,6 +12,7 @@ import msgspec
 from connectors.toml_file import UnreadableToml, read_toml
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable, Objectives
 from sds_core.reading import Table, TableError, read
+from sds_core.text import shown
 
 _LIST = "channel"
 
@@ -94,7 +95,7 @@ def read_entries(path: Path) -> list[ChannelEntry]:
     except UnreadableToml as error:
         raise BadChannelTable(path, str(error)) from error
     if others := sorted(document.keys() - {_LIST}):
-        problem = f"has {others[0]!r} at its top: only [[{_LIST}]] is allowed"
+        problem = f"has {shown(others[0])} at its top: only [[{_LIST}]] is allowed"
         raise BadChannelTable(path, problem)
     listed = document.get(_LIST, [])
     if not (isinstance(listed, list) and all(isinstance(e, Mapping) for e in listed)):
@@ -105,7 +106,7 @@ def read_entries(path: Path) -> list[ChannelEntry]:
     for number, raw in enumerate(listed, 1):
         where = f"entry {number}"
         if "match" in raw:
-            where += f" ({raw['match']!r})"
+            where += f" ({shown(raw['match'])})"
         try:
             entry = read(raw, _Entry)
         except TableError as error:

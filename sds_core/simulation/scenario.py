@@ -14,6 +14,7 @@ from msgspec import Meta
 from sds_core.reading import Table, TableError, read
 from sds_core.simulation.delays import Delay, Lognormal
 from sds_core.simulation.profile_share import ProfileShare
+from sds_core.text import shown
 
 # Thirty days: a longer time is a wrong unit, and TOML allows infinity.
 LONGEST_S = 2_592_000
@@ -349,7 +350,7 @@ def _refuse_twice(what: str, names: Iterable[tuple[str, str]]) -> None:
     seen: set[str] = set()
     for path, name in names:
         if name in seen:
-            problem = f"makes a {what} {name!r}: allowed is a name not yet taken"
+            problem = f"makes a {what} {shown(name)}: allowed is a name not yet taken"
             raise TableError(path, problem)
         seen.add(name)
 
