@@ -12,6 +12,7 @@ from connectors.kafka.settings import (
     KafkaSettings,
 )
 from sds_core.reason import Reason
+from sds_core.text import shown
 from streaming.cli.kafka_options import kafka_options
 from streaming.cli.settings import Time, config_option, setting
 
@@ -69,7 +70,7 @@ class _Source(click.ParamType["RecordSource"]):
             return value
         source = parse_source(str(value))
         if source is None:
-            self.fail(f"{value!r} is no TOPIC:PARTITION:OFFSET", param, ctx)
+            self.fail(f"{shown(value)} is no TOPIC:PARTITION:OFFSET", param, ctx)
         return source
 
 

@@ -19,6 +19,7 @@ from connectors.kafka.settings import (
     SecurityUnusable,
     check_topic,
 )
+from sds_core.text import shown
 from streaming.cli.option_group import option_group
 from streaming.cli.settings import secret_setting, setting
 
@@ -114,7 +115,7 @@ def _checked_bootstrap(
     if value is not None and not all(
         _HOST_AND_PORT.fullmatch(part) for part in value.split(",")
     ):
-        message = f"{value!r} is not HOST:PORT, or several separated by commas"
+        message = f"{shown(value)} is not HOST:PORT, or several separated by commas"
         raise click.BadParameter(message, param=parameter)
     return value
 

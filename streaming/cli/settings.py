@@ -18,7 +18,7 @@ import click
 from click.core import ParameterSource
 
 from connectors.toml_file import UnreadableToml, read_toml
-from sds_core.text import printable, shorten
+from sds_core.text import printable, shorten, shown
 from streaming.cli.log import logger
 
 STDIN = "-"
@@ -144,7 +144,7 @@ def _values(
         full_name = f"{full_name} {name}".lstrip()
         table = table.get(name, {})
         if not isinstance(table, dict):
-            message = f"{path} sets {full_name} to {table!r}: it must be a table"
+            message = f"{path} sets {full_name} to {shown(table)}: it must be a table"
             raise click.BadParameter(message, param=parameter)
         command = inner.command
         commands = command.commands if isinstance(command, click.Group) else {}
@@ -181,7 +181,7 @@ def _given(
         kind = "no text without a null character"
     elif not any(isinstance(one, list | dict) for one in given):
         return [str(one) for one in given] if option.multiple else str(value)
-    quoted = "something" if isinstance(option, _Secret) else repr(value)
+    quoted = "something" if isinstance(option, _Secret) else shown(value)
     message = f"{path} sets {name} to {quoted}, which is {kind}"
     raise click.BadParameter(message, param=parameter)
 
@@ -227,6 +227,6 @@ class Time(click.ParamType[str | int]):
         # No record has a time before 1970.
         if unix_ms < 0:
             known = ", ".join([*self._words, "a time such as 2026-11-21T08:00:00Z"])
-            message = f"{text!r} is neither {known}, nor Unix milliseconds"
+            message = f"{shown(text)} is neither {known}, nor Unix milliseconds"
             self.fail(message, param, ctx)
         return unix_ms

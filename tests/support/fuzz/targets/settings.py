@@ -93,7 +93,9 @@ def _check_settings(path: Path) -> bool:
                 name, ["--config", str(path)], parent=click.Context(group)
             ).close()
         except click.ClickException as error:
-            check_text(error.format_message())
+            # click repeats a whole value of the operator's own file.
+            longest = 2_000 + 4 * path.stat().st_size
+            check_text(error.format_message(), most_characters=longest)
             accepted = False
     return accepted
 
