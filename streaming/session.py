@@ -67,6 +67,10 @@ def exit_status_of_jvm(patience_s: float = 0.0) -> int | None:
         return None
 
 
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return record.module not in ("java_gateway", "clientserver")
+
+
 def make_session(
     settings: SessionSettings, jvm_options: Sequence[str] = ()
 ) -> SparkSession:
@@ -87,8 +91,10 @@ def make_session(
     # Otherwise workers run the first python3 in PATH.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    # py4j logs an error for every call to a session that is being stopped.
+    # py4j logs an error for every call to a session that is being stopped, or whose JVM
+    # has ended: in part on the root logger.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_not_of_py4j)
     rocksdb = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     spark = (
         SparkSession.builder.master(settings.master)
