@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from connectors.broker.broker import EmbeddedBroker
+from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
@@ -22,6 +25,7 @@ from tests.support.streaming.jobs import TIMEOUT_S, job_settings, wait_for_end
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
+_TOPIC_ID = re.compile('"topic_id": "[^"]*"')
 VERSIONS = sorted(path.name for path in CHECKPOINTS.iterdir() if path.is_dir())
 
 
@@ -35,16 +39,26 @@ def recorded(kafka_broker: EmbeddedBroker) -> KafkaSettings:
     return kafka
 
 
+def set_topic_id(checkpoint: Path, kafka: KafkaSettings) -> None:
+    """Let a checkpoint that names an id of its topic name that of the topic here."""
+    with closing(TopicOffsets(kafka)) as offsets:
+        here = offsets.describe().id
+    for path in (checkpoint / "offsets").iterdir():
+        text = path.read_text()
+        path.write_text(_TOPIC_ID.sub(f'"topic_id": "{here}"', text))
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_checkpoint_of_an_older_release_continues(
     version: str, recorded: KafkaSettings, spark: SparkSession, tmp_path: Path
 ) -> None:
     """With the second half read on top, the report equals the truth.
 
-    The position takes the id that the topic has now.
+    Releases before 0.7.0 knew no id of the topic: its position takes one now.
     """
     checkpoint = tmp_path / version
     shutil.copytree(CHECKPOINTS / version, checkpoint)
+    set_topic_id(checkpoint, recorded)
     settings = job_settings(recorded, checkpoint, report_detail=True)
     with running_job(spark, settings) as job:
         assert job.progress.position is not None
