@@ -23,11 +23,7 @@ from streaming.batch_log import read_batch_log
 from streaming.damage import DamagedCheckpoint
 from streaming.job import running_job
 from tests.support.golden.checkpoints import HALF
-from tests.support.streaming.damage import (
-    newest,
-    truncate,
-    without_checksums,
-)
+from tests.support.streaming.damage import newest, truncate, without_checksums
 from tests.support.streaming.jobs import job_settings, wait_for_end
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -123,6 +119,14 @@ def of_newest(directory: str, damage: Callable[[Path], object] = truncate) -> Da
     return lambda checkpoint: damage(newest(checkpoint / directory))
 
 
+def with_one_partition(path: Path) -> None:
+    """Change the number of partitions of the state in a file of offsets."""
+    without_checksums(path.parent)
+    before, name, after = path.read_text().partition('shuffle.partitions":"2"')
+    assert name
+    path.write_text(before + name.replace("2", "1") + after)
+
+
 def without_tables(checkpoint: Path) -> None:
     """Empty the incidents, but leave a valid file."""
     path = checkpoint / "monitor" / "incidents.sqlite"
@@ -131,8 +135,6 @@ def without_tables(checkpoint: Path) -> None:
         connection.execute("VACUUM")
     assert path.stat().st_size
 
-
-CHANGELOG = "state/0/1/{newest}.changelog"
 
 DAMAGES: dict[str, tuple[Damage, str, str]] = {
     "commits gone": (removed("commits"), "commits", "holds no batch, although"),
@@ -159,12 +161,23 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
         "delete it, and the job repeats this batch",
     ),
     "offsets truncated": (of_newest("offsets"), "offsets/{batch}", "checksum"),
+    "offsets emptied": (
+        of_newest("offsets", lambda path: truncate(path, 0)),
+        "offsets/{batch}",
+        "is empty",
+    ),
     "offsets of another shape": (
         lambda checkpoint: written(
             f"offsets/{newest(checkpoint / 'offsets').name}", 'v1\n{}\n{"a": 1}'
         )(checkpoint),
         "offsets/{batch}",
         "has the wrong content",
+    ),
+    "offsets with fewer partitions of the state": (
+        # Spark would read those, and find nothing wrong.
+        lambda checkpoint: with_one_partition(newest(checkpoint / "offsets")),
+        "state/0/1",
+        "is a partition more than the 1 that offsets/{batch} names",
     ),
     "offsets before the newest missing": (
         lambda checkpoint: newest(checkpoint / "offsets", 1).unlink(),
@@ -232,6 +245,12 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
         "monitor/incidents.sqlite",
         "to go on without the incidents of the last day and the rows that waited",
     ),
+    "last byte of the acknowledgements missing": (
+        # SQLite would read a zero in its place.
+        lambda checkpoint: truncate(checkpoint / "monitor/acknowledgements.sqlite", -1),
+        "monitor/acknowledgements.sqlite",
+        "it ends within a page",
+    ),
     "acknowledgements truncated": (
         in_monitor("acknowledgements.sqlite"),
         "monitor/acknowledgements.sqlite",
@@ -257,7 +276,7 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
     "metadata of the state truncated": (
         lambda checkpoint: truncate(checkpoint / "state/0/_metadata/metadata"),
         "state/0/_metadata/metadata",
-        "checksum",
+        "delete it, and Spark makes a new one; nothing is lost",
     ),
     "changelog missing": (
         lambda checkpoint: (checkpoint / "state/0/1/2.changelog").unlink(),
@@ -285,6 +304,13 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
         ),
         "state/0/1/{version}.changelog",
         "delete it and {checkpoint}/commits/{batch}, and the job repeats this batch",
+    ),
+    "newest changelog missing": (
+        lambda checkpoint: (
+            checkpoint / f"state/0/1/{version(checkpoint)}.changelog"
+        ).unlink(),
+        "state/0/1/{version}.changelog",
+        "is missing: delete {checkpoint}/commits/{batch}, and the job repeats",
     ),
     "changelog truncated, without checksums": (
         lambda checkpoint: [

@@ -12,7 +12,10 @@ def newest(directory: Path, before: int = 0) -> Path:
 
 
 def truncate(path: Path, size: int | None = None) -> None:
-    """Cut a file to a size in bytes, by default to half of it."""
+    """Cut a file to a size in bytes, by default to half of it.
+
+    A negative size is the number of bytes to cut off.
+    """
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2 if size is None else size])
 
