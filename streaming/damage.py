@@ -65,15 +65,18 @@ def read_file(path: Path, remedy: str = RESTORE) -> bytes:
     """Return the content of a file of the checkpoint.
 
     Raises:
-        DamagedCheckpoint: It is missing or cannot be read.
+        DamagedCheckpoint: It is missing, empty, or cannot be read.
     """
     try:
-        return path.read_bytes()
+        data = path.read_bytes()
     except FileNotFoundError as error:
         raise DamagedCheckpoint(path, "is missing", remedy) from error
     except OSError as error:
         problem = f"cannot be read ({error.strerror or error})"
         raise DamagedCheckpoint(path, problem, remedy) from error
+    if not data:
+        raise DamagedCheckpoint(path, "is empty", remedy)
+    return data
 
 
 def wrong_content(

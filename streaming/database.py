@@ -79,6 +79,12 @@ class Database:
     def _check(self, connection: sqlite3.Connection) -> None:
         if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
             raise self.damaged("it has no tables")
+        # Pages that a killed process, or a power loss, left to be written.
+        connection.execute("PRAGMA wal_checkpoint")
+        (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
+        if self._path.stat().st_size % page_bytes:
+            # SQLite would read zeros instead of what is missing.
+            raise self.damaged("it ends within a page")
         if self._path.stat().st_size <= _CHECKED_BYTES:
             (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if found != "ok":

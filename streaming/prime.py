@@ -20,7 +20,8 @@ from streaming.failure import JobFailed, cause_of
 from streaming.state_files import find_damaged_snapshot
 
 _DAMAGE = re.compile(
-    "EOFException|FileNotFoundException|ChecksumException|ZipException|STDS_FAILED|"
+    "EOFException|FileNotFoundException|ChecksumException|ZipException|LZ4Exception|"
+    "NegativeArraySizeException|IndexOutOfBounds|BufferUnderflow|STDS_FAILED|"
     "AUTO_SNAPSHOT_REPAIR_FAILED|corrupt|checksum",
     re.IGNORECASE,
 )

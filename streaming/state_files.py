@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from streaming.batch_log import BatchLog
-from streaming.damage import DamagedCheckpoint, wrong_content
+from streaming.damage import RESTORE, DamagedCheckpoint, wrong_content
 from streaming.file_checksum import has_its_checksum
 
 _COMPRESSED = b"LZ4Block"
@@ -54,6 +54,7 @@ def check_state(checkpoint: Path, log: BatchLog) -> None:
     operator = checkpoint / "state" / "0"
     _check_metadata(operator / "_metadata" / "metadata")
     _check_file(operator / "0" / "_metadata" / "schema")
+    _check_no_more_partitions(operator, log)
     version = log.committed + 1
     for partition in range(log.state_partitions):
         directory = operator / str(partition)
@@ -64,7 +65,8 @@ def check_state(checkpoint: Path, log: BatchLog) -> None:
                 if changelog.stem != str(version) or log.committed != log.planned:
                     raise
                 commit = checkpoint / "commits" / str(log.committed)
-                remedy = f"delete it and {commit}, and the job repeats this batch"
+                what = f"it and {commit}" if changelog.exists() else commit
+                remedy = f"delete {what}, and the job repeats this batch"
                 raise DamagedCheckpoint(error.place, error.problem, remedy) from error
 
 
@@ -110,15 +112,31 @@ def _versions(directory: Path, ending: str) -> list[int]:
     ]
 
 
+def _check_no_more_partitions(operator: Path, log: BatchLog) -> None:
+    """Check that there are no partitions that Spark would not read.
+
+    Raises:
+        DamagedCheckpoint: There are. Spark has no error for it either.
+    """
+    for directory in operator.glob("[0-9]*"):
+        if directory.name.isdigit() and int(directory.name) >= log.state_partitions:
+            problem = (
+                f"is a partition more than the {log.state_partitions} that "
+                f"offsets/{log.planned} names"
+            )
+            raise DamagedCheckpoint(directory, problem)
+
+
 def _check_metadata(path: Path) -> None:
-    # If it is gone, Spark makes a new one.
-    if path.exists():
-        _check_file(path)
-        try:
-            lines = path.read_bytes().decode().splitlines()
-            msgspec.json.decode(lines[-1], type=_OperatorMetadata)
-        except (ValueError, LookupError) as error:
-            raise wrong_content(path, error) from error
+    if not path.exists():
+        return
+    remedy = "delete it, and Spark makes a new one; nothing is lost"
+    _check_file(path, remedy)
+    try:
+        lines = path.read_bytes().decode().splitlines()
+        msgspec.json.decode(lines[-1], type=_OperatorMetadata)
+    except (ValueError, LookupError) as error:
+        raise wrong_content(path, error, remedy) from error
 
 
 def _check_changelog(path: Path) -> None:
@@ -147,17 +165,17 @@ def _check_snapshot(path: Path) -> None:
             raise DamagedCheckpoint(file, problem)
 
 
-def _check_file(path: Path) -> None:
+def _check_file(path: Path, remedy: str = RESTORE) -> None:
     try:
         size = path.stat().st_size
         right = has_its_checksum(path)
     except FileNotFoundError as error:
-        raise DamagedCheckpoint(path, "is missing") from error
+        raise DamagedCheckpoint(path, "is missing", remedy) from error
     except OSError as error:
         problem = f"cannot be read ({error.strerror or error})"
-        raise DamagedCheckpoint(path, problem) from error
+        raise DamagedCheckpoint(path, problem, remedy) from error
     if not size:
-        raise DamagedCheckpoint(path, "is empty")
+        raise DamagedCheckpoint(path, "is empty", remedy)
     if not right:
         problem = f"does not have the checksum in .{path.name}.crc"
-        raise DamagedCheckpoint(path, problem)
+        raise DamagedCheckpoint(path, problem, remedy)

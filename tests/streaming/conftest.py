@@ -12,9 +12,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from connectors.broker.broker import EmbeddedBroker
+from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
-from connectors.kafka.topics import KEEP_FOR_EVER, ensure_topic
+from connectors.kafka.topics import KEEP_FOR_EVER, ensure_frames_topic, ensure_topic
+from connectors.recording.recording import load_recording
+from streaming.batch_log import read_batch_log
 from streaming.job import Job, running_job
+from tests.support.golden.checkpoints import HALF
 from tests.support.identities import assert_identities
 from tests.support.streaming.history import Checkpoint
 from tests.support.streaming.jobs import (
@@ -84,3 +88,31 @@ def live(spark: SparkSession, tmp_path: Path) -> Callable[..., Any]:
 def checkpoint(tmp_path: Path) -> Checkpoint:
     """A new checkpoint with a new history."""
     return Checkpoint(tmp_path / "monitor", tmp_path / "history")
+
+
+@pytest.fixture(scope="module")
+def recorded(module_topic: Callable[..., KafkaSettings]) -> KafkaSettings:
+    """A topic with half of the recording."""
+    records = load_recording()
+    kafka = module_topic(partitions=0)
+    ensure_frames_topic(kafka, partitions_of(records))
+    write(records[:HALF], kafka)
+    return kafka
+
+
+@pytest.fixture(scope="module")
+def healthy(
+    recorded: KafkaSettings,
+    spark: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """A checkpoint of several batches, which has read half of the recording."""
+    checkpoint = tmp_path_factory.mktemp("healthy") / "checkpoint"
+    settings = job_settings(recorded, checkpoint, rows=250, report_detail=True)
+    with running_job(spark, settings) as job:
+        wait_for_end(job)
+    write(load_recording()[HALF:], recorded)
+    log = read_batch_log(checkpoint)
+    assert log.committed is not None
+    assert log.committed >= 3
+    return checkpoint

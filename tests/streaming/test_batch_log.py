@@ -74,7 +74,7 @@ def test_batch_that_was_not_committed_is_repeated(checkpoint: Path) -> None:
         (lambda c: (c / "offsets/0").unlink(), "offsets/0", "is missing"),
         (lambda c: (c / "offsets/1").write_text("v1\n{}"), "offsets/1", "1 lines"),
         (lambda c: (c / "offsets/1").write_bytes(b"\xff"), "offsets/1", "utf-8"),
-        (lambda c: (c / "offsets/1").write_text(""), "offsets/1", "wrong content"),
+        (lambda c: (c / "offsets/1").write_text(""), "offsets/1", "is empty"),
         (lambda c: (c / "commits/1").write_text("v1\n[1]"), "commits/1", "object"),
         (lambda c: (c / "commits/1").write_text("v1"), "commits/1", "0 lines"),
         (lambda c: (c / "metadata").write_text('{"id":1}'), "metadata", "`str`"),

@@ -16,6 +16,7 @@ from connectors.java import find_java
 from connectors.scratch import claim_scratch
 from streaming import spark_home
 from streaming.session import archive_of_spark
+from tests.support.waiting import wait_for
 
 pytestmark = pytest.mark.spark
 
@@ -116,5 +117,9 @@ def test_killed_session_leaves_files_only_where_the_next_start_removes_them(
     (left,) = root.iterdir()
     assert any(one.suffix == ".so" for one in left.iterdir())
     assert any(one.name.startswith("blockmgr-") for one in left.iterdir())
-    own = claim_scratch(root)
-    assert list(root.iterdir()) == [own]
+
+    def is_removed() -> bool:
+        # Not before the JVM has completely ended.
+        return claim_scratch(root).exists() and not left.exists()
+
+    wait_for(is_removed)

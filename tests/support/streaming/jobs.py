@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from connectors.kafka.settings import Client, KafkaSettings
-from streaming.job import Job
+from streaming.damage import DamagedCheckpoint
+from streaming.job import Job, running_job
 from streaming.settings import BatchLimits, HistorySettings, JobSettings, SourceSettings
 
 TIMEOUT_S = 20.0
@@ -66,3 +68,14 @@ def wait_until(job: Job, condition: Callable[[], bool], seconds: int = 60) -> No
         if condition():
             return
     pytest.fail(f"nothing came of it within {seconds} s: {job.board.snapshot}")
+
+
+def refusal(
+    checkpoint: Path, recorded: KafkaSettings, spark: SparkSession
+) -> DamagedCheckpoint:
+    """The error with which a job refuses a checkpoint."""
+    settings = job_settings(recorded, checkpoint, report_detail=True)
+    with pytest.raises(DamagedCheckpoint) as caught, running_job(spark, settings):
+        pass
+    assert len(str(caught.value).splitlines()) == 1
+    return caught.value
