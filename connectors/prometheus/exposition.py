@@ -2,8 +2,8 @@
 
 prometheus_client escapes every name and label of every sample anew, most of it sign by
 sign: with 200 labelled channels that takes longer than all the rest of a scrape.
-Here names are taken as they are, since `sds_core.metrics` only allows those that need
-no escaping, and the labels that samples share are written once.
+Here the labels that samples share are written once, and names are taken as they are:
+the code declares them, and none needs escaping.
 """
 
 from __future__ import annotations

@@ -17,8 +17,11 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from connectors.prometheus import exposition
-from connectors.prometheus.collector import MirrorCollector
+from connectors.prometheus.collector import MirrorCollector, SnapshotCollector
 from sds_core.mirror.figures import MirrorFigures
+from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.tap_view import TapTotals
 
 PROMETHEUS = (
     "application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.3"
@@ -48,7 +51,21 @@ class Families(Collector):
         yield info
 
 
-@pytest.fixture(params=[Families(), MirrorCollector(MirrorFigures())], ids=["all", "m"])
+MONITOR = Snapshot(
+    primed=True,
+    channels={name: ChannelTotals() for name in ("a", *NASTY)},
+    labels=("a",),
+    taps={"tap": TapTotals(1)},
+    tap_labels=("tap",),
+)
+COLLECTORS = {
+    "types": Families(),
+    "mirror": MirrorCollector(MirrorFigures()),
+    "monitor": SnapshotCollector(lambda: MONITOR),
+}
+
+
+@pytest.fixture(params=COLLECTORS.values(), ids=COLLECTORS)
 def registry(request: pytest.FixtureRequest) -> CollectorRegistry:
     """A registry with one collector."""
     made = CollectorRegistry()
