@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -15,6 +16,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 MOST_REQUESTS = 50
 """Requests under way at once: half of the connections that a server keeps, so that a
 new connection never finds all others busy (`connectors.web.connection`)."""
+
+THREADS = 6
+"""Threads that make pages and answers. With the 40 of Starlette, which all compute, the
+event loop would get its turn at the processor too seldom to answer even the probe."""
 
 PROBE = "/healthz"
 """Always answered, because a supervisor ends a process that does not answer it. It
@@ -59,6 +64,8 @@ class LimitedRequests:
             refusal.headers["Retry-After"] = "5"
             await refusal(scope, receive, send)
             return
+        # Each event loop has its own limit.
+        to_thread.current_default_thread_limiter().total_tokens = THREADS
         self._under_way += 1
         try:
             await self._app(scope, receive, send)

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from connectors.web.crowding import MOST_REQUESTS
+from connectors.web.crowding import MOST_REQUESTS, THREADS
 from sds_core.observer.snapshot import Snapshot
 from tests.support.waiting import wait_for
 
@@ -21,7 +21,10 @@ def test_clients_that_ask_and_leave_pile_up_no_work(
     end = threading.Event()
     snapshot: Snapshot = stage.snapshot
 
+    reading = []
+
     def read(_: object) -> Snapshot:
+        reading.append(threading.get_ident())
         assert end.wait(120)
         return snapshot
 
@@ -39,6 +42,7 @@ def test_clients_that_ask_and_leave_pile_up_no_work(
         assert refused.json() == {"error": why}
         page = httpx.get(f"{served}/", timeout=60)
         assert (page.status_code, page.text) == (503, f"{why}\n")
+        assert len(reading) == THREADS
         assert httpx.get(f"{served}/healthz", timeout=60).status_code == 200
     finally:
         end.set()
