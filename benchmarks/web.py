@@ -48,6 +48,11 @@ _PATHS = (
     "/api/v1/channels?limit=1",
     "/api/v1/taps",
 )
+_HEADERS = {
+    "Accept": "application/openmetrics-text;version=1.0.0,*/*;q=0.5",
+    "Accept-Encoding": "gzip",
+}
+"""As Prometheus asks."""
 _TAPS = 3
 
 
@@ -127,7 +132,7 @@ def _probed(port: int) -> Iterator[list[float]]:
 def _get(port: int, path: str) -> bytes:
     connection = HTTPConnection("127.0.0.1", port, timeout=60)
     try:
-        connection.request("GET", path, headers={"Accept-Encoding": "gzip"})
+        connection.request("GET", path, headers=_HEADERS)
         return connection.getresponse().read()
     finally:
         connection.close()

@@ -1,11 +1,9 @@
-"""File descriptors of this process: how many are left, and how many it may have."""
+"""File descriptors of this process: how many it may have, and whether few are left."""
 
 from __future__ import annotations
 
 import resource
 from contextlib import suppress
-
-import psutil
 
 
 def raise_limit() -> None:
@@ -16,14 +14,16 @@ def raise_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def are_left(count: int) -> bool:
-    """Whether this process may open at least so many descriptors more."""
+def are_scarce(number: int, reserve: int) -> bool:
+    """Whether fewer descriptors are left to this process than a reserve.
+
+    The open ones are not counted: that reads a directory, entry by entry, and Python
+    lets other threads run after each. So a busy process would take seconds for it.
+
+    Args:
+        number: The descriptor that was opened last: the system gives the lowest free
+            number, so all below it are open.
+        reserve: How many should be left.
+    """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY:
-        return True
-    try:
-        # Counted each time: Spark's driver, Kafka's clients and files open them too.
-        return soft - psutil.Process().num_fds() >= count
-    except (OSError, psutil.Error):
-        # Counting takes a descriptor, and none is left.
-        return False
+    return soft != resource.RLIM_INFINITY and number >= soft - reserve

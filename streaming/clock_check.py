@@ -17,6 +17,9 @@ _LONGEST_MS = 2_000
 """Longest time for a question. Kafka's time is that of its middle, so half of this is
 the greatest error."""
 
+_VALID_S = 300.0
+"""Time for which an answer counts if those after it are too slow, in seconds."""
+
 _ADVICE = "set both clocks by NTP"
 
 
@@ -42,7 +45,7 @@ class ClockCheck:
         self._wall_ms = wall_ms
         self._monotonic_s = monotonic_s
         self._lead = RecordLead()
-        self._asked_s = float("-inf")
+        self._asked_s = self._told_s = float("-inf")
         self._behind_ms: int | None = None
         self._level = ClockLevel.AGREES
         self.figures = ClockFigures()
@@ -63,10 +66,11 @@ class ClockCheck:
         begin_ms = self._wall_ms()
         kafka_ms = self._kafka_ms()
         end_ms = self._wall_ms()
-        if kafka_ms is None:
-            self._behind_ms = None
-        elif 0 <= end_ms - begin_ms <= _LONGEST_MS:
+        if kafka_ms is not None and 0 <= end_ms - begin_ms <= _LONGEST_MS:
             self._behind_ms = kafka_ms - (begin_ms + end_ms) // 2
+            self._told_s = self._monotonic_s()
+        elif kafka_ms is None or self._monotonic_s() - self._told_s > _VALID_S:
+            self._behind_ms = None
         self._publish(self.figures.records_ahead_ms)
 
     def _publish(self, records_ahead_ms: int | None) -> None:
@@ -76,7 +80,8 @@ class ClockCheck:
             return
         self._level = level
         if level is ClockLevel.AGREES:
-            _log.info("this machine's clock agrees with others again")
+            # Or nothing is left to compare it with.
+            _log.info("this machine's clock no longer seems to differ from others")
         elif level is ClockLevel.NOTABLE:
             _log.warning("%s: %s", self.figures.sentence, _ADVICE)
         else:

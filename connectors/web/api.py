@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from starlette.convertors import Convertor, register_url_convertor
@@ -46,6 +46,10 @@ _LONG_ID_CHARS = 100
 """Characters of a long message id in an address."""
 
 
+_INT64 = msgspec.Meta(ge=-(2**63), le=2**63 - 1)
+"""What databases hold as a time."""
+
+
 class _ChannelPlace(NamedTuple):
     """The place of a channel in the list, see `summary.Trouble`."""
 
@@ -57,7 +61,7 @@ class _ChannelPlace(NamedTuple):
 class _IncidentPlace(NamedTuple):
     """The place of an incident in the list, see `IncidentPlace`."""
 
-    found_ms: int
+    found_ms: Annotated[int, _INT64]
     channel: Reference
     kind: IncidentKind
     message_id: str

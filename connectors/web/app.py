@@ -7,11 +7,13 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from connectors.web import api, health, pages
+from connectors.web.crowding import CROWDED, LimitedRequests, say_crowded
 from connectors.web.lookups import Lookups
 from connectors.web.metrics import Metrics
 from connectors.web.pages.layout import Layout
@@ -67,6 +69,12 @@ def create_app(
         answer.headers["Connection"] = "close"
         return answer
 
+    def refuse_one_more(request: Request) -> Response:
+        """Return JSON or text: a page would take its time from the others."""
+        if _is_api(request):
+            return api.refusal(503, CROWDED, {})
+        return say_crowded(request)
+
     return Starlette(
         routes=[
             Route("/metrics", Metrics(registry).answer),
@@ -74,6 +82,7 @@ def create_app(
             *health.routes(sources.current),
             *pages.routes(layout, sources, lookups, table),
         ],
+        middleware=[Middleware(LimitedRequests, refuse=refuse_one_more)],
         exception_handlers={Refusal: refuse, HTTPException: refuse, Exception: fail},
     )
 

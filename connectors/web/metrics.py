@@ -12,9 +12,11 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import choose_encoder, gzip_accepted
+from prometheus_client.exposition import gzip_accepted
 from starlette.requests import Request
 from starlette.responses import Response
+
+from connectors.prometheus.exposition import encoder
 
 _COMPRESSION = 3
 """Level of zlib. The highest takes ten times as long for a seventh less."""
@@ -83,7 +85,7 @@ class Metrics:
 
     def _made(self, wanted: _Wanted) -> _Made:
         begun_s = time.monotonic()
-        encode, content_type = choose_encoder(wanted.accept)
+        encode, content_type = encoder(wanted.accept)
         registry = self._registry
         with _without_collections():
             body = encode(

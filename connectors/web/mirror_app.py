@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from connectors.prometheus.collector import MirrorCollector
+from connectors.web.crowding import LimitedRequests
 from connectors.web.metrics import Metrics
 from sds_core.mirror.figures import MirrorFigures
 
@@ -38,7 +40,8 @@ def create_mirror_app(figures: MirrorFigures) -> Starlette:
             Route("/metrics", Metrics(registry).answer),
             Route("/healthz", healthz),
             Route("/readyz", readyz),
-        ]
+        ],
+        middleware=[Middleware(LimitedRequests)],
     )
 
 

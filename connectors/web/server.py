@@ -6,6 +6,7 @@ import asyncio
 import errno
 import logging
 import socket
+import sys
 import threading
 from functools import partial
 from types import TracebackType
@@ -28,6 +29,11 @@ less."""
 _RESERVED_DESCRIPTORS = 32
 """File descriptors that clients leave to the rest of the process, which fails if it
 cannot open a file or a connection."""
+
+_SWITCH_S = 0.0005
+"""Longest time for which Python lets a thread compute while others wait, in seconds.
+The event loop waits so long for each thread that makes a page, at each of its calls to
+the system; with Python's 5 ms a crowd of clients made it wait for a minute."""
 
 _REACHED_AT = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
 """Address of a server on this machine that listens on all addresses."""
@@ -131,6 +137,7 @@ class WebServer:
                 timeout_keep_alive=self._limits.idle_s,
             )
         )
+        sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_S))
         logging.getLogger("uvicorn.error").addFilter(_is_no_cancellation)
         thread = threading.Thread(
             target=server.run, args=([listener],), name="web-server", daemon=True
@@ -180,11 +187,11 @@ class _Listener(socket.socket):
 
     def accept(self) -> tuple[socket.socket, Any]:
         connection, address = super().accept()
-        if descriptors.are_left(_RESERVED_DESCRIPTORS):
-            return connection, address
-        connection.close()
-        # The event loop then goes on, as if the client had given up.
-        raise ConnectionAbortedError
+        if descriptors.are_scarce(connection.fileno(), _RESERVED_DESCRIPTORS):
+            connection.close()
+            # The event loop then goes on, as if the client had given up.
+            raise ConnectionAbortedError
+        return connection, address
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -19,6 +19,9 @@ from sds_core.observer.tap_view import TapTotals
 
 _LISTED_HOLES = 10
 
+LISTED_TAPS = 200
+"""Greatest number of rows: whoever may write to the topic can invent taps."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tap:
@@ -52,7 +55,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
 
     # Synchronous, so Starlette runs it in its thread pool: it reads all channels.
     def page(request: Request) -> Response:
-        """All taps, those in trouble first."""
+        """Taps, those in trouble first."""
         snapshot = sources.current()
         if not snapshot.primed:
             return layout.unread(request, snapshot, "Taps")
@@ -67,7 +70,8 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             snapshot,
             "taps.html",
             title="Taps",
-            taps=taps,
+            taps=taps[:LISTED_TAPS],
+            more=max(0, len(taps) - LISTED_TAPS),
             advice=_advice(taps),
         )
 

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from connectors.web.pages.taps import LISTED_TAPS
 from connectors.web.words import NOTHING
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from sds_core.observer.clock import ClockFigures
@@ -69,6 +70,20 @@ def test_taps_are_sorted_by_what_they_miss(
         assert part in text
     stage.snapshot = snapshot()
     assert "No tap has shown a record within the last hour." in text_of(client, "/taps")
+
+
+def test_page_of_taps_is_limited(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot
+) -> None:
+    """Those in trouble are listed, however many others are invented."""
+    now_ms = snapshot().clock_ms
+    taps = {f"t{n:03}": TapTotals(now_ms) for n in range(LISTED_TAPS + 2)}
+    taps["zz"] = TapTotals(now_ms - 60_000)
+    stage.snapshot = replace(snapshot(), taps=taps)
+    listed = keys(client, "/taps")
+    assert len(listed) == LISTED_TAPS
+    assert listed[0] == "zz"
+    assert "3 more taps not shown here: the API lists them." in text_of(client, "/taps")
 
 
 def test_monitor_page_has_the_state_of_the_job(

@@ -201,6 +201,7 @@ def test_long_message_id_makes_no_long_address(
         next_page([1, ["0" * 16, True], "lost", "m"]),
         next_page(["0" * 16, True]),
         next_page([10**30]),
+        next_page([10**30, ["c", False], "lost", "m"]),
         base64.urlsafe_b64encode(json.dumps("[" * 3_000).encode()).decode(),
     ],
 )

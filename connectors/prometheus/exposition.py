@@ -1,0 +1,94 @@
+"""Writes metrics in Prometheus' formats, as prometheus_client does, but faster.
+
+prometheus_client escapes every name and label of every sample anew, most of it sign by
+sign: with 200 labelled channels that takes longer than all the rest of a scrape.
+Here the labels that samples share are written once, and names are taken as they are:
+the code declares them, and none needs escaping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import Metric
+from prometheus_client.utils import floatToGoString
+
+Labels = tuple[tuple[str, str], ...]
+
+
+class Registry(Protocol):
+    """What `CollectorRegistry` and its restriction to some names have in common."""
+
+    def collect(self) -> Iterable[Metric]:
+        """Return all families."""
+
+
+Encoder = Callable[[Registry], bytes]
+
+
+def encoder(accept: str) -> tuple[Encoder, str]:
+    """Return what writes the format that a request prefers, and its content type.
+
+    Args:
+        accept: The request's header ``Accept``.
+    """
+    library, content_type = choose_encoder(accept)
+    _, _, escaping = content_type.partition("escaping=")
+    if escaping not in ("", "underscores", "allow-utf-8"):
+        # These change every name with an underscore, and no scraper asks for them.
+        return library, content_type
+    if content_type.startswith("application/openmetrics-text"):
+        return openmetrics, content_type
+    return text, content_type
+
+
+def text(registry: Registry) -> bytes:
+    """Return Prometheus' text format."""
+    lines: list[str] = []
+    known: dict[Labels, str] = {}
+    for family in registry.collect():
+        suffix, kind = _TEXT.get(family.type, ("", family.type))
+        about = family.documentation.replace("\\", r"\\").replace("\n", r"\n")
+        lines.append(f"# HELP {family.name}{suffix} {about}\n")
+        lines.append(f"# TYPE {family.name}{suffix} {kind}\n")
+        _add_samples(lines, family, known)
+    return "".join(lines).encode()
+
+
+def openmetrics(registry: Registry) -> bytes:
+    """Return OpenMetrics, which Prometheus prefers."""
+    lines: list[str] = []
+    known: dict[Labels, str] = {}
+    for family in registry.collect():
+        lines.append(f"# HELP {family.name} {_escaped(family.documentation)}\n")
+        lines.append(f"# TYPE {family.name} {family.type}\n")
+        _add_samples(lines, family, known)
+    lines.append("# EOF\n")
+    return "".join(lines).encode()
+
+
+_TEXT = {"counter": ("_total", "counter"), "info": ("_info", "gauge")}
+"""Type of OpenMetrics -> what is appended to the name, and the type in the text."""
+
+
+def _add_samples(lines: list[str], family: Metric, known: dict[Labels, str]) -> None:
+    for sample in family.samples:
+        labels = tuple(sample.labels.items())
+        written = known.get(labels)
+        if written is None:
+            written = known[labels] = _written(labels)
+        value = floatToGoString(sample.value)  # type: ignore[no-untyped-call]
+        lines.append(f"{sample.name}{written} {value}\n")
+
+
+def _written(labels: Labels) -> str:
+    if not labels:
+        return ""
+    pairs = [f'{name}="{_escaped(value)}"' for name, value in sorted(labels)]
+    return "{" + ",".join(pairs) + "}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
