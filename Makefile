@@ -90,12 +90,13 @@ accuracy: install ## Monitor beside the truth of all scenarios: docs/accuracy.md
 	$(PYTHON) -m docs.make_accuracy $(if $(SEEDS),--seeds $(SEEDS))
 
 .PHONY: bench
-bench: install ## Frames per second, bytes of state and of history, cost of pages
+bench: install ## Frames per second, bytes of state and history, cost of pages and hostile frames
 	$(PYTHON) -m benchmarks.mirror
 	$(PYTHON) -m benchmarks.simulator --collect-seldom
 	$(PYTHON) -m benchmarks.state
 	$(PYTHON) -m benchmarks.history
 	$(PYTHON) -m benchmarks.web
+	$(PYTHON) -m benchmarks.hostile
 
 .PHONY: mutation
 mutation: install ## Does a test notice each small change of the participant? (long)

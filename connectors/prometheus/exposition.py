@@ -1,7 +1,8 @@
 """Writes metrics in Prometheus' formats, as prometheus_client does, but faster.
 
-prometheus_client escapes every name and label of every sample anew, most of it sign by
-sign: with 200 labelled channels that takes longer than all the rest of a scrape.
+prometheus_client escapes every name and label of every sample anew, most of it
+character by character: with 200 labelled channels that takes longer than all the rest
+of a scrape.
 Here the labels that samples share are written once, and names are taken as they are:
 the code declares them, and none needs escaping.
 """

@@ -1,24 +1,64 @@
-"""A stranger's frames in a row: every shape that a frame can be made costly by."""
+"""Traffic of 200 frames a second, of which 5 % are a stranger's, in one channel."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 
+from connectors.kafka.producer import TopicRecord
+from sds_core.simulation.scenario import Scenario
 from sds_core.wire import BloomFilter, BloomParameters, Dialect
-from tests.support.hostile.shapes import Writer, filter_of
+from tests.support.hostile.shapes import CHANNEL, Writer, filter_of
+
+_EVERY = 20
+"""Of so many frames one is hostile."""
 
 _EMPTY = BloomFilter(Dialect.SPEC).to_wire()
 _ENTRIES = 12_500
 """So many short ids are a frame of 150 kB, the longest that Waku carries."""
 
 
-def hostile_values() -> Iterator[bytes]:
+def healthy(duration_s: float) -> Scenario:
+    """A scenario of 20 channels and 200 frames a second, most with a full filter."""
+    return Scenario.from_mapping(
+        {
+            "name": "busy",
+            "description": "200 frames a second, with losses",
+            "duration_s": duration_s,
+            "participants": 40,
+            "channels": [
+                {
+                    "name": "town",
+                    "count": 20,
+                    "participants": 8,
+                    "traffic": {"mean_interval_s": 0.115},
+                }
+            ],
+            "network": {"loss": 0.02},
+            "taps": [{"name": "tap", "loss": 0.0}],
+        }
+    )
+
+
+def mixed(records: Iterable[TopicRecord]) -> Iterator[TopicRecord]:
+    """Yield the records, and after every nineteenth frame a hostile one.
+
+    It lies in partition 0 and has the time of the record before it.
+    """
+    frames, hostile = count(1), _hostile_values()
+    for record in records:
+        yield record
+        if record.value and next(frames) % (_EVERY - 1) == 0:
+            value = next(hostile)
+            yield TopicRecord(0, record.timestamp_ms, CHANNEL.encode(), value, ())
+
+
+def _hostile_values() -> Iterator[bytes]:
     """Yield values of frames in channel `shapes.CHANNEL`, without an end.
 
-    In turn: a long history of new ids, many requests for new ids, filters that hold
-    nothing from ever new participants, filters of ever other sizes, a long filter of one
-    bit, and messages that all of these lack.
+    In turn: a long history of new ids, many requests for new ids, an empty filter of a
+    new participant, a filter of another size, a long filter of which one bit is in use,
+    a history of a new participant, and a message that all of them lack.
     """
     spec, nim = Writer(Dialect.SPEC), Writer(Dialect.NIM)
     one_bit = BloomFilter(Dialect.NIM, BloomParameters(10, 0.1))
