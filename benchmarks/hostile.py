@@ -4,8 +4,8 @@
 
 Simulated traffic is written to the embedded broker at the pace of its times, once as it
 is and once with hostile frames in a channel of their own. `run` follows it; each second
-its `/metrics` says how far it is behind in event time. The first 30 s, in which it starts, are left
-out.
+its `/metrics` says how far it is behind in event time. The first 30 s, in which it
+starts, are left out.
 
 Limits of the result: broker, writer and job share the machine.
 """
