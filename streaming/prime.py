@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import msgspec
 from py4j.protocol import Py4JJavaError
@@ -17,7 +18,7 @@ from sds_core.observer.kinds import Kinds
 from streaming.batch_log import BatchLog
 from streaming.damage import DamagedCheckpoint, state_of
 from streaming.failure import JobFailed, cause_of
-from streaming.state_files import find_damaged_snapshot
+from streaming.state_files import find_damaged_snapshot, tables_without_checksum
 
 _DAMAGE = re.compile(
     "EOFException|FileNotFoundException|ChecksumException|ZipException|LZ4Exception|"
@@ -49,6 +50,8 @@ def read_totals(
     """
     if log.committed is None:
         return {}
+    for table in tables_without_checksum(checkpoint, log):
+        _verify(spark, table)
     with TemporaryDirectory(prefix="sds-monitor-") as directory:
         # Spark's reader does not find a checkpoint with a space or a percent sign in
         # its path.
@@ -65,6 +68,30 @@ def read_totals(
                 problem = f"cannot be read ({cause})"
                 damaged = DamagedCheckpoint(checkpoint / "state", problem)
             raise damaged from error
+
+
+def _verify(spark: SparkSession, table: Path) -> None:
+    """Check a table of RocksDB by the checksums in it.
+
+    Spark would end at the first wrong block, and the views after it would be gone.
+
+    Raises:
+        DamagedCheckpoint: It is damaged.
+    """
+    jvm: Any = spark._jvm  # noqa: SLF001 - no public way to RocksDB
+    rocksdb = jvm.org.rocksdb
+    rocksdb.RocksDB.loadLibrary()
+    options = rocksdb.Options()
+    reader = rocksdb.SstFileReader(options)
+    try:
+        reader.open(str(table))
+        reader.verifyChecksum()
+    except Py4JJavaError as error:
+        problem = f"is damaged ({cause_of(error)})"
+        raise DamagedCheckpoint(table, problem) from error
+    finally:
+        reader.close()
+        options.close()
 
 
 def _read_state(

@@ -10,6 +10,7 @@ changelogs.
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,18 @@ _COMPRESSED = b"LZ4Block"
 _COMPRESSED_END = bytes(12)
 """A compressed changelog is a row of blocks, each with this beginning. The sizes and
 the checksum of the last block are zero."""
+
+
+_BAD_ZIP = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    LookupError,
+    # A changed byte may ask for a version or an encryption that Python does not know.
+    RuntimeError,
+    ValueError,
+)
+"""Errors of reading a damaged archive."""
 
 
 class _OperatorMetadata(msgspec.Struct, rename="camel"):
@@ -85,6 +98,26 @@ def find_damaged_snapshot(checkpoint: Path, log: BatchLog) -> DamagedCheckpoint 
         except DamagedCheckpoint as error:
             return error
     return None
+
+
+def tables_without_checksum(checkpoint: Path, log: BatchLog) -> Iterator[Path]:
+    """Yield the large files of the snapshots that Spark reads if nothing checks them.
+
+    Such files are in a copy without hidden files.
+    """
+    for partition in range(log.state_partitions):
+        directory = checkpoint / "state" / "0" / str(partition)
+        newest = max(_versions(directory, "zip"), default=None)
+        if newest is None:
+            continue
+        try:
+            tables = _tables(directory / f"{newest}.zip")
+        except (OSError, DamagedCheckpoint):
+            # Spark takes older files.
+            continue
+        for table, _ in tables:
+            if table.exists() and not table.with_name(f".{table.name}.crc").exists():
+                yield table
 
 
 def _needed_changelogs(directory: Path, version: int) -> Iterator[Path]:
@@ -151,18 +184,25 @@ def _check_changelog(path: Path) -> None:
 
 def _check_snapshot(path: Path) -> None:
     _check_file(path)
+    for table, size in _tables(path):
+        _check_file(table)
+        if table.stat().st_size != size:
+            problem = f"has not the {size} bytes that {path} names"
+            raise DamagedCheckpoint(table, problem)
+
+
+def _tables(snapshot: Path) -> list[tuple[Path, int]]:
+    """Return the large files of a snapshot with their sizes in bytes."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(snapshot) as archive:
             metadata = archive.read("metadata").splitlines()[-1]
-            snapshot = msgspec.json.decode(metadata, type=_SnapshotMetadata)
-    except (zipfile.BadZipFile, LookupError, ValueError) as error:
-        raise wrong_content(path, error) from error
-    for shared in snapshot.sst_files:
-        file = path.parent / "SSTs" / shared.dfs_sst_file_name
-        _check_file(file)
-        if file.stat().st_size != shared.size_bytes:
-            problem = f"has not the {shared.size_bytes} bytes that {path} names"
-            raise DamagedCheckpoint(file, problem)
+            found = msgspec.json.decode(metadata, type=_SnapshotMetadata)
+    except _BAD_ZIP as error:
+        raise wrong_content(snapshot, error) from error
+    directory = snapshot.parent / "SSTs"
+    return [
+        (directory / one.dfs_sst_file_name, one.size_bytes) for one in found.sst_files
+    ]
 
 
 def _check_file(path: Path, remedy: str = RESTORE) -> None:

@@ -18,7 +18,7 @@ from streaming.damage import DamagedCheckpoint
 from streaming.failure import JobFailed
 from streaming.job import running_job
 from tests.support.frames import START_MS
-from tests.support.streaming.damage import truncate
+from tests.support.streaming.damage import flip, truncate, without_checksums
 from tests.support.streaming.jobs import job_settings, wait_for_end, wait_until
 from tests.support.toy.damaged import DAMAGED_TOY
 from tests.support.toy.protocol import TOY
@@ -179,6 +179,57 @@ def test_damaged_snapshot_that_nothing_makes_up_for_is_named(
     ):
         pass
     assert caught.value.place == damaged(partition)
+
+
+def test_changed_bit_in_a_table_without_checksum_is_named(
+    with_snapshots: tuple[KafkaSettings, Path], snapshots: Path, spark: SparkSession
+) -> None:
+    """Spark alone would leave out the views after it without an error."""
+    without_checksums(snapshots)
+    table = newest_table(partition_with_tables(snapshots))
+    flip(table)
+    settings = job_settings(with_snapshots[0], snapshots)
+    with (
+        pytest.raises(DamagedCheckpoint, match=r"is damaged \(.*restore") as caught,
+        running_job(spark, settings, protocols=(*PROTOCOLS, TOY)),
+    ):
+        pass
+    assert caught.value.place == table
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_snapshot_that_python_cannot_open_is_named(
+    with_snapshots: tuple[KafkaSettings, Path], snapshots: Path, spark: SparkSession
+) -> None:
+    """Its directory asks for a version of the format that does not exist."""
+    without_checksums(snapshots)
+    partition = partition_with_tables(snapshots)
+    remove_older(partition)
+    archive = newest_snapshot(partition)
+    data = bytearray(archive.read_bytes())
+    data[data.index(b"PK\x01\x02") + 6] = 255
+    # Java does not look at the version, but at the data.
+    data[50] ^= 4
+    archive.write_bytes(data)
+    settings = job_settings(with_snapshots[0], snapshots)
+    with (
+        pytest.raises(DamagedCheckpoint) as caught,
+        running_job(spark, settings, protocols=(*PROTOCOLS, TOY)),
+    ):
+        pass
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_snapshot_without_checksums_is_accepted(
+    with_snapshots: tuple[KafkaSettings, Path], snapshots: Path, spark: SparkSession
+) -> None:
+    """If nothing in it is damaged."""
+    without_checksums(snapshots)
+    remove_older(partition_with_tables(snapshots))
+    settings = job_settings(with_snapshots[0], snapshots)
+    with running_job(spark, settings, protocols=(*PROTOCOLS, TOY)) as job:
+        wait_for_end(job)
+        assert moves(job) == job.board.snapshot.job.records
 
 
 def partition_with_tables(checkpoint: Path) -> Path:
