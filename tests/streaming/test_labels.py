@@ -79,7 +79,7 @@ def test_other_content_is_refused_with_its_remedy(tmp_path: Path, content: str) 
     """Labels that were lost would move channels into ``other``."""
     path = tmp_path / "labels.json"
     path.write_text(content)
-    with pytest.raises(DamagedCheckpoint, match=r"wrong content.*labels given so far"):
+    with pytest.raises(DamagedCheckpoint, match="labels given so far"):
         LabelLedger(path, budget=1)
     assert path.read_text() == content
 
