@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -37,8 +38,12 @@ class Database:
         try:
             self._open(schema, expected)
         except sqlite3.OperationalError as error:
-            # A directory of the file's name.
-            if error.sqlite_errorcode == sqlite3.SQLITE_CANTOPEN:
+            # A directory of the file's name; or a header that forbids writing, in a file
+            # that may be written.
+            code = error.sqlite_errorcode & 0xFF
+            if code == sqlite3.SQLITE_CANTOPEN or (
+                code == sqlite3.SQLITE_READONLY and os.access(path, os.W_OK)
+            ):
                 raise self.damaged(error) from error
             raise
 
