@@ -38,8 +38,7 @@ class Database:
         try:
             self._open(schema, expected)
         except sqlite3.OperationalError as error:
-            # A directory of the file's name; or a header that forbids writing, in a file
-            # that may be written.
+            # A directory of the file's name, or a header that forbids writing.
             code = error.sqlite_errorcode & 0xFF
             if code == sqlite3.SQLITE_CANTOPEN or (
                 code == sqlite3.SQLITE_READONLY and os.access(path, os.W_OK)

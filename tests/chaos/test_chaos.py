@@ -7,9 +7,15 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from connectors.simulator.records import simulated_records
+from sds_core.simulation.comparison import compare
+from sds_core.simulation.truth import Truth
 from tests.support.chaos.plan import JOB, Victim, strikes
 from tests.support.chaos.play import Play
+from tests.support.chaos.traffic import scenario
+from tests.support.monitor import report_of
 
 KILLS = int(os.environ.get("SDS_MONITOR_CHAOS_KILLS", len(Victim)))
 SEED = 11
@@ -25,6 +31,16 @@ def test_report_survives_the_kill_of_every_process(tmp_path: Path) -> None:
     assert not outcome.differences, "\n".join(outcome.differences[:30])
     assert outcome.kills.total() == KILLS
     assert outcome.records > 0
+
+
+@pytest.mark.slow
+def test_traffic_has_an_exact_truth_however_long_it_is_played() -> None:
+    """No filter gets so full that it would mislead a correct monitor."""
+    long = replace(scenario(), duration_s=1_500)
+    truth = Truth(long.name, SEED)
+    records = simulated_records(long, SEED, 1_760_000_000_000, 4, truth)
+    report = report_of(list(records))
+    assert [one for one in compare(truth.document(), report) if not one.same] == []
 
 
 def test_the_same_seed_plans_the_same_kills() -> None:

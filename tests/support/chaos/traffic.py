@@ -6,7 +6,6 @@ from sds_core.simulation.scenario import Scenario
 
 LONGEST_S = 6 * 3_600
 _GIVES_UP = {"max_retries": 0, "repair": False, "lost_after_ms": 60_000}
-_SMALL_FILTERS = {"bloom": {"capacity": 300, "error_rate": 0.001}}
 
 
 def scenario() -> Scenario:
@@ -32,7 +31,7 @@ def scenario() -> Scenario:
                     "count": 4,
                     "participants": 5,
                     "traffic": {"mean_interval_s": 1.0},
-                    "profiles": [{"base": "nim_sds", "overrides": _SMALL_FILTERS}],
+                    "profiles": [{"base": "nim_sds"}],
                 },
             ],
             "network": {"loss": 0.08},
