@@ -249,10 +249,8 @@ class ChannelView:
         if is_first_copy:
             self._first_copy_by(frame, by, clock_ms)
         self._read_history(frame, by)
+        self._acknowledgements.read_frame(frame, by, clock_ms, is_first_copy)
         if frame.filter is not None:
-            self._acknowledgements.search_filter(
-                frame.filter, by, frame.time_ms, clock_ms
-            )
             self._gaps.search_filter(frame, frame.filter, by, is_first_copy)
         for named, held in frame.requests:
             if self._repairs.requested(
@@ -280,8 +278,6 @@ class ChannelView:
         if self._participants.spoke(by, frame.time_ms):
             self.totals.participants += 1
         self._capacity.first_copy_by(by, clock_ms)
-        if frame.kind is not FrameKind.EPHEMERAL:
-            self._acknowledgements.first_copy_by(frame, by)
 
     def _note_time(self, frame: SeenFrame) -> None:
         """Record the event time of a frame."""
