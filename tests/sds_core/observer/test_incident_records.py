@@ -169,7 +169,7 @@ def test_incident_in_json_has_every_field() -> None:
         ),
         (
             IncidentKind.UNDELIVERED,
-            "more than 2 s after it was first seen, participants still sent new "
+            "more than 2 s after their frames first lacked it, participants still sent new "
             "frames, with a greater Lamport timestamp, whose filters were without it",
         ),
         (
