@@ -118,7 +118,13 @@ class ChannelView:
             incidents,
             state.gaps,
         )
-        self._minutes = Minutes(ChannelMinute, totals, state.minutes, state.clock_ms)
+        self._minutes = Minutes(
+            ChannelMinute,
+            totals,
+            state.minutes,
+            state.clock_ms,
+            momentary={"evidence": None},
+        )
 
     @classmethod
     def from_blob(
@@ -218,7 +224,8 @@ class ChannelView:
             if unacknowledged is not None:
                 self._health.deadline_passed(deadline_ms, unacknowledged)
         elif due is Due.GAP_SETTLED:
-            self._gaps.settle_time_passed(key, deadline_ms)
+            if self._gaps.settle_time_passed(key, deadline_ms):
+                self._health.gap_opened(deadline_ms - self._settings.settle_ms)
         elif due is Due.GAP_OVERDUE:
             if self._gaps.deadline_passed(key, deadline_ms):
                 self._health.lost(key, deadline_ms)
@@ -441,4 +448,5 @@ class ChannelView:
         health = self._state.health
         totals.verdict, totals.verdict_reason = health.verdict, health.reason
         totals.verdict_since_ms = health.since_ms
+        totals.evidence = self._health.evidence(clock_ms, totals.gaps_open)
         self._capacity.summarise(clock_ms)

@@ -197,6 +197,7 @@ class Deliveries:
         silent_ms = frame.time_ms - self._participants.last_ms(by)
         if silent_ms > self._settings.delivery_deadline_ms:
             receiver.returns = frame.time_ms, receiver.returns[0]
+        before = self._ended()
         self._await_new(receiver, by)
         if is_newest:
             self._detect_roll_over(receiver, by, frame)
@@ -211,6 +212,7 @@ class Deliveries:
                 self._delivered(receiver, by, message, frame.time_ms, clock_ms)
         if frame.filter is not None:
             self._read_filter(receiver, by, frame, frame.filter, clock_ms, is_newest)
+        self._health.pairs_ended(self._ended() - before, clock_ms)
 
     def _read_filter(
         self,
@@ -355,6 +357,15 @@ class Deliveries:
             self._undelivered,
         )
 
+    def _ended(self) -> int:
+        """Number of deliveries that have ended, in whatever way."""
+        totals = self._totals
+        return (
+            totals.deliveries_first_pass
+            + totals.deliveries_recovered
+            + totals.deliveries_lost
+        )
+
     def _await_new(self, receiver: Receiver, by: int) -> None:
         """Await the messages sent since the participant's latest first copy."""
         totals, limit = self._totals, self._settings.awaited
@@ -426,7 +437,7 @@ class Deliveries:
         else:
             totals.deliveries_recovered += 1
             totals.delivery_recovery.observe(max(0, time_ms - missing_ms))
-            self._health.recovered(clock_ms)
+            self._health.recovered(clock_ms, missing_ms)
 
     def _overdue(
         self, receiver: Receiver, by: int, message: Message, clock_ms: int
@@ -436,8 +447,8 @@ class Deliveries:
         receiver.lost.add(order)
         self._lost[order][by] = receiver.missing[order]
         self._totals.deliveries_lost += 1
-        self._health.undelivered(order, by, clock_ms)
         missing_ms = receiver.missing[order]
+        self._health.undelivered(order, by, clock_ms, missing_ms)
         since_ms, found_ms = self._undelivered.get(order, (missing_ms, clock_ms))
         since_ms = min(since_ms, missing_ms)
         self._undelivered[order] = since_ms, found_ms
