@@ -60,14 +60,21 @@ class JobFailed(RuntimeError):
         cause: The error in one line.
         unreachable: Whether Kafka or the topic cannot be reached.
         final: Whether another start fails in the same way, so that a person is needed.
+        foreseen: Whether the error's class says what it means. Of another error it is
+            not known whether it passes.
     """
 
     def __init__(
-        self, cause: str, unreachable: bool = False, final: bool = False
+        self,
+        cause: str,
+        unreachable: bool = False,
+        final: bool = False,
+        foreseen: bool = False,
     ) -> None:
         self.cause = cause
         self.unreachable = unreachable
         self.final = final
+        self.foreseen = foreseen
         super().__init__(cause)
 
 
@@ -77,6 +84,7 @@ class _Meaning(msgspec.Struct):
     cause: str
     unreachable: bool = False
     final: bool = False
+    foreseen: bool = False
 
 
 def hand_over(
@@ -120,7 +128,7 @@ def query_failure(error: StreamingQueryException) -> JobFailed:
     if mark:
         line = after.partition("\n")[0]
         meaning = msgspec.json.decode(line, type=_Meaning)
-        return JobFailed(meaning.cause, meaning.unreachable, meaning.final)
+        return JobFailed(**msgspec.structs.asdict(meaning))
     # The condition is STREAM_FAILED; its parameter has the message of the cause.
     parameters = error.getMessageParameters() or {}
     return JobFailed(_naming_line(parameters.get("message", text)))
@@ -143,7 +151,7 @@ def _meaning_of(error: Exception) -> _Meaning:
                 one, KafkaUnreachable | TopicMissing
             ) and not isinstance(one, RecordRefused)
             final = isinstance(one, _FINAL)
-            return _Meaning(_first_line(str(one)), unreachable, final)
+            return _Meaning(_first_line(str(one)), unreachable, final, foreseen=True)
     return _Meaning(cause_of(error))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -79,12 +80,12 @@ class PendingJob:
 
 
 def current_snapshot(board: Board, clock: Clock) -> Snapshot:
-    """Return the newest figures as of wall time.
+    """Return the newest figures as of now.
 
-    Wall time decides two things: the verdicts if the whole topic has fallen silent, and
-    which channels are muted.
+    Wall time decides the verdicts if the whole topic has fallen silent, and which
+    channels are muted. The monotonic clock decides whether Kafka still answers.
     """
-    snapshot, now_ms = board.snapshot, clock()
+    snapshot, now_ms = board.snapshot.as_of(time.monotonic()), clock()
     return judge_blindness(snapshot, now_ms).with_table(snapshot.table, now_ms)
 
 
@@ -103,7 +104,7 @@ class CurrentSnapshot:
         self._job = job
         self._clock = clock
         self._lock = threading.Lock()
-        self._judged: tuple[Snapshot, int, Snapshot] | None = None
+        self._judged: tuple[Snapshot, tuple[int, int], Snapshot] | None = None
 
     def __call__(self) -> Snapshot:
         """Return the figures; not primed before incidents can be queried."""
@@ -113,7 +114,9 @@ class CurrentSnapshot:
 
     def _newest(self) -> Snapshot:
         with self._lock:
-            board, second = self._job.board, self._clock() // 1000
+            board = self._job.board
+            # The clock may be that of played traffic, which can stand still.
+            second = self._clock() // 1000, int(time.monotonic())
             match self._judged:
                 case (unjudged, at, judged) if (
                     unjudged is board.snapshot and at == second
