@@ -28,7 +28,6 @@ from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.blindness import judge_blindness
-from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.kinds import AnyProtocol
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
@@ -119,14 +118,6 @@ class Job:
         return find_minutes(
             self.findings, self.settings.history, channel, since_ms, until_ms, fields
         )
-
-    def set_channel_table(self, table: ChannelTable) -> None:
-        """Replace the operator's table of channels.
-
-        Names, objectives and muting change immediately. A channel gets its label when
-        it is first seen, and the label does not change.
-        """
-        self.board.set_table(table)
 
     def report(self, generated_at_ms: int) -> dict[str, Any]:
         """The report as of now; see `build_report`."""
