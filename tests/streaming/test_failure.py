@@ -94,6 +94,7 @@ def test_error_that_returns_at_each_start_needs_a_person(
     """A supervisor should not start the job again."""
     failure = query_failure(raised_in_spark(error))
     assert failure.final == final
+    assert failure.foreseen == (type(error) is not ValueError)
     code = {True: 2, False: 3 if failure.unreachable else 1}[final]
     assert as_click_error(failure).exit_code == code
 
