@@ -20,6 +20,7 @@ import msgspec
 
 from connectors.kafka.settings import (
     InvalidTopic,
+    KafkaRefused,
     KafkaUnreachable,
     RecordRefused,
     RecordsLost,
@@ -60,8 +61,8 @@ class JobFailed(RuntimeError):
         cause: The error in one line.
         unreachable: Whether Kafka or the topic cannot be reached.
         final: Whether another start fails in the same way, so that a person is needed.
-        foreseen: Whether the error's class says what it means. Of another error it is
-            not known whether it passes.
+        passes: Whether another start can succeed without a person; None if that is not
+            known.
     """
 
     def __init__(
@@ -69,12 +70,12 @@ class JobFailed(RuntimeError):
         cause: str,
         unreachable: bool = False,
         final: bool = False,
-        foreseen: bool = False,
+        passes: bool | None = None,
     ) -> None:
         self.cause = cause
         self.unreachable = unreachable
         self.final = final
-        self.foreseen = foreseen
+        self.passes = passes
         super().__init__(cause)
 
 
@@ -84,7 +85,7 @@ class _Meaning(msgspec.Struct):
     cause: str
     unreachable: bool = False
     final: bool = False
-    foreseen: bool = False
+    passes: bool | None = None
 
 
 def hand_over(
@@ -151,7 +152,9 @@ def _meaning_of(error: Exception) -> _Meaning:
                 one, KafkaUnreachable | TopicMissing
             ) and not isinstance(one, RecordRefused)
             final = isinstance(one, _FINAL)
-            return _Meaning(_first_line(str(one)), unreachable, final, foreseen=True)
+            # A broker that ends may seem to refuse.
+            passes = None if isinstance(one, KafkaRefused) else unreachable
+            return _Meaning(_first_line(str(one)), unreachable, final, passes)
     return _Meaning(cause_of(error))
 
 

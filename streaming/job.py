@@ -224,6 +224,8 @@ def running_job(
             progress = Progress(
                 board, watch, position, findings if with_history else None
             )
+            # The lag first: that of an earlier query would seem to be this one's.
+            watch.follow(position)
             board.set_job(running=True, error="", retrying=False)
             try:
                 yield Job(settings, board, query, progress, findings, details)

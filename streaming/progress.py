@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import json
 import logging
-import time
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from sds_core.observer.record import is_future
 from streaming.board import Board
 from streaming.findings import Findings
 from streaming.position import Position
-from streaming.topic_watch import TopicEnds, TopicWatch
+from streaming.topic_watch import TopicWatch
 
 _log = logging.getLogger("sds-monitor")
 
 
 class Progress:
-    """Measures one query, and has its offsets committed to the consumer group.
-
-    While no broker answers, lag and records behind keep their last values.
+    """Measures one query, and gives its position to the watch of the topic.
 
     Args:
         board: Gets the figures.
-        watch: Knows how far the topic reaches, and commits offsets.
+        watch: Measures the lag, and commits offsets.
         position: End of the checkpoint's newest batch; None without a batch.
         findings: Has the rows that wait for the history; None without a history.
 
@@ -81,9 +77,7 @@ class Progress:
         self._board.set_job(running=query.isActive)
         if self.position is not None:
             self._board.set_position(self.position)
-            self._watch.commit(self.position.next_offsets())
-            if self._watch.ends is not None:
-                self._measure(self.position, self._watch.ends)
+        self._watch.follow(self.position)
         self._watch.check()
 
     def _new_batches(self, query: StreamingQuery) -> Sequence[dict[str, Any]]:
@@ -93,22 +87,6 @@ class Progress:
             self._last_trigger = (new[-1]["batchId"], new[-1]["timestamp"])
         # Spark also reports triggers that found nothing to do.
         return [p for p in new if "addBatch" in p["durationMs"]]
-
-    def _measure(self, position: Position, topic: TopicEnds) -> None:
-        behind = sum(
-            max(0, topic.ends.get(partition, 0) - offset)
-            for partition, offset in position.next_offsets().items()
-        )
-        # A record from the future does not move the clock, so it makes no lag.
-        now_ms = _wall_ms()
-        times = [at.timestamp_ms for at in topic.newest.values()]
-        newest_ms = max((ms for ms in times if not is_future(ms, now_ms)), default=0)
-        lag_s = max(0, newest_ms - position.clock_ms) / 1000
-        self._board.set_job(
-            records_behind=behind,
-            # Before the first record there is no clock to measure from.
-            event_time_lag_seconds=lag_s if position.clock_ms else None,
-        )
 
 
 def _warn_of_another_topic(before: Position | None, after: Position) -> None:
@@ -125,7 +103,3 @@ def _watermark_ms(progress: dict[str, Any]) -> int:
     """The watermark with which a batch fired deadlines, Unix ms."""
     text = progress.get("eventTime", {}).get("watermark", "1970-01-01T00:00:00.000Z")
     return round(datetime.fromisoformat(text).timestamp() * 1000)
-
-
-def _wall_ms() -> int:
-    return time.time_ns() // 1_000_000

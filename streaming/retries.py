@@ -17,10 +17,10 @@ class Retries:
 
     Three kinds of failure are told apart:
 
-    - Kafka or the topic cannot be reached: this passes.
-    - It is foreseen and has another cause: this does not pass without a person.
-    - It is not foreseen. If the query has finished a batch since its start, another
-      start may do so too; else it would fail in the same way.
+    - It passes: Kafka or the topic cannot be reached.
+    - It does not pass without a person.
+    - That is not known. If the query has finished a batch since its start, another
+      start may do so too; else it is taken to fail in the same way.
 
     Args:
         longest_s: Seconds from the first failure of a row to the last start; None for
@@ -48,9 +48,7 @@ class Retries:
             has_worked: Whether it has finished a batch since its start.
             now_s: Time in seconds of the monotonic clock.
         """
-        if failure.final or (failure.foreseen and not failure.unreachable):
-            return None
-        if not failure.foreseen and not has_worked:
+        if not (has_worked if failure.passes is None else failure.passes):
             return None
         if self._give_up_s is None or now_s - self._started_s >= _STEADY_S:
             self._wait_s = _FIRST_S

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from connectors.kafka.offsets import TimedOffset, TopicOffsets
 from connectors.kafka.settings import (
@@ -23,9 +24,11 @@ from connectors.kafka.settings import (
     TopicMissing,
 )
 from sds_core.observer.freshness import Freshness
+from sds_core.observer.record import is_future
 from sds_core.text import one_line
 from streaming.board import Board
 from streaming.clock_check import ClockCheck
+from streaming.position import Position
 
 _log = logging.getLogger("sds-monitor")
 
@@ -60,14 +63,14 @@ class TopicEnds:
 
 
 class TopicWatch:
-    """Asks until it is closed, and puts the time of each answer on the board.
+    """Asks until it is closed, and puts each answer's time and the lag on the board.
 
     It compares this machine's clock with Kafka's too, and commits offsets.
 
     Args:
         offsets: Asks Kafka; used by the watch alone, and closed by it.
         board: Gets the time of the answers, and the comparison of clocks.
-        group: Consumer group for `commit`; None for no commits.
+        group: Consumer group to which offsets are committed; None for no commits.
 
     Attributes:
         ends: The newest answer; None before the first.
@@ -78,7 +81,7 @@ class TopicWatch:
         self._board = board
         self._group = group
         self._clock = ClockCheck(offsets.broker_time_ms, _wall_ms, time.monotonic)
-        self._wanted: Mapping[int, int] = {}
+        self._position: Position | None = None
         self._committed: Mapping[int, int] = {}
         self._refusals: Counter[str] = Counter()
         self._refusal: KafkaRefused | None = None
@@ -95,9 +98,14 @@ class TopicWatch:
         self._ending.set()
         self._thread.join(_END_S)
 
-    def commit(self, offsets: Mapping[int, int]) -> None:
-        """Commit offsets to the consumer group soon; only the newest ones count."""
-        self._wanted = offsets
+    def follow(self, position: Position | None) -> None:
+        """Measure the lag from a position, and commit its offsets soon.
+
+        Args:
+            position: End of the newest batch; None before the first.
+        """
+        self._position = position
+        self._board.set_job(**self._lag())
 
     def check(self) -> None:
         """Raise the error that would come again and again.
@@ -150,8 +158,29 @@ class TopicWatch:
         found = TopicEnds(
             self._offsets.latest(partitions), self._offsets.newest(partitions)
         )
-        self._note_answer()
         self.ends = found
+        # Together: with the old lag, what was old would seem fresh for a moment.
+        self._note_answer(**self._lag())
+
+    def _lag(self) -> dict[str, Any]:
+        """Figures of how far the job is behind the topic, as far as they are known."""
+        position, topic = self._position, self.ends
+        if position is None or topic is None:
+            return {}
+        behind = sum(
+            max(0, topic.ends.get(partition, 0) - offset)
+            for partition, offset in position.next_offsets().items()
+        )
+        # A record from the future does not move the clock, so it makes no lag.
+        now_ms = _wall_ms()
+        times = [at.timestamp_ms for at in topic.newest.values()]
+        newest_ms = max((ms for ms in times if not is_future(ms, now_ms)), default=0)
+        lag_s = max(0, newest_ms - position.clock_ms) / 1000
+        return {
+            "records_behind": behind,
+            # Before the first record there is no clock to measure from.
+            "event_time_lag_seconds": lag_s if position.clock_ms else None,
+        }
 
     def _compare(self) -> None:
         if self.ends is not None:
@@ -162,13 +191,16 @@ class TopicWatch:
             self._board.set_job(clock=self._clock.figures)
 
     def _commit(self) -> None:
-        wanted = self._wanted
-        if self._group is not None and wanted != self._committed:
-            self._offsets.commit(self._group, wanted)
-            self._committed = wanted
+        if self._group is None or self._position is None:
+            return
+        offsets = self._position.next_offsets()
+        if offsets != self._committed:
+            self._offsets.commit(self._group, offsets)
+            self._committed = offsets
 
-    def _note_answer(self) -> None:
-        self._board.set_job(kafka=Freshness(_wall_ms(), time.monotonic()))
+    def _note_answer(self, **figures: Any) -> None:
+        answer = Freshness(_wall_ms(), time.monotonic())
+        self._board.set_job(kafka=answer, **figures)
 
     def _note_failure(self, error: Exception) -> None:
         known = self._board.snapshot.job.kafka

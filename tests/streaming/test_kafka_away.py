@@ -172,7 +172,7 @@ def test_query_that_is_restarted_reads_every_record_once(
     ensure_frames_topic(kafka, partitions_of(records))
     write(records[:900], kafka)
     log = tmp_path / "stderr"
-    flags = ("--kafka-timeout", "3", "--max-batch-records", "40")
+    flags = ("--kafka-timeout", "3", "--max-batch-records", "150")
     with started(kafka, tmp_path, *flags) as process:
         page = Page(page_of(process))
         wait_for(lambda: page.messages() > 0)

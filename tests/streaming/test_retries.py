@@ -7,7 +7,7 @@ import pytest
 from streaming.failure import JobFailed
 from streaming.retries import Retries
 
-AWAY = JobFailed("no broker", unreachable=True, foreseen=True)
+AWAY = JobFailed("no broker", unreachable=True, passes=True)
 UNFORESEEN = JobFailed("ValueError: no such thing")
 
 
@@ -56,8 +56,8 @@ def test_without_any_time_there_is_no_further_start() -> None:
         (AWAY, False, True),
         (UNFORESEEN, True, True),
         (UNFORESEEN, False, False),
-        (JobFailed("no longer holds offsets", foreseen=True), True, False),
-        (JobFailed("was made anew", final=True, foreseen=True), True, False),
+        (JobFailed("no longer holds offsets", passes=False), True, False),
+        (JobFailed("was made anew", final=True, passes=False), True, False),
     ],
 )
 def test_only_a_failure_that_can_pass_is_followed_by_a_start(

@@ -10,6 +10,7 @@ from kafka import KafkaAdminClient
 
 from connectors.kafka.settings import KafkaSettings
 from streaming.board import Board
+from streaming.position import PartitionPosition, Position
 from streaming.topic_watch import watched_topic
 from tests.support.kafka import NOBODY, TopicMaker, refused_sockets_stay_open
 from tests.support.waiting import wait_for
@@ -44,12 +45,27 @@ def test_offsets_are_committed_at_the_latest_at_the_end(
     group = f"{topic.settings.topic}-watch"
     with watched_topic(topic.settings, Board(), group) as watch:
         wait_for(lambda: watch.ends is not None)
-        watch.commit({0: 1})
-        watch.commit({0: 3})
+        for offset in (1, 3):
+            watch.follow(Position(partitions={0: PartitionPosition(offset)}))
     admin = KafkaAdminClient(bootstrap_servers=topic.settings.bootstrap)
     found = admin.list_group_offsets(group)[group]
     admin.close()
     assert [at.offset for at in found.values()] == [3]
+
+
+def test_lag_is_measured_from_the_newest_batch(kafka_topic: TopicMaker) -> None:
+    """With each answer, although nothing else happens."""
+    topic = kafka_topic()
+    topic.write(time_ms=5_000)
+    board = Board()
+    with watched_topic(topic.settings, board, None) as watch:
+        wait_for(lambda: watch.ends is not None)
+        assert board.snapshot.job.event_time_lag_seconds is None
+        watch.follow(Position(5_000, partitions={0: PartitionPosition(1)}))
+        assert board.snapshot.job.event_time_lag_seconds == 0
+        topic.write(time_ms=12_500)
+        wait_for(lambda: board.snapshot.job.records_behind == 1)
+        assert board.snapshot.job.event_time_lag_seconds == 7.5
 
 
 @refused_sockets_stay_open
