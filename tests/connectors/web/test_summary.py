@@ -14,7 +14,6 @@ from sds_core.observer.freshness import Freshness
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.verdict import Verdict
-from tests.connectors.web.conftest import CLOCK_MS
 
 MakeSnapshot = Callable[..., Snapshot]
 MakeTotals = Callable[..., ChannelTotals]
@@ -108,7 +107,7 @@ def test_silence_of_kafka_comes_before_everything_else(
     shown = snapshot(
         {"chat": totals(Verdict.FAILING)},
         error="no broker",
-        kafka=Freshness(CLOCK_MS, answered_s=100),
+        kafka=Freshness(1_786_276_990_123, answered_s=100),
     )
     for now_s in (115.1, 3_000):
         later = shown.as_of(now_s)
