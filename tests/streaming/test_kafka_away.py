@@ -202,6 +202,27 @@ def test_query_that_is_restarted_reads_every_record_once(
     assert "Traceback" not in log.read_text()
 
 
+def test_signal_ends_a_job_that_waits_for_kafka_to_come_back(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    """Exit code 0 and a report of what was read, although there is no query."""
+    kafka = KafkaSettings(broker.bootstrap, "frames")
+    ensure_frames_topic(kafka, 1)
+    sender = Sender(kafka)
+    sender.write(3)
+    with started(kafka, tmp_path, "--kafka-timeout", "3") as process:
+        page = Page(page_of(process))
+        wait_for(lambda: page.fleet()["job"]["records"] == sender.written)
+        broker.stop()
+        log = tmp_path / "stderr"
+        wait_for(lambda: "the query starts again when" in log.read_text())
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["totals"]["messages"] == sender.written
+    assert "Traceback" not in log.read_text()
+
+
 def test_kafka_that_stays_away_ends_the_job_when_the_operator_says(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
