@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from dataclasses import replace
 
 import pytest
 from kafka import KafkaAdminClient
 
+from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.topics import ensure_topic
 from streaming.board import Board
 from streaming.position import PartitionPosition, Position
 from streaming.topic_watch import watched_topic
@@ -78,6 +82,26 @@ def test_reason_why_kafka_does_not_answer_is_put_on_the_board() -> None:
         assert board.snapshot.job.kafka.answered_ms is None
         assert watch.ends is None
         watch.check()
+
+
+def test_broker_that_hangs_does_not_answer() -> None:
+    """It takes connections and requests, and answers later."""
+    board = Board()
+
+    def is_stale() -> bool:
+        return board.snapshot.as_of(time.monotonic()).job.kafka.is_stale
+
+    with EmbeddedBroker() as broker:
+        settings = KafkaSettings(broker.bootstrap, "frames")
+        ensure_topic(settings, settings.topic)
+        with watched_topic(settings, board, None) as watch:
+            wait_for(lambda: watch.ends is not None)
+            os.kill(broker.pid, signal.SIGSTOP)
+            try:
+                wait_for(is_stale)
+            finally:
+                os.kill(broker.pid, signal.SIGCONT)
+            wait_for(lambda: not is_stale())
 
 
 def test_missing_topic_is_an_answer_too(kafka_topic: TopicMaker) -> None:
