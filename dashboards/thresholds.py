@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from sds_core.observer.clock import WRONG_MS
+from sds_core.observer.freshness import STALE_S
 from sds_core.observer.record import MAX_AHEAD_MS
 from sds_core.observer.settings import DEFAULTS
 
@@ -111,6 +112,10 @@ STOPPED_WINDOW = timedelta(minutes=15)
 
 STOPPED_SEEN_BEFORE = timedelta(minutes=10)
 """Longer than a start with a large checkpoint."""
+
+KAFKA_SILENT_SECONDS = STALE_S
+KAFKA_AWAY_FOR = timedelta(minutes=5)
+"""Longer than the restart of a broker."""
 
 BEHIND_SECONDS = 300
 """Event-time lag for an alert: longer than a large batch or a restart."""

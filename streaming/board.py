@@ -86,7 +86,11 @@ class Board:
         self.set_job(records=position.records, records_lost=position.skipped)
 
     def set_table(self, table: ChannelTable) -> None:
-        """Set the operator's channel table."""
+        """Replace the operator's channel table.
+
+        Names, objectives and muting change immediately. A channel gets its label when
+        it is first seen, and the label does not change.
+        """
         with self._lock:
             self._snapshot = replace(self._snapshot, table=table)
 

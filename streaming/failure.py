@@ -20,6 +20,7 @@ import msgspec
 
 from connectors.kafka.settings import (
     InvalidTopic,
+    KafkaRefused,
     KafkaUnreachable,
     RecordRefused,
     RecordsLost,
@@ -60,14 +61,21 @@ class JobFailed(RuntimeError):
         cause: The error in one line.
         unreachable: Whether Kafka or the topic cannot be reached.
         final: Whether another start fails in the same way, so that a person is needed.
+        passes: Whether another start can succeed without a person; None if that is not
+            known.
     """
 
     def __init__(
-        self, cause: str, unreachable: bool = False, final: bool = False
+        self,
+        cause: str,
+        unreachable: bool = False,
+        final: bool = False,
+        passes: bool | None = None,
     ) -> None:
         self.cause = cause
         self.unreachable = unreachable
         self.final = final
+        self.passes = passes
         super().__init__(cause)
 
 
@@ -77,6 +85,7 @@ class _Meaning(msgspec.Struct):
     cause: str
     unreachable: bool = False
     final: bool = False
+    passes: bool | None = None
 
 
 def hand_over(
@@ -120,7 +129,7 @@ def query_failure(error: StreamingQueryException) -> JobFailed:
     if mark:
         line = after.partition("\n")[0]
         meaning = msgspec.json.decode(line, type=_Meaning)
-        return JobFailed(meaning.cause, meaning.unreachable, meaning.final)
+        return JobFailed(**msgspec.structs.asdict(meaning))
     # The condition is STREAM_FAILED; its parameter has the message of the cause.
     parameters = error.getMessageParameters() or {}
     return JobFailed(_naming_line(parameters.get("message", text)))
@@ -143,7 +152,9 @@ def _meaning_of(error: Exception) -> _Meaning:
                 one, KafkaUnreachable | TopicMissing
             ) and not isinstance(one, RecordRefused)
             final = isinstance(one, _FINAL)
-            return _Meaning(_first_line(str(one)), unreachable, final)
+            # A broker that ends may seem to refuse.
+            passes = None if isinstance(one, KafkaRefused) else unreachable
+            return _Meaning(_first_line(str(one)), unreachable, final, passes)
     return _Meaning(cause_of(error))
 
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    closing,
+    contextmanager,
+    nullcontext,
+)
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
@@ -22,7 +28,6 @@ from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.blindness import judge_blindness
-from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.kinds import AnyProtocol
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
@@ -43,14 +48,11 @@ from streaming.settings import JobSettings
 from streaming.sink import Sink
 from streaming.source import FORMAT, make_source
 from streaming.state_files import check_state
+from streaming.topic_watch import TopicWatch, watched_topic
 
 _log = logging.getLogger("sds-monitor")
 
 QUERY_NAME = "sds-monitor"
-_LAG_TIMEOUT_S = 5.0
-"""Longest wait for Kafka each time the lag is measured. The job cannot end during this
-time."""
-
 _HISTORY_TIMEOUT_S = 10.0
 """Longest wait for Kafka of one write to the history's topics. A failed write is
 repeated, and the job's end waits for it."""
@@ -91,7 +93,6 @@ class Job:
         Raises:
             JobFailed: It ended with an error.
             connectors.kafka.settings.KafkaRefused: A broker refuses the client.
-            connectors.kafka.settings.TopicMissing: The topic does not exist any more.
         """
         try:
             ended = bool(self.query.awaitTermination(max(1, round(seconds))))
@@ -118,14 +119,6 @@ class Job:
             self.findings, self.settings.history, channel, since_ms, until_ms, fields
         )
 
-    def set_channel_table(self, table: ChannelTable) -> None:
-        """Replace the operator's table of channels.
-
-        Names, objectives and muting change immediately. A channel gets its label when
-        it is first seen, and the label does not change.
-        """
-        self.board.set_table(table)
-
     def report(self, generated_at_ms: int) -> dict[str, Any]:
         """The report as of now; see `build_report`."""
         details = incidents = None
@@ -142,14 +135,18 @@ def running_job(
     settings: JobSettings,
     board: Board | None = None,
     protocols: tuple[AnyProtocol, ...] = PROTOCOLS,
+    watch: TopicWatch | None = None,
 ) -> Iterator[Job]:
     """Start a job, and stop it at the end of the block.
 
     Args:
         spark: The session that runs the query.
         settings: Settings of the job.
-        board: Gets the figures, of the same protocols; None for a new one.
+        board: Gets the figures, of the same protocols; None for a new one. It may have
+            those of an earlier job of this process on the same checkpoint.
         protocols: Protocols that the job observes.
+        watch: Watch of the topic, with the same board, which has had an answer; None
+            for one of this job's own.
 
     Raises:
         streaming.checkpoint.CheckpointInUse: Another job runs on the checkpoint.
@@ -165,14 +162,17 @@ def running_job(
         streaming.history.HistoryInUse: Another job writes to its history.
         streaming.history.HistoryUnwritable: The history cannot be written to.
     """
+    board = Board(protocols) if board is None else board
     source = settings.source
-    with (
-        locked_checkpoint(settings.checkpoint),
-        _offsets(source.kafka, _LAG_TIMEOUT_S) as offsets,
-    ):
-        # First of all, so that a wrong address ends in a plain error.
-        with _offsets(source.kafka) as first:
-            first.partitions()
+    with ExitStack() as stack:
+        stack.enter_context(locked_checkpoint(settings.checkpoint))
+        if watch is None:
+            # First of all, so that a wrong address ends in a plain error.
+            with closing(TopicOffsets(source.kafka)) as first:
+                first.partitions()
+            watch = stack.enter_context(
+                watched_topic(source.kafka, board, settings.group)
+            )
         log = read_batch_log(settings.checkpoint)
         check_state(settings.checkpoint, log)
         identity = check_identity(
@@ -190,8 +190,8 @@ def running_job(
             settings.label_budget,
             first_sequence=time.time_ns() // 1_000,
         )
-        board = Board(protocols) if board is None else board
-        board.set_table(settings.channel_table)
+        if not board.snapshot.primed:
+            board.set_table(settings.channel_table)
         board.set_job(restarts=identity.starts - 1, version=version("sds-monitor"))
         dead_letters = _dead_letters(settings)
         with_history = settings.history is not None
@@ -212,24 +212,26 @@ def running_job(
             board.set_position(position)
         if with_history:
             board.set_job(history_pending=findings.count_pending())
-        sink.publish(read_totals(spark, settings.checkpoint, log, kinds))
+        # An earlier job of this process may have published a batch that was not
+        # committed, and is now repeated: the checkpoint's older totals would look like
+        # counters that fall.
+        if not board.snapshot.primed:
+            sink.publish(read_totals(spark, settings.checkpoint, log, kinds))
         with _exporting(settings, findings, board) as exporter:
             query = _start(
                 spark, settings, sink, protocols, with_details=details is not None
             )
             progress = Progress(
-                board,
-                offsets,
-                settings.group,
-                position,
-                findings if with_history else None,
+                board, watch, position, findings if with_history else None
             )
-            board.set_job(running=True)
+            # The lag first: that of an earlier query would seem to be this one's.
+            watch.follow(position)
+            board.set_job(running=True, error="", retrying=False)
             try:
                 yield Job(settings, board, query, progress, findings, details)
             finally:
-                if exporter is not None and query.isActive:
-                    # A user requested the end and waits for it.
+                if exporter is not None and (query.isActive or query.exception()):
+                    # A user requested the end and waits for it, or the job goes on.
                     exporter.limit_remaining_time()
                 _stop(spark, query)
                 if dead_letters is not None:
@@ -304,17 +306,6 @@ def _stop(spark: SparkSession, query: StreamingQuery) -> None:
         if "java.util.concurrent.TimeoutException" not in str(error):
             raise
         _log.warning("the last batch did not end: it is done again at the next start")
-
-
-@contextmanager
-def _offsets(
-    kafka: KafkaSettings, longest_s: float = float("inf")
-) -> Iterator[TopicOffsets]:
-    offsets = TopicOffsets(_with_timeout(kafka, longest_s))
-    try:
-        yield offsets
-    finally:
-        offsets.close()
 
 
 def _with_timeout(kafka: KafkaSettings, longest_s: float) -> KafkaSettings:

@@ -289,6 +289,8 @@ def _job_object(job: JobFigures) -> dict[str, Any]:
     return {
         "running": job.running,
         "error": job.error,
+        "retrying": job.retrying,
+        "kafka_answered": job.kafka.answered_ms,
         "version": job.version,
         "records": job.records,
         "records_behind": job.records_behind,

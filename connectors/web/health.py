@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from connectors.web import words
 from sds_core.observer.snapshot import Snapshot
 from sds_core.text import one_line
 
@@ -25,7 +26,7 @@ def routes(current: Callable[[], Snapshot]) -> list[BaseRoute]:
 
     # Synchronous, so Starlette runs it in its thread pool: it reads all channels.
     def readyz(request: Request) -> Response:
-        """200 while the query runs and the figures are complete, else 503."""
+        """200 while the query runs and its figures are complete and fresh, else 503."""
         obstacle = _obstacle(current())
         if obstacle:
             return PlainTextResponse(f"not ready: {obstacle}\n", status_code=503)
@@ -35,6 +36,10 @@ def routes(current: Callable[[], Snapshot]) -> list[BaseRoute]:
 
 
 def _obstacle(snapshot: Snapshot) -> str:
+    kafka = snapshot.job.kafka
+    if kafka.is_stale:
+        why = f" ({one_line(kafka.cause)})" if kafka.cause else ""
+        return f"{words.no_answer(kafka.answered_ms)}{why}"
     if snapshot.job.error:
         return f"the query stopped: {one_line(snapshot.job.error)}"
     if not snapshot.primed:

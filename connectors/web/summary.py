@@ -12,7 +12,7 @@ from connectors.web import words
 from connectors.web.naming import called
 from sds_core.observer.clock import ClockLevel
 from sds_core.observer.sds.kind import CHANNELS
-from sds_core.observer.snapshot import Snapshot, Views
+from sds_core.observer.snapshot import JobFigures, Snapshot, Views
 from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import ViewTotals
 
@@ -52,16 +52,18 @@ class Summary:
 def summarise(snapshot: Snapshot) -> Summary:
     """Return the verdict on all views and the job; muted channels are only counted."""
     job = snapshot.job
+    if job.kafka.is_stale:
+        return Summary(Level.TROUBLE, words.no_answer(job.kafka.answered_ms))
     if job.error:
-        return Summary(Level.TROUBLE, f"Query stopped: {words.one_line(job.error)}")
+        return Summary(Level.TROUBLE, f"{stopped(job)}: {words.one_line(job.error)}")
     if not snapshot.primed:
         return Summary(Level.STARTING, "Starting: reading the checkpoint")
     clock_is_wrong = job.clock.level() is ClockLevel.WRONG
     # All records may be dead letters of a wrong clock: then nothing else will start.
-    if job.event_time_lag_seconds is None and not clock_is_wrong:
+    if snapshot.nothing_read and not clock_is_wrong:
         if job.running and not snapshot.clock_ms:
-            return Summary(Level.STARTING, "No record has been read yet")
-        return Summary(Level.STARTING, "Starting: waiting for the first batch")
+            return _too_early("no record has been read yet")
+        return _too_early("waiting for the first batch")
     if not job.running:
         return Summary(Level.TROUBLE, "Query stopped")
 
@@ -80,9 +82,22 @@ def summarise(snapshot: Snapshot) -> Summary:
     if troubles:
         sentence = "; ".join(troubles)
         return Summary(Level.TROUBLE, sentence[0].upper() + sentence[1:] + muted)
+    if snapshot.warming_up:
+        if snapshot.channels:
+            return _too_early("every channel is warming up")
+        return _too_early("no channel has been seen yet")
     if degraded := _views_with(snapshot, Verdict.DEGRADED):
         return Summary(Level.WARNING, f"Nothing is failing; {degraded}{muted}")
     return Summary(Level.FINE, f"Everything is fine{muted}")
+
+
+def stopped(job: JobFigures) -> str:
+    """Return in words that a query failed, and what comes next."""
+    return "Query stopped, and is started again" if job.retrying else "Query stopped"
+
+
+def _too_early(reason: str) -> Summary:
+    return Summary(Level.STARTING, f"Too early to say: {reason}")
 
 
 def by_trouble(

@@ -28,6 +28,7 @@ __all__ = [
     "counted",
     "duration",
     "more_than",
+    "no_answer",
     "number",
     "one_line",
     "percent",
@@ -171,6 +172,11 @@ def more_than(value: float) -> str:
     A screen reader reads the sentence aloud: it must not change at each poll.
     """
     return f"over {int(value // 10) * 10:,} s"
+
+
+def no_answer(since_ms: int | None) -> str:
+    """Return that Kafka is silent since a wall time, Unix ms, without a full stop."""
+    return f"Kafka has not answered since {utc(since_ms)}"
 
 
 def utc(unix_ms: int | None) -> str:

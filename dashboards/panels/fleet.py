@@ -57,7 +57,8 @@ def _is_all_well() -> Panel:
         Text(
             "Is everything fine?",
             "The one number: fine as long as no channel that is not muted is failing "
-            "or blind, the monitor runs, and its figures are at most a minute old. "
+            "or blind, one has a verdict, Kafka answers, the monitor runs, and its "
+            "figures are at most a minute old. "
             "'No figures' is as bad as 'Look below': nobody is watching then.",
         ),
         Query(answer),

@@ -118,10 +118,16 @@ def _job() -> list[Panel]:
                 "Lag over time",
                 "How far the figures are behind the newest record, in event time. "
                 "Saw teeth of a few seconds are batches. The dashed line is the "
-                "limit of the alert.",
+                "limit of the alert. While Kafka does not answer, the lag grows with "
+                "the time since its last answer.",
                 "s",
             ),
             Query(_job_gauge("sds_monitor_event_time_lag_seconds"), "lag"),
+            Query(
+                "time() - "
+                + _job_gauge("sds_monitor_kafka_answered_timestamp_seconds"),
+                "since Kafka's last answer",
+            ),
             limits=colours.line_at(BEHIND_SECONDS),
             width=8,
         ),

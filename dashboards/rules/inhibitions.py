@@ -26,10 +26,16 @@ class Inhibition:
 
 INHIBITIONS = (
     Inhibition(
-        ('alertname=~"SdsMonitorDown|SdsMonitorStopped"',),
+        ('alertname=~"SdsMonitorDown|SdsMonitorStopped|SdsMonitorKafkaAway"',),
         ('channel=~".+"',),
         ("job",),
-        "Without the monitor, channels are unknown.",
+        "Without the monitor, or its Kafka, channels are unknown.",
+    ),
+    Inhibition(
+        ('alertname="SdsMonitorKafkaAway"',),
+        ('alertname=~"SdsMonitorStopped|SdsMonitorBehind"',),
+        ("job",),
+        "The job has nothing to read while Kafka is away.",
     ),
     Inhibition(
         ('alertname="SdsTapBlind"',),

@@ -50,6 +50,15 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         f"No batch was finished in the last {LIFE(at.STOPPED_WINDOW)}: the job is "
         "still starting, hangs, or ends again and again.",
     )
+    answered = latest("sds_monitor_kafka_answered_timestamp_seconds")
+    yield _alert(
+        "SdsMonitorKafkaAway",
+        Severity.CRITICAL,
+        f"time() - {answered} > {at.KAFKA_SILENT_SECONDS:g}",
+        "Kafka does not answer the monitor.",
+        "No answer for {{ $value | humanizeDuration }}: the figures are those of then.",
+        holds=at.KAFKA_AWAY_FOR,
+    )
     for severity, holds in (
         (Severity.WARNING, at.BEHIND_FOR),
         (Severity.CRITICAL, at.BEHIND_STILL),

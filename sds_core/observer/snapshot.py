@@ -11,6 +11,7 @@ from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.clock import ClockFigures, ClockLevel
 from sds_core.observer.dead_letter_view import DEAD_LETTERS, DeadLetterTotals
 from sds_core.observer.figure_table import FigureTable
+from sds_core.observer.freshness import Freshness
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.kinds import Kind
 from sds_core.observer.sds.kind import CHANNELS
@@ -73,8 +74,10 @@ class JobFigures:
         history_pending: Rows that some destination of the history does not have yet.
         restarts: Starts on this checkpoint after the first.
         error: Why the query failed, in one line; empty if it did not fail.
+        retrying: Whether a query that failed will be started again.
         version: Version of the monitor.
         clock: This machine's clock, compared with others.
+        kafka: When Kafka answered last.
     """
 
     running: bool = False
@@ -87,8 +90,10 @@ class JobFigures:
     history_pending: int = 0
     restarts: int = 0
     error: str = ""
+    retrying: bool = False
     version: str = ""
     clock: ClockFigures = field(default_factory=ClockFigures)
+    kafka: Freshness = field(default_factory=Freshness)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,29 +144,63 @@ class Snapshot:
         return lag is not None and lag > BEHIND_SECONDS
 
     @property
-    def ok(self) -> bool:
-        """Whether no view is failing or blind, and the job runs and is not behind.
+    def nothing_read(self) -> bool:
+        """Whether this job has not finished a batch with records yet."""
+        return self.job.event_time_lag_seconds is None
 
-        The clock must not be wrong either, because it makes dead letters of records.
-        Muted channels are ignored.
+    @property
+    def warming_up(self) -> bool:
+        """Whether no view has a verdict yet, so that nothing can be said.
+
+        Muted channels are ignored, unless there is nothing else.
         """
-        troubled = {Verdict.FAILING, Verdict.BLIND}
+        verdicts = self._verdicts()
+        if not verdicts:
+            return not self.muted
+        return verdicts == {Verdict.WARMING_UP}
+
+    @property
+    def ok(self) -> bool:
+        """Whether the job has fresh figures, and no view is failing or blind.
+
+        The figures are fresh if Kafka answers, and the job runs and is not behind. At
+        least one view must have a verdict. The clock must not be wrong either, because
+        it makes dead letters of records. Muted channels are ignored.
+        """
         return (
             self.primed
             and self.job.running
+            and not self.job.kafka.is_stale
+            and not self.nothing_read
             and not self.behind
             and self.job.clock.level() is not ClockLevel.WRONG
-            and not any(
-                totals.verdict in troubled
-                for channel, totals in self.channels.items()
-                if channel not in self.muted
-            )
-            and not any(
-                totals.verdict in troubled
-                for views in self.others.values()
-                for totals in views.totals.values()
-            )
+            and not self.warming_up
+            and self._verdicts().isdisjoint({Verdict.FAILING, Verdict.BLIND})
         )
+
+    def _verdicts(self) -> set[Verdict]:
+        """The verdicts of all views that are not muted."""
+        verdicts = {
+            totals.verdict
+            for channel, totals in self.channels.items()
+            if channel not in self.muted
+        }
+        for views in self.others.values():
+            verdicts.update(totals.verdict for totals in views.totals.values())
+        return verdicts
+
+    def as_of(self, monotonic_s: float) -> Snapshot:
+        """Return the snapshot as of a moment, seconds of the monotonic clock.
+
+        While Kafka does not answer, the lag grows by that time: the topic is taken to
+        go on at the pace of real time.
+        """
+        kafka = self.job.kafka.as_of(monotonic_s)
+        lag_s = self.job.event_time_lag_seconds
+        if kafka.is_stale and lag_s is not None:
+            lag_s += kafka.silent_s
+        job = replace(self.job, kafka=kafka, event_time_lag_seconds=lag_s)
+        return replace(self, job=job)
 
     def with_views(self, views: Mapping[str, Views[Any]]) -> Snapshot:
         """Return the snapshot with other figures.

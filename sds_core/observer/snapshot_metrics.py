@@ -67,8 +67,9 @@ SNAPSHOT_METRICS: tuple[Metric[Snapshot], ...] = (
     one_sample(
         "sds_monitor_ok",
         MetricKind.GAUGE,
-        "1 while the monitor runs, is not behind and has no wrong clock, and every "
-        "channel that is failing or blind is muted.",
+        "1 while Kafka answers, the monitor runs, is not behind and has no wrong "
+        "clock, some channel has a verdict, and every channel that is failing or blind "
+        "is muted.",
         lambda s: int(s.ok),
     ),
     one_sample(
@@ -92,8 +93,15 @@ SNAPSHOT_METRICS: tuple[Metric[Snapshot], ...] = (
     one_sample(
         "sds_monitor_event_time_lag_seconds",
         MetricKind.GAUGE,
-        "Newest record time less the admission time of the newest batch.",
+        "Newest record time less the admission time of the newest batch; while Kafka "
+        "does not answer, it grows as time passes.",
         lambda s: s.job.event_time_lag_seconds,
+    ),
+    one_sample(
+        "sds_monitor_kafka_answered_timestamp_seconds",
+        MetricKind.GAUGE,
+        "Wall time at which Kafka last answered the monitor.",
+        lambda s: in_seconds(s.job.kafka.answered_ms),
     ),
     one_sample(
         "sds_monitor_clock_behind_seconds",

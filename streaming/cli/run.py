@@ -126,6 +126,12 @@ _job_options = option_group(
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the report to this file at the end.",
 )
+@setting(
+    "--retry-for",
+    type=click.FloatRange(0),
+    help="Seconds for which to go on trying after Kafka was lost; 0 to end then. By "
+    "default for ever, but 0 with --until-caught-up.",
+)
 @channels_option
 @history_options
 @reading_options
@@ -137,6 +143,7 @@ def command(
     address: Address,
     heartbeat: bool,
     report: Path | None,
+    retry_for: float | None,
     channels: Path | None,
     log_format: LogFormat,
 ) -> None:
@@ -149,4 +156,15 @@ def command(
     """
     from streaming.cli.actions.run import run
 
-    run(job, reading.session, address, heartbeat, report, channels, log_format)
+    if retry_for is None and job.until_caught_up:
+        retry_for = 0.0
+    run(
+        job,
+        reading.session,
+        address,
+        heartbeat,
+        report,
+        channels,
+        retry_for,
+        log_format,
+    )

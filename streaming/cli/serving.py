@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -78,13 +79,15 @@ class PendingJob:
         return self.job.find_minutes(channel, since_ms, until_ms, fields)
 
 
-def current_snapshot(board: Board, clock: Clock) -> Snapshot:
-    """Return the newest figures as of wall time.
+def current_snapshot(
+    board: Board, clock: Clock, monotonic_s: Callable[[], float] = time.monotonic
+) -> Snapshot:
+    """Return the newest figures as of now.
 
-    Wall time decides two things: the verdicts if the whole topic has fallen silent, and
-    which channels are muted.
+    Wall time decides the verdicts if the whole topic has fallen silent, and which
+    channels are muted. The monotonic clock decides whether Kafka still answers.
     """
-    snapshot, now_ms = board.snapshot, clock()
+    snapshot, now_ms = board.snapshot.as_of(monotonic_s()), clock()
     return judge_blindness(snapshot, now_ms).with_table(snapshot.table, now_ms)
 
 
@@ -97,13 +100,20 @@ class CurrentSnapshot:
     Args:
         job: Has the figures.
         clock: Returns wall time.
+        monotonic_s: Monotonic clock, seconds.
     """
 
-    def __init__(self, job: JobView, clock: Clock) -> None:
+    def __init__(
+        self,
+        job: JobView,
+        clock: Clock,
+        monotonic_s: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._job = job
         self._clock = clock
+        self._monotonic_s = monotonic_s
         self._lock = threading.Lock()
-        self._judged: tuple[Snapshot, int, Snapshot] | None = None
+        self._judged: tuple[Snapshot, tuple[int, int], Snapshot] | None = None
 
     def __call__(self) -> Snapshot:
         """Return the figures; not primed before incidents can be queried."""
@@ -113,14 +123,16 @@ class CurrentSnapshot:
 
     def _newest(self) -> Snapshot:
         with self._lock:
-            board, second = self._job.board, self._clock() // 1000
+            board = self._job.board
+            # The clock may be that of played traffic, which can stand still.
+            second = self._clock() // 1000, int(self._monotonic_s())
             match self._judged:
                 case (unjudged, at, judged) if (
                     unjudged is board.snapshot and at == second
                 ):
                     return judged
             unjudged = board.snapshot
-            judged = current_snapshot(board, self._clock)
+            judged = current_snapshot(board, self._clock, self._monotonic_s)
             self._judged = unjudged, second, judged
             return judged
 

@@ -12,7 +12,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.settings import KafkaUnreachable
+from connectors.kafka.settings import KafkaSettings, KafkaUnreachable
 from streaming.board import Board
 from streaming.cli.log import logger
 from streaming.cli.signals import end_requested
@@ -39,13 +39,36 @@ def started_job(
         board: Board for its figures; None for a new one.
 
     Raises:
-        click.Abort: A signal came before the job had started, or ended the JVM too.
+        Exception: See `started_spark` and `streaming.job.running_job`.
+    """
+    with (
+        started_spark(session, settings.source.kafka) as (spark, ending),
+        running_job(spark, settings, board) as job,
+    ):
+        yield job, ending
+
+
+@contextmanager
+def started_spark(
+    session: SessionSettings, kafka: KafkaSettings
+) -> Iterator[tuple[SparkSession, threading.Event]]:
+    """Wait for Kafka, start Spark, and stop it at the end of the block.
+
+    Gives the session, and an event that Ctrl-C and SIGTERM set.
+
+    Args:
+        session: Settings of Spark.
+        kafka: Cluster and topic.
+
+    Raises:
+        click.Abort: A signal came before the block, or ended the JVM too.
         click.ClickException: Spark's JVM has ended otherwise.
-        Exception: See `streaming.job.running_job`.
+        connectors.kafka.settings.KafkaUnreachable: No broker answered.
+        connectors.kafka.settings.TopicMissing: The topic does not exist.
     """
     # Before Spark starts, because this may wait minutes for Kafka, and before Spark
     # starts a signal can end the program immediately.
-    with closing(TopicOffsets(settings.source.kafka)) as offsets:
+    with closing(TopicOffsets(kafka)) as offsets:
         offsets.partitions()
     # An exception while Spark starts would leave a JVM that never ends.
     with end_requested() as ending:
@@ -54,8 +77,7 @@ def started_job(
             try:
                 if ending.is_set():
                     raise click.Abort
-                with running_job(spark, settings, board) as job:
-                    yield job, ending
+                yield spark, ending
             finally:
                 spark.stop()
 

@@ -14,6 +14,7 @@ from sds_core.mirror.figures import MirrorFigures, NodeFigures
 from sds_core.mirror.metrics import MIRROR_METRICS, NODE_METRICS
 from sds_core.observer.channel_table import ChannelSettings
 from sds_core.observer.clock import ClockFigures
+from sds_core.observer.freshness import Freshness
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
@@ -42,7 +43,11 @@ def source_of(metric: Metric[Any]) -> Any:
         return MirrorFigures(oldest_spooled_ms=1_500)
     if metric in NODE_METRICS:
         return NodeFigures(swept_ms=1_500)
-    job = JobFigures(event_time_lag_seconds=1.5, clock=ClockFigures(2_500, -500))
+    job = JobFigures(
+        event_time_lag_seconds=1.5,
+        clock=ClockFigures(2_500, -500),
+        kafka=Freshness(answered_ms=1_500),
+    )
     return Snapshot(channels={"a": totals}, labels=("a",), job=job)
 
 

@@ -99,6 +99,24 @@ def test_error_that_returns_at_each_start_needs_a_person(
 
 
 @pytest.mark.parametrize(
+    ("error", "passes"),
+    [
+        (UNREACHABLE, True),
+        (TopicMissing("frames", "a:1"), True),
+        (RecordRefused("a:1", "it is too large", "allow larger ones"), False),
+        (LOST, False),
+        (TopicReplaced("frames", "old", "new"), False),
+        (DamagedCheckpoint("offsets/7", "is missing"), False),
+        (KafkaRefused("a:1", "it asks for a user", "give one"), None),
+        (OSError("the disk is full"), None),
+    ],
+)
+def test_error_says_whether_it_passes(error: Exception, passes: bool | None) -> None:
+    """A broker that ends may seem to refuse, and a full disk may be emptied."""
+    assert query_failure(raised_in_spark(error)).passes is passes
+
+
+@pytest.mark.parametrize(
     "error",
     [TopicReplaced("frames", "old", "new"), DamagedCheckpoint("a", "is", "delete it")],
 )

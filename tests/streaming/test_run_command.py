@@ -18,7 +18,7 @@ import pytest
 from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
-from connectors.kafka.topics import ensure_frames_topic, ensure_topic
+from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording
 from tests.support.identities import assert_identities
 from tests.support.kafka import free_port
@@ -196,20 +196,6 @@ def test_hangup_reloads_the_channel_table(
     last = next(one for one in reversed(told) if "records" in one)
     assert last["records"] == len(records)
     assert sum(last["channels"].values()) == 5
-
-
-def test_kafka_that_stays_unreachable_is_exit_code_3(tmp_path: Path) -> None:
-    """The last line has Kafka's address."""
-    with EmbeddedBroker() as broker:
-        kafka = KafkaSettings(broker.bootstrap, "frames")
-        ensure_topic(kafka, kafka.topic)
-        with started(kafka, tmp_path, "--kafka-timeout", "3") as process:
-            url = page_of(process)
-            wait_for(lambda: is_ready(url))
-            broker.stop()
-            assert process.wait(90) == 3
-    last = (tmp_path / "stderr").read_text().strip().splitlines()[-1]
-    assert last.startswith(f"sds-monitor: Kafka at {kafka.bootstrap} cannot be reached")
 
 
 def test_signal_ends_run_while_kafka_is_unreachable(tmp_path: Path) -> None:

@@ -9,7 +9,9 @@ from starlette.routing import BaseRoute, Route
 from connectors.web import words
 from connectors.web.pages.layout import Layout
 from connectors.web.sources import Sources
+from connectors.web.summary import stopped
 from sds_core.observer.clock import ClockFigures, ClockLevel
+from sds_core.observer.freshness import Freshness
 from sds_core.observer.snapshot import Snapshot
 
 _Facts = list[tuple[str, str]]
@@ -28,6 +30,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             "monitor.html",
             title="Monitor",
             state=_state(snapshot),
+            kafka=_silence(snapshot.job.kafka),
             clock=_clock_trouble(snapshot.job.clock),
             groups=[
                 ("Progress", _progress(snapshot)),
@@ -50,7 +53,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
 def _state(snapshot: Snapshot) -> str:
     job = snapshot.job
     if job.error:
-        return f"The query has stopped: {words.one_line(job.error)}"
+        return f"{stopped(job)}: {words.one_line(job.error)}"
     if not snapshot.primed:
         return "The query is starting: the totals of the checkpoint are being read."
     if not job.running:
@@ -68,6 +71,7 @@ def _progress(snapshot: Snapshot) -> _Facts:
         ("Event-time lag", words.seconds(job.event_time_lag_seconds)),
         ("Records behind", words.number(job.records_behind)),
         ("Last batch up to", words.utc(snapshot.clock_ms)),
+        ("Kafka last answered", words.utc(job.kafka.answered_ms)),
         ("Records read", words.number(job.records)),
         ("Records given up", words.number(job.records_lost)),
         ("Restarts", words.number(job.restarts)),
@@ -102,6 +106,17 @@ def _clock(clock: ClockFigures) -> _Facts:
 
 def _seconds(milliseconds: int | None) -> str:
     return words.seconds(None if milliseconds is None else milliseconds / 1000)
+
+
+def _silence(kafka: Freshness) -> str:
+    """Return sentences if Kafka does not answer; else nothing."""
+    if not kafka.is_stale:
+        return ""
+    why = f": {words.one_line(kafka.cause)}" if kafka.cause else ""
+    return (
+        f"{words.no_answer(kafka.answered_ms)}{why}. The figures are those of then; "
+        "the job goes on as soon as Kafka answers."
+    )
 
 
 def _clock_trouble(clock: ClockFigures) -> str:

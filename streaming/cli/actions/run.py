@@ -10,6 +10,7 @@ from rich.console import Console
 
 from connectors.history.errors import DamagedHistory, NoHistory
 from connectors.kafka.heartbeat import heartbeats
+from connectors.web import words
 from connectors.web.server import AddressUnusable, PortInUse
 from sds_core.observer.blob import UnknownBlobVersion
 from sds_core.observer.kinds import UnknownKind
@@ -27,10 +28,13 @@ from streaming.cli.log import LogFormat
 from streaming.cli.output import wall_ms
 from streaming.cli.serving import PendingJob, current_snapshot, status_server
 from streaming.cli.serving_options import Address
-from streaming.cli.starting import every_second, started_job
+from streaming.cli.silence import SilenceLog
+from streaming.cli.starting import started_spark
+from streaming.cli.supervising import Supervisor
 from streaming.damage import DamagedCheckpoint
 from streaming.failure import JobFailed
 from streaming.history import HistoryInUse, HistoryUnwritable
+from streaming.job import Job
 from streaming.settings import JobSettings, SessionSettings
 
 
@@ -41,6 +45,7 @@ def run(
     heartbeat: bool,
     report: Path | None,
     channels: Path | None,
+    retry_for_s: float | None,
     log_format: LogFormat,
 ) -> None:
     """Run a job until it ends or a signal ends it.
@@ -52,6 +57,7 @@ def run(
         heartbeat: Whether to write heartbeats to the topic.
         report: File for the report at the end; None to write none.
         channels: File of channels, read again on SIGHUP; None if there is none.
+        retry_for_s: See `streaming.retries.Retries`.
         log_format: Format of the log.
 
     Raises:
@@ -63,21 +69,27 @@ def run(
             reload_on_hangup(channels) as table_file,
             # Before Spark starts, which takes so long that people open the page.
             status_server(pending, *address) as url,
-            started_job(session, settings, pending.board) as (job, ending),
+            started_spark(session, settings.source.kafka) as (spark, ending),
             heartbeats(settings.source.kafka) if heartbeat else nullcontext(),
+            progress_display(Console(), log_format, url, _progress_line) as display,
         ):
-            pending.job = job
-            with progress_display(
-                Console(), log_format, url, _progress_line
-            ) as display:
-                for _ in every_second(job, ending):
-                    if table_file is not None:
-                        table = table_file.reload_if_requested()
-                        if table is not None:
-                            job.set_channel_table(table)
-                    display(current_snapshot(job.board, wall_ms))
-            if report is not None:
-                write_report(job, report)
+            silence = SilenceLog()
+
+            def each_second() -> None:
+                table = None if table_file is None else table_file.reload_if_requested()
+                if table is not None:
+                    pending.board.set_table(table)
+                snapshot = current_snapshot(pending.board, wall_ms)
+                silence.observe(snapshot.job.kafka)
+                display(snapshot)
+
+            def at_end(job: Job) -> None:
+                if report is not None:
+                    write_report(job, report)
+
+            Supervisor(spark, settings, pending, ending, retry_for_s, each_second).run(
+                at_end
+            )
     except (
         CheckpointInUse,
         CheckpointMismatch,
@@ -101,7 +113,10 @@ def _progress_line(snapshot: Snapshot) -> str:
     job = snapshot.job
     lag_s = job.event_time_lag_seconds
     lag = "nothing read yet" if lag_s is None else f"{lag_s:.1f} s behind in event time"
-    return (
+    line = (
         f"{job.records:,} records read, {job.records_behind:,} to read, {lag}, "
         f"{counted(len(snapshot.channels), 'channel')}"
     )
+    if job.kafka.is_stale:
+        return f"{words.no_answer(job.kafka.answered_ms)}; {line}"
+    return line

@@ -350,13 +350,15 @@ def test_forgotten_tap_has_no_series() -> None:
         ([Verdict.OK, Verdict.FAILING], 0, 0),
         ([Verdict.OK, Verdict.BLIND], 0, 0),
         ([Verdict.OK], 60.1, 0),
-        ([], None, 1),
+        ([Verdict.WARMING_UP], 0, 0),
+        ([Verdict.OK], None, 0),
+        ([], 0, 0),
     ],
 )
 def test_monitor_ok_is_one_if_nothing_is_wrong(
     verdicts: list[Verdict], lag_s: float | None, ok: int
 ) -> None:
-    """No channel failing or blind, and the job not behind."""
+    """No channel failing or blind, the job not behind, and something is known."""
     channels = {str(n): ChannelTotals(verdict=v) for n, v in enumerate(verdicts)}
     job = JobFigures(running=True, event_time_lag_seconds=lag_s)
     exported = replace(snapshot(), channels=channels, job=job)

@@ -49,6 +49,8 @@ def test_fleet_object_has_every_channel_and_the_job(
             "primed": True,
             "running": True,
             "error": "",
+            "retrying": False,
+            "kafka_answered": None,
             "version": "1.2.3",
             "records": 9,
             "records_behind": 0,

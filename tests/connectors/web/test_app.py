@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from sds_core.observer.freshness import Freshness
 from sds_core.observer.snapshot import Snapshot
 
 MakeSnapshot = Callable[..., Snapshot]
@@ -60,6 +61,11 @@ def test_ready_while_primed_and_running(client: httpx.Client) -> None:
             True,
             {"running": False, "error": "no broker\nat all"},
             "the query stopped: no broker at all",
+        ),
+        (
+            True,
+            {"kafka": Freshness(1_786_276_990_123, 1.0, 15.1, "no\nbroker")},
+            "Kafka has not answered since 2026-08-09 12:03:10 UTC (no broker)",
         ),
     ],
 )

@@ -13,6 +13,7 @@ from connectors.web.pages.taps import LISTED_TAPS
 from connectors.web.words import NOTHING
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from sds_core.observer.clock import ClockFigures
+from sds_core.observer.freshness import Freshness
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import IncidentKind, IncidentQuery
 from sds_core.observer.sds.totals import ChannelTotals
@@ -123,7 +124,17 @@ def test_monitor_page_has_the_state_of_the_job(
 @pytest.mark.parametrize(
     ("job", "primed", "said"),
     [
-        ({"error": "no\nbroker"}, True, "The query has stopped: no broker"),
+        ({"error": "no\nbroker"}, True, "Query stopped: no broker"),
+        (
+            {"error": "no\nbroker", "retrying": True},
+            True,
+            "Query stopped, and is started again: no broker",
+        ),
+        (
+            {"kafka": Freshness(1_786_276_990_123, 1.0, 15.1, "refused\nby it")},
+            True,
+            "Kafka has not answered since 2026-08-09 12:03:10 UTC: refused by it. The",
+        ),
         ({"running": False}, True, "The query has stopped. The figures are the last"),
         ({"running": False}, False, "The query is starting"),
         ({"event_time_lag_seconds": None}, True, "waits for its first batch"),

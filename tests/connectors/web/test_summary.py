@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from connectors.web.summary import Level, by_trouble, summarise
+from connectors.web.summary import Level, Summary, by_trouble, summarise
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from sds_core.observer.clock import ClockFigures
+from sds_core.observer.freshness import Freshness
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.verdict import Verdict
@@ -35,21 +36,30 @@ def test_healthy_fleet_is_summarised_in_three_words(
             Level.TROUBLE,
             "Query stopped: no broker at kafka:9092",
         ),
+        (
+            {"error": "no broker", "running": False, "retrying": True},
+            Level.TROUBLE,
+            "Query stopped, and is started again: no broker",
+        ),
         ({"running": False}, Level.TROUBLE, "Query stopped"),
         (
             {"event_time_lag_seconds": None},
             Level.STARTING,
-            "Starting: waiting for the first batch",
+            "Too early to say: waiting for the first batch",
         ),
         ({"event_time_lag_seconds": 60}, Level.FINE, "Everything is fine"),
         ({"event_time_lag_seconds": 1_239.9}, Level.TROUBLE, "Behind by over 1,230 s"),
     ],
 )
 def test_state_of_the_job_comes_first(
-    snapshot: MakeSnapshot, job: dict[str, object], level: Level, sentence: str
+    snapshot: MakeSnapshot,
+    totals: MakeTotals,
+    job: dict[str, object],
+    level: Level,
+    sentence: str,
 ) -> None:
     """Figures of a job with problems are marked as such."""
-    summary = summarise(snapshot(**job))
+    summary = summarise(snapshot({"chat": totals()}, **job))
     assert (summary.level, summary.sentence) == (level, sentence)
 
 
@@ -64,7 +74,48 @@ def test_empty_topic_is_reported(snapshot: MakeSnapshot) -> None:
     """Without it, waiting for a first batch would look like a failure."""
     summary = summarise(replace(snapshot(event_time_lag_seconds=None), clock_ms=0))
     assert summary.level is Level.STARTING
-    assert summary.sentence == "No record has been read yet"
+    assert summary.sentence == "Too early to say: no record has been read yet"
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "reason"),
+    [
+        ([], "no channel has been seen yet"),
+        ([Verdict.WARMING_UP] * 2, "every channel is warming up"),
+        ([Verdict.WARMING_UP, Verdict.QUIET], ""),
+    ],
+)
+def test_nothing_is_fine_before_a_channel_has_a_verdict(
+    snapshot: MakeSnapshot,
+    totals: MakeTotals,
+    verdicts: list[Verdict],
+    reason: str,
+) -> None:
+    """It is too early to say; one verdict is enough."""
+    shown = snapshot({str(n): totals(one) for n, one in enumerate(verdicts)})
+    summary = summarise(shown)
+    assert shown.ok is not bool(reason)
+    assert summary.level is (Level.STARTING if reason else Level.FINE)
+    if reason:
+        assert summary.sentence == f"Too early to say: {reason}"
+
+
+def test_silence_of_kafka_comes_before_everything_else(
+    snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """What is known of the channels is as old; the sentence stays the same."""
+    shown = snapshot(
+        {"chat": totals(Verdict.FAILING)},
+        error="no broker",
+        kafka=Freshness(1_786_276_990_123, answered_s=100),
+    )
+    for now_s in (115.1, 3_000):
+        later = shown.as_of(now_s)
+        assert not later.ok
+        assert summarise(later) == Summary(
+            Level.TROUBLE, "Kafka has not answered since 2026-08-09 12:03:10 UTC"
+        )
+    assert "not answered" not in summarise(shown.as_of(115)).sentence
 
 
 def test_all_troubles_are_named_in_one_sentence(
@@ -130,11 +181,13 @@ def test_summary_agrees_with_sds_monitor_ok(
         clock=ClockFigures(behind_ms),
     )
     shown = replace(shown, muted=frozenset({"chat"} if muted else ()))
-    assert shown.ok == (summarise(shown).level is not Level.TROUBLE)
+    assert shown.ok == (summarise(shown).level in (Level.FINE, Level.WARNING))
 
 
 @pytest.mark.parametrize("lag", [1.25, None])
-def test_wrong_clock_is_trouble(snapshot: MakeSnapshot, lag: float | None) -> None:
+def test_wrong_clock_is_trouble(
+    snapshot: MakeSnapshot, totals: MakeTotals, lag: float | None
+) -> None:
     """Also if all records were dead letters, so that nothing else has begun."""
     shown = snapshot(event_time_lag_seconds=lag, clock=ClockFigures(120_400))
     if lag is None:
@@ -144,7 +197,7 @@ def test_wrong_clock_is_trouble(snapshot: MakeSnapshot, lag: float | None) -> No
         Level.TROUBLE,
         "The monitor's clock differs from others by over 120 s",
     )
-    calm = summarise(snapshot(clock=ClockFigures(-30_000, 60_000)))
+    calm = summarise(snapshot({"a": totals()}, clock=ClockFigures(-30_000, 60_000)))
     assert calm.sentence == "Everything is fine"
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from sds_core.observer.freshness import Freshness
 from sds_core.observer.incidents import ChannelIncident, Incident, IncidentKind
 from sds_core.observer.report import build_report
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
@@ -249,33 +251,34 @@ def test_incident_always_has_an_explanation(kind: IncidentKind, said: str) -> No
     assert (shown["lacking"], shown["named_by"]) == ({}, [])
 
 
+def judged(*verdicts: Verdict, **job: Any) -> Snapshot:
+    """A job that runs and has read all, with so many channels."""
+    running = {"running": True, "event_time_lag_seconds": 60.0} | job
+    channels = {str(n): ChannelTotals(verdict=one) for n, one in enumerate(verdicts)}
+    return Snapshot(True, job=JobFigures(**running), channels=channels)
+
+
 @pytest.mark.parametrize(
     ("snapshot", "ok"),
     [
-        (Snapshot(True, job=JobFigures(running=True)), True),
-        (Snapshot(), False),
-        (Snapshot(False, job=JobFigures(running=True)), False),
-        (
-            Snapshot(True, job=JobFigures(running=True, event_time_lag_seconds=60.0)),
-            True,
-        ),
-        (
-            Snapshot(True, job=JobFigures(running=True, event_time_lag_seconds=60.1)),
-            False,
-        ),
+        (judged(Verdict.OK), True),
+        (judged(), False),
+        (judged(Verdict.WARMING_UP, Verdict.QUIET), True),
+        (replace(judged(Verdict.OK), primed=False), False),
+        (judged(Verdict.OK, running=False), False),
+        (judged(Verdict.OK, event_time_lag_seconds=None), False),
+        (judged(Verdict.OK, event_time_lag_seconds=60.1), False),
+        (judged(Verdict.OK, kafka=Freshness(1, 1.0, 15.0)), True),
+        (judged(Verdict.OK, kafka=Freshness(1, 1.0, 15.1)), False),
         *(
             (
-                Snapshot(
-                    True,
-                    job=JobFigures(running=True),
-                    channels={"a": ChannelTotals(verdict=verdict)},
-                ),
-                verdict not in (Verdict.FAILING, Verdict.BLIND),
+                judged(verdict),
+                verdict not in (Verdict.FAILING, Verdict.BLIND, Verdict.WARMING_UP),
             )
             for verdict in Verdict
         ),
     ],
 )
 def test_monitor_is_ok_if_nothing_is_wrong(snapshot: Snapshot, ok: bool) -> None:
-    """Primed, running, not behind, no channel failing or blind."""
+    """Figures are complete and fresh, and a verdict says that nothing fails."""
     assert snapshot.ok is ok

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import logging
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from connectors.web.words import short
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
+from sds_core.observer.freshness import Freshness
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Snapshot
@@ -149,3 +151,12 @@ def test_without_an_interactive_terminal_there_are_log_lines(
         show(make_snapshot())
     assert terminal.getvalue().endswith(" 98,765\n")
     assert "\x1b" not in terminal.getvalue()
+
+
+def test_silence_of_kafka_is_the_first_line_of_the_terminal() -> None:
+    """With the time since when."""
+    snapshot = make_snapshot()
+    kafka = Freshness(1_786_276_990_123, answered_s=5.0)
+    silent = replace(snapshot, job=replace(snapshot.job, kafka=kafka)).as_of(30.0)
+    first = rendered(silent)[0].rstrip()
+    assert first == "Kafka has not answered since 2026-08-09 12:03:10 UTC"

@@ -10,6 +10,7 @@ import httpx
 from connectors.history.schema import Row
 from sds_core.observer import blob
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
+from sds_core.observer.freshness import Freshness
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
@@ -63,7 +64,7 @@ def test_figures_are_judged_once_a_second_and_batch() -> None:
     board.set_position(Position(now_ms))
     entry = ChannelEntry("town", mute_until_ms=now_ms + 1_500)
     board.set_table(ChannelTable([entry]))
-    current = CurrentSnapshot(Begun(board), lambda: now_ms)
+    current = CurrentSnapshot(Begun(board), lambda: now_ms, lambda: 0.0)
     first = current()
     now_ms += 900
     assert current() is first
@@ -74,3 +75,21 @@ def test_figures_are_judged_once_a_second_and_batch() -> None:
     assert current() is second
     now_ms += 1_000
     assert current().muted == frozenset()
+
+
+def test_silence_of_kafka_grows_although_nothing_else_changes() -> None:
+    """Lag and silence, also if the clock of played traffic stands still."""
+    board = Board()
+    board.set_totals({})
+    board.set_job(event_time_lag_seconds=1.5, kafka=Freshness(7, answered_s=100.0))
+    now_s = 115.0
+    current = CurrentSnapshot(Begun(board), lambda: 5, lambda: now_s)
+    assert not current().job.kafka.is_stale
+    assert current().job.event_time_lag_seconds == 1.5
+    now_s = 116.0
+    assert current().job.kafka.is_stale
+    assert current().job.event_time_lag_seconds == 17.5
+    now_s = 176.0
+    assert current().job.event_time_lag_seconds == 77.5
+    board.set_job(kafka=Freshness(8, answered_s=175.0))
+    assert current().job.event_time_lag_seconds == 1.5

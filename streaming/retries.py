@@ -1,0 +1,64 @@
+"""Decides when a query that failed is started again."""
+
+from __future__ import annotations
+
+from streaming.failure import JobFailed
+
+_FIRST_S = 1.0
+_LONGEST_S = 60.0
+"""First and longest wait before a start, seconds; each is twice the one before."""
+
+_STEADY_S = 120.0
+"""A query that ran for so long begins a new row of failures, seconds."""
+
+
+class Retries:
+    """Counts the failures in a row of one query.
+
+    Three kinds of failure are told apart:
+
+    - It passes: Kafka or the topic cannot be reached.
+    - It does not pass without a person.
+    - That is not known. If the query has finished a batch since its start, another
+      start may do so too; else it is taken to fail in the same way.
+
+    Args:
+        longest_s: Seconds from the first failure of a row to the last start; None for
+            no limit, 0 for no further start.
+    """
+
+    def __init__(self, longest_s: float | None = None) -> None:
+        self._longest_s = float("inf") if longest_s is None else longest_s
+        self._wait_s = _FIRST_S
+        # None before the first failure of a row.
+        self._give_up_s: float | None = None
+        self._started_s = float("-inf")
+
+    def note_start(self, now_s: float) -> None:
+        """Take notice of a start, at a time in seconds of a monotonic clock."""
+        self._started_s = now_s
+
+    def wait_after(
+        self, failure: JobFailed, has_worked: bool, now_s: float
+    ) -> float | None:
+        """Return how long to wait before another start, seconds; None for no start.
+
+        Args:
+            failure: How the query has ended.
+            has_worked: Whether it has finished a batch since its start.
+            now_s: Time in seconds of the monotonic clock.
+        """
+        if not (has_worked if failure.passes is None else failure.passes):
+            return None
+        if self._give_up_s is None or now_s - self._started_s >= _STEADY_S:
+            self._wait_s = _FIRST_S
+            self._give_up_s = now_s + self._longest_s
+        if self.is_over(now_s):
+            return None
+        wait_s = self._wait_s
+        self._wait_s = min(2 * wait_s, _LONGEST_S)
+        return wait_s
+
+    def is_over(self, now_s: float) -> bool:
+        """Whether it is too late for another start."""
+        return self._give_up_s is not None and now_s >= self._give_up_s

@@ -1,0 +1,231 @@
+"""Asks Kafka every second how far the topic reaches, in a thread of its own.
+
+Nothing else of the job waits for these answers, so that it can say that Kafka is away,
+and be ended, while it is. The thread outlives the query: a query that failed because
+Kafka was away is started again when Kafka answers.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from connectors.kafka.offsets import TimedOffset, TopicOffsets
+from connectors.kafka.settings import (
+    KafkaRefused,
+    KafkaSettings,
+    KafkaUnreachable,
+    TopicMissing,
+)
+from sds_core.observer.freshness import Freshness
+from sds_core.observer.record import is_future
+from sds_core.text import one_line
+from streaming.board import Board
+from streaming.clock_check import ClockCheck
+from streaming.position import Position
+
+_log = logging.getLogger("sds-monitor")
+
+_EVERY_S = 1.0
+"""Time between two questions, seconds."""
+
+_LONGEST_WAIT_S = 5.0
+"""Longest time between two questions while Kafka does not answer, seconds."""
+
+_ANSWER_S = 10.0
+"""Longest wait for an answer, seconds."""
+
+_REFUSALS = 3
+"""Refusals in a row that count as final: a broker that ends may seem to refuse."""
+
+_END_S = 5.0
+"""Longest wait for the thread's end, seconds. A question that has no answer by then is
+abandoned."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicEnds:
+    """How far the topic reaches.
+
+    Attributes:
+        ends: Offset after the last record, by partition.
+        newest: Record with the greatest time, by partition; see `TopicOffsets.newest`.
+    """
+
+    ends: Mapping[int, int]
+    newest: Mapping[int, TimedOffset]
+
+
+class TopicWatch:
+    """Asks until it is closed, and puts each answer's time and the lag on the board.
+
+    It compares this machine's clock with Kafka's too, and commits offsets.
+
+    Args:
+        offsets: Asks Kafka; used by the watch alone, and closed by it.
+        board: Gets the time of the answers, and the comparison of clocks.
+        group: Consumer group to which offsets are committed; None for no commits.
+
+    Attributes:
+        ends: The newest answer; None before the first.
+    """
+
+    def __init__(self, offsets: TopicOffsets, board: Board, group: str | None) -> None:
+        self._offsets = offsets
+        self._board = board
+        self._group = group
+        self._clock = ClockCheck(offsets.broker_time_ms, _wall_ms, time.monotonic)
+        self._position: Position | None = None
+        self._committed: Mapping[int, int] = {}
+        self._refusals: Counter[str] = Counter()
+        self._refusal: KafkaRefused | None = None
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="topic", daemon=True)
+        self.ends: TopicEnds | None = None
+
+    def start(self) -> None:
+        """Begin to ask."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Commit what is still to be committed, if Kafka answers, and end."""
+        self._ending.set()
+        self._thread.join(_END_S)
+
+    def follow(self, position: Position | None) -> None:
+        """Measure the lag from a position, and commit its offsets soon.
+
+        Args:
+            position: End of the newest batch; None before the first.
+        """
+        self._position = position
+        self._board.set_job(**self._lag())
+
+    def check(self) -> None:
+        """Raise the error that would come again and again.
+
+        Raises:
+            connectors.kafka.settings.KafkaRefused: A broker refuses the client.
+        """
+        if self._refusal is not None:
+            raise self._refusal
+
+    def _run(self) -> None:
+        wait_s = 0.0
+        answers = False
+        while not self._ending.wait(wait_s):
+            answers = self._attempt(self._measure)
+            if answers:
+                # One step after the other: the next question must not wait for two
+                # that get no answer.
+                _ = self._attempt(self._compare) and self._attempt(self._commit)
+            again_s = _EVERY_S if answers else 2 * wait_s
+            wait_s = min(max(again_s, _EVERY_S), _LONGEST_WAIT_S)
+        if answers:
+            self._attempt(self._commit)
+        self._offsets.close()
+
+    def _attempt(self, step: Callable[[], None]) -> bool:
+        """Take a step; returns whether it succeeded. A failure goes to the board."""
+        name = step.__name__
+        try:
+            step()
+        except Exception as error:  # any: the thread must go on asking
+            if not isinstance(error, KafkaUnreachable | TopicMissing):
+                _log.exception("how far the topic reaches is not known")
+            if isinstance(error, KafkaRefused):
+                self._refusals[name] += 1
+                if self._refusals[name] >= _REFUSALS:
+                    self._refusal = error
+            self._note_failure(error)
+            return False
+        del self._refusals[name]
+        return True
+
+    def _measure(self) -> None:
+        try:
+            partitions = self._offsets.partitions()
+        except TopicMissing:
+            # Kafka answers; the query ends with this error.
+            self._note_answer()
+            raise
+        found = TopicEnds(
+            self._offsets.latest(partitions), self._offsets.newest(partitions)
+        )
+        self.ends = found
+        # Together: with the old lag, what was old would seem fresh for a moment.
+        self._note_answer(**self._lag())
+
+    def _lag(self) -> dict[str, Any]:
+        """Figures of how far the job is behind the topic, as far as they are known."""
+        position, topic = self._position, self.ends
+        if position is None or topic is None:
+            return {}
+        behind = sum(
+            max(0, topic.ends.get(partition, 0) - offset)
+            for partition, offset in position.next_offsets().items()
+        )
+        # A record from the future does not move the clock, so it makes no lag.
+        now_ms = _wall_ms()
+        times = [at.timestamp_ms for at in topic.newest.values()]
+        newest_ms = max((ms for ms in times if not is_future(ms, now_ms)), default=0)
+        lag_s = max(0, newest_ms - position.clock_ms) / 1000
+        return {
+            "records_behind": behind,
+            # Before the first record there is no clock to measure from.
+            "event_time_lag_seconds": lag_s if position.clock_ms else None,
+        }
+
+    def _compare(self) -> None:
+        if self.ends is not None:
+            self._clock.observe(self.ends.newest)
+        try:
+            self._clock.compare()
+        finally:
+            self._board.set_job(clock=self._clock.figures)
+
+    def _commit(self) -> None:
+        if self._group is None or self._position is None:
+            return
+        offsets = self._position.next_offsets()
+        if offsets != self._committed:
+            self._offsets.commit(self._group, offsets)
+            self._committed = offsets
+
+    def _note_answer(self, **figures: Any) -> None:
+        answer = Freshness(_wall_ms(), time.monotonic())
+        self._board.set_job(kafka=answer, **figures)
+
+    def _note_failure(self, error: Exception) -> None:
+        known = self._board.snapshot.job.kafka
+        self._board.set_job(kafka=replace(known, cause=one_line(str(error))))
+
+
+@contextmanager
+def watched_topic(
+    kafka: KafkaSettings, board: Board, group: str | None
+) -> Iterator[TopicWatch]:
+    """Watch a topic while the block runs.
+
+    Args:
+        kafka: Cluster and topic.
+        board: See `TopicWatch`.
+        group: See `TopicWatch`.
+    """
+    brief = replace(kafka, timeout_s=min(kafka.timeout_s, _ANSWER_S))
+    watch = TopicWatch(TopicOffsets(brief), board, group)
+    watch.start()
+    try:
+        yield watch
+    finally:
+        watch.close()
+
+
+def _wall_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,39 @@
+"""What the log says while Kafka does not answer."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from sds_core.observer.freshness import Freshness
+from streaming.cli.silence import SilenceLog
+
+ANSWERED = Freshness(1_786_276_990_123, answered_s=100.0, cause="no broker")
+
+
+def test_silence_is_logged_at_its_begin_and_at_its_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Once each, with its length."""
+    caplog.set_level(logging.INFO, "sds-monitor")
+    log = SilenceLog()
+    for now_s in (101.0, 115.0, 116.0, 117.0, 400.0):
+        log.observe(ANSWERED.as_of(now_s))
+    assert caplog.messages == [
+        "Kafka has not answered since 2026-08-09 12:03:10 UTC: no broker"
+    ]
+    caplog.clear()
+    for _ in range(2):
+        log.observe(Freshness(1_786_277_298_123, answered_s=408.0).as_of(408.5))
+    assert caplog.messages == ["Kafka answers again after 308 s"]
+
+
+def test_short_silence_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """A partition that changes its leader is none of the operator's business."""
+    caplog.set_level(logging.INFO, "sds-monitor")
+    log = SilenceLog()
+    log.observe(Freshness())
+    log.observe(ANSWERED.as_of(115.0))
+    log.observe(Freshness(1_786_277_298_123, answered_s=115.0))
+    assert caplog.messages == []
