@@ -92,7 +92,8 @@ def incident_words(snapshot: Snapshot, found: ChannelIncident) -> IncidentWords:
     named_by = _some(incident.named_by)
     if named_by:
         facts.append(("Named by", ", ".join(named_by)))
-    why = words.whole(explain(msgspec.structs.replace(incident, named_by=named_by)))
+    bounded = msgspec.structs.replace(incident, named_by=named_by)
+    why = words.whole(explain(bounded, snapshot.observer))
     lacked_by = nsmallest(
         LISTED_PARTICIPANTS, incident.lacking.items(), key=lambda one: one[1]
     )
