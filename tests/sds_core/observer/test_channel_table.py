@@ -63,8 +63,11 @@ def test_muted_channels_are_left_aside_until_their_time() -> None:
     """The overall verdict then covers the other channels only."""
     snapshot = Snapshot(
         primed=True,
-        channels={"a": ChannelTotals(verdict=Verdict.FAILING), "b": ChannelTotals()},
-        job=JobFigures(running=True),
+        channels={
+            "a": ChannelTotals(verdict=Verdict.FAILING),
+            "b": ChannelTotals(verdict=Verdict.OK),
+        },
+        job=JobFigures(running=True, event_time_lag_seconds=0.0),
     )
     table = ChannelTable([ChannelEntry("a", mute_until_ms=1_000)])
     assert not snapshot.ok

@@ -49,7 +49,7 @@ def rooms(totals: RoomTotals, tap: TapTotals) -> Snapshot:
         clock_ms=CLOCK_MS,
         taps={"tap": tap},
         others={"toy": Views(ROOMS, {"hall": totals})},
-        job=JobFigures(running=True),
+        job=JobFigures(running=True, event_time_lag_seconds=0.0),
     )
 
 
