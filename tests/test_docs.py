@@ -181,6 +181,29 @@ def test_commands_of_the_pages_parse(
             Path(arguments[-1]).touch()
 
 
+def flags(command: click.Command, context: click.Context) -> Iterator[str]:
+    """The flags of a command and of the commands below it."""
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from flags(inner, context)
+    for option in command.params:
+        if isinstance(option, click.Option) and not option.hidden:
+            yield option.opts[0]
+
+
+def test_every_flag_is_on_a_page() -> None:
+    """As a flag, also in its negative form, or as a name in a file of settings."""
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    unexplained = [
+        flag
+        for flag in dict.fromkeys(flags(group, click.Context(group)))
+        if not re.search(rf"--(no-)?{flag[2:]}(?![\w-])|(?<![\w-]){flag[2:]} = ", text)
+    ]
+    assert [flag for flag in unexplained if flag != "--version"] == []
+
+
 def test_table_of_metrics_is_up_to_date() -> None:
     """After a change of metrics run ``python -m docs.make_metrics``."""
     assert make_metrics.PAGE.read_text(encoding="utf-8") == make_metrics.page()
