@@ -92,31 +92,43 @@ New and lost messages of two days by channel and hour:
 ```sql
 WITH latest AS (
     SELECT * FROM read_parquet('history/channel_minutes/*/*.parquet', union_by_name = true)
-    WHERE day BETWEEN '2026-08-10' AND '2026-08-11'
+    WHERE day <= '2026-08-11'
     QUALIFY row_number() OVER (PARTITION BY channel, minute ORDER BY told DESC) = 1
 ),
 new AS (
     SELECT
         channel,
+        day,
         minute,
-        messages - lag(messages) OVER before AS messages,
-        gaps_lost - lag(gaps_lost) OVER before AS lost
+        messages - lag(messages, 1, 0) OVER before AS messages,
+        gaps_lost - lag(gaps_lost, 1, 0) OVER before AS lost
     FROM latest
     WINDOW before AS (PARTITION BY channel ORDER BY minute)
 )
 SELECT channel, date_trunc('hour', minute) AS hour, sum(messages) AS messages, sum(lost) AS lost
 FROM new
+WHERE day BETWEEN '2026-08-10' AND '2026-08-11'
 GROUP BY channel, hour
 ORDER BY channel, hour;
 ```
 
-A channel's first row has no predecessor and counts nothing.
+Earlier days are read too, for the row before each channel's first one of these days.
+A channel without an earlier row begins at 0.
+If its earlier rows have expired, its first hour therefore has everything from before: ask for days after the oldest one.
 If a file disappears during your query because of a merge, repeat the query; `sds-monitor incidents` does so itself.
 
 ## Load into a warehouse
 
 From the files: most warehouses read Parquet with `day` as a Hive partition.
-Merge new rows into your own table by key and `told`:
+Create your own table once:
+
+```sql
+CREATE TABLE IF NOT EXISTS incidents AS
+SELECT * FROM read_parquet('history/incidents/*/*.parquet', union_by_name = true)
+LIMIT 0;
+```
+
+Then merge new rows into it by key and `told`:
 
 ```sql
 MERGE INTO incidents AS kept

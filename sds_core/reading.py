@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import inspect
 
-from sds_core.text import shown
+from sds_core.text import did_you_mean, shown
 
 T = TypeVar("T")
 
@@ -87,10 +87,15 @@ def _problem(
         kind = _inner(kind, step, value)
     if name := _NAME.search(text):
         if "unknown field" in text:
-            return f"has no key {shown(name[1])}: allowed is {_allowed(kind, value)}"
+            close = did_you_mean(name[1], _keys(kind))
+            return (
+                f"has no key {shown(name[1])}{close}: "
+                f"allowed is {_allowed(kind, value)}"
+            )
         if "missing required" in text:
             return f"lacks the key {name[1]!r}"
-    return f"is {shown(value)}: allowed is {_allowed(kind, value)}"
+    close = did_you_mean(value, _choices(kind)) if isinstance(value, str) else ""
+    return f"is {shown(value)}{close}: allowed is {_allowed(kind, value)}"
 
 
 def _inner(kind: inspect.Type, step: str | int, value: Any) -> inspect.Type:
@@ -105,6 +110,18 @@ def _inner(kind: inspect.Type, step: str | int, value: Any) -> inspect.Type:
                 if field.encode_name == step:
                     return field.type
     return inspect.AnyType()
+
+
+def _keys(kind: inspect.Type) -> list[str]:
+    """Return the keys that a table of this type may have."""
+    structs = [k for k in _alternatives(kind) if isinstance(k, inspect.StructType)]
+    return [field.encode_name for one in structs for field in one.fields]
+
+
+def _choices(kind: inspect.Type) -> list[str]:
+    """Return the texts that a value of this type may be."""
+    literals = [k for k in _alternatives(kind) if isinstance(k, inspect.LiteralType)]
+    return [str(value) for one in literals for value in one.values]
 
 
 def _allowed(kind: inspect.Type, value: Any) -> str:

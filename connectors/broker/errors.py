@@ -37,7 +37,7 @@ class PortUnavailable(BrokerError):
         """Return the problem and its remedy."""
         return (
             f"port {self.port} on {HOST} cannot be used ({self.reason}): "
-            "choose another, or none to get a free one"
+            "stop what listens there, or choose another port"
         )
 
 

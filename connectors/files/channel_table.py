@@ -12,7 +12,7 @@ import msgspec
 from connectors.toml_file import UnreadableToml, read_toml
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable, Objectives
 from sds_core.reading import Table, TableError, read
-from sds_core.text import shown
+from sds_core.text import did_you_mean, shown
 
 _LIST = "channel"
 
@@ -95,7 +95,10 @@ def read_entries(path: Path) -> list[ChannelEntry]:
     except UnreadableToml as error:
         raise BadChannelTable(path, str(error)) from error
     if others := sorted(document.keys() - {_LIST}):
-        problem = f"has {shown(others[0])} at its top: only [[{_LIST}]] is allowed"
+        close = did_you_mean(others[0], [_LIST])
+        problem = (
+            f"has {shown(others[0])} at its top{close}: only [[{_LIST}]] is allowed"
+        )
         raise BadChannelTable(path, problem)
     listed = document.get(_LIST, [])
     if not (isinstance(listed, list) and all(isinstance(e, Mapping) for e in listed)):

@@ -94,6 +94,22 @@ def find_incidents(directory: Path, query: IncidentQuery) -> list[ChannelInciden
     return [channel_incident(row) for row in rows]
 
 
+def channels(directory: Path) -> list[str]:
+    """Return the channels of which the history has a row, sorted.
+
+    Raises:
+        NoHistory: The directory holds no history.
+        DamagedHistory: A file cannot be read.
+    """
+    found: set[str] = set()
+    for table in TABLES:
+        sql = f"SELECT DISTINCT channel FROM {table.name}"  # noqa: S608 - our own name
+        only = replace(table, schema=pa.schema([table.schema.field("channel")]))
+        rows = _query(directory, only, lambda listed: listed, sql, {})
+        found.update(row["channel"] for row in rows)
+    return sorted(found)
+
+
 def channel_minutes(
     directory: Path,
     channel: str,

@@ -5,20 +5,22 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 
 from kafka import KafkaProducer
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.partitioner.default import murmur2
 
-from connectors.kafka.clients import failure, kafka_python_options
+from connectors.kafka.clients import abandon, failure, kafka_python_options
 from connectors.kafka.handshake import wait_until_listening
 from connectors.kafka.record_batches import HeaderName
 from connectors.kafka.settings import (
     MAX_MESSAGE_BYTES,
     KafkaSettings,
 )
+
+_REQUEST_TIMEOUT_MS = 30_000
+"""The client's default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +67,31 @@ def opening_of(records: Sequence[TopicRecord]) -> int:
     return len(records)
 
 
+class Acknowledgements:
+    """Counts the records that Kafka has acknowledged, while they are written.
+
+    Attributes:
+        count: How many so far.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.count = 0
+
+    def add(self, _: object) -> None:
+        """Count one; for the callback of a producer, in any thread."""
+        with self._lock:
+            self.count += 1
+
+
 def write(
     records: Iterable[TopicRecord],
     settings: KafkaSettings,
     speed: float = 0.0,
     stop: threading.Event | None = None,
+    acknowledged: Acknowledgements | None = None,
 ) -> int:
-    """Write records to the topic of frames; returns how many.
+    """Write records to the topic of frames; returns how many Kafka has acknowledged.
 
     Record times do not change; only the writing is paced. A record is taken from the
     iterable after the one before it was written.
@@ -81,19 +101,24 @@ def write(
         settings: Cluster and topic.
         speed: Seconds of record time per second; 0 writes at full speed.
         stop: Set to end early.
+        acknowledged: Counts the records meanwhile, and if an error is raised.
 
     Raises:
         KafkaUnreachable: No broker answered, or not every record was acknowledged.
     """
     stop = stop or threading.Event()
+    acknowledged = acknowledged or Acknowledgements()
     failures: list[KafkaError] = []
-    written = 0
+    timeout_ms = int(settings.timeout_s * 1000)
     try:
         wait_until_listening(settings)
         producer = KafkaProducer(
-            **kafka_python_options(settings), max_request_size=MAX_MESSAGE_BYTES
+            **kafka_python_options(settings),
+            max_request_size=MAX_MESSAGE_BYTES,
+            request_timeout_ms=min(_REQUEST_TIMEOUT_MS, timeout_ms),
+            delivery_timeout_ms=timeout_ms,
         )
-        with closing(producer):
+        try:
             pace: _Pace | None = None
             for record in records:
                 pace = pace or _Pace(record.timestamp_ms, speed)
@@ -109,16 +134,42 @@ def write(
                     timestamp_ms=record.timestamp_ms,
                     partition=record.partition,
                 )
+                sent.add_callback(acknowledged.add)
                 sent.add_errback(failures.append)
-                written += 1
-            producer.flush()
+            _flush(producer, acknowledged, failures, settings.timeout_s)
+        finally:
+            # Not closed: the client would wait without end for records that it has
+            # given up.
+            abandon(producer)
     except KafkaError as error:
         raise failure(settings, error) from error
     if failures:
         # An error of another record in the same batch has only the base class.
         specific = min(failures, key=lambda error: type(error) is KafkaError)
         raise failure(settings, specific) from specific
-    return written
+    return acknowledged.count
+
+
+def _flush(
+    producer: KafkaProducer,
+    acknowledged: Acknowledgements,
+    failures: Sequence[KafkaError],
+    timeout_s: float,
+) -> None:
+    """Wait until all records are acknowledged, or one has failed.
+
+    Raises:
+        KafkaError: None was acknowledged for the timeout.
+    """
+    while not failures:
+        before = acknowledged.count
+        try:
+            producer.flush(timeout_s)
+        except KafkaTimeoutError:
+            if not failures and acknowledged.count == before:
+                raise
+        else:
+            return
 
 
 class _Pace:

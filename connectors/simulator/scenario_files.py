@@ -13,6 +13,7 @@ from connectors.simulator.scenario_names import (
 from connectors.toml_file import UnreadableToml, read_toml
 from sds_core.reading import TableError
 from sds_core.simulation.scenario import Scenario
+from sds_core.text import did_you_mean, shown
 
 
 class UnknownScenario(ValueError):
@@ -23,9 +24,10 @@ class UnknownScenario(ValueError):
     """
 
     def __init__(self, name: str) -> None:
+        known = scenario_names()
         super().__init__(
-            f"no scenario {name!r}: give the path of a TOML file, or one of "
-            f"{', '.join(scenario_names())}"
+            f"no scenario {shown(name)}{did_you_mean(name, known)}: give the path of "
+            f"a TOML file, or one of {', '.join(known)}"
         )
         self.name = name
 

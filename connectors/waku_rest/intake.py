@@ -11,6 +11,7 @@ from typing import ParamSpec, TypeVar
 from connectors.kafka.waku_headers import waku_headers
 from connectors.waku_rest.pacing import Ending, persist
 from connectors.waku_rest.spool import Incoming, Spool
+from connectors.waku_rest.trouble import Trouble
 from sds_core.mirror.coverage import Coverage
 from sds_core.mirror.figures import Loss, MirrorFigures, Source
 from sds_core.mirror.selection import Selection, Skip, channel_of
@@ -56,6 +57,8 @@ class Intake:
         self._limit_bytes = limit_bytes
         self._ending = ending
         self._now_ms = now_ms
+        self._disk = Trouble(now_ms)
+        self._full = Trouble(now_ms)
         self._alone = asyncio.Lock()
         self.has_pending = asyncio.Event()
         self.has_pending.set()
@@ -110,9 +113,27 @@ class Intake:
                 figures.spooled_bytes = self._spool.size_bytes
                 figures.last_seq = self._spool.last_seq
                 figures.is_paused = figures.spooled_bytes > self._limit_bytes
+            self._disk.ends("the spool can be written again")
+            if figures.is_paused:
+                self._full.begins(
+                    f"the spool is full ({figures.spooled_bytes:,} bytes, "
+                    f"--spool-bytes {self._limit_bytes:,}): no node is read before "
+                    "Kafka has taken some records"
+                )
+            elif figures.spooled_bytes <= self._limit_bytes // 2:
+                # Not sooner: while it is worked off it may fill up again and again.
+                self._full.ends("the spool has room again")
             return result
 
-        return await persist(attempt, sqlite3.OperationalError, self._ending, _say)
+        return await persist(
+            attempt, sqlite3.OperationalError, self._ending, self._not_stored
+        )
+
+    def _not_stored(self, error: BaseException) -> None:
+        self._disk.begins()
+        _log.error(
+            "the spool cannot be written (%s): free some room on its disk", error
+        )
 
     def _take(
         self, messages: Sequence[tuple[str, WakuMessage]], source: Source
@@ -151,7 +172,3 @@ def incoming_of(
     headers = waku_headers(message, source, pubsub_topic, f"0x{message_hash.hex()}")
     key = None if channel is None else channel.encode()
     return Incoming(message_hash, key, message.payload, headers)
-
-
-def _say(error: BaseException) -> None:
-    _log.error("the spool cannot be written (%s): free some room on its disk", error)

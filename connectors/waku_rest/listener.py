@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 
@@ -18,6 +17,7 @@ from connectors.waku_rest.errors import (
 from connectors.waku_rest.intake import Intake
 from connectors.waku_rest.pacing import Ending, persist
 from connectors.waku_rest.settings import Listen, MirrorSettings
+from connectors.waku_rest.trouble import Trouble
 from sds_core.mirror.coverage import Coverage
 from sds_core.mirror.figures import Loss, NodeFigures, Source
 
@@ -36,8 +36,6 @@ of the node did not wait for the answer, or could not read it."""
 
 _FILTER_CACHE = 50
 """Messages in a node's filter cache, which no setting of the node changes."""
-
-_log = logging.getLogger("sds-monitor")
 
 
 class Listener:
@@ -75,7 +73,7 @@ class Listener:
         self._ending = ending
         self._now_ms = now_ms
         self._subscribed_ms: int | None = None
-        self._is_failing = False
+        self._trouble = Trouble(now_ms)
 
     async def run(self) -> None:
         """Read until the mirror ends."""
@@ -116,7 +114,7 @@ class Listener:
             await self._lost(Loss.FULL_PAGE)
         self._coverage.answered(self._node.url, self._now_ms())
         self._figures.is_up = True
-        self._is_failing = False
+        self._trouble.ends(f"node {self._node.url}: answers again")
         if not self._is_relay and self._is_old():
             await self._subscribe()
         return count
@@ -174,7 +172,5 @@ class Listener:
 
     def _failed(self, error: BaseException) -> None:
         self._figures.failures[self._source] += 1
-        if not self._is_failing:
-            _log.warning("%s", error)
-        self._is_failing = True
+        self._trouble.begins(error)
         self._figures.is_up = False

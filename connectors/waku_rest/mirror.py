@@ -26,6 +26,7 @@ from connectors.waku_rest.pacing import Ending, persist
 from connectors.waku_rest.settings import Listen, MirrorSettings
 from connectors.waku_rest.spool import Spool, Spooled
 from connectors.waku_rest.sweeper import LONGEST_REACH_MS, Sweeper
+from connectors.waku_rest.trouble import Trouble
 from connectors.waku_rest.writer import FrameWriter
 from sds_core.mirror.coverage import Coverage
 from sds_core.mirror.figures import Loss, MirrorFigures, NodeFigures
@@ -66,6 +67,7 @@ class Mirror:
         self._writer = writer
         self._figures = figures
         self._now_ms = now_ms
+        self._kafka = Trouble(now_ms)
         interval_s = settings.poll_interval_s
         if settings.listen is Listen.NONE:
             interval_s = settings.store_interval_s
@@ -200,6 +202,11 @@ class Mirror:
                     return
                 await intake.use(self._spool.written, records)
                 self._count(records, refused)
+                self._kafka.ends(
+                    "Kafka answers again",
+                    f", {len(records) - len(refused):,} records sent, "
+                    f"{figures.spooled:,} still in the spool",
+                )
             elif all_read.is_set():
                 return
             else:
@@ -219,4 +226,5 @@ class Mirror:
 
     def _not_written(self, error: BaseException) -> None:
         self._figures.kafka_failures += 1
+        self._kafka.begins()
         _log.warning("%s; records wait in the spool", error)

@@ -7,7 +7,6 @@ for hashes only; the messages behind unknown hashes follow.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from connectors.waku_rest.pacing import Ending, persist
 from connectors.waku_rest.settings import Listen, MirrorSettings
 from connectors.waku_rest.spool import Spool, Swept
 from connectors.waku_rest.store_query import MAX_CONTENT_TOPICS, MAX_HASHES, StoreQuery
+from connectors.waku_rest.trouble import Trouble
 from sds_core.mirror.coverage import Coverage
 from sds_core.mirror.figures import NodeFigures, Source
 
@@ -47,8 +47,6 @@ _AHEAD_MS = 60_000
 messages that are up to 20 s ahead of the store's clock."""
 
 _Item = TypeVar("_Item")
-
-_log = logging.getLogger("sds-monitor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,7 @@ class Sweeper:
         self._ending = ending
         self._now_ms = now_ms
         self._is_alone = settings.listen is Listen.NONE
-        self._is_failing = False
+        self._trouble = Trouble(now_ms)
 
     async def run(self) -> None:
         """Read until the mirror ends, first over the time in which no mirror ran."""
@@ -196,7 +194,7 @@ class Sweeper:
                 _LONGEST_S,
             )
             if cursor is None:
-                self._is_failing = False
+                self._trouble.ends(f"node {self._node.url}: its store answers again")
                 return
             if cursor in cursors:
                 # To follow these cursors would never end.
@@ -235,9 +233,7 @@ class Sweeper:
 
     def _failed(self, error: BaseException) -> None:
         self._figures.failures[Source.STORE] += 1
-        if not self._is_failing:
-            _log.warning("%s", error)
-        self._is_failing = True
+        self._trouble.begins(error)
         # Otherwise the listener decides whether the node is up.
         if self._is_alone:
             self._figures.is_up = False

@@ -16,7 +16,10 @@ from streaming.cli.settings import config_option, setting
 )
 @config_option
 @setting(
-    "--port", type=click.IntRange(1, 65535), default=9092, help="Port on loopback."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=9092,
+    help="Port on loopback; 0 for any free one.",
 )
 @setting(
     "--dir",

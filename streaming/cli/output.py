@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -50,17 +50,21 @@ def wall_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def with_progress(records: Iterable[_Timed], done: str) -> Iterator[_Timed]:
+def with_progress(
+    records: Iterable[_Timed], done: str, count: Callable[[], int] | None = None
+) -> Iterator[_Timed]:
     """Yield the records, and log every 10 seconds how many there were.
 
     Args:
         records: Records, roughly in order of time.
         done: Past participle for the log, such as "read".
+        count: Returns how many are done; None if those are that were yielded.
     """
     logged_s = time.monotonic()
     for number, record in enumerate(records):
         if time.monotonic() - logged_s >= _PROGRESS_EVERY_S:
             logged_s = time.monotonic()
             at = iso_time(record.timestamp_ms)
-            logger.info("%s records %s, up to %s", f"{number:,}", done, at)
+            finished = number if count is None else count()
+            logger.info("%s records %s, up to %s", f"{finished:,}", done, at)
         yield record

@@ -22,7 +22,7 @@ from click.core import ParameterSource
 
 from connectors.toml_file import UnreadableToml, read_toml
 from sds_core.observer.settings_table import Values, read_values
-from sds_core.text import printable, shorten, shown
+from sds_core.text import did_you_mean, printable, shorten, shown
 from streaming.cli.log import logger
 
 STDIN = "-"
@@ -35,6 +35,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _OBSERVER = f"{__name__}.observer"
 """Key of the checked table ``[observer]`` in the meta of a context."""
 
+_FILE = f"{__name__}.file"
 _FILE_WITH_SECRETS = f"{__name__}.file_with_secrets"
 
 
@@ -45,7 +46,26 @@ def setting(
     name = flag.split("/")[0].removeprefix("--")
     variable = "SDS_MONITOR_" + name.replace("-", "_").upper()
     attributes.setdefault("show_default", attributes.get("default") is not None)
+    attributes.setdefault("cls", _Setting)
     return click.option(flag, *names, envvar=variable, **attributes)
+
+
+class _Setting(click.Option):
+    """Names the variable or the file in the error about a value that came from it."""
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        try:
+            return super().process_value(ctx, value)
+        except click.MissingParameter:
+            raise
+        except click.BadParameter as error:
+            source = ctx.get_parameter_source(self.name or "")
+            if source is ParameterSource.DEFAULT_MAP:
+                name = self.opts[0].removeprefix("--")
+                error.param_hint = f"{name!r} in {ctx.meta[_FILE]}"
+            elif source is ParameterSource.ENVIRONMENT:
+                error.param_hint = str(self.envvar)
+            raise
 
 
 def secret_setting(flag: str, *, help: str) -> Callable[[_Command], _Command]:  # noqa: A002 - click's own word
@@ -61,7 +81,7 @@ def secret_setting(flag: str, *, help: str) -> Callable[[_Command], _Command]:  
     )
 
 
-class _Secret(click.Option):
+class _Secret(_Setting):
     """Marks an option whose value no message may repeat."""
 
 
@@ -115,6 +135,7 @@ def _read_config(
     if any(isinstance(options.get(name), _Secret) for name in values):
         # The warning waits: the file may set the format of the log.
         context.meta[_FILE_WITH_SECRETS] = path
+    context.meta[_FILE] = path
     context.default_map = {
         str(option.name): _given(path, name, option, values[name], parameter)
         for name, option in options.items()
@@ -160,7 +181,8 @@ def _values(
         path_of_command.insert(0, outer)
     if len(path_of_command) > 1:
         # The program itself has no table: settings for all stand at the top.
-        del path_of_command[0]
+        program = path_of_command.pop(0)
+        _check_top(path, given, program, parameter)
     values = {name: one for name, one in given.items() if not isinstance(one, dict)}
     table: Any = given
     full_name = ""
@@ -177,13 +199,53 @@ def _values(
         unknown = sorted(table.keys() - known - commands.keys())
         if unknown:
             name = printable(shorten(unknown[0], _LONGEST_NAME))
+            names = sorted(known | commands.keys())
             message = (
-                f"{path} sets {name} for {full_name}, which it does not know: "
-                f"it knows {', '.join(sorted(known | commands.keys()))}"
+                f"{path} sets {name} for {full_name}, which it does not know"
+                f"{did_you_mean(unknown[0], names)}: it knows {', '.join(names)}"
             )
             raise click.BadParameter(message, param=parameter)
         values |= {n: one for n, one in table.items() if n not in commands}
     return values
+
+
+def _check_top(
+    path: Path,
+    given: Mapping[str, Any],
+    program: click.Context,
+    parameter: click.Parameter,
+) -> None:
+    """Check each name at the top of a file: a command's table, or a known setting.
+
+    Raises:
+        click.BadParameter: No command has this setting or this name.
+    """
+    group = program.command
+    if not isinstance(group, click.Group):
+        return
+    commands = set(group.list_commands(program))
+    settings = _all_options(group, program)
+    for name, value in given.items():
+        is_table = isinstance(value, dict)
+        if name not in (commands if is_table else settings | commands):
+            known = sorted(commands if is_table else settings)
+            message = (
+                f"{path} has {'the table ' if is_table else ''}"
+                f"{printable(shorten(name, _LONGEST_NAME))}, but no "
+                f"{'command' if is_table else 'setting'} of this name exists"
+                f"{did_you_mean(name, known)}"
+            )
+            raise click.BadParameter(message, param=parameter)
+
+
+def _all_options(command: click.Command, context: click.Context) -> set[str]:
+    """Return the options of a command and of all commands below it."""
+    known = set(_options(command))
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            if (inner := command.get_command(context, name)) is not None:
+                known |= _all_options(inner, context)
+    return known
 
 
 def _given(

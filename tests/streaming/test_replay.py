@@ -20,6 +20,7 @@ from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording
 from streaming.cli import group, starting
 from streaming.settings import Window
+from tests.support.cli.command import sds_monitor
 from tests.support.identities import assert_identities
 from tests.support.kafka import KafkaTopic
 from tests.support.monitor import report_of
@@ -164,6 +165,36 @@ def test_empty_window_is_wrong_use(
     assert result.exit_code == 2
     assert f"topic {recorded.topic} holds nothing from" in result.output
     assert not (tmp_path / "report.json").exists()
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize(
+    ("window", "is_empty"),
+    [
+        (Window(1, 999), True),
+        (Window(6_001, 6_999), True),
+        (Window(8_001, 9_000), True),
+        (Window(5_000, 5_000), False),
+    ],
+)
+def test_empty_window_needs_no_spark(
+    topic: Callable[..., KafkaSettings],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    window: Window,
+    is_empty: bool,
+) -> None:
+    """Without Java the answer is the same; a late record behind later ones counts."""
+    kafka = topic()
+    KafkaTopic(kafka).write_times([1_000, 6_000, 7_000, 5_000, 8_000])
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "no-java"))
+    done = sds_monitor(*arguments(kafka, window, tmp_path))
+    if is_empty:
+        assert done.returncode == 2
+        assert f"topic {kafka.topic} holds nothing from" in done.stderr
+    else:
+        assert done.returncode == 3
+        assert "Java" in done.stderr
 
 
 @pytest.mark.kafka

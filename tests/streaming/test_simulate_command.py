@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import KafkaSettings
 from sds_core.simulation.comparison import compare
 from tests.support.identities import assert_identities
+from tests.support.waiting import wait_for
 
 SCENARIO = """
 name = "two-rooms"
@@ -97,6 +103,48 @@ def test_speed_is_a_factor_of_real_time(
     assert time.monotonic() - begun > 10 / 4 - 1
     window = json.loads((tmp_path / "truth.json").read_text())["window"]
     assert 5_000 < window["last_event"] - window["first_event"] <= 11_000
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
+def test_records_that_kafka_did_not_acknowledge_are_not_counted(
+    tmp_path: Path,
+) -> None:
+    """The broker is killed meanwhile: what the log counts is in the topic."""
+    with EmbeddedBroker(tmp_path / "kafka") as broker:
+        kafka = KafkaSettings(broker.bootstrap, "frames")
+        flags = ("--topic", kafka.topic, "--kafka-timeout", "3")
+        with subprocess.Popen(
+            [
+                *(sys.executable, "-m", "streaming.cli", "simulate", *flags),
+                *("--bootstrap", kafka.bootstrap, "--speed", "20"),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            try:
+                assert process.stdout is not None
+                process.stdout.readline()
+                wait_for(lambda: in_topic(kafka) > 100)
+                os.kill(broker.pid, signal.SIGKILL)
+                output, errors = process.communicate(timeout=120)
+            finally:
+                process.kill()
+    told = re.search(r"only ([\d,]+) records were written", errors)
+    assert told is not None, errors
+    assert process.returncode == 3
+    assert "records of scenario" not in output
+    with EmbeddedBroker(tmp_path / "kafka") as broker:
+        there = in_topic(KafkaSettings(broker.bootstrap, "frames"))
+    # Kafka may have stored records whose acknowledgement was lost.
+    assert 100 < int(told[1].replace(",", "")) <= there
+
+
+def in_topic(kafka: KafkaSettings) -> int:
+    """How many records a topic holds."""
+    with closing(TopicOffsets(kafka)) as offsets:
+        return sum(offsets.latest(offsets.partitions()).values())
 
 
 @pytest.mark.kafka

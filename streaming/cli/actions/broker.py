@@ -26,18 +26,19 @@ def run(port: int, directory: Path | None) -> None:
     """Run the broker until a signal ends it.
 
     Args:
-        port: Port on loopback.
+        port: Port on loopback; 0 for any free one.
         directory: Directory of the records; None for a temporary one.
 
     Raises:
         click.ClickException: The port is in use, or the broker ended by itself.
     """
     try:
-        with EmbeddedBroker(directory, port=port) as broker:
+        with EmbeddedBroker(directory, port=port or None) as broker:
             click.echo(f"Kafka listens on {broker.bootstrap} (end with Ctrl-C)")
             while broker.wait(1.0) is None:
                 pass
             message = f"the broker ended by itself; its log ends:\n{broker.log_tail()}"
             raise click.ClickException(message)
     except PortUnavailable as error:
-        raise click.UsageError(str(error)) from error
+        message = f"{error}, such as --port 0 for any free one"
+        raise click.UsageError(message) from error

@@ -251,17 +251,23 @@ def _progress_line(records: int, snapshot: Snapshot) -> str:
 
 
 def lost_line(gaps: Mapping[str, int], url: str | None) -> str:
-    """Return where to find the names of lost messages; "" if no message was lost.
+    """Return how many messages were lost and where their names are; "" for none.
+
+    The numbers are those of the table: a message that came later was counted as lost.
 
     Args:
         gaps: Counts of gaps in the report's totals.
         url: URL of the page, without a slash at its end; None if the page goes away.
     """
-    lost = gaps["lost"] - gaps["retracted"]
+    lost, later = gaps["lost"], gaps["retracted"]
     if not lost:
         return ""
     one = lost == 1
+    after = f", of which {number(later)} came later" if later else ""
+    if one and later:
+        after = ", and came later"
     where = f"{url}/incidents?kind=lost"
     if not url:
         where = f"--keep leaves the page up, which names {'it' if one else 'them'}"
-    return f"{counted(lost, 'message')} {'was' if one else 'were'} lost: {where}"
+    verb = "was" if one else "were"
+    return f"{counted(lost, 'message')} {verb} lost{after}: {where}"

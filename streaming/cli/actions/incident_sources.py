@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +14,7 @@ import msgspec
 
 from connectors.history.errors import DamagedHistory, NoHistory
 from sds_core.observer.incidents import IncidentKind, IncidentQuery, incident_object
-from sds_core.text import printable
+from sds_core.text import did_you_mean, printable, shown
 from streaming.cli import UNREACHABLE
 from streaming.cli.incident_options import DEFAULT_API, IncidentFilter, IncidentSource
 from streaming.cli.log import logger
@@ -62,6 +64,15 @@ class _Refusal(msgspec.Struct):
 
 class _Report(msgspec.Struct):
     incidents: list[Incident] | None = None
+    channels: dict[str, msgspec.Raw] = msgspec.field(default_factory=dict)
+
+
+class _Channel(msgspec.Struct):
+    id: str
+
+
+class _Channels(msgspec.Struct):
+    channels: list[_Channel]
 
 
 class _Unreachable(click.ClickException):
@@ -76,13 +87,70 @@ def read_incidents(source: IncidentSource, wanted: IncidentFilter) -> list[Incid
         wanted: Selected incidents.
 
     Raises:
-        click.ClickException: The source cannot be read, or the monitor is unreachable.
+        click.ClickException: The source cannot be read, the monitor is unreachable, or
+            the source does not know the channel.
     """
+    found = _selected(source, wanted)
+    if wanted.channel is not None and not found:
+        _check_channel(source, wanted.channel)
+    return found
+
+
+def _check_channel(source: IncidentSource, channel: str) -> None:
+    """Check that a channel without selected incidents exists.
+
+    Raises:
+        click.UsageError: The source does not know the channel.
+    """
+    if _selected(source, IncidentFilter(channel, since_ms=None, standing=False)):
+        return
+    if source.report is not None:
+        known = _channels_of_report(source.report)
+    elif source.history is not None:
+        known = _channels_of_history(source.history)
+    else:
+        known = _channels_of_monitor(source.api or DEFAULT_API, channel)
+    if channel not in known:
+        message = f"no such channel: {shown(channel)}{did_you_mean(channel, known)}"
+        raise click.UsageError(message)
+
+
+def _channels_of_report(path: Path) -> list[str]:
+    report = _read_report(path)
+    return [*report.channels, *(one.channel for one in report.incidents or ())]
+
+
+def _channels_of_history(directory: Path) -> list[str]:
+    from connectors.history.query import channels
+
+    with _history_errors(directory):
+        return channels(directory)
+
+
+def _channels_of_monitor(url: str, channel: str) -> list[str]:
+    """Return the channel if the monitor knows it, else those with the most trouble.
+
+    A server whose list of channels cannot be read is taken to know the channel.
+    """
+    address = f"{url.rstrip('/')}/api/v1/channels"
+    try:
+        answer = httpx.get(address, params={"id": channel}, timeout=_TIMEOUT_S)
+        if answer.status_code != httpx.codes.NOT_FOUND:
+            return [channel]
+        msgspec.json.decode(answer.content, type=_Refusal)
+        answer = httpx.get(address, timeout=_TIMEOUT_S)
+        found = msgspec.json.decode(answer.content, type=_Channels).channels
+    except (httpx.RequestError, msgspec.DecodeError, UnicodeDecodeError):
+        return [channel]
+    return [one.id for one in found]
+
+
+def _selected(source: IncidentSource, wanted: IncidentFilter) -> list[Incident]:
     channel, since_ms, standing = wanted
     if source.report is not None:
         return [
             one
-            for one in _read_report(source.report)
+            for one in _incidents_of_report(source.report)
             if channel in (None, one.channel)
             and (one.is_standing or not standing)
             and (since_ms is None or one.is_standing or one.found >= since_ms)
@@ -95,34 +163,45 @@ def read_incidents(source: IncidentSource, wanted: IncidentFilter) -> list[Incid
     return _query_monitor(url, parameters)
 
 
-def _read_report(path: Path) -> list[Incident]:
-    try:
-        found = msgspec.json.decode(path.read_bytes(), type=_Report).incidents
-    except OSError as error:
-        message = f"--report: {path} cannot be read: {error.strerror}"
-        raise click.UsageError(message) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        message = f"--report: {path} is no report of sds-monitor: {error}"
-        raise click.UsageError(message) from error
+def _incidents_of_report(path: Path) -> list[Incident]:
+    found = _read_report(path).incidents
     if found is None:
         message = f"--report: {path} was written without --report-detail"
         raise click.UsageError(message)
     return sorted(found, key=lambda one: -one.found)
 
 
+def _read_report(path: Path) -> _Report:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=_Report)
+    except OSError as error:
+        message = f"--report: {path} cannot be read: {error.strerror}"
+        raise click.UsageError(message) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        message = f"--report: {path} is no report of sds-monitor: {error}"
+        raise click.UsageError(message) from error
+
+
 def _read_history(directory: Path, query: IncidentQuery) -> list[Incident]:
     # Imports DuckDB, which takes half a second and the other sources do not need.
     from connectors.history.query import find_incidents
 
-    try:
+    with _history_errors(directory):
         found = find_incidents(directory, query)
+    return [msgspec.convert(incident_object(one), Incident) for one in found]
+
+
+@contextmanager
+def _history_errors(directory: Path) -> Iterator[None]:
+    """Turn errors of reading a history into errors of wrong use."""
+    try:
+        yield
     except (NoHistory, DamagedHistory) as error:
         message = f"--history: {error}"
         raise click.UsageError(message) from error
     except OSError as error:
         message = f"--history: {directory} cannot be read: {error.strerror}"
         raise click.UsageError(message) from error
-    return [msgspec.convert(incident_object(one), Incident) for one in found]
 
 
 def _query_monitor(url: str, parameters: dict[str, Any]) -> list[Incident]:

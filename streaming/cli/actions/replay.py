@@ -19,6 +19,7 @@ from streaming.cli.settings import observer_settings
 from streaming.cli.starting import every_second, started_job
 from streaming.failure import JobFailed
 from streaming.settings import JobSettings, SessionSettings, SourceSettings, Window
+from streaming.window_search import holds_records
 
 
 def replay(
@@ -43,6 +44,13 @@ def replay(
     """
     kafka = source.kafka
     _warn_of_deleted_records(kafka, window.first_ms)
+    nothing = (
+        f"topic {kafka.topic} holds nothing from {iso_time(window.first_ms)} to "
+        f"{iso_time(window.last_ms)}: no report"
+    )
+    # Starting Spark takes ten seconds and more.
+    if not holds_records(source, window):
+        raise click.UsageError(nothing)
     try:
         with (
             tempfile.TemporaryDirectory(prefix="sds-monitor-replay-") as directory,
@@ -57,12 +65,7 @@ def replay(
                 message = "ended before all of the window was read: no report"
                 raise click.ClickException(message)
             if _is_empty(job.board.snapshot):
-                message = (
-                    f"topic {kafka.topic} holds nothing from "
-                    f"{iso_time(window.first_ms)} to {iso_time(window.last_ms)}: "
-                    "no report"
-                )
-                raise click.UsageError(message)
+                raise click.UsageError(nothing)
             write_report(job, report)
     except JobFailed as error:
         raise as_click_error(error) from error

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import click
 
-from connectors.kafka.producer import write
-from connectors.kafka.settings import InvalidTopic, KafkaSettings
+from connectors.kafka.producer import Acknowledgements, write
+from connectors.kafka.settings import InvalidTopic, KafkaSettings, KafkaUnreachable
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.simulator.records import simulated_records
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.truth import Truth
 from streaming.cli.actions.scenario import start_of
+from streaming.cli.log import logger
 from streaming.cli.output import wall_ms, with_progress, write_json
 from streaming.cli.signals import end_requested
 
@@ -39,6 +40,7 @@ def simulate(
 
     Raises:
         click.ClickException: The topic is invalid, or the file cannot be written.
+        KafkaUnreachable: Kafka did not acknowledge every record.
     """
     # A simulation keeps a hundred thousand small objects, few of them in cycles:
     # collecting less often saves a fifth of the time.
@@ -57,8 +59,17 @@ def simulate(
         f"to {kafka.topic}; takes {takes}, Ctrl-C ends it"
     )
     begin_s = time.monotonic()
-    with end_requested() as ending:
-        written = write(with_progress(records, "written"), kafka, speed, ending)
+    acknowledged = Acknowledgements()
+    shown = with_progress(records, "written", lambda: acknowledged.count)
+    try:
+        with end_requested() as ending:
+            written = write(shown, kafka, speed, ending, acknowledged)
+    except KafkaUnreachable:
+        logger.error(
+            "only %s records were written: Kafka acknowledged no more",
+            f"{acknowledged.count:,}",
+        )
+        raise
     click.echo(
         f"{written:,} records of scenario {scenario.name}, seed {seed}, "
         f"written to {kafka.topic} in {time.monotonic() - begin_s:.1f} s"

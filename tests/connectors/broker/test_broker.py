@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import socket
 import subprocess
@@ -32,6 +33,7 @@ from connectors.broker.jars import (
     pinned_checksums,
 )
 from connectors.java import JavaMissing, find_java
+from tests.support.cli.command import sds_monitor
 
 pytestmark = pytest.mark.kafka
 
@@ -255,6 +257,26 @@ def test_port_in_use_is_named(tmp_path: Path) -> None:
         with pytest.raises(PortUnavailable, match=f"port {port} .* already in use"):
             EmbeddedBroker(tmp_path / "data", port=port).start()
     assert not (tmp_path / "data").exists()
+
+
+def test_hint_for_a_port_in_use_works(tmp_path: Path) -> None:
+    """The command that suggests `--port 0` accepts it."""
+    flags = ("broker", "--dir", str(tmp_path / "data"), "--port")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        refused = sds_monitor(*flags, str(other.getsockname()[1]))
+    assert refused.returncode == 2
+    assert refused.stderr.endswith("another port, such as --port 0 for any free one\n")
+    with subprocess.Popen(
+        [sys.executable, "-m", "streaming.cli", *flags, "0"],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+        finally:
+            process.terminate()
+    assert re.match(r"Kafka listens on 127\.0\.0\.1:[1-9]\d*", line), line
 
 
 def test_second_broker_on_the_same_directory_is_refused(

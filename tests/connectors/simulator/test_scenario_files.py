@@ -126,7 +126,10 @@ def test_flood_makes_two_thousand_frames_a_second() -> None:
 
 def test_unknown_name_lists_the_known_ones() -> None:
     """The error also says that a path is possible."""
-    with pytest.raises(UnknownScenario, match=r"'lousy'.*TOML.*lossy, lost-tail"):
+    with pytest.raises(
+        UnknownScenario,
+        match=r"'lousy' \(did you mean 'lossy'\?\).*TOML.*lossy, lost-tail",
+    ):
         load_scenario("lousy")
 
 
@@ -139,6 +142,15 @@ def test_unknown_name_lists_the_known_ones() -> None:
         (b"name = " + b"[" * 5_000, "is not TOML"),
         (b'name = "x"', "lacks the key 'description'"),
         (b'name = "x"\ntaps = 3', "taps is 3: allowed is a list"),
+        (b"duration = 3", "has no key 'duration' (did you mean 'duration_s'?): "),
+        (
+            b"duration_s = -1",
+            "duration_s is -1: allowed is a number above 0 to 2592000",
+        ),
+        (
+            b'profiles = [{ base = "nim-sds" }]',
+            "profiles[0].base is 'nim-sds' (did you mean 'nim_sds'?): allowed is ",
+        ),
     ],
 )
 def test_bad_scenario_file_is_named_with_the_reason(

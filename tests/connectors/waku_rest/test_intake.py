@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import sqlite3
 from collections.abc import Callable
 
@@ -37,7 +38,8 @@ def large(number: int) -> WakuMessage:
 def test_full_disk_loses_no_page(
     make_rig: RigMaker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The write is retried until there is space; the log says what to do."""
+    """The write is retried until there is space; the log says what to do, and when."""
+    caplog.set_level("INFO", "sds-monitor")
     rig = make_rig(topics={SHARD: ("/t",)})
 
     async def script(running: Running) -> None:
@@ -54,8 +56,10 @@ def test_full_disk_loses_no_page(
     rig.take(script)
     assert rig.seqs == [1, 2, 3, 4, 5]
     assert rig.figures.accepted[Source.RELAY] == 5
-    assert {one.levelno for one in caplog.records} == {logging.ERROR}
-    assert "free some room on its disk" in caplog.text
+    *failed, again = caplog.records
+    assert {one.levelno for one in failed} == {logging.ERROR}
+    assert "free some room on its disk" in failed[0].message
+    assert re.fullmatch(r"the spool can be written again after \d s", again.message)
 
 
 def test_a_disk_that_stays_full_ends_the_mirror_with_an_error(

@@ -113,8 +113,47 @@ def test_a_page_with_bad_reordered_and_repeated_messages_is_used(
     assert rig.losses == {}
 
 
-def test_full_spool_pauses_reading(node: ConformanceNode, make_rig: RigMaker) -> None:
-    """Messages that the node's cache drops meanwhile are a hole."""
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What the log says."""
+    return [one.getMessage() for one in caplog.records if one.name == "sds-monitor"]
+
+
+def test_log_says_when_a_node_answers_again(
+    node: ConformanceNode, make_rig: RigMaker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once, with the length of the trouble; also of a second one."""
+    caplog.set_level("INFO", "sds-monitor")
+    clock = Clock()
+    rig = make_rig(node, now_ms=clock)
+    failures = rig.node(node).failures
+
+    async def trouble(length_ms: int) -> None:
+        await until(heard(rig, node))
+        before = failures[Source.RELAY]
+        node.spoil(Endpoint.RELAY, UNAVAILABLE)
+        await until(lambda: failures[Source.RELAY] > before + 1)
+        clock.now_ms += length_ms
+        node.heal()
+        await until(lambda: rig.node(node).is_up)
+
+    async def script(running: Running) -> None:
+        await trouble(31_000)
+        await trouble(3_700_000)
+
+    rig.listen(script)
+    said = lines(caplog)
+    assert [line for line in said if "again" in line] == [
+        f"node {node.url}: answers again after 31 s",
+        f"node {node.url}: answers again after 3,700 s",
+    ]
+    assert len(said) == 4
+
+
+def test_full_spool_pauses_reading(
+    node: ConformanceNode, make_rig: RigMaker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Messages that the node's cache drops meanwhile are a hole; the log says it."""
+    caplog.set_level("INFO", "sds-monitor")
     rig = make_rig(node, limit_bytes=1, cache_messages=CACHE)
 
     async def script(running: Running) -> None:
@@ -130,7 +169,9 @@ def test_full_spool_pauses_reading(node: ConformanceNode, make_rig: RigMaker) ->
         await asyncio.sleep(0.1)
         assert pages[Source.RELAY] <= read + 1
         assert node.relay_backlog == CACHE
+        assert caplog.text.count("the spool is full") == 1
         await intake.use(rig.spool.written, written)
+        assert "the spool has room again after" in caplog.text
         await until(lambda: rig.accepted == CACHE + 2)
 
     rig.listen(script)

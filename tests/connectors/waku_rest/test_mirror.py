@@ -235,9 +235,13 @@ def test_invalid_topic_ends_the_mirror(
 
 @refused_sockets_stay_open
 def test_messages_wait_in_order_while_kafka_is_unreachable(
-    tmp_path: Path, node: ConformanceNode, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    node: ConformanceNode,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """They keep the times at which they were received."""
+    """They keep the times at which they were received; the log says when it is over."""
+    caplog.set_level("INFO", "sds-monitor")
     # Otherwise it might take long until Kafka is tried again.
     monkeypatch.setattr("connectors.waku_rest.pacing.persist.__defaults__", (0.2,))
     with socket.socket() as probe:
@@ -267,6 +271,13 @@ def test_messages_wait_in_order_while_kafka_is_unreachable(
         broker.stop()
     assert [header(one, "seq") for one in found] == ["1", "2", "3", "4", "5"]
     assert all(one.timestamp_ms <= heard_ms for one in found)
+    (again,) = [one.message for one in caplog.records if "again" in one.message]
+    told = re.fullmatch(
+        r"Kafka answers again after \d+ s, (\d+) records sent, \d+ still in the spool",
+        again,
+    )
+    assert told is not None
+    assert int(told[1]) >= 5
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 
@@ -303,7 +304,8 @@ def test_clock_set_back_stops_nothing(
 def test_node_without_a_store_is_not_down(
     rig: Rig, node: ConformanceNode, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The listener decides that; the log says once what to do."""
+    """The listener decides that; the log says once what to do, and when it is over."""
+    caplog.set_level("INFO", "sds-monitor")
     node.spoil(Endpoint.STORE, Fault(status=404))
     rig.node(node).is_up = True
 
@@ -316,8 +318,9 @@ def test_node_without_a_store_is_not_down(
         await read(rig, node, clock)
 
     rig.sweep(script)
-    (said,) = [one.message for one in caplog.records if one.name == "sds-monitor"]
+    said, over = [one.message for one in caplog.records if one.name == "sds-monitor"]
     assert "switch on this protocol" in said
+    assert re.fullmatch(rf"node {node.url}: its store answers again after \d+ s", over)
 
 
 def test_stop_does_not_wait_for_a_long_query(

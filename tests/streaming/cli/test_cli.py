@@ -131,6 +131,71 @@ def test_unknown_setting_in_the_table_of_a_group_is_refused(
     assert said in result.output
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[show]\nnumbr = 3\n", "(did you mean 'number'?)"),
+        ("numbr = 3\n", "no setting of this name exists (did you mean 'number'?)"),
+        (
+            "[shw]\nnumber = 3\n",
+            "no command of this name exists (did you mean 'show'?)",
+        ),
+        ("zzz = 3\n", "has zzz, but no setting of this name exists\n"),
+    ],
+)
+def test_unknown_name_in_a_file_gets_a_suggestion(
+    config: Path, program: click.Group, text: str, said: str
+) -> None:
+    """At its top and in a command's table."""
+    config.write_text(text)
+    result = CliRunner().invoke(program, ["show", "--config", str(config)])
+    assert result.exit_code == 2
+    assert str(config) in result.output
+    assert said in result.output
+
+
+def test_top_of_a_file_may_have_the_settings_of_other_commands(
+    config: Path, program: click.Group
+) -> None:
+    """All commands share one file."""
+    config.write_text("number = 3\n[inner]\n[show]\n")
+    result = CliRunner().invoke(program, ["inner", "other"])
+    assert result.exit_code == 0
+    extra = click.Command("extra", callback=lambda: None)
+    program.add_command(config_option(extra))
+    assert CliRunner().invoke(program, ["extra", "--config", str(config)]).output == ""
+
+
+def test_value_out_of_range_is_reported_with_its_file_and_range(
+    config: Path, program: click.Group
+) -> None:
+    """And one of a variable with the variable's name."""
+
+    @program.command()
+    @config_option
+    @setting("--trigger", type=click.FloatRange(0))
+    def turn(trigger: float) -> None:
+        click.echo(trigger)
+
+    config.write_text("[turn]\ntrigger = -3\n")
+    words = ["turn", "--config", str(config)]
+    result = CliRunner().invoke(program, words)
+    assert result.exit_code == 2
+    assert f"'trigger' in {config}: -3.0 is not in the range x>=0" in result.output
+    environment = {"SDS_MONITOR_TRIGGER": "-4"}
+    result = CliRunner().invoke(program, words, env=environment)
+    assert "SDS_MONITOR_TRIGGER: -4.0 is not in the range" in result.output
+    result = CliRunner().invoke(program, [*words, "--trigger", "-5"])
+    assert "'--trigger': -5.0 is not in the range" in result.output
+
+
+def test_unknown_command_gets_a_suggestion() -> None:
+    """Although no command is imported before it is called."""
+    result = CliRunner().invoke(group, ["runn"])
+    assert result.exit_code == 2
+    assert "Did you mean 'run'?" in result.output
+
+
 def test_a_file_with_a_list_for_a_value_is_refused(config: Path) -> None:
     """No setting takes several values that way."""
     config.write_text('some-name = ["a"]\n')

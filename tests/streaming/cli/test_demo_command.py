@@ -21,16 +21,23 @@ from streaming.cli.actions.demo import lost_line
 @pytest.mark.parametrize(
     ("lost", "retracted", "url", "said"),
     [
-        (3, 1, "http://h:1", "2 messages were lost: http://h:1/incidents?kind=lost"),
+        (
+            2,
+            1,
+            "http://h:1",
+            "2 messages were lost, of which 1 came later: "
+            "http://h:1/incidents?kind=lost",
+        ),
         (1, 0, None, "1 message was lost: --keep leaves the page up, which names it"),
         (2, 0, None, "2 messages were lost: --keep leaves the page up, which names "),
-        (1, 1, "http://h:1", ""),
+        (1, 1, "http://h:1", "1 message was lost, and came later: http://h:1/incid"),
+        (0, 0, "http://h:1", ""),
     ],
 )
 def test_demo_names_lost_messages_and_where_to_look(
     lost: int, retracted: int, url: str | None, said: str
 ) -> None:
-    """Messages that arrived later are not included."""
+    """With the numbers of the table, in which messages that came later count too."""
     line = lost_line({"lost": lost, "retracted": retracted}, url)
     assert line.startswith(said)
     assert bool(line) == bool(said)

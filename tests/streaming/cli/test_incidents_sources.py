@@ -18,10 +18,14 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from connectors.history.parquet import ParquetHistory
+from connectors.history.schema import CHANNEL_MINUTES, NumberedMinute, minute_row
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery, incident_object
+from sds_core.observer.report import build_report
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from tests.support.cli.command import sds_monitor
 from tests.support.cli.incidents import (
@@ -51,10 +55,13 @@ def serve() -> Iterator[Callable[[ASGIApp], str]]:
 
 
 def app_of(
-    find: Callable[[IncidentQuery], Sequence[ChannelIncident]], primed: bool = True
+    find: Callable[[IncidentQuery], Sequence[ChannelIncident]],
+    primed: bool = True,
+    channels: Sequence[str] = (),
 ) -> Starlette:
-    """A monitor's application, of which incidents alone are asked."""
-    snapshot = Snapshot(primed=primed)
+    """A monitor's application, of which incidents and channels are asked."""
+    totals = {channel: ChannelTotals() for channel in channels}
+    snapshot = Snapshot(primed=primed, channels=totals)
     sources = Sources(lambda: snapshot, find, lambda *_: [], Path())
     return create_app(sources, CollectorRegistry())
 
@@ -105,6 +112,34 @@ def test_history_is_listed_as_a_report_is(
         found = invoke("--history", str(history), *form, *flags)
         assert found.stdout == read.stdout
         assert found.exit_code == (1 if expected else 0)
+
+
+def test_unknown_channel_is_wrong_use(
+    report: MakeReport, history: Path, serve: Callable[[ASGIApp], str]
+) -> None:
+    """The error suggests the channel that was meant, instead of "no incidents"."""
+    url = serve(app_of(lambda query: [], channels=("town",)))
+    sources = (("--report", report(ALL)), ("--history", history), ("--api", url))
+    for place, source in sources:
+        result = invoke(place, str(source), "--channel", "twon")
+        assert result.exit_code == 2, result.output
+        assert "no such channel: 'twon' (did you mean 'town'?)" in result.stderr
+
+
+def test_known_channel_without_incidents_is_no_error(
+    tmp_path: Path, serve: Callable[[ASGIApp], str]
+) -> None:
+    """A report and a monitor know it by its figures, a history by its minutes."""
+    snapshot = Snapshot(channels={"calm": ChannelTotals()})
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(build_report(snapshot, 0, {}, [])))
+    history = tmp_path / "history"
+    minute = minute_row(NumberedMinute(1, "calm", 60_000, ChannelTotals()))
+    ParquetHistory(history).write(CHANNEL_MINUTES, [minute])
+    url = serve(app_of(lambda query: [], channels=("calm",)))
+    for place, source in (("--report", path), ("--history", history), ("--api", url)):
+        result = invoke(place, str(source), "--channel", "calm")
+        assert (result.exit_code, result.stdout) == (0, "no incidents\n")
 
 
 def test_unreadable_history_is_wrong_use(history: Path, tmp_path: Path) -> None:

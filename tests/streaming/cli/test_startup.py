@@ -24,6 +24,9 @@ HEAVY = (
     "starlette",
 )
 
+MANY = 300
+"""Modules, those of Python included: it starts with 50, click needs 100 more."""
+
 
 def command_lines() -> list[str]:
     """The program, each command, and each command of a group."""
@@ -39,6 +42,11 @@ def command_lines() -> list[str]:
 
 def imported_by(arguments: list[str]) -> set[str]:
     """Run the program in a process of its own; returns its packages at the end."""
+    return {name.split(".")[0] for name in modules_at_the_end(arguments)}
+
+
+def modules_at_the_end(arguments: list[str]) -> list[str]:
+    """Run the program in a process of its own; returns the modules it has imported."""
     code = (
         "import atexit, json, sys\n"
         "show = lambda: print(json.dumps(list(sys.modules)), file=sys.stderr)\n"
@@ -53,7 +61,8 @@ def imported_by(arguments: list[str]) -> set[str]:
         timeout=60,
         check=False,
     )
-    return {name.split(".")[0] for name in json.loads(found.stderr.splitlines()[-1])}
+    names: list[str] = json.loads(found.stderr.splitlines()[-1])
+    return names
 
 
 @pytest.mark.parametrize("line", command_lines())
@@ -62,6 +71,15 @@ def test_help_imports_no_heavy_package(line: str) -> None:
     imported = imported_by([*line.split(), "--help"])
     assert "click" in imported
     assert imported.isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize("line", command_lines())
+def test_wrong_flag_is_refused_before_anything_heavy_is_imported(line: str) -> None:
+    """The answer must come at once: few modules, and none of a heavy package."""
+    imported = imported_by([*line.split(), "--wrong-flag"])
+    assert "click" in imported
+    assert imported.isdisjoint((*HEAVY, "asyncio", "numpy", "rich"))
+    assert len(modules_at_the_end([*line.split(), "--wrong-flag"])) < MANY
 
 
 @pytest.mark.parametrize("action", ["mirror", "import_", "incidents", "inspect"])

@@ -1,0 +1,79 @@
+"""docs/install.md, and what installing the project prints."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.deployment import ROOT
+
+PAGE = ROOT / "docs/install.md"
+UNITS = sorted((ROOT / "deploy").glob("*.service"))
+INSTALLED = ("sds_core", "connectors", "streaming", "dashboards")
+FILES = ("pyproject.toml", "README.md", "LICENSE-MIT", "LICENSE-APACHE")
+
+
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+def test_install_page_lists_what_a_unit_expects(path: Path) -> None:
+    """Its program, pages and state, its users, and the addresses to replace."""
+    page = PAGE.read_text(encoding="utf-8")
+    unit = path.read_text(encoding="utf-8")
+    (start,) = re.findall(r"^ExecStart=(.+)$", unit, re.MULTILINE)
+    program, *flags = shlex.split(start)
+    expected = {program, *re.findall(r"http://\S+", start)}
+    expected.add(flags[flags.index("--bootstrap") + 1])
+    expected.update(re.findall(r"^WorkingDirectory=(.+)$", unit, re.MULTILINE))
+    expected.update(re.findall(r"^User=(.+)$", unit, re.MULTILINE))
+    pages = re.findall(r"^Documentation=file://(.+)/.+\.md$", unit, re.MULTILINE)
+    assert len(pages) == 1
+    missing = [one for one in (*expected, *pages) if f"`{one}`" not in page]
+    assert missing == []
+    assert path.name in page
+
+
+def test_install_page_is_linked_where_a_newcomer_looks() -> None:
+    """From the first page, and from the page on running the monitor."""
+    for name, link in (
+        ("README.md", "docs/install.md"),
+        ("docs/operations.md", "install.md"),
+    ):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert f"]({link})" in text, name
+
+
+@pytest.mark.slow
+def test_installation_warns_of_nothing(tmp_path: Path) -> None:
+    """Nothing deprecated in the project's metadata, no file left out or ambiguous."""
+    pytest.importorskip("setuptools", "80")
+    source = tmp_path / "source"
+    source.mkdir()
+    for name in FILES:
+        shutil.copy(ROOT / name, source)
+    for name in INSTALLED:
+        skipped = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, source / name, ignore=skipped)
+    environment = os.environ | {"PYTHONWARNINGS": "default"}
+    # It would print that nothing is compiled.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    options = ("--no-deps", "--no-build-isolation", "--disable-pip-version-check")
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pip", "wheel", "-v", *options),
+            *("--wheel-dir", str(tmp_path / "wheel"), str(source)),
+        ],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
+    )
+    printed = done.stdout + done.stderr
+    assert done.returncode == 0, printed
+    assert [line for line in printed.splitlines() if "warning" in line.lower()] == []
