@@ -32,6 +32,7 @@ _LONGEST_NAME = 80
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
+_TABLE = "observer"
 _OBSERVER = f"{__name__}.observer"
 """Key of the checked table ``[observer]`` in the meta of a context."""
 
@@ -126,7 +127,7 @@ def _read_config(
         message = f"{path}: {error}"
         raise click.BadParameter(message, param=parameter) from None
     try:
-        context.meta[_OBSERVER] = _observer(given.get("observer", {}))
+        context.meta[_OBSERVER] = _observer(given.pop(_TABLE, {}))
     except ValueError as error:
         message = f"{path}: {error}"
         raise click.BadParameter(message, param=parameter) from None
@@ -151,7 +152,7 @@ def observer_settings() -> Values:
 
 def _observer(table: Any) -> Values:
     if not isinstance(table, dict):
-        message = f"observer is {table!r}: it must be a table"
+        message = f"{_TABLE} is {shown(table)}: it must be a table"
         raise ValueError(message)
     return read_values(table)
 

@@ -32,7 +32,7 @@ _SETTINGS = b"""
 bootstrap = "kafka-1:9092,kafka-2:9092"
 start = "2026-11-21T08:00:00Z"
 history-days = 7
-no-history-topics = true
+history-topics = false
 
 [run]
 checkpoint = "/tmp/checkpoint"
