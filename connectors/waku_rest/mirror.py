@@ -31,6 +31,7 @@ from connectors.waku_rest.writer import FrameWriter
 from sds_core.mirror.coverage import Coverage
 from sds_core.mirror.figures import Loss, MirrorFigures, NodeFigures
 from sds_core.mirror.selection import Selection
+from sds_core.text import counted
 
 _WRITTEN_AT_ONCE = 500
 """Records. A message is at most 150 kB (64/WAKU2-NETWORK): 75 MB in memory."""
@@ -68,6 +69,7 @@ class Mirror:
         self._figures = figures
         self._now_ms = now_ms
         self._kafka = Trouble(now_ms)
+        self._sent_late = 0
         interval_s = settings.poll_interval_s
         if settings.listen is Listen.NONE:
             interval_s = settings.store_interval_s
@@ -202,11 +204,7 @@ class Mirror:
                     return
                 await intake.use(self._spool.written, records)
                 self._count(records, refused)
-                self._kafka.ends(
-                    "Kafka answers again",
-                    f", {len(records) - len(refused):,} records sent, "
-                    f"{figures.spooled:,} still in the spool",
-                )
+                self._report_end(len(records), len(refused))
             elif all_read.is_set():
                 return
             else:
@@ -223,6 +221,19 @@ class Mirror:
         )
         for one, why in refused.items():
             _log.warning("seq %d is not written: %s", one.seq, why)
+
+    def _report_end(self, written: int, refused: int) -> None:
+        """Log that Kafka answers again, when the records that waited are written."""
+        if not self._kafka.is_on:
+            return
+        was_passing = self._kafka.is_passing
+        self._kafka.passes()
+        self._sent_late += written - refused
+        # The first write has only the records of the attempt that failed first.
+        if not self._figures.spooled or (was_passing and written < _WRITTEN_AT_ONCE):
+            sent = counted(self._sent_late, "record")
+            self._kafka.ends("Kafka answers again", f", {sent} sent")
+            self._sent_late = 0
 
     def _not_written(self, error: BaseException) -> None:
         self._figures.kafka_failures += 1

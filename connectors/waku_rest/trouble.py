@@ -18,6 +18,17 @@ class Trouble:
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
         self._since_ms: int | None = None
+        self._until_ms: int | None = None
+
+    @property
+    def is_on(self) -> bool:
+        """Whether it has begun and its end is not logged."""
+        return self._since_ms is not None
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether it works again, and the end is not logged."""
+        return self._until_ms is not None
 
     def begins(self, message: object | None = None) -> None:
         """Note the time of the first failure.
@@ -25,11 +36,17 @@ class Trouble:
         Args:
             message: Warning for the log; None if the caller logs the failure.
         """
+        self._until_ms = None
         if self._since_ms is not None:
             return
         self._since_ms = self._now_ms()
         if message is not None:
             _log.warning("%s", message)
+
+    def passes(self) -> None:
+        """Note the time at which it works again, if the end is logged later."""
+        if self.is_on and not self.is_passing:
+            self._until_ms = self._now_ms()
 
     def ends(self, message: str, more: str = "") -> None:
         """Log that it works again, and after how long.
@@ -40,7 +57,8 @@ class Trouble:
         """
         if self._since_ms is None:
             return
+        until_ms = self._now_ms() if self._until_ms is None else self._until_ms
         # The clock may have been set back meanwhile.
-        seconds = max(0, self._now_ms() - self._since_ms) / 1000
-        self._since_ms = None
+        seconds = max(0, until_ms - self._since_ms) / 1000
+        self._since_ms = self._until_ms = None
         _log.info("%s after %s s%s", message, f"{seconds:,.0f}", more)

@@ -33,6 +33,15 @@ def test_shortened_text_has_beginning_and_end() -> None:
     assert text.shorten("abcdefghijk", 10) == "abcdef…ijk"
 
 
+def test_similar_name_is_suggested() -> None:
+    """The most similar one, escaped; nothing if none is similar."""
+    assert text.did_you_mean("triger", ["topic", "trigger"]) == (
+        " (did you mean 'trigger'?)"
+    )
+    assert text.did_you_mean("ro\nm", ["ro\nom"]) == r" (did you mean 'ro\nom'?)"
+    assert text.did_you_mean("triger", ["bootstrap"]) == ""
+
+
 def test_bytes_that_are_not_utf_8_become_escapes() -> None:
     """No byte is lost."""
     assert text.decode_text(b"a\xff\xc3\xbc") == "a\\xff\u00fc"

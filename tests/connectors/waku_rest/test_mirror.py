@@ -272,10 +272,7 @@ def test_messages_wait_in_order_while_kafka_is_unreachable(
     assert [header(one, "seq") for one in found] == ["1", "2", "3", "4", "5"]
     assert all(one.timestamp_ms <= heard_ms for one in found)
     (again,) = [one.message for one in caplog.records if "again" in one.message]
-    told = re.fullmatch(
-        r"Kafka answers again after \d+ s, (\d+) records sent, \d+ still in the spool",
-        again,
-    )
+    told = re.fullmatch(r"Kafka answers again after \d+ s, (\d+) records sent", again)
     assert told is not None
     assert int(told[1]) >= 5
 
