@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -23,6 +23,7 @@ from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.blindness import judge_blindness
 from sds_core.observer.channel_table import ChannelTable
+from sds_core.observer.growth import Recorded
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.kinds import AnyProtocol
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
@@ -39,6 +40,7 @@ from streaming.lookup import find_incidents, find_minutes
 from streaming.own_files import open_own_files
 from streaming.prime import read_totals
 from streaming.progress import Progress
+from streaming.recent import RecentMinutes
 from streaming.settings import JobSettings
 from streaming.sink import Sink
 from streaming.source import FORMAT, make_source
@@ -70,6 +72,7 @@ class Job:
         query: Spark's query.
         progress: Progress of the query.
         findings: Recent incidents, and what the history does not have yet.
+        recent: Figures of the last hour.
         details: Definite acknowledgements; None if the checkpoint stores none.
     """
 
@@ -78,6 +81,7 @@ class Job:
     query: StreamingQuery
     progress: Progress
     findings: Findings
+    recent: RecentMinutes
     details: DetailStore | None = field(default=None)
 
     @property
@@ -115,8 +119,26 @@ class Job:
     ) -> list[Row]:
         """A channel's minutes; see `lookup.find_minutes`."""
         return find_minutes(
-            self.findings, self.settings.history, channel, since_ms, until_ms, fields
+            self.findings,
+            self.recent,
+            self.settings.history,
+            channel,
+            since_ms,
+            until_ms,
+            fields,
         )
+
+    def find_recent(
+        self, channels: Iterable[str], at_ms: int
+    ) -> Mapping[str, Recorded]:
+        """Figures of channels at a moment; see `RecentMinutes.at`."""
+        return self.recent.at(channels, at_ms)
+
+    def find_steps(
+        self, channels: Collection[str], since_ms: int, step_ms: int
+    ) -> Mapping[str, Sequence[Recorded]]:
+        """Figures of channels step by step; see `RecentMinutes.steps`."""
+        return self.recent.steps(channels, since_ms, step_ms)
 
     def set_channel_table(self, table: ChannelTable) -> None:
         """Replace the operator's table of channels.
@@ -183,7 +205,7 @@ def running_job(
         )
         complete(settings.checkpoint, log)
         kinds = kinds_of(protocols)
-        identity, findings, details, ledgers = open_own_files(
+        identity, findings, details, ledgers, recent = open_own_files(
             settings.checkpoint,
             identity,
             kinds,
@@ -200,9 +222,10 @@ def running_job(
             ledgers,
             dead_letters,
             findings,
-            # Without a history, minutes are not stored: nothing would delete them.
+            # Without a history, nothing would delete them.
             with_history,
             details,
+            recent,
             protocols,
         )
         position = log.position
@@ -213,6 +236,7 @@ def running_job(
         if with_history:
             board.set_job(history_pending=findings.count_pending())
         sink.publish(read_totals(spark, settings.checkpoint, log, kinds))
+        recent.begin(board.snapshot.channels, board.snapshot.clock_ms)
         with _exporting(settings, findings, board) as exporter:
             query = _start(
                 spark, settings, sink, protocols, with_details=details is not None
@@ -226,7 +250,7 @@ def running_job(
             )
             board.set_job(running=True)
             try:
-                yield Job(settings, board, query, progress, findings, details)
+                yield Job(settings, board, query, progress, findings, recent, details)
             finally:
                 if exporter is not None and query.isActive:
                     # A user requested the end and waits for it.

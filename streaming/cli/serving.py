@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.resources import files
@@ -18,6 +25,7 @@ from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
 from sds_core.observer.blindness import judge_blindness
+from sds_core.observer.growth import Recorded
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.snapshot import Snapshot
 from streaming.board import Board
@@ -46,6 +54,16 @@ class JobView(Protocol):
         self, channel: str, since_ms: int, until_ms: int, fields: Collection[str]
     ) -> Sequence[Row]:
         """See `Sources.find_minutes`."""
+
+    def find_recent(
+        self, channels: Iterable[str], at_ms: int
+    ) -> Mapping[str, Recorded]:
+        """See `Sources.find_recent`."""
+
+    def find_steps(
+        self, channels: Collection[str], since_ms: int, step_ms: int
+    ) -> Mapping[str, Sequence[Recorded]]:
+        """See `Sources.find_steps`."""
 
 
 class PendingJob:
@@ -76,6 +94,20 @@ class PendingJob:
         if self.job is None:
             return []
         return self.job.find_minutes(channel, since_ms, until_ms, fields)
+
+    def find_recent(
+        self, channels: Iterable[str], at_ms: int
+    ) -> Mapping[str, Recorded]:
+        """See `Job`; empty before the job runs."""
+        return {} if self.job is None else self.job.find_recent(channels, at_ms)
+
+    def find_steps(
+        self, channels: Collection[str], since_ms: int, step_ms: int
+    ) -> Mapping[str, Sequence[Recorded]]:
+        """See `Job`; empty before the job runs."""
+        if self.job is None:
+            return {}
+        return self.job.find_steps(channels, since_ms, step_ms)
 
 
 def current_snapshot(board: Board, clock: Clock) -> Snapshot:
@@ -150,6 +182,8 @@ def status_server(
         job.find_incidents,
         job.find_minutes,
         files("dashboards") / "runbooks",
+        job.find_recent,
+        job.find_steps,
     )
     with WebServer(create_app(sources, registry), host, port) as server:
         click.echo(f"status page {server.url}/   metrics {server.url}/metrics")
