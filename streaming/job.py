@@ -233,6 +233,7 @@ def running_job(
         # then jumped to its old value would look like growth.
         if position is not None:
             board.set_position(position)
+        board.set_job(reading_checkpoint=log.committed is not None)
         if with_history:
             board.set_job(history_pending=findings.count_pending())
         sink.publish(read_totals(spark, settings.checkpoint, log, kinds))
@@ -248,7 +249,7 @@ def running_job(
                 position,
                 findings if with_history else None,
             )
-            board.set_job(running=True)
+            board.set_job(running=True, reading_checkpoint=False)
             try:
                 yield Job(settings, board, query, progress, findings, recent, details)
             finally:

@@ -61,6 +61,17 @@ class Chart:
     series: Sequence[Series]
 
     @property
+    def is_empty(self) -> bool:
+        """Whether no interval has anything to draw."""
+        counts = self.scale in (Scale.COUNT, Scale.PARTS)
+        return not any(
+            value if counts else value is not None
+            for series in self.series
+            if not series.is_limit
+            for value in series.values
+        )
+
+    @property
     def table(self) -> list[tuple[str, list[str]]]:
         """Rows of the table, newest first: time, then a text for each series."""
         columns = [series.texts for series in self.series if not series.is_limit]
@@ -118,6 +129,15 @@ def _notes(
             for share in shares
         ]
         yield f"Over all intervals: {', '.join(total)}."
+    for figure in entries:
+        if isinstance(figure, Figure) and figure.unit is Unit.DURATIONS:
+            durations = trend.total.histogram(figure.field)
+            if durations.count:
+                found = [
+                    f"p{one.percent} {words.percentile(durations, one.percent)}"
+                    for one in figure.percentiles
+                ]
+                yield f"Over all intervals: {', '.join(found)}."
 
 
 def _all_series(
@@ -153,11 +173,11 @@ def _limit_name(limit: Limit) -> str:
 
 
 def _ticks_ms(trend: Trend) -> list[int]:
-    """Return about six round times."""
+    """Return at most seven round times."""
     begins_ms = trend.begins_ms
     apart_ms = next(
         minutes * 60_000
-        for minutes in (10, 30, 60, 240)
+        for minutes in (1, 2, 5, 10, 30, 60, 120, 240)
         if minutes * 60_000 * 6 >= len(begins_ms) * trend.step_ms
     )
     return [begin_ms for begin_ms in begins_ms if begin_ms % apart_ms == 0]

@@ -28,6 +28,7 @@ __all__ = [
     "counted",
     "duration",
     "more_than",
+    "next_minute_ms",
     "number",
     "one_line",
     "percent",
@@ -36,6 +37,7 @@ __all__ = [
     "seconds",
     "share",
     "short",
+    "since",
     "size",
     "time_of_day",
     "utc",
@@ -57,7 +59,7 @@ VERDICTS = {
 
 _REASONS = {
     "warming_up": "only just started",
-    "tap_hole": "every tap has a hole in its records",
+    "tap_hole": "the taps were interrupted",
     "no_records": "no records are coming in",
     "audit_incomplete": "the audit found the mirror incomplete",
     "lost": "messages were lost",
@@ -170,6 +172,18 @@ def more_than(value: float) -> str:
     A screen reader reads the sentence aloud: it must not change at each poll.
     """
     return f"over {int(value // 10) * 10:,} s"
+
+
+def next_minute_ms(unix_ms: int) -> int:
+    """Return the begin of the next minute: times without seconds round down."""
+    return (unix_ms // 60_000 + 1) * 60_000
+
+
+def since(unix_ms: int, clock_ms: int) -> str:
+    """Return an event time in UTC, without the date if it is that of the clock."""
+    if unix_ms // 86_400_000 == clock_ms // 86_400_000:
+        return f"{time_of_day(unix_ms)} UTC"
+    return utc(unix_ms)
 
 
 def utc(unix_ms: int | None) -> str:

@@ -75,6 +75,7 @@ class JobFigures:
         error: Why the query failed, in one line; empty if it did not fail.
         version: Version of the monitor.
         clock: This machine's clock, compared with others.
+        reading_checkpoint: Whether figures of an earlier run are being read.
     """
 
     running: bool = False
@@ -89,6 +90,7 @@ class JobFigures:
     error: str = ""
     version: str = ""
     clock: ClockFigures = field(default_factory=ClockFigures)
+    reading_checkpoint: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ class Tap:
         troubled: Whether the tap may miss records now.
         state: The same in words.
         last_seen: Event time of the last record, and how long before the clock it is.
-        missing: Number of records that never arrived.
+        missing: Number of sequence numbers that never arrived.
         channels: Number of channels that the tap mirrors.
         holes: Spans in which it may have missed records, newest first.
         hidden: Number of older holes.
@@ -72,7 +72,10 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             title="Taps",
             taps=taps[:LISTED_TAPS],
             more=max(0, len(taps) - LISTED_TAPS),
-            advice=_advice(taps),
+            advice=_advice(
+                taps, any(tap.missing_records for tap in snapshot.taps.values())
+            ),
+            tap_gaps=_tap_gaps(snapshot),
         )
 
     return [Route("/taps", page)]
@@ -85,7 +88,7 @@ def _tap(snapshot: Snapshot, observer: str, tap: TapTotals, channels: int) -> Ta
         short_key(observer),
         name=words.short(observer),
         troubled=bool(troubles),
-        state="; ".join(troubles) or "shows all its records",
+        state="; ".join(troubles) or "skipped no number lately",
         last_seen=f"{words.utc(tap.last_seen_ms)}, {words.age(silent_ms)} ago",
         missing=words.number(tap.missing_records),
         channels=words.number(channels),
@@ -101,7 +104,12 @@ def _troubles(tap: TapTotals, clock_ms: int) -> list[str]:
         troubles.append(f"silent for {words.age(clock_ms - tap.last_seen_ms)}")
     window_ms = DEFAULTS.verdict_window_ms
     if tap.last_hole_ms is not None and clock_ms - tap.last_hole_ms <= window_ms:
-        troubles.append(f"a hole within the last {words.duration(window_ms)}")
+        end_ms = tap.last_hole_ms + window_ms
+        again = words.since(words.next_minute_ms(end_ms), clock_ms)
+        troubles.append(
+            f"interrupted at {words.since(tap.last_hole_ms, clock_ms)}; "
+            f"trusted again at {again}"
+        )
     return troubles
 
 
@@ -109,7 +117,25 @@ def _span(from_ms: int, to_ms: int) -> str:
     return f"{words.utc(from_ms)}, for {words.age(to_ms - from_ms)}"
 
 
-def _advice(taps: list[Tap]) -> str:
+def _tap_gaps(snapshot: Snapshot) -> str:
+    """Return a sentence about messages that no sequence number can miss."""
+    gaps = sum(totals.gaps_tap_gap for totals in snapshot.channels.values())
+    if not gaps:
+        return ""
+    return (
+        f"Since the first record, {words.counted(gaps, 'message')} reached a "
+        "participant but no tap (tap gaps). A tap has no number for what its node "
+        "never received."
+    )
+
+
+def _advice(taps: list[Tap], ever_skipped: bool) -> str:
+    """Return what the table says in all.
+
+    Args:
+        taps: All taps.
+        ever_skipped: Whether one ever skipped a number.
+    """
     window = words.duration(DEFAULTS.verdict_window_ms)
     if not taps:
         return (
@@ -117,9 +143,10 @@ def _advice(taps: list[Tap]) -> str:
             "runs, and whether it writes heartbeats to the topic that is read here."
         )
     if not any(tap.troubled for tap in taps):
-        return "Every tap shows all its records."
+        lately = f" in the last {window}" if ever_skipped else ""
+        return f"No tap skipped a number{lately}."
     return (
-        "A channel all of whose taps are in trouble is blind: what seems lost may be "
+        "A channel is blind if all its taps were interrupted: what seems lost may be "
         "missing from the taps alone. Look whether the mirror runs and its node has "
-        f"peers. A verdict returns {window} after the last hole."
+        f"peers. A verdict returns {window} after the last interruption."
     )
