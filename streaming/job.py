@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -128,11 +128,9 @@ class Job:
             fields,
         )
 
-    def find_recent(
-        self, channels: Iterable[str], at_ms: int
-    ) -> Mapping[str, Recorded]:
+    def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
         """Figures of channels at a moment; see `RecentMinutes.at`."""
-        return self.recent.at(channels, at_ms)
+        return self.recent.at(at_ms)
 
     def find_steps(
         self, channels: Collection[str], since_ms: int, step_ms: int

@@ -5,7 +5,10 @@ The page has them without a history, and without reading the history's files.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import json
+import sqlite3
+import threading
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,47 +23,44 @@ from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from streaming.database import Database
 
 RECENT_MS = 66 * MINUTE_MS
-"""Time for which all minutes of a channel are stored, counted from its newest one: an
-hour, and the five minutes by which the page's begin is rounded down."""
+"""Time for which all minutes are stored, before the newest one: an hour, and the five
+minutes by which the page's begin is rounded down."""
 
-# `fields` names the values in `figures`, which have no names.
+# Minutes lie in the order of time, so that a minute of all channels is written to few
+# pages. `baseline` has the newest older figures of each channel. `fields` names the
+# values in `figures`, which have no names.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS minutes (
-    channel TEXT NOT NULL,
     end_ms INTEGER NOT NULL,
+    channel TEXT NOT NULL,
     figures BLOB NOT NULL,
-    PRIMARY KEY (channel, end_ms)
+    PRIMARY KEY (end_ms, channel)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS baseline (
+    channel TEXT PRIMARY KEY,
+    end_ms INTEGER NOT NULL,
+    figures BLOB NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS fields (names TEXT NOT NULL);
 """
 
 _STORE = "INSERT OR REPLACE INTO minutes VALUES (?, ?, ?)"
 
-# The newest minute that is older stays: it has the figures at the begin of the rest.
-_PRUNE = """
-DELETE FROM minutes WHERE channel = :channel AND end_ms < (
-    SELECT max(end_ms) FROM minutes WHERE channel = :channel AND end_ms <= :before_ms
-)
+_MOVE = """
+INSERT INTO baseline SELECT channel, end_ms, figures FROM minutes
+WHERE end_ms <= ? ORDER BY end_ms
+ON CONFLICT DO UPDATE SET end_ms = excluded.end_ms, figures = excluded.figures
+WHERE excluded.end_ms >= baseline.end_ms
 """
 
 _AT = """
-SELECT end_ms, figures FROM minutes WHERE channel = :channel AND end_ms <= :at_ms
-ORDER BY end_ms DESC LIMIT 1
+SELECT channel, end_ms, figures FROM minutes WHERE end_ms <= ? ORDER BY end_ms
 """
 
-_OLDEST = """
-SELECT end_ms, figures FROM minutes WHERE channel = :channel ORDER BY end_ms LIMIT 1
-"""
-
-# Of several rows of a group, SQLite returns the columns of the one with the maximum.
-_STEPS = """
-SELECT max(end_ms), figures FROM minutes WHERE channel = :channel AND end_ms > :since_ms
-GROUP BY (end_ms - :since_ms - 1) / :step_ms ORDER BY 1
-"""
-
-_ROWS = """
-SELECT end_ms, figures FROM minutes WHERE channel = :channel
-AND end_ms - :minute_ms >= :since_ms AND end_ms - :minute_ms < :until_ms ORDER BY 1
+# Each minute is one search, where a range would read the minutes of all channels.
+_OF_CHANNEL = """
+SELECT end_ms, figures FROM minutes
+WHERE end_ms IN (SELECT value FROM json_each(?)) AND channel = ? ORDER BY end_ms
 """
 
 
@@ -89,34 +89,32 @@ class RecentMinutes:
         self._database = Database(path, _SCHEMA, expected)
         self._table = table
         self._values = msgspec.msgpack.Decoder(list[CountedValue])
+        self._lock = threading.Lock()
+        self._found: tuple[int, dict[str, Recorded]] | None = None
         names = " ".join(table.counted)
         with self._database.transaction() as connection:
             known = connection.execute("SELECT names FROM fields").fetchall()
             if known != [(names,)]:
-                connection.execute("DELETE FROM minutes")
-                connection.execute("DELETE FROM fields")
+                for name in ("minutes", "baseline", "fields"):
+                    connection.execute(f"DELETE FROM {name}")  # noqa: S608 - ours
                 connection.execute("INSERT INTO fields VALUES (?)", (names,))
 
     def record(self, minutes: Mapping[str, Sequence[ChannelMinute]]) -> None:
         """Store minutes by channel, of each channel in order; drop those too old."""
-        rows, ends = [], []
-        for channel, ended in minutes.items():
-            before_ms = ended[-1].minute_ms + MINUTE_MS - RECENT_MS
-            ends.append({"channel": channel, "before_ms": before_ms})
-            # A batch that catches up has minutes of hours.
-            first = max(
-                (n for n, one in enumerate(ended) if _end_ms(one) <= before_ms),
-                default=0,
-            )
-            rows += [
-                (channel, _end_ms(one), self._packed(one.totals))
-                for one in ended[first:]
-            ]
-        if not rows:
+        if not minutes:
             return
+        newest_ms = max(_end_ms(ended[-1]) for ended in minutes.values())
+        rows = [
+            (_end_ms(one), channel, self._packed(one.totals))
+            for channel, ended in minutes.items()
+            for one in _needed(ended, newest_ms - RECENT_MS)
+        ]
+        rows.sort()
         with self._database.transaction() as connection:
             connection.executemany(_STORE, rows)
-            connection.executemany(_PRUNE, ends)
+            before_ms = (_newest_ms(connection) - RECENT_MS,)
+            connection.execute(_MOVE, before_ms)
+            connection.execute("DELETE FROM minutes WHERE end_ms <= ?", before_ms)
 
     def begin(self, totals: Mapping[str, Any], clock_ms: int) -> None:
         """Store the figures of channels of which no minute is stored, as of now.
@@ -130,45 +128,46 @@ class RecentMinutes:
             known = {
                 channel
                 for (channel,) in connection.execute(
-                    "SELECT DISTINCT channel FROM minutes"
+                    "SELECT channel FROM minutes UNION SELECT channel FROM baseline"
                 )
             }
             connection.executemany(
-                _STORE,
+                "INSERT INTO baseline VALUES (?, ?, ?)",
                 [
                     (channel, end_ms, self._packed(one))
                     for channel, one in totals.items()
                     if channel not in known
                 ],
             )
+        self._found = None
 
     def forget(self, channel: str) -> None:
-        """Drop all minutes of a channel."""
+        """Drop all figures of a channel."""
         with self._database.transaction() as connection:
-            connection.execute("DELETE FROM minutes WHERE channel = ?", (channel,))
+            for name in ("minutes", "baseline"):
+                connection.execute(
+                    f"DELETE FROM {name} WHERE channel = ?",  # noqa: S608 - ours
+                    (channel,),
+                )
+        self._found = None
 
-    def at(self, channels: Iterable[str], at_ms: int) -> dict[str, Recorded]:
-        """Return the figures of channels at a moment.
+    def at(self, at_ms: int) -> Mapping[str, Recorded]:
+        """Return the figures of all channels at a moment in the last hour.
+
+        The answer for one moment is kept, because the page asks for the same one for
+        five minutes: figures at a moment that is over do not change.
 
         Args:
-            channels: Channel ids.
             at_ms: The moment, Unix ms of event time.
 
         Returns:
-            By channel, the last minute that ended at the moment or before; without one
-            the oldest minute; nothing for a channel without any minute.
+            By channel, the last minute that ended at the moment or before. For a
+            channel that is only known since a later start, the figures of then.
         """
-        found: dict[str, Recorded] = {}
-        with self._database.transaction() as connection:
-            for channel in channels:
-                asked = {"channel": channel, "at_ms": at_ms}
-                row = (
-                    connection.execute(_AT, asked).fetchone()
-                    or connection.execute(_OLDEST, asked).fetchone()
-                )
-                if row is not None:
-                    found[channel] = self._recorded(row)
-        return found
+        with self._lock:
+            if self._found is None or self._found[0] != at_ms:
+                self._found = at_ms, self._find(at_ms)
+            return self._found[1]
 
     def steps(
         self, channels: Collection[str], since_ms: int, step_ms: int
@@ -181,49 +180,58 @@ class RecentMinutes:
             step_ms: Length of a step; a minute belongs to the step in which it ended,
                 the end of a step included.
         """
+        found: dict[str, list[Recorded]] = {}
         with self._database.transaction() as connection:
-            return {
-                channel: [
-                    self._recorded(row)
-                    for row in connection.execute(
-                        _STEPS,
-                        {
-                            "channel": channel,
-                            "since_ms": since_ms,
-                            "step_ms": step_ms,
-                        },
+            ends = _ends(connection, since_ms + 1)
+            for channel in channels:
+                last = {
+                    (end_ms - since_ms - 1) // step_ms: (end_ms, packed)
+                    for end_ms, packed in connection.execute(
+                        _OF_CHANNEL, (ends, channel)
                     )
-                ]
-                for channel in channels
-            }
+                }
+                found[channel] = [self._recorded(*row) for row in last.values()]
+        return found
 
     def rows(self, channel: str, since_ms: int, until_ms: int) -> list[Row]:
         """Return the minutes of a channel that begin in [since_ms, until_ms), in order.
 
         Rows are like those of the history, with the fields `FigureTable.grown`.
         """
-        columns = {one.field: self._table.column_of(one) for one in self._table.grown}
-        asked = {"channel": channel, "since_ms": since_ms, "until_ms": until_ms}
         with self._database.transaction() as connection:
-            found = [
-                self._recorded(row)
-                for row in connection.execute(_ROWS, asked | {"minute_ms": MINUTE_MS})
-            ]
+            baseline = connection.execute(
+                "SELECT end_ms, figures FROM baseline WHERE channel = ?", (channel,)
+            ).fetchall()
+            ends = _ends(connection, since_ms)
+            later = connection.execute(_OF_CHANNEL, (ends, channel)).fetchall()
         return [
-            {"channel": channel, "minute": one.end_ms - MINUTE_MS}
-            | {
-                columns[field]: value
-                for field, value in zip(self._table.counted, one.values, strict=True)
-                if field in columns
-            }
-            for one in found
+            {"channel": channel, "minute": end_ms - MINUTE_MS}
+            | self._columns(self._recorded(end_ms, packed))
+            for end_ms, packed in baseline + later
+            if since_ms <= end_ms - MINUTE_MS < until_ms
         ]
+
+    def _find(self, at_ms: int) -> dict[str, Recorded]:
+        with self._database.transaction() as connection:
+            packed = {
+                channel: row
+                for query, given in (
+                    ("SELECT channel, end_ms, figures FROM baseline", ()),
+                    (_AT, (at_ms,)),
+                )
+                for channel, *row in connection.execute(query, given)
+            }
+        return {channel: self._recorded(*row) for channel, row in packed.items()}
+
+    def _columns(self, recorded: Recorded) -> Row:
+        columns = {one.field: self._table.column_of(one) for one in self._table.grown}
+        named = zip(self._table.counted, recorded.values, strict=True)
+        return {columns[name]: value for name, value in named if name in columns}
 
     def _packed(self, totals: Any) -> bytes:
         return msgspec.msgpack.encode(counted_values(self._table, totals))
 
-    def _recorded(self, row: tuple[int, bytes]) -> Recorded:
-        end_ms, packed = row
+    def _recorded(self, end_ms: int, packed: bytes) -> Recorded:
         try:
             values = self._values.decode(packed)
         except (ValueError, TypeError) as error:
@@ -237,3 +245,24 @@ class RecentMinutes:
 
 def _end_ms(minute: ChannelMinute) -> int:
     return minute.minute_ms + MINUTE_MS
+
+
+def _needed(
+    minutes: Sequence[ChannelMinute], before_ms: int
+) -> Sequence[ChannelMinute]:
+    """Return the minutes after a time, and the one before: a batch may have hours."""
+    older = sum(_end_ms(one) <= before_ms for one in minutes)
+    return minutes[max(older - 1, 0) :]
+
+
+def _newest_ms(connection: sqlite3.Connection) -> int:
+    (newest_ms,) = connection.execute("SELECT max(end_ms) FROM minutes").fetchone()
+    return newest_ms or 0
+
+
+def _ends(connection: sqlite3.Connection, since_ms: int) -> str:
+    """Return the ends of all stored minutes from a time on, as JSON."""
+    newest_ms = _newest_ms(connection)
+    first_ms = max(since_ms, newest_ms - RECENT_MS)
+    begin_ms = -(-first_ms // MINUTE_MS) * MINUTE_MS
+    return json.dumps(list(range(begin_ms, newest_ms + 1, MINUTE_MS)))

@@ -75,8 +75,7 @@ class LastHour:
 
     def of(self, views: Mapping[str, ViewTotals]) -> dict[str, Lately]:
         """Return the figures of some channels, by id."""
-        older = (name for name, one in views.items() if not self._is_new(one))
-        before = self._sources.find_recent(older, self.begin_ms)
+        before = self._sources.find_recent(self.begin_ms)
         return {
             name: self._lately(totals, before.get(name))
             for name, totals in views.items()
@@ -96,7 +95,7 @@ class LastHour:
         )
         if figure is None:
             return {}
-        before = self._sources.find_recent(views, self.begin_ms)
+        before = self._sources.find_recent(self.begin_ms)
         steps = self._sources.find_steps(list(views), self.begin_ms, STEP_MS)
         return {
             name: self._trend(figure, totals, before.get(name), steps.get(name, ()))

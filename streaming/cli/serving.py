@@ -6,7 +6,6 @@ import threading
 from collections.abc import (
     Callable,
     Collection,
-    Iterable,
     Iterator,
     Mapping,
     Sequence,
@@ -55,9 +54,7 @@ class JobView(Protocol):
     ) -> Sequence[Row]:
         """See `Sources.find_minutes`."""
 
-    def find_recent(
-        self, channels: Iterable[str], at_ms: int
-    ) -> Mapping[str, Recorded]:
+    def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
         """See `Sources.find_recent`."""
 
     def find_steps(
@@ -95,11 +92,9 @@ class PendingJob:
             return []
         return self.job.find_minutes(channel, since_ms, until_ms, fields)
 
-    def find_recent(
-        self, channels: Iterable[str], at_ms: int
-    ) -> Mapping[str, Recorded]:
+    def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
         """See `Job`; empty before the job runs."""
-        return {} if self.job is None else self.job.find_recent(channels, at_ms)
+        return {} if self.job is None else self.job.find_recent(at_ms)
 
     def find_steps(
         self, channels: Collection[str], since_ms: int, step_ms: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -102,12 +102,11 @@ class Stage:
         self._check()
         return [row for row in self.minutes if since_ms <= row["minute"] < until_ms]
 
-    def find_recent(self, channels: Iterable[str], at_ms: int) -> dict[str, Recorded]:
+    def find_recent(self, at_ms: int) -> dict[str, Recorded]:
         """The last of `recent` at a moment, or the oldest."""
-        known = {name: self.recent[name] for name in channels if name in self.recent}
         return {
             name: next((r for r in some[::-1] if r.end_ms <= at_ms), some[0])
-            for name, some in known.items()
+            for name, some in self.recent.items()
         }
 
     def find_steps(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import httpx
@@ -55,9 +55,7 @@ class Begun:
         """None."""
         return []
 
-    def find_recent(
-        self, channels: Iterable[str], at_ms: int
-    ) -> Mapping[str, Recorded]:
+    def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
         """None."""
         return {}
 
