@@ -122,12 +122,12 @@ def _notes(
     shares = [one for one in entries if isinstance(one, Share) and one.line]
     if any(share.objective for share in shares):
         yield "The straight lines are the objectives."
-    if shares:
-        total = [
-            f"{words.share(*share.of_counts(trend.total.counts), decimals=2)} "
-            f"{_name(share)}"
-            for share in shares
-        ]
+    total = [
+        f"{words.share(*found, decimals=2)} {_name(share)}"
+        for share in shares
+        if (found := share.of_counts(trend.total.counts)).whole
+    ]
+    if total:
         yield f"Over all intervals: {', '.join(total)}."
     for figure in entries:
         if isinstance(figure, Figure) and figure.unit is Unit.DURATIONS:

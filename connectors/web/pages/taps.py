@@ -83,12 +83,12 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
 
 def _tap(snapshot: Snapshot, observer: str, tap: TapTotals, channels: int) -> Tap:
     silent_ms = snapshot.clock_ms - tap.last_seen_ms
-    troubles = _troubles(tap, snapshot.clock_ms)
+    trouble = _trouble(tap, snapshot.clock_ms)
     return Tap(
         short_key(observer),
         name=words.short(observer),
-        troubled=bool(troubles),
-        state="; ".join(troubles) or "skipped no number lately",
+        troubled=bool(trouble),
+        state=trouble or "skipped no number lately",
         last_seen=f"{words.utc(tap.last_seen_ms)}, {words.age(silent_ms)} ago",
         missing=words.number(tap.missing_records),
         channels=words.number(channels),
@@ -97,20 +97,21 @@ def _tap(snapshot: Snapshot, observer: str, tap: TapTotals, channels: int) -> Ta
     )
 
 
-def _troubles(tap: TapTotals, clock_ms: int) -> list[str]:
+def _trouble(tap: TapTotals, clock_ms: int) -> str:
     """Return why the tap may miss records; empty if it does not."""
-    troubles = []
-    if clock_ms - tap.last_seen_ms > DEFAULTS.tap_hole_ms:
-        troubles.append(f"silent for {words.age(clock_ms - tap.last_seen_ms)}")
-    window_ms = DEFAULTS.verdict_window_ms
-    if tap.last_hole_ms is not None and clock_ms - tap.last_hole_ms <= window_ms:
-        end_ms = tap.last_hole_ms + window_ms
-        again = words.since(words.next_minute_ms(end_ms), clock_ms)
-        troubles.append(
-            f"interrupted at {words.since(tap.last_hole_ms, clock_ms)}; "
-            f"trusted again at {again}"
-        )
-    return troubles
+    silent_ms = clock_ms - tap.last_seen_ms
+    if silent_ms > DEFAULTS.tap_hole_ms:
+        return f"silent for {words.age(silent_ms)}"
+    if tap.last_hole_ms is None:
+        return ""
+    end_ms = tap.last_hole_ms + DEFAULTS.verdict_window_ms
+    if clock_ms > end_ms:
+        return ""
+    again = words.since(words.next_minute_ms(end_ms), clock_ms)
+    return (
+        f"interrupted at {words.since(tap.last_hole_ms, clock_ms)}; "
+        f"trusted again at {again}"
+    )
 
 
 def _span(from_ms: int, to_ms: int) -> str:

@@ -110,6 +110,8 @@ def busy(
             unacknowledged=3,
             acknowledged_in_time=9,
             gaps_lost=2,
+            messages=123_456,
+            definite_latency=histogram(900_000),
             observers=["t1"],
         ),
         HOSTILE * 9: totals(Verdict.BLIND),

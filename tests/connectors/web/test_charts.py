@@ -63,6 +63,9 @@ def test_objectives_are_drawn_beside_the_reached_shares() -> None:
         ("delivered: 99.9 %", [99.9, 99.9]),
     ]
     assert "75.00 % in time, 90.00 % delivered" in chart.note
+    nothing_delivered = charts(growth(acknowledged_in_time=1))["objectives"]
+    assert "Over all intervals: 100 % in time." in nothing_delivered.note
+    assert "Over all" not in charts(NOTHING)["objectives"].note
 
 
 def test_percentiles_of_the_whole_time_are_said_in_words() -> None:

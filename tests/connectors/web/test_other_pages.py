@@ -54,7 +54,7 @@ def test_taps_are_sorted_by_what_they_miss(
     taps = {
         "good": TapTotals(now_ms - 3_000),
         "holed": TapTotals(now_ms, 1_234, now_ms - 3_000, holes),
-        "silent": TapTotals(now_ms - 16_000),
+        "silent": TapTotals(now_ms - 16_000, 0, now_ms - 3_000),
     }
     channels = {"c": totals(observers=["good", "holed"])}
     stage.snapshot = replace(snapshot(channels), taps=taps)
@@ -65,7 +65,7 @@ def test_taps_are_sorted_by_what_they_miss(
         "2026-08-09 12:03:10 UTC, 0 s ago "
         "1 1,234 2026-08-09 12:03:05 UTC, for 2 s 2026-08-09 12:03:00 UTC, for 2 s",
         "and 2 older ones",
-        "silent Interrupted silent for 16 s",
+        "silent Interrupted silent for 16 s 2026",
         "good OK skipped no number lately",
         "A channel is blind if all its taps were interrupted",
     ):
