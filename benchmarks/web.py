@@ -3,7 +3,8 @@
     python -m benchmarks.web --help
 
 Each path is requested a few times from the server of `run`, over a board with figures
-of so many channels, each time with changed figures. CPU is that of this process, in
+of so many channels, each time with changed figures; each channel has the minutes of its
+last hour. CPU is that of this process, in
 which a thread asks; the median counts. Meanwhile another thread asks for `/healthz`.
 
 Limits of the result: all channels have the same few figures, and nothing else runs.
@@ -14,18 +15,23 @@ from __future__ import annotations
 import statistics
 import threading
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 import msgspec
 
 from connectors.history.schema import Row
 from sds_core.observer import blob
+from sds_core.observer.growth import Recorded
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
+from sds_core.observer.minutes import MINUTE_MS
+from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
 from sds_core.observer.tap_kind import TAPS
@@ -35,11 +41,15 @@ from streaming.board import Board
 from streaming.cli.output import wall_ms
 from streaming.cli.serving import status_server
 from streaming.position import Position
+from streaming.recent import RECENT_MS, RecentMinutes
 
 _PATHS = (
     "/metrics",
     "/",
+    "/?sort=messages",
     "/?sort=messages&find=77",
+    "/?window=all",
+    "/?window=all&sort=messages",
     "/channel?id=channel-00007&history=false",
     "/taps",
     "/monitor",
@@ -61,6 +71,7 @@ class _Job:
     """A job that has only figures."""
 
     board: Board
+    recent: RecentMinutes
     has_begun: bool = True
 
     def find_incidents(self, query: IncidentQuery) -> Sequence[ChannelIncident]:
@@ -71,11 +82,19 @@ class _Job:
     ) -> Sequence[Row]:
         return []
 
+    def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
+        return self.recent.at(at_ms)
+
+    def find_steps(
+        self, channels: Collection[str], since_ms: int, step_ms: int
+    ) -> Mapping[str, Sequence[Recorded]]:
+        return self.recent.steps(channels, since_ms, step_ms)
+
 
 def totals(number: int, clock_ms: int) -> ChannelTotals:
     """Return figures of a channel, all different from zero."""
     found = ChannelTotals(
-        first_event_ms=clock_ms - 3_600_000,
+        first_event_ms=clock_ms - 86_400_000,
         last_event_ms=clock_ms,
         clock_ms=clock_ms,
         frames={"content.spec": number, "sync.spec": 7, "content.nim": 3},
@@ -106,6 +125,24 @@ def packed(channels: int, clock_ms: int) -> dict[str, bytes]:
     }
     tap = blob.totals_part(blob.pack(TapTotals(clock_ms), None))
     return found | {TAPS.key(f"tap-{one}"): tap for one in range(_TAPS)}
+
+
+def _record(recent: RecentMinutes, channels: int, clock_ms: int) -> None:
+    """Store all minutes of the last hour, and print what the last one costs."""
+    figures = {f"channel-{n:05d}": totals(n, clock_ms) for n in range(channels)}
+    last_ms = clock_ms // MINUTE_MS * MINUTE_MS - MINUTE_MS
+    begun = cost = 0.0
+    for minute_ms in range(last_ms - RECENT_MS, last_ms + 1, MINUTE_MS):
+        minutes = {
+            name: [ChannelMinute(minute_ms, one)] for name, one in figures.items()
+        }
+        begun, elapsed = time.process_time(), time.monotonic()
+        recent.record(minutes)
+        cost, elapsed = time.process_time() - begun, time.monotonic() - elapsed
+    click.echo(
+        f"storing a minute of {channels:,} channels: {1000 * cost:.0f} ms of CPU, "
+        f"{1000 * elapsed:.0f} ms"
+    )
 
 
 @contextmanager
@@ -152,8 +189,16 @@ def _next_batch(board: Board) -> None:
 def main(channels: int, labels: int, times: int) -> None:
     """Request each path some times and print what it costs."""
     board = Board()
-    job = _Job(board)
+    with TemporaryDirectory() as directory:
+        path = Path(directory) / "minutes.sqlite"
+        _measure(board, _Job(board, RecentMinutes(path)), channels, labels, times)
+        size = sum(one.stat().st_size for one in path.parent.iterdir())
+        click.echo(f"minutes of the last hour: {size / 1e6:.0f} MB")
+
+
+def _measure(board: Board, job: _Job, channels: int, labels: int, times: int) -> None:
     clock_ms = wall_ms()
+    _record(job.recent, channels, clock_ms)
     figures = packed(channels, clock_ms)
     names = tuple(f"channel-{n:05d}" for n in range(labels))
     board.set_totals(figures, {CHANNELS.prefix: names})

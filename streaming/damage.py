@@ -12,12 +12,14 @@ RESTORE = "restore the checkpoint from a backup, or use a new --checkpoint"
 IDENTITY = "job.json"
 INCIDENTS = "incidents.sqlite"
 ACKNOWLEDGEMENTS = "acknowledgements.sqlite"
+MINUTES = "minutes.sqlite"
 """Names of files in ``monitor/``; those with labels have the names of their kinds."""
 
 _LOSSES = {
     INCIDENTS: "the incidents of the last day and the rows that waited in it for the "
     "history",
     ACKNOWLEDGEMENTS: "the definite acknowledgements so far",
+    MINUTES: "the page's figures of the last hour",
 }
 _LABELS = "the labels given so far: they are given anew, in alphabetical order"
 

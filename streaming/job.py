@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import (
     AbstractContextManager,
     ExitStack,
@@ -28,6 +28,7 @@ from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.blindness import judge_blindness
+from sds_core.observer.growth import Recorded
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.kinds import AnyProtocol
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
@@ -45,6 +46,7 @@ from streaming.lookup import find_incidents, find_minutes
 from streaming.own_files import open_own_files
 from streaming.prime import read_totals
 from streaming.progress import Progress
+from streaming.recent import RecentMinutes
 from streaming.settings import JobSettings
 from streaming.sink import Sink
 from streaming.source import FORMAT, make_source
@@ -73,6 +75,7 @@ class Job:
         query: Spark's query.
         progress: Progress of the query.
         findings: Recent incidents, and what the history does not have yet.
+        recent: Figures of the last hour.
         details: Definite acknowledgements; None if the checkpoint stores none.
     """
 
@@ -81,6 +84,7 @@ class Job:
     query: StreamingQuery
     progress: Progress
     findings: Findings
+    recent: RecentMinutes
     details: DetailStore | None = field(default=None)
 
     @property
@@ -117,8 +121,24 @@ class Job:
     ) -> list[Row]:
         """A channel's minutes; see `lookup.find_minutes`."""
         return find_minutes(
-            self.findings, self.settings.history, channel, since_ms, until_ms, fields
+            self.findings,
+            self.recent,
+            self.settings.history,
+            channel,
+            since_ms,
+            until_ms,
+            fields,
         )
+
+    def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
+        """Figures of channels at a moment; see `RecentMinutes.at`."""
+        return self.recent.at(at_ms)
+
+    def find_steps(
+        self, channels: Collection[str], since_ms: int, step_ms: int
+    ) -> Mapping[str, Sequence[Recorded]]:
+        """Figures of channels step by step; see `RecentMinutes.steps`."""
+        return self.recent.steps(channels, since_ms, step_ms)
 
     def report(self, generated_at_ms: int) -> dict[str, Any]:
         """The report as of now; see `build_report`."""
@@ -185,7 +205,7 @@ def running_job(
         )
         complete(settings.checkpoint, log)
         kinds = kinds_of(protocols)
-        identity, findings, details, ledgers = open_own_files(
+        identity, findings, details, ledgers, recent = open_own_files(
             settings.checkpoint,
             identity,
             kinds,
@@ -204,9 +224,10 @@ def running_job(
             ledgers,
             dead_letters,
             findings,
-            # Without a history, minutes are not stored: nothing would delete them.
+            # Without a history, nothing would delete them.
             with_history,
             details,
+            recent,
             protocols,
         )
         position = log.position
@@ -214,6 +235,7 @@ def running_job(
         # then jumped to its old value would look like growth.
         if position is not None:
             board.set_position(position)
+        board.set_job(reading_checkpoint=log.committed is not None)
         if with_history:
             board.set_job(history_pending=findings.count_pending())
         # An earlier job of this process may have published a batch that was not
@@ -221,6 +243,7 @@ def running_job(
         # counters that fall.
         if not board.snapshot.primed:
             sink.publish(read_totals(spark, settings.checkpoint, log, kinds))
+        recent.begin(board.snapshot.channels, board.snapshot.clock_ms)
         with _exporting(settings, findings, board) as exporter:
             fold = make_fold(observer, details is not None, protocols)
             query = _start(spark, settings, sink, protocols, fold)
@@ -229,9 +252,11 @@ def running_job(
             )
             # The lag first: that of an earlier query would seem to be this one's.
             watch.follow(position)
-            board.set_job(running=True, error="", retrying=False)
+            board.set_job(
+                running=True, error="", retrying=False, reading_checkpoint=False
+            )
             try:
-                yield Job(settings, board, query, progress, findings, details)
+                yield Job(settings, board, query, progress, findings, recent, details)
             finally:
                 if exporter is not None and (query.isActive or query.exception()):
                     # A user requested the end and waits for it, or the job goes on.

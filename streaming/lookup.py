@@ -11,6 +11,7 @@ from connectors.history.query import find_incidents as query_history
 from connectors.history.schema import Row, minute_row
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from streaming.findings import Destination, Findings
+from streaming.recent import RecentMinutes
 from streaming.settings import HistorySettings
 
 
@@ -53,6 +54,7 @@ def find_incidents(
 
 def find_minutes(
     findings: Findings,
+    recent: RecentMinutes,
     history: HistorySettings | None,
     channel: str,
     since_ms: int,
@@ -63,19 +65,20 @@ def find_minutes(
 
     Args:
         findings: Has the minutes that the Parquet files do not have yet.
-        history: Has the other minutes; None gives no minutes.
+        recent: Has those of the last hour, for a job without a history.
+        history: Has the other minutes; None if the job has no history.
         channel: Channel id.
         since_ms: Event time, Unix ms.
         until_ms: Event time, Unix ms.
         fields: Names of fields that each row must have, besides key and ``told``; None
-            for all.
+            for all. Without a history, rows have the figures that grow.
 
     Raises:
         connectors.history.errors.DamagedHistory: A file of the history cannot be read.
         connectors.history.errors.NoHistory: The history's directory does not exist.
     """
     if history is None:
-        return []
+        return recent.rows(channel, since_ms, until_ms)
     # The outbox is read first: a row that leaves it after that is in the files.
     pending = [
         minute_row(one)

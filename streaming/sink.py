@@ -18,6 +18,7 @@ from streaming.details import DetailStore
 from streaming.failure import hand_over
 from streaming.findings import Findings
 from streaming.labels import LabelLedger
+from streaming.recent import RecentMinutes
 
 _HOLES_KNOWN_AFTER_MS = 60_000
 """After this much event time a tap's totals contain every hole that had begun. A hole
@@ -38,6 +39,7 @@ class Sink:
         findings: Gets every incident, and minutes if there is a history.
         with_minutes: Whether there is a history, and so minutes are recorded.
         details: Gets definite acknowledgements; None without ``--report-detail``.
+        recent: Gets minutes, for the page's last hour.
         protocols: Registered protocols.
     """
 
@@ -49,6 +51,7 @@ class Sink:
         findings: Findings,
         with_minutes: bool,
         details: DetailStore | None,
+        recent: RecentMinutes,
         protocols: Iterable[AnyProtocol] = PROTOCOLS,
     ) -> None:
         self._board = board
@@ -57,6 +60,7 @@ class Sink:
         self._findings = findings
         self._with_minutes = with_minutes
         self._details = details
+        self._recent = recent
         self._kinds = kinds_of(protocols)
         self._decoders = {
             kind.prefix: msgspec.msgpack.Decoder(kind.events_type)
@@ -76,7 +80,7 @@ class Sink:
 
         1. Undecodable records are copied to the dead-letter topic.
         2. Incidents are stored, and queued for the history.
-        3. Minutes are queued for the history.
+        3. Minutes are stored for the page, and queued for the history.
         4. Definite acknowledgements are stored.
         5. Totals go to the board, which page, API and metrics read.
         6. Incidents that coincide with a tap hole are marked. This compares them with
@@ -100,8 +104,9 @@ class Sink:
             self._sort(row.key, bytes(row.events), leaving)
         self._write_dead_letters(leaving[Outlet.DEAD_LETTERS])  # 1
         self._findings.record_incidents(leaving[Outlet.INCIDENTS])  # 2
+        self._recent.record(leaving[Outlet.MINUTES])  # 3
         if self._with_minutes:
-            self._findings.record_minutes(leaving[Outlet.MINUTES])  # 3
+            self._findings.record_minutes(leaving[Outlet.MINUTES])
         if self._details is not None:
             self._details.record(leaving[Outlet.DETAILS])  # 4
         self.publish(totals)  # 5

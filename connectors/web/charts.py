@@ -61,6 +61,17 @@ class Chart:
     series: Sequence[Series]
 
     @property
+    def is_empty(self) -> bool:
+        """Whether no interval has anything to draw."""
+        counts = self.scale in (Scale.COUNT, Scale.PARTS)
+        return not any(
+            value if counts else value is not None
+            for series in self.series
+            if not series.is_limit
+            for value in series.values
+        )
+
+    @property
     def table(self) -> list[tuple[str, list[str]]]:
         """Rows of the table, newest first: time, then a text for each series."""
         columns = [series.texts for series in self.series if not series.is_limit]
@@ -111,13 +122,22 @@ def _notes(
     shares = [one for one in entries if isinstance(one, Share) and one.line]
     if any(share.objective for share in shares):
         yield "The straight lines are the objectives."
-    if shares:
-        total = [
-            f"{words.share(*share.of_counts(trend.total.counts), decimals=2)} "
-            f"{_name(share)}"
-            for share in shares
-        ]
+    total = [
+        f"{words.share(*found, decimals=2)} {_name(share)}"
+        for share in shares
+        if (found := share.of_counts(trend.total.counts)).whole
+    ]
+    if total:
         yield f"Over all intervals: {', '.join(total)}."
+    for figure in entries:
+        if isinstance(figure, Figure) and figure.unit is Unit.DURATIONS:
+            durations = trend.total.histogram(figure.field)
+            if durations.count:
+                percentiles = [
+                    f"p{one.percent} {words.percentile(durations, one.percent)}"
+                    for one in figure.percentiles
+                ]
+                yield f"Over all intervals: {', '.join(percentiles)}."
 
 
 def _all_series(
@@ -153,11 +173,11 @@ def _limit_name(limit: Limit) -> str:
 
 
 def _ticks_ms(trend: Trend) -> list[int]:
-    """Return about six round times."""
+    """Return at most seven round times."""
     begins_ms = trend.begins_ms
     apart_ms = next(
         minutes * 60_000
-        for minutes in (10, 30, 60, 240)
+        for minutes in (1, 2, 5, 10, 30, 60, 120, 240)
         if minutes * 60_000 * 6 >= len(begins_ms) * trend.step_ms
     )
     return [begin_ms for begin_ms in begins_ms if begin_ms % apart_ms == 0]

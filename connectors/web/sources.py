@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 
 from connectors.history.schema import Row
+from sds_core.observer.growth import Recorded
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.snapshot import Snapshot
+
+FindRecent = Callable[[int], Mapping[str, Recorded]]
+FindSteps = Callable[[Collection[str], int, int], Mapping[str, Sequence[Recorded]]]
+
+
+def _no_recent(at_ms: int) -> Mapping[str, Recorded]:
+    return {}
+
+
+def _no_steps(
+    channels: Collection[str], since_ms: int, step_ms: int
+) -> Mapping[str, Sequence[Recorded]]:
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +40,19 @@ class Sources:
             order, with at least these fields and their minute. Called and raises like
             `find_incidents`.
         runbooks: Directory of the files `<Alert>.md`.
+        find_recent: Takes a moment of the last hour, Unix ms of event time. Returns the
+            figures of each channel, `FigureTable.counted`, at the end of the last
+            minute that ended at the moment or before; of a channel that is known since
+            a later start only, those of then. Called in the server's threads.
+        find_steps: Takes channel ids, a moment, and the length of a step, ms. Returns
+            the figures of each channel at the end of the last minute in each step after
+            the moment, in order. Steps without a minute are left out: nothing changed.
+            Called in the server's threads.
     """
 
     current: Callable[[], Snapshot]
     find_incidents: Callable[[IncidentQuery], Sequence[ChannelIncident]]
     find_minutes: Callable[[str, int, int, Collection[str]], Sequence[Row]]
     runbooks: Traversable
+    find_recent: FindRecent = _no_recent
+    find_steps: FindSteps = _no_steps

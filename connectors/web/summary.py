@@ -57,7 +57,9 @@ def summarise(snapshot: Snapshot) -> Summary:
     if job.error:
         return Summary(Level.TROUBLE, f"{stopped(job)}: {words.one_line(job.error)}")
     if not snapshot.primed:
-        return Summary(Level.STARTING, "Starting: reading the checkpoint")
+        if job.reading_checkpoint:
+            return Summary(Level.STARTING, "Starting: reading the checkpoint")
+        return Summary(Level.STARTING, "Starting Spark, about 10 s")
     clock_is_wrong = job.clock.level() is ClockLevel.WRONG
     # All records may be dead letters of a wrong clock: then nothing else will start.
     if snapshot.nothing_read and not clock_is_wrong:

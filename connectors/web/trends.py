@@ -138,6 +138,9 @@ def recent_trend(
 ) -> Trend:
     """Return the trend of the last hours, up to the interval that the clock is in.
 
+    It begins where figures begin to be known: a young view has fewer intervals, and
+    shorter ones.
+
     Args:
         table: The figures of the view's kind.
         find_minutes: See `Sources`.
@@ -166,9 +169,25 @@ def recent_trend(
     before = None
     if earlier:
         before = Growth.of_row(table, earlier[-1])
-    elif rows and begin_ms <= first_event_ms < rows[0]["minute"] + _MINUTE_MS:
+    elif begin_ms <= first_event_ms and (
+        not rows or first_event_ms < rows[0]["minute"] + _MINUTE_MS
+    ):
         before = Growth.zero(table)
+        begin_ms, end_ms, step_ms = _span(first_event_ms, clock_ms, hours)
+    elif rows:
+        begin_ms, end_ms, step_ms = _span(rows[0]["minute"], clock_ms, hours)
     return trend(table, rows, before, begin_ms=begin_ms, end_ms=end_ms, step_ms=step_ms)
+
+
+def _span(known_ms: int, clock_ms: int, hours: int) -> tuple[int, int, int]:
+    """Return begin, end and length of intervals since a time in the last hours, ms."""
+    step_ms = next(
+        step_ms
+        for longest, step_ms in HOURS.items()
+        if longest == hours or clock_ms - known_ms < longest * _HOUR_MS
+    )
+    begin_ms = known_ms // step_ms * step_ms
+    return begin_ms, (clock_ms // step_ms + 1) * step_ms, step_ms
 
 
 def trend(

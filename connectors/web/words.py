@@ -28,6 +28,7 @@ __all__ = [
     "counted",
     "duration",
     "more_than",
+    "next_minute_ms",
     "no_answer",
     "number",
     "one_line",
@@ -37,6 +38,7 @@ __all__ = [
     "seconds",
     "share",
     "short",
+    "since",
     "size",
     "time_of_day",
     "utc",
@@ -58,7 +60,7 @@ VERDICTS = {
 
 _REASONS = {
     "warming_up": "only just started",
-    "tap_hole": "every tap has a hole in its records",
+    "tap_hole": "the taps were interrupted",
     "no_records": "no records are coming in",
     "audit_incomplete": "the audit found the mirror incomplete",
     "lost": "messages were lost",
@@ -177,6 +179,18 @@ def more_than(value: float) -> str:
 def no_answer(since_ms: int | None) -> str:
     """Return that Kafka is silent since a wall time, Unix ms, without a full stop."""
     return f"Kafka has not answered since {utc(since_ms)}"
+
+
+def next_minute_ms(unix_ms: int) -> int:
+    """Return the begin of the next minute: times without seconds round down."""
+    return (unix_ms // 60_000 + 1) * 60_000
+
+
+def since(unix_ms: int, clock_ms: int) -> str:
+    """Return an event time in UTC, without the date if it is that of the clock."""
+    if unix_ms // 86_400_000 == clock_ms // 86_400_000:
+        return f"{time_of_day(unix_ms)} UTC"
+    return utc(unix_ms)
 
 
 def utc(unix_ms: int | None) -> str:

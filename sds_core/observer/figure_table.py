@@ -12,7 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from sds_core.metrics import Metric, Sample, in_seconds
+from sds_core.metrics import Metric, MetricKind, Sample, in_seconds
 from sds_core.observer.figures import (
     ChartShape,
     Family,
@@ -91,6 +91,8 @@ class FigureTable(Generic[Totals]):
         figures: The entries that are figures.
         shares: The entries that are shares.
         grown: Figures of which charts and API have the growth in each interval.
+        counted: Fields of the totals whose growth since a moment is shown: those of
+            `grown`, and those of columns that only grow.
         metrics: Metrics of each view, in the order of export.
         columns: Columns of the history, in order.
 
@@ -127,6 +129,7 @@ class FigureTable(Generic[Totals]):
         self.figures = tuple(e for e in self.entries if isinstance(e, Figure))
         self.shares = tuple(e for e in self.entries if isinstance(e, Share))
         self.grown = self._grown()
+        self.counted = self._counted()
         self._check()
         self.metrics: tuple[Metric[Totals], ...] = tuple(self._made_metrics())
         self._paths: list[tuple[tuple[str, ...], Figure]] = sorted(
@@ -221,6 +224,15 @@ class FigureTable(Generic[Totals]):
         )
         return tuple(one for one in self.figures if one.line or one.field in of_shares)
 
+    def _counted(self) -> tuple[str, ...]:
+        """Return `counted`; gauges of columns are as of now, and are left out."""
+        in_columns = [
+            one.field for one in self.figures if _has_column(one) and _only_grows(one)
+        ]
+        of_shares = [one.fields for one in self.shares if one.column]
+        found = chain((one.field for one in self.grown), in_columns, chain(*of_shares))
+        return tuple(dict.fromkeys(found))
+
     def column_of(self, figure: Figure) -> str:
         """Return a figure's column in the history; for durations that of buckets."""
         name = figure.report[0].replace(".", "_") if figure.report else figure.field
@@ -273,6 +285,14 @@ class FigureTable(Generic[Totals]):
         for figure in self.grown:
             if figure.field not in followed:
                 raise FigureError(figure.field, "its chart needs it in the history")
+
+
+def _has_column(figure: Figure) -> bool:
+    return bool(figure.column) or any(one.column for one in figure.percentiles)
+
+
+def _only_grows(figure: Figure) -> bool:
+    return any(one.family.kind is not MetricKind.GAUGE for one in figure.series)
 
 
 def _check_figure(figure: Figure) -> None:

@@ -79,6 +79,7 @@ class JobFigures:
         version: Version of the monitor.
         clock: This machine's clock, compared with others.
         kafka: When Kafka answered last.
+        reading_checkpoint: Whether figures of an earlier run are being read.
     """
 
     running: bool = False
@@ -95,6 +96,7 @@ class JobFigures:
     version: str = ""
     clock: ClockFigures = field(default_factory=ClockFigures)
     kafka: Freshness = field(default_factory=Freshness)
+    reading_checkpoint: bool = False
 
 
 @dataclass(frozen=True, slots=True)

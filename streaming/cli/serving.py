@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.resources import files
@@ -19,6 +25,7 @@ from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
 from sds_core.observer.blindness import judge_blindness
+from sds_core.observer.growth import Recorded
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.snapshot import Snapshot
 from streaming.board import Board
@@ -47,6 +54,14 @@ class JobView(Protocol):
         self, channel: str, since_ms: int, until_ms: int, fields: Collection[str]
     ) -> Sequence[Row]:
         """See `Sources.find_minutes`."""
+
+    def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
+        """See `Sources.find_recent`."""
+
+    def find_steps(
+        self, channels: Collection[str], since_ms: int, step_ms: int
+    ) -> Mapping[str, Sequence[Recorded]]:
+        """See `Sources.find_steps`."""
 
 
 class PendingJob:
@@ -77,6 +92,18 @@ class PendingJob:
         if self.job is None:
             return []
         return self.job.find_minutes(channel, since_ms, until_ms, fields)
+
+    def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
+        """See `Job`; empty before the job runs."""
+        return {} if self.job is None else self.job.find_recent(at_ms)
+
+    def find_steps(
+        self, channels: Collection[str], since_ms: int, step_ms: int
+    ) -> Mapping[str, Sequence[Recorded]]:
+        """See `Job`; empty before the job runs."""
+        if self.job is None:
+            return {}
+        return self.job.find_steps(channels, since_ms, step_ms)
 
 
 def current_snapshot(
@@ -162,6 +189,8 @@ def status_server(
         job.find_incidents,
         job.find_minutes,
         files("dashboards") / "runbooks",
+        job.find_recent,
+        job.find_steps,
     )
     with WebServer(create_app(sources, registry), host, port) as server:
         click.echo(f"status page {server.url}/   metrics {server.url}/metrics")

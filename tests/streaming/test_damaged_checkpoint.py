@@ -174,6 +174,11 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
         "monitor/incidents.sqlite",
         "to go on without the incidents of the last day and the rows that waited",
     ),
+    "minutes truncated": (
+        in_monitor("minutes.sqlite"),
+        "monitor/minutes.sqlite",
+        "to go on without the page's figures of the last hour",
+    ),
     "last byte of the acknowledgements missing": (
         # SQLite would read a zero in its place.
         lambda checkpoint: truncate(checkpoint / "monitor/acknowledgements.sqlite", -1),

@@ -44,6 +44,7 @@ from streaming.findings import Findings
 from streaming.job import Job
 from streaming.keys import CLOCK_KEY
 from streaming.labels import open_ledgers
+from streaming.recent import RecentMinutes
 from streaming.settings import HistorySettings
 from streaming.sink import Sink
 from tests.support.identities import assert_identities
@@ -77,6 +78,7 @@ class Feed:
             findings,
             True,
             self.details,
+            RecentMinutes(directory / "minutes.sqlite"),
         )
 
     def batch(

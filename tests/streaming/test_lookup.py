@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from connectors.history.errors import NoHistory
+from connectors.history.schema import NumberedMinute, minute_row
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
@@ -24,6 +25,7 @@ from sds_core.observer.incidents import (
     IncidentPlace,
     IncidentQuery,
 )
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.snapshot import Snapshot
 from streaming.findings import Findings
 from streaming.history import RECENT_MS
@@ -49,6 +51,7 @@ def test_minutes_are_found_in_files_and_in_the_outbox(
     def found(since: int, until: int) -> list[int]:
         rows = find_minutes(
             checkpoint.findings,
+            checkpoint.recent,
             checkpoint.settings,
             "town",
             MONDAY_MS + since * MINUTE_MS,
@@ -63,7 +66,31 @@ def test_minutes_are_found_in_files_and_in_the_outbox(
     )
     assert found(0, 9) == [1, 2, 12, 13, 14]
     assert found(1, 4) == [2, 12, 13]
-    assert find_minutes(checkpoint.findings, None, "town", 0, 1 << 62) == []
+
+
+def test_job_without_a_history_finds_the_minutes_of_the_last_hour(
+    checkpoint: Checkpoint,
+) -> None:
+    """With the figures of charts, and of no other channel."""
+    checkpoint.recent.record({"town": minutes(3, 10), "village": minutes(9)})
+    rows = find_minutes(
+        checkpoint.findings,
+        checkpoint.recent,
+        None,
+        "town",
+        MONDAY_MS + MINUTE_MS,
+        MONDAY_MS + 9 * MINUTE_MS,
+    )
+    assert [row["minute"] for row in rows] == [
+        MONDAY_MS + MINUTE_MS,
+        MONDAY_MS + 2 * MINUTE_MS,
+    ]
+    totals = [NumberedMinute(1, "town", 0, one.totals) for one in minutes(3, 10)]
+    for row, whole in zip(rows, map(minute_row, totals[1:]), strict=True):
+        fields = [CHANNEL_FIGURES.column_of(one) for one in CHANNEL_FIGURES.grown]
+        assert {name: row[name] for name in fields} == {
+            name: whole[name] for name in fields
+        }
 
 
 def test_incidents_older_than_a_day_are_found_in_the_history(

@@ -12,6 +12,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 from streaming.board import Board
 from streaming.findings import Findings
 from streaming.labels import open_ledgers
+from streaming.recent import RecentMinutes
 from streaming.sink import Sink
 
 
@@ -20,7 +21,8 @@ def test_table_decides_the_labels_of_channels_that_are_new(tmp_path: Path) -> No
     board = Board()
     findings = Findings(tmp_path / "incidents.sqlite", 1)
     ledgers = open_ledgers(tmp_path, kinds_of(PROTOCOLS), 0)
-    sink = Sink(board, ledgers, None, findings, False, None)
+    recent = RecentMinutes(tmp_path / "minutes.sqlite")
+    sink = Sink(board, ledgers, None, findings, False, None, recent)
     sink.publish(_totals("known"))
     assert board.snapshot.labels == ()
     board.set_table(ChannelTable([ChannelEntry("*", label=True)]))

@@ -20,9 +20,10 @@ from connectors.web.lookups import Lookups
 from connectors.web.naming import called, channel_href, channel_query
 from connectors.web.pages.layout import Layout
 from connectors.web.parameters import hours, one_of
+from connectors.web.reasons import reason_of
 from connectors.web.refusals import HistoryBusy, HistoryUnreadable, NoRecord
 from connectors.web.sources import Sources
-from connectors.web.trends import HOURS
+from connectors.web.trends import HOURS, Trend
 from sds_core.observer.channel_table import ChannelSettings
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.figures import Proportion
@@ -56,12 +57,17 @@ class History:
     """The parts of the page that come from files instead of the snapshot.
 
     Attributes:
-        charts: Charts, each with its picture; empty if they cannot be drawn.
+        heading: The time that the charts cover.
+        intervals: Length of their intervals, and what is not known.
+        charts: Charts, each with its picture, which is empty if there is nothing to
+            draw; none if they cannot be drawn.
         no_charts: Why charts cannot be drawn; empty if they can.
         incidents: Incidents of the channel by kind, the gravest first.
         no_incidents: Why incidents cannot be listed; empty if they can.
     """
 
+    heading: str
+    intervals: str = ""
     charts: Sequence[tuple[Chart, Markup]] = ()
     no_charts: str = ""
     incidents: Sequence[KindOfIncidents] = ()
@@ -128,6 +134,7 @@ def routes(
             as_id=channel_query(channel),
             as_channel=channel_query(channel, "channel"),
             totals=totals,
+            reason=reason_of(snapshot, totals),
             objectives=_objectives(table, totals, snapshot.table.of(channel)),
             muted=snapshot.table.of(channel).mute_until_ms
             if channel in snapshot.muted
@@ -164,14 +171,17 @@ def _history(
     channel: str,
     chosen_hours: int,
 ) -> History:
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"heading": _last_hours(chosen_hours)}
     try:
         trend = lookups.trend(table, snapshot, channel, chosen_hours)
     except (HistoryBusy, HistoryUnreadable, NoRecord) as error:
         found["no_charts"] = str(error)
     else:
         charts = charts_of(table, trend, snapshot.table.of(channel))
-        found["charts"] = [(chart, draw(chart)) for chart in charts]
+        found["charts"] = [
+            (chart, Markup() if chart.is_empty else draw(chart)) for chart in charts
+        ]
+        found |= _span(trend, snapshot, channel, chosen_hours)
     try:
         # One query for each kind: many incidents of one kind must not hide another.
         kinds = [_incidents(lookups, snapshot, channel, kind) for kind in IncidentKind]
@@ -180,6 +190,24 @@ def _history(
     else:
         found["incidents"] = [one for one in kinds if one.incidents]
     return History(**found)
+
+
+def _last_hours(chosen_hours: int) -> str:
+    return f"The last {words.counted(chosen_hours, 'hour')}"
+
+
+def _span(
+    trend: Trend, snapshot: Snapshot, channel: str, chosen_hours: int
+) -> dict[str, str]:
+    """Return heading and length of intervals of the charts of a channel."""
+    heading, known = _last_hours(chosen_hours), ""
+    if len(trend.growth) * trend.step_ms < chosen_hours * 3_600_000:
+        heading = f"Since {words.since(trend.begin_ms, snapshot.clock_ms)}"
+        first_ms = snapshot.channels[channel].first_event_ms or 0
+        if first_ms < trend.begin_ms:
+            known = "; earlier minutes are not stored"
+    step = words.duration(trend.step_ms)
+    return {"heading": heading, "intervals": f"intervals of {step}{known}"}
 
 
 def _incidents(

@@ -1,14 +1,17 @@
 """All views of one kind, by default the most troubled first.
 
-`/` has the channels of SDS, `/views/<prefix>` the views of another protocol.
+`/` has the channels of SDS, by default with their figures of the last hour;
+`/views/<prefix>` has the views of another protocol, with figures since the first
+record.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urlencode
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -17,9 +20,11 @@ from starlette.routing import BaseRoute, Route
 
 from connectors.web import words
 from connectors.web.figures import Group, PageFigure, column_groups
+from connectors.web.last_hour import LastHour, Lately, Trend
 from connectors.web.naming import called, channel_href, short_key
 from connectors.web.pages.layout import Layout, other_path
 from connectors.web.parameters import one_of
+from connectors.web.reasons import reason_of
 from connectors.web.sources import Sources
 from connectors.web.summary import by_trouble
 from sds_core.observer.figure_table import FigureTable, Names
@@ -35,7 +40,15 @@ noticeable delay. It is also the default label budget."""
 
 _TROUBLE, _NAME = "trouble", "name"
 
+_HOUR, _ALL = "hour", "all"
+"""Values of the parameter `window`: the last hour, or since the first record."""
+
+_TROUBLED = (Verdict.FAILING, Verdict.BLIND, Verdict.DEGRADED)
+
 _View = tuple[str, ViewTotals]
+
+_Figures = Callable[[Mapping[str, ViewTotals]], Mapping[str, Lately]]
+"""Finds the figures of some views."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +96,21 @@ class Order:
         ascending = figure is None or figure.least_first
         return "ascending" if ascending is not self.reverse else "descending"
 
-    def of(self, snapshot: Snapshot, kind: AnyKind) -> list[_View]:
-        """Return all views of a kind in this order; equal ones by trouble."""
-        views = by_trouble(snapshot, kind.prefix)
+    def sort(
+        self,
+        snapshot: Snapshot,
+        kind: AnyKind,
+        views: Sequence[_View],
+        figures: _Figures,
+    ) -> Sequence[_View]:
+        """Return views of a kind in this order; equal ones stay in theirs.
+
+        Args:
+            snapshot: Has the names of the views.
+            kind: Kind of the views.
+            views: The views by trouble.
+            figures: Finds the figures of the columns.
+        """
         if self.key == _TROUBLE:
             return views[::-1] if self.reverse else views
         if self.key == _NAME:
@@ -94,7 +119,10 @@ class Order:
                 key=lambda one: called(snapshot, one[0], kind).casefold(),
                 reverse=self.reverse,
             )
-        return sorted(views, key=_rank(self.columns[self.key], self.reverse))
+        return sorted(
+            views,
+            key=_rank(self.columns[self.key], self.reverse, figures(dict(views))),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +135,12 @@ class Row:
         id: The view's own name, shortened, if it has a display name; else empty.
         href: Address of the view's page; empty if it has no page.
         verdict: Verdict, which decides the colour.
+        reason: Why it has this verdict.
+        since: Begin of a verdict that is a trouble; empty if it is none.
         muted: Time until which the view is muted; empty if it is not.
-        totals: Figures of the view.
+        figures: Figures of the columns; None if they are unknown.
+        counted_since: Begin of the figures if that is not the one of all; else empty.
+        trend: The last hour, step by step; None if the page has no trends.
     """
 
     key: str
@@ -116,8 +148,12 @@ class Row:
     id: str
     href: str
     verdict: Verdict
+    reason: str
+    since: str
     muted: str
-    totals: ViewTotals
+    figures: Any
+    counted_since: str
+    trend: Trend | None
 
 
 def routes(
@@ -133,12 +169,19 @@ def routes(
 
     # Synchronous, so Starlette runs them in its thread pool: they read all views.
     def channels(request: Request) -> Response:
-        """Query parameters: `sort`, see `Order`; `find`, part of a name or id."""
+        """Query parameters: `sort`, see `Order`; `find`, part of a name or id.
+
+        `window=all` selects figures since the first record, instead of the last hour.
+        """
         snapshot = sources.current()
         if not snapshot.primed:
             return layout.unread(request, snapshot, "Channels")
         views = snapshot.views[CHANNELS.prefix]
-        return _page(layout, request, snapshot, views, table, title="")
+        window = one_of(request.query_params, "window", [_HOUR, _ALL])
+        hour = None
+        if window != _ALL:
+            hour = LastHour(sources, table, snapshot.clock_ms)
+        return _page(layout, request, snapshot, views, table, "", hour)
 
     def others(request: Request) -> Response:
         """Query parameters as for channels."""
@@ -161,20 +204,39 @@ def _page(
     views: Views[ViewTotals],
     table: FigureTable[Any],
     title: str,
+    hour: LastHour | None = None,
 ) -> Response:
-    """The page of all views of one kind, with the columns of a table of figures."""
+    """The page of all views of one kind, with the columns of a table of figures.
+
+    Figures are those of an hour, or since the first record.
+    """
     kind, names = views.kind, table.names
     groups: list[Group] = column_groups(table)
     columns = {figure.key: figure for group in groups for figure in group.figures}
     order = Order.requested(columns, request.query_params)
     find = request.query_params.get("find", "")
     wanted = find.strip().casefold()
-    found = [
+    found: Sequence[_View] = [
         one
-        for one in order.of(snapshot, kind)
+        for one in by_trouble(snapshot, kind.prefix)
         if not wanted or _has(snapshot, kind, one[0], wanted)
     ]
-    rows = [_row(snapshot, kind, *one) for one in found[:LISTED_VIEWS]]
+    figures = _since_the_first_record if hour is None else hour.of
+    found = order.sort(snapshot, kind, found, figures)
+    listed = dict(found[:LISTED_VIEWS])
+    lately = figures(listed)
+    trends = {} if hour is None else hour.trends(listed)
+    rows = [
+        _row(
+            snapshot,
+            kind,
+            one,
+            lately[one[0]],
+            trends.get(one[0]),
+            None if hour is None else hour.begin_ms,
+        )
+        for one in listed.items()
+    ]
     return layout.page(
         request,
         snapshot,
@@ -189,14 +251,48 @@ def _page(
         empty="" if found else _empty(names, bool(views.totals)),
         hidden=len(found) - len(rows),
         by_verdict=_by_verdict(views.totals.values()),
+        is_hour=hour is not None,
+        windows=_windows(order, find),
+        since=_since(snapshot, hour),
     )
 
 
-def _rank(figure: PageFigure, reverse: bool) -> Callable[[_View], tuple[bool, float]]:
+def _since_the_first_record(views: Mapping[str, ViewTotals]) -> dict[str, Lately]:
+    return {name: Lately(one, one.first_event_ms) for name, one in views.items()}
+
+
+def _windows(order: Order, find: str) -> list[tuple[str, str, bool]]:
+    """Return name and address of each choice, and whether it is that of the hour."""
+    kept = {"find": find, "sort": "" if str(order) == _TROUBLE else str(order)}
+
+    def address(window: str) -> str:
+        given = {name: value for name, value in kept.items() if value}
+        return "?" + urlencode({"window": window} | given, errors="surrogatepass")
+
+    return [
+        ("Last hour", address(_HOUR), True),
+        ("Since the first record", address(_ALL), False),
+    ]
+
+
+def _since(snapshot: Snapshot, hour: LastHour | None) -> str:
+    """Return from when on the figures of the page count."""
+    if hour is None:
+        return "Counts and times since the first record of the checkpoint."
+    if not snapshot.clock_ms:
+        return "Counts and times of the last hour."
+    begin = words.since(hour.begin_ms, snapshot.clock_ms)
+    return f"Counts and times since {begin}, event time."
+
+
+def _rank(
+    figure: PageFigure, reverse: bool, figures: Mapping[str, Lately]
+) -> Callable[[_View], tuple[bool, float]]:
     sign = 1 if figure.least_first is not reverse else -1
 
     def rank(one: _View) -> tuple[bool, float]:
-        value = figure.value(one[1])
+        found = figures[one[0]].figures
+        value = None if found is None else figure.value(found)
         # Views without a value are last in both orders.
         return value is None, sign * (math.inf if value is None else value)
 
@@ -210,21 +306,56 @@ def _has(snapshot: Snapshot, kind: AnyKind, name: str, wanted: str) -> bool:
     return any(wanted in text.casefold() for text in texts)
 
 
-def _row(snapshot: Snapshot, kind: AnyKind, name: str, totals: ViewTotals) -> Row:
-    if not kind.in_channel_table:
-        called_so = words.short(name)
-        return Row(short_key(name), called_so, "", "", totals.verdict, "", totals)
-    settings = snapshot.table.of(name)
-    muted = name in snapshot.muted
+def _row(
+    snapshot: Snapshot,
+    kind: AnyKind,
+    view: _View,
+    lately: Lately,
+    trend: Trend | None,
+    begin_ms: int | None,
+) -> Row:
+    """Return a view in words.
+
+    Args:
+        snapshot: Has names, taps and the clock.
+        kind: Kind of the view.
+        view: The view.
+        lately: Its figures.
+        trend: Its trend.
+        begin_ms: Begin of the hour, Unix ms; None for figures since the first record.
+    """
+    name, totals = view
+    shown_name, own_id, href, muted = words.short(name), "", "", ""
+    if kind.in_channel_table:
+        settings = snapshot.table.of(name)
+        shown_name, href = called(snapshot, name), channel_href(name)
+        own_id = words.short(name) if settings.name else ""
+        if name in snapshot.muted:
+            muted = f"Muted until {words.utc(settings.mute_until_ms)}"
+    since_ms = totals.verdict_since_ms if totals.verdict in _TROUBLED else None
     return Row(
         short_key(name),
-        name=called(snapshot, name),
-        id=words.short(name) if settings.name else "",
-        href=channel_href(name),
-        verdict=totals.verdict,
-        muted=f"Muted until {words.utc(settings.mute_until_ms)}" if muted else "",
-        totals=totals,
+        shown_name,
+        own_id,
+        href,
+        totals.verdict,
+        reason_of(snapshot, totals),
+        f"since {words.since(since_ms, snapshot.clock_ms)}" if since_ms else "",
+        muted,
+        lately.figures,
+        _counted_since(snapshot, lately, begin_ms),
+        trend,
     )
+
+
+def _counted_since(snapshot: Snapshot, lately: Lately, begin_ms: int | None) -> str:
+    if begin_ms is None:
+        return ""
+    if lately.figures is None:
+        return "not known yet"
+    if not lately.since_ms or lately.since_ms == begin_ms:
+        return ""
+    return f"since {words.since(lately.since_ms, snapshot.clock_ms)}"
 
 
 def _empty(names: Names, has_views: bool) -> str:

@@ -58,7 +58,9 @@ def _state(snapshot: Snapshot) -> str:
     if job.error:
         return f"{stopped(job)}: {words.one_line(job.error)}"
     if not snapshot.primed:
-        return "The query is starting: the totals of the checkpoint are being read."
+        if job.reading_checkpoint:
+            return "The query is starting: the checkpoint is being read."
+        return "The query is starting: Spark needs about 10 s."
     if not job.running:
         return "The query has stopped. The figures are the last ones."
     if job.event_time_lag_seconds is None:
@@ -95,7 +97,7 @@ def _storage(snapshot: Snapshot) -> _Facts:
     return [
         ("State", words.size(snapshot.job.state_bytes)),
         ("Channels", words.number(len(snapshot.channels))),
-        ("Without a label of their own", words.number(unlabelled)),
+        ("Channels not shown separately in Prometheus", words.number(unlabelled)),
         ("Rows of history pending", words.number(snapshot.job.history_pending)),
     ]
 

@@ -33,7 +33,7 @@ class Tap:
         troubled: Whether the tap may miss records now.
         state: The same in words.
         last_seen: Event time of the last record, and how long before the clock it is.
-        missing: Number of records that never arrived.
+        missing: Number of sequence numbers that never arrived.
         channels: Number of channels that the tap mirrors.
         holes: Spans in which it may have missed records, newest first.
         hidden: Number of older holes.
@@ -72,7 +72,12 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             title="Taps",
             taps=taps[:LISTED_TAPS],
             more=max(0, len(taps) - LISTED_TAPS),
-            advice=_advice(taps, snapshot.observer),
+            advice=_advice(
+                taps,
+                snapshot.observer,
+                any(tap.missing_records for tap in snapshot.taps.values()),
+            ),
+            tap_gaps=_tap_gaps(snapshot),
         )
 
     return [Route("/taps", page)]
@@ -80,12 +85,12 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
 
 def _tap(snapshot: Snapshot, observer: str, tap: TapTotals, channels: int) -> Tap:
     silent_ms = snapshot.clock_ms - tap.last_seen_ms
-    troubles = _troubles(tap, snapshot)
+    trouble = _trouble(tap, snapshot)
     return Tap(
         short_key(observer),
         name=words.short(observer),
-        troubled=bool(troubles),
-        state="; ".join(troubles) or "shows all its records",
+        troubled=bool(trouble),
+        state=trouble or "skipped no number lately",
         last_seen=f"{words.utc(tap.last_seen_ms)}, {words.age(silent_ms)} ago",
         missing=words.number(tap.missing_records),
         channels=words.number(channels),
@@ -94,23 +99,48 @@ def _tap(snapshot: Snapshot, observer: str, tap: TapTotals, channels: int) -> Ta
     )
 
 
-def _troubles(tap: TapTotals, snapshot: Snapshot) -> list[str]:
+def _trouble(tap: TapTotals, snapshot: Snapshot) -> str:
     """Return why the tap may miss records; empty if it does not."""
-    troubles = []
     clock_ms, settings = snapshot.clock_ms, snapshot.observer
-    if clock_ms - tap.last_seen_ms > settings.tap_hole_ms:
-        troubles.append(f"silent for {words.age(clock_ms - tap.last_seen_ms)}")
-    window_ms = settings.verdict_window_ms
-    if tap.last_hole_ms is not None and clock_ms - tap.last_hole_ms <= window_ms:
-        troubles.append(f"a hole within the last {words.duration(window_ms)}")
-    return troubles
+    silent_ms = clock_ms - tap.last_seen_ms
+    if silent_ms > settings.tap_hole_ms:
+        return f"silent for {words.age(silent_ms)}"
+    if tap.last_hole_ms is None:
+        return ""
+    end_ms = tap.last_hole_ms + settings.verdict_window_ms
+    if clock_ms > end_ms:
+        return ""
+    again = words.since(words.next_minute_ms(end_ms), clock_ms)
+    return (
+        f"interrupted at {words.since(tap.last_hole_ms, clock_ms)}; "
+        f"trusted again at {again}"
+    )
 
 
 def _span(from_ms: int, to_ms: int) -> str:
     return f"{words.utc(from_ms)}, for {words.age(to_ms - from_ms)}"
 
 
-def _advice(taps: list[Tap], settings: ObserverSettings) -> str:
+def _tap_gaps(snapshot: Snapshot) -> str:
+    """Return a sentence about messages that no sequence number can miss."""
+    gaps = sum(totals.gaps_tap_gap for totals in snapshot.channels.values())
+    if not gaps:
+        return ""
+    return (
+        f"Since the first record, {words.counted(gaps, 'message')} reached a "
+        "participant but no tap (tap gaps). A tap has no number for what its node "
+        "never received."
+    )
+
+
+def _advice(taps: list[Tap], settings: ObserverSettings, ever_skipped: bool) -> str:
+    """Return what the table says in all.
+
+    Args:
+        taps: All taps.
+        settings: Settings of the model.
+        ever_skipped: Whether one ever skipped a number.
+    """
     window = words.duration(settings.verdict_window_ms)
     if not taps:
         return (
@@ -118,9 +148,10 @@ def _advice(taps: list[Tap], settings: ObserverSettings) -> str:
             "runs, and whether it writes heartbeats to the topic that is read here."
         )
     if not any(tap.troubled for tap in taps):
-        return "Every tap shows all its records."
+        lately = f" in the last {window}" if ever_skipped else ""
+        return f"No tap skipped a number{lately}."
     return (
-        "A channel all of whose taps are in trouble is blind: what seems lost may be "
+        "A channel is blind if all its taps were interrupted: what seems lost may be "
         "missing from the taps alone. Look whether the mirror runs and its node has "
-        f"peers. A verdict returns {window} after the last hole."
+        f"peers. A verdict returns {window} after the last interruption."
     )

@@ -19,6 +19,7 @@ from connectors.prometheus.collector import SnapshotCollector
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
+from sds_core.observer.growth import Recorded
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentQuery
 from sds_core.observer.sds.totals import ChannelTotals
@@ -60,6 +61,7 @@ class Stage:
         asked: What it was asked for.
         minutes: Rows of the only channel that has any.
         has_history: Whether there is one.
+        recent: Figures of channels at ends of minutes, in order.
     """
 
     snapshot: Snapshot
@@ -68,6 +70,7 @@ class Stage:
     asked: list[IncidentQuery] = field(default_factory=list)
     minutes: list[Row] = field(default_factory=list)
     has_history: bool = True
+    recent: dict[str, list[Recorded]] = field(default_factory=dict)
 
     @property
     def app(self) -> Starlette:
@@ -75,7 +78,12 @@ class Stage:
         registry = CollectorRegistry()
         registry.register(SnapshotCollector(lambda: self.snapshot))
         sources = Sources(
-            lambda: self.snapshot, self.find_incidents, self.find_minutes, self.runbooks
+            lambda: self.snapshot,
+            self.find_incidents,
+            self.find_minutes,
+            self.runbooks,
+            self.find_recent,
+            self.find_steps,
         )
         return create_app(sources, registry)
 
@@ -93,6 +101,28 @@ class Stage:
         """The history."""
         self._check()
         return [row for row in self.minutes if since_ms <= row["minute"] < until_ms]
+
+    def find_recent(self, at_ms: int) -> dict[str, Recorded]:
+        """The last of `recent` at a moment, or the oldest."""
+        return {
+            name: next((r for r in some[::-1] if r.end_ms <= at_ms), some[0])
+            for name, some in self.recent.items()
+        }
+
+    def find_steps(
+        self, channels: Collection[str], since_ms: int, step_ms: int
+    ) -> dict[str, list[Recorded]]:
+        """The last of `recent` in each step."""
+        return {
+            name: list(
+                {
+                    (one.end_ms - since_ms - 1) // step_ms: one
+                    for one in self.recent.get(name, ())
+                    if one.end_ms > since_ms
+                }.values()
+            )
+            for name in channels
+        }
 
     def _check(self) -> None:
         if not self.has_history:

@@ -15,7 +15,9 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from connectors.history.schema import NumberedMinute, minute_row
 from connectors.web.server import WebServer
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
+from sds_core.observer.growth import Recorded, counted_values
 from sds_core.observer.histogram import Histogram
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
@@ -108,6 +110,8 @@ def busy(
             unacknowledged=3,
             acknowledged_in_time=9,
             gaps_lost=2,
+            messages=123_456,
+            definite_latency=histogram(900_000),
             observers=["t1"],
         ),
         HOSTILE * 9: totals(Verdict.BLIND),
@@ -197,6 +201,81 @@ def test_no_view_scrolls_sideways(page: Page, width: int) -> None:
             "boxes => boxes.map((box) => box.scrollWidth - box.clientWidth)"
         )
         assert width < 1280 or not any(boxes), name
+
+
+@pytest.mark.usefixtures("busy")
+def test_taps_need_no_scrolling_on_a_phone(page: Page) -> None:
+    """Each tap is a list of named facts, and still a table for a screen reader."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto("/taps")
+    box = page.get_by_role("region")
+    assert box.evaluate("box => box.scrollWidth - box.clientWidth") == 0
+    row = page.get_by_role("row").filter(has_text="7").last
+    expect(row.get_by_role("rowheader")).to_have_text(HOSTILE)
+    missing = row.get_by_role("cell").filter(has_text=re.compile("^7$"))
+    named = missing.evaluate("one => getComputedStyle(one, '::before').content")
+    assert "Skipped numbers" in named
+
+
+def test_figures_since_the_first_record_stay_chosen(
+    page: Page, complaints: list[str], stage: Any, snapshot: Any, totals: MakeTotals
+) -> None:
+    """A sort, a filter and an update keep the choice; one click leads back."""
+    old = totals(first_event_ms=1, messages=1_042)
+    stage.snapshot = snapshot({"a": old, "b": totals(messages=77)})
+    values = counted_values(CHANNEL_FIGURES, totals(messages=1_000))
+    stage.recent = {"a": [Recorded(1, values)]}
+    page.goto("/")
+    messages = page.locator("tbody tr").first.locator("td.figure").first
+    expect(messages).to_have_text("42")
+    assert page.locator("tbody .bars").count() == 2
+    page.get_by_role("link", name="Since the first record").click()
+    expect(messages).to_have_text("1,042")
+    page.get_by_role("button", name="Messages").click()
+    page.get_by_label("Name or id").fill("a")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    stage.snapshot.channels["a"].messages = 1_043
+    expect(messages).to_have_text("1,043")
+    expect(page.locator(".bars")).to_have_count(0)
+    page.get_by_role("link", name="Last hour").click()
+    expect(messages).to_have_text("43")
+    assert page.url.endswith("/?window=hour&find=a&sort=messages")
+    assert complaints == []
+
+
+def test_young_channel_fills_the_width_of_its_charts(
+    page: Page,
+    stage: Any,
+    snapshot: MakeSnapshot,
+    totals: MakeTotals,
+    histogram: Callable[..., Histogram],
+) -> None:
+    """And charts without values say so, instead of an empty picture."""
+    minute_ms = snapshot().clock_ms // 60_000 * 60_000
+    minutes = [
+        NumberedMinute(
+            n,
+            "c",
+            minute_ms - 60_000 * (10 - n),
+            totals(messages=n + 1, definite_latency=histogram(*[900] * (n + 1))),
+        )
+        for n in range(10)
+    ]
+    stage.snapshot = snapshot({"c": totals(first_event_ms=minutes[0].minute_ms)})
+    stage.minutes = [minute_row(one) for one in minutes]
+    page.goto("/channel?id=c&hours=24")
+    chart = page.locator('figure[data-key="latency"]')
+    line, plot = (
+        chart.locator(f"svg {part}").first.bounding_box()
+        for part in (".color-1 .line", ".plot > .background")
+    )
+    assert line
+    assert plot
+    assert line["width"] > 0.8 * plot["width"]
+    expect(chart).to_contain_text("p95 ≤ 1 s")
+    gaps = page.locator('figure[data-key="gaps"]')
+    expect(gaps).to_contain_text("Nothing in this time.")
+    expect(gaps.locator("svg")).to_have_count(0)
 
 
 def test_fleet_follows_the_snapshot(
@@ -306,9 +385,7 @@ def test_unreachable_monitor_is_reported_until_it_returns(
         server = WebServer(stage.app, port=port)
         server.start()
         sentence = page.locator(".sentence")
-        expect(sentence).to_have_text(
-            "Starting: reading the checkpoint", timeout=60_000
-        )
+        expect(sentence).to_have_text("Starting Spark, about 10 s", timeout=60_000)
         expect(silence).to_be_hidden()
         messages = page.get_by_text("Messages", exact=True).first.locator("..")
         expect(messages).to_contain_text("7")

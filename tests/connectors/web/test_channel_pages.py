@@ -160,18 +160,44 @@ def test_charts_have_the_last_hours_as_pictures_and_tables(
 ) -> None:
     """Intervals follow the chosen hours and come from the history."""
     minute_ms = snapshot().clock_ms // 60_000 * 60_000
-    stage.snapshot = snapshot({"c": totals(first_event_ms=minute_ms)})
+    first_ms = minute_ms - 3 * 3_600_000
+    stage.snapshot = snapshot({"c": totals(first_event_ms=first_ms)})
+    zero = NumberedMinute(1, "c", first_ms, totals())
     figures = totals(messages=4_711, definite_latency=histogram(4_000))
-    stage.minutes = [minute_row(NumberedMinute(1, "c", minute_ms, figures))]
+    stage.minutes = [
+        minute_row(one) for one in (zero, NumberedMinute(2, "c", minute_ms, figures))
+    ]
     html = client.get("/channel?id=c&hours=1").text
-    assert html.count("<svg") == 5
+    assert html.count("<svg") == 2
+    assert html.count("Nothing in this time.") == 3
     text = " ".join(Tags(html).text.split())
     assert "The last 1 hour" in text
     assert "12:03 ≤ 5 s ≤ 5 s ≤ 5 s" in text
     assert "12:03 4,711 0 0 0" in text
+    assert "intervals of 1 min; event time in UTC" in text
     light = client.get("/channel?id=c&hours=1&history=false").text
     assert "<svg" not in light
     assert light.count("data-kept") == 2
+
+
+def test_charts_of_a_young_channel_begin_with_it(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """And say where earlier minutes are missing."""
+    minute_ms = snapshot().clock_ms // 60_000 * 60_000
+    first_ms = minute_ms - 20 * 60_000
+    young = totals(first_event_ms=first_ms, messages=9)
+    stage.snapshot = snapshot({"c": young})
+    row = minute_row(NumberedMinute(1, "c", first_ms, totals(messages=3)))
+    stage.minutes = [row]
+    text = text_of(client, "/channel?id=c&hours=24")
+    assert "Since 11:43 UTC" in text
+    assert "intervals of 1 min; event time in UTC" in text
+    assert "11:43 3 0 0 0" in text
+    assert "11:42" not in text
+    stage.snapshot = snapshot({"c": totals(first_event_ms=1)})
+    text = text_of(client, "/channel?id=c&hours=24")
+    assert "intervals of 1 min; earlier minutes are not stored" in text
 
 
 def test_page_says_that_charts_without_a_clock_are_missing(

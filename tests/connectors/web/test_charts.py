@@ -63,6 +63,33 @@ def test_objectives_are_drawn_beside_the_reached_shares() -> None:
         ("delivered: 99.9 %", [99.9, 99.9]),
     ]
     assert "75.00 % in time, 90.00 % delivered" in chart.note
+    nothing_delivered = charts(growth(acknowledged_in_time=1))["objectives"]
+    assert "Over all intervals: 100 % in time." in nothing_delivered.note
+    assert "Over all" not in charts(NOTHING)["objectives"].note
+
+
+def test_percentiles_of_the_whole_time_are_said_in_words() -> None:
+    """p95 is visible even where its line lies under that of p99."""
+    found = charts(*[growth(0)] * 90, *[growth(4)] * 9, growth(12))
+    said = "Over all intervals: p50 ≤ 0.25 s, p95 ≤ 5 s, p99 ≤ 5 s."
+    assert said in found["latency"].note
+    assert "p95" not in charts(NOTHING)["latency"].note
+
+
+def test_chart_without_anything_to_draw_is_empty() -> None:
+    """A share of 0 % is something, a count of 0 is not."""
+    assert all(chart.is_empty for chart in charts(NOTHING, None).values())
+    found = charts(NOTHING, growth(unacknowledged=1, gaps_lost=1))
+    empty = {key for key, chart in found.items() if chart.is_empty}
+    assert empty == {"latency", "repair", "traffic"}
+    assert not charts(growth(3))["latency"].is_empty
+
+
+@pytest.mark.parametrize("minutes", [3, 7, 20, 59])
+def test_short_axis_of_time_has_labels(minutes: int) -> None:
+    """At least one, and not one for each interval."""
+    ticks = charts(*[NOTHING] * minutes)["latency"].ticks
+    assert 2 <= len(ticks) <= 7
 
 
 @pytest.mark.parametrize("hours", [1, 3, 6, 24])

@@ -20,6 +20,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
+from sds_core.observer.verdict import Verdict
 from tests.support.web.reading import Tags, keys, lost, text_of
 
 MakeSnapshot = Callable[..., Snapshot]
@@ -55,23 +56,79 @@ def test_taps_are_sorted_by_what_they_miss(
     taps = {
         "good": TapTotals(now_ms - 3_000),
         "holed": TapTotals(now_ms, 1_234, now_ms - 3_000, holes),
-        "silent": TapTotals(now_ms - 16_000),
+        "silent": TapTotals(now_ms - 16_000, 0, now_ms - 3_000),
     }
     channels = {"c": totals(observers=["good", "holed"])}
     stage.snapshot = replace(snapshot(channels), taps=taps)
     assert keys(client, "/taps") == ["holed", "silent", "good"]
     text = text_of(client, "/taps")
     for part in (
-        "holed Troubled a hole within the last 10 min 2026-08-09 12:03:10 UTC, 0 s ago "
+        "holed Interrupted interrupted at 12:03 UTC; trusted again at 12:14 UTC "
+        "2026-08-09 12:03:10 UTC, 0 s ago "
         "1 1,234 2026-08-09 12:03:05 UTC, for 2 s 2026-08-09 12:03:00 UTC, for 2 s",
         "and 2 older ones",
-        "silent Troubled silent for 16 s",
-        "good Whole shows all its records",
-        "A channel all of whose taps are in trouble is blind",
+        "silent Interrupted silent for 16 s 2026",
+        "good OK skipped no number lately",
+        "A channel is blind if all its taps were interrupted",
     ):
         assert part in text
     stage.snapshot = snapshot()
     assert "No tap has shown a record within the last hour." in text_of(client, "/taps")
+
+
+@pytest.mark.parametrize(
+    ("missing", "gaps", "said"),
+    [
+        (0, 0, "No tap skipped a number."),
+        (3, 0, "No tap skipped a number in the last 10 min."),
+        (0, 25, "25 messages reached a participant but no tap (tap gaps)"),
+    ],
+)
+def test_page_of_taps_says_what_their_numbers_show(
+    client: httpx.Client,
+    stage: Any,
+    snapshot: MakeSnapshot,
+    totals: MakeTotals,
+    missing: int,
+    gaps: int,
+    said: str,
+) -> None:
+    """Not that a tap has everything: its node may have received less."""
+    now_ms = snapshot().clock_ms
+    taps = {"t": TapTotals(now_ms, missing, now_ms - 3_600_000)}
+    stage.snapshot = replace(snapshot({"c": totals(gaps_tap_gap=gaps)}), taps=taps)
+    text = text_of(client, "/taps")
+    assert said in text
+    assert ("(tap gaps)" in text) is bool(gaps)
+
+
+@pytest.mark.parametrize(
+    ("ends_ms", "silent_ms", "said"),
+    [
+        ([0], 0, "the taps were interrupted; verdict again at 12:14 UTC"),
+        ([0, 120_000], 0, "the taps were interrupted; verdict again at 12:12 UTC"),
+        ([0, 120_000], 99_000, "the taps are silent"),
+    ],
+)
+def test_blind_channel_says_when_a_verdict_returns(
+    client: httpx.Client,
+    stage: Any,
+    snapshot: MakeSnapshot,
+    totals: MakeTotals,
+    ends_ms: list[int],
+    silent_ms: int,
+    said: str,
+) -> None:
+    """Ten minutes after the last interruption of the first tap that has recovered."""
+    now_ms = snapshot().clock_ms
+    taps = {
+        f"t{n}": TapTotals(now_ms - silent_ms, 1, now_ms - end_ms)
+        for n, end_ms in enumerate(ends_ms)
+    }
+    blind = totals(Verdict.BLIND, verdict_reason="tap_hole", observers=list(taps))
+    stage.snapshot = replace(snapshot({"c": blind}), taps=taps)
+    for path in ("/", "/channel?id=c"):
+        assert f"Blind {said}" in text_of(client, path)
 
 
 def test_page_of_taps_is_limited(
@@ -113,7 +170,7 @@ def test_monitor_page_has_the_state_of_the_job(
         "Records behind 12,345",
         "p95 ≤ 0.5 s",
         "State 34.6 MB",
-        "Without a label of their own 1",
+        "Channels not shown separately in Prometheus 1",
         "Rows of history pending 22",
         "protobuf_error 2",
         "sds-monitor dead-letter list --reason protobuf_error",

@@ -63,11 +63,20 @@ def test_state_of_the_job_comes_first(
     assert (summary.level, summary.sentence) == (level, sentence)
 
 
-def test_unread_checkpoint_counts_as_starting(snapshot: MakeSnapshot) -> None:
-    """An empty list before priming is not a healthy fleet."""
-    summary = summarise(replace(snapshot(), primed=False))
+@pytest.mark.parametrize(
+    ("reading", "sentence"),
+    [
+        (False, "Starting Spark, about 10 s"),
+        (True, "Starting: reading the checkpoint"),
+    ],
+)
+def test_unread_checkpoint_counts_as_starting(
+    snapshot: MakeSnapshot, reading: bool, sentence: str
+) -> None:
+    """An empty list before priming is not a healthy fleet; a new one is not read."""
+    summary = summarise(replace(snapshot(reading_checkpoint=reading), primed=False))
     assert summary.level is Level.STARTING
-    assert summary.sentence == "Starting: reading the checkpoint"
+    assert summary.sentence == sentence
 
 
 def test_empty_topic_is_reported(snapshot: MakeSnapshot) -> None:

@@ -131,7 +131,8 @@ def test_figures_of_a_new_channel_are_all_growth() -> None:
     """There was nothing before its first event."""
     rows = [row(END_MS - 2 * MINUTE_MS, messages=3)]
     found = recent(rows, first_event_ms=END_MS - 90_000)
-    assert messages(found) == [*[0] * 58, 3, 0]
+    assert messages(found) == [3, 0]
+    assert found.begin_ms == END_MS - 2 * MINUTE_MS
 
 
 def test_last_row_of_a_quiet_channel_is_read_a_day_back() -> None:
@@ -160,7 +161,7 @@ def test_growth_without_an_earlier_row_is_unknown(
         row(END_MS - 2 * MINUTE_MS, messages=1_002),
     ]
     found = recent(rows, first_event_ms=first_event_ms)
-    assert messages(found) == [*[0] * 57, None, 2, 0]
+    assert messages(found) == [None, 2, 0]
     assert found.total.counts["messages"] == 2
 
 
@@ -188,3 +189,35 @@ def test_last_interval_is_that_of_the_clock(hours: int, step_ms: int) -> None:
     assert len(found.growth) == hours * HOUR_MS // step_ms
     assert found.begins_ms[-1] == END_MS
     assert all(begin_ms % step_ms == 0 for begin_ms in found.begins_ms)
+
+
+@pytest.mark.parametrize(
+    ("age_minutes", "step_minutes"), [(2, 1), (59, 1), (100, 3), (300, 5), (1_000, 15)]
+)
+def test_young_channel_has_shorter_intervals(
+    age_minutes: int, step_minutes: int
+) -> None:
+    """They begin with it, so that its charts are as wide as those of others."""
+    first_ms = END_MS - age_minutes * MINUTE_MS
+    found = recent([row(first_ms, messages=3)], first_event_ms=first_ms, hours=24)
+    assert found.step_ms == step_minutes * MINUTE_MS
+    assert found.begin_ms == first_ms // found.step_ms * found.step_ms
+    assert messages(found)[0] == 3
+    assert found.begins_ms[-1] + found.step_ms == END_MS
+
+
+def test_young_channel_without_an_ended_minute_has_one_interval() -> None:
+    """Instead of a day of nothing."""
+    assert messages(recent([], first_event_ms=CLOCK_MS, hours=24)) == [0]
+
+
+def test_trend_begins_with_the_oldest_known_minute() -> None:
+    """Without a history, older ones are not stored: that is no zero."""
+    rows = [
+        row(END_MS - 50 * MINUTE_MS, messages=90),
+        row(END_MS - 60_000, messages=91),
+    ]
+    found = recent(rows, first_event_ms=1, hours=24)
+    assert found.begin_ms == END_MS - 50 * MINUTE_MS
+    assert found.step_ms == MINUTE_MS
+    assert messages(found) == [None, *[0] * 48, 1]

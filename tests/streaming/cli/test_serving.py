@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import httpx
@@ -11,6 +11,7 @@ from connectors.history.schema import Row
 from sds_core.observer import blob
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from sds_core.observer.freshness import Freshness
+from sds_core.observer.growth import Recorded
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
@@ -54,6 +55,16 @@ class Begun:
     ) -> Sequence[Row]:
         """None."""
         return []
+
+    def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
+        """None."""
+        return {}
+
+    def find_steps(
+        self, channels: Collection[str], since_ms: int, step_ms: int
+    ) -> Mapping[str, Sequence[Recorded]]:
+        """None."""
+        return {}
 
 
 def test_figures_are_judged_once_a_second_and_batch() -> None:

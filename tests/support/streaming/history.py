@@ -12,6 +12,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 from streaming.findings import Destination, Findings
 from streaming.history import HistoryExporter
 from streaming.lookup import find_incidents
+from streaming.recent import RecentMinutes
 from streaming.settings import HistorySettings
 
 EVERYTHING = IncidentQuery()
@@ -38,7 +39,7 @@ def minutes(count: int, messages: int = 1) -> list[ChannelMinute]:
 
 
 class Checkpoint:
-    """The findings of a job, and its history.
+    """The findings of a job, its recent minutes, and its history.
 
     Args:
         directory: Directory of the SQLite file.
@@ -51,12 +52,14 @@ class Checkpoint:
         self.settings = HistorySettings(history, has_topics=False)
         self._first_sequence = first_sequence
         self.findings: Findings
+        self.recent: RecentMinutes
         self.restart()
 
     def restart(self) -> None:
         """Open the file as the next process does."""
         path = self.directory / "incidents.sqlite"
         self.findings = Findings(path, self._first_sequence)
+        self.recent = RecentMinutes(self.directory / "minutes.sqlite")
 
     def exporter(
         self, clock_ms: int = MONDAY_MS, topics: HistoryTopics | None = None

@@ -1,0 +1,158 @@
+"""The figures of channels in the last hour, and a small trend of each.
+
+The hour begins up to five minutes earlier, at a round time: so figures do not change
+for the only reason that time passes, and trends of all channels have the same steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
+
+from connectors.web import words
+from connectors.web.sources import Sources
+from sds_core.observer.figure_table import FigureTable
+from sds_core.observer.figures import Figure, Unit
+from sds_core.observer.growth import GrowthSince, Recorded
+from sds_core.observer.view_totals import ViewTotals
+
+STEP_MS = 300_000
+"""Length of the steps of a trend."""
+
+_HOUR_MS = 3_600_000
+_STEP, _HEIGHT = 5, 16
+"""Width of a step, and height of a trend, in its picture."""
+
+
+class Lately(NamedTuple):
+    """The figures of a channel since a moment.
+
+    Attributes:
+        figures: Totals with the growth since then, see `GrowthSince`; None if the
+            figures of then are unknown.
+        since_ms: The moment, Unix ms of event time; None if it is unknown.
+    """
+
+    figures: Any
+    since_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """What a channel did in each step of the hour.
+
+    Attributes:
+        picture: One bar for each step.
+        text: The same in words.
+    """
+
+    picture: Markup
+    text: str
+
+
+class LastHour:
+    """Finds the figures of channels in the hour before a clock.
+
+    Args:
+        sources: Source of the figures of an hour ago.
+        table: The figures of channels.
+        clock_ms: Event time now, Unix ms.
+
+    Attributes:
+        begin_ms: Begin of the hour, Unix ms of event time.
+    """
+
+    def __init__(
+        self, sources: Sources, table: FigureTable[Any], clock_ms: int
+    ) -> None:
+        self._sources = sources
+        self._table = table
+        self._clock_ms = clock_ms
+        self.begin_ms = (clock_ms - _HOUR_MS) // STEP_MS * STEP_MS
+
+    def of(self, views: Mapping[str, ViewTotals]) -> dict[str, Lately]:
+        """Return the figures of some channels, by id."""
+        before = self._sources.find_recent(self.begin_ms)
+        return {
+            name: self._lately(totals, before.get(name))
+            for name, totals in views.items()
+        }
+
+    def trends(self, views: Mapping[str, ViewTotals]) -> dict[str, Trend]:
+        """Return the trends of some channels, by id."""
+        figure = next(
+            (
+                one
+                for one in self._table.figures
+                if one.unit is Unit.COUNT
+                and one.column
+                and one.field in self._table.counted
+            ),
+            None,
+        )
+        if figure is None:
+            return {}
+        before = self._sources.find_recent(self.begin_ms)
+        steps = self._sources.find_steps(list(views), self.begin_ms, STEP_MS)
+        return {
+            name: self._trend(figure, totals, before.get(name), steps.get(name, ()))
+            for name, totals in views.items()
+        }
+
+    def _is_new(self, totals: ViewTotals) -> bool:
+        """Whether a channel began within the hour: before it, there was nothing."""
+        first_ms = totals.first_event_ms
+        return first_ms is None or first_ms >= self.begin_ms
+
+    def _lately(self, totals: ViewTotals, before: Recorded | None) -> Lately:
+        if self._is_new(totals):
+            return Lately(GrowthSince(self._table, totals, None), totals.first_event_ms)
+        if before is None:
+            return Lately(None, None)
+        return Lately(
+            GrowthSince(self._table, totals, before.values),
+            max(before.end_ms, self.begin_ms),
+        )
+
+    def _trend(
+        self,
+        figure: Figure,
+        totals: ViewTotals,
+        before: Recorded | None,
+        steps: Sequence[Recorded],
+    ) -> Trend:
+        at = self._table.counted.index(figure.field)
+        grown = [0] * ((self._clock_ms - self.begin_ms - 1) // STEP_MS + 1)
+        known: Any = None if before is None else before.values[at]
+        begin_ms = self.begin_ms
+        if self._is_new(totals):
+            # Older figures are of a channel that was forgotten, and is back.
+            known, begin_ms = 0, max(begin_ms, totals.first_event_ms or 0)
+        counts = [(one.end_ms, one.values[at]) for one in steps]
+        for end_ms, count in (*counts, (self._clock_ms, figure.read(totals))):
+            if end_ms <= begin_ms:
+                continue
+            if known is not None:
+                grown[(end_ms - self.begin_ms - 1) // STEP_MS] += count - known
+            known = count
+        name = f"{figure.heading} in steps of {words.duration(STEP_MS)}"
+        return Trend(_bars(grown), f"{name}: {', '.join(map(words.number, grown))}")
+
+
+def _bars(values: Sequence[int]) -> Markup:
+    """Draw a bar for each value; the highest has the height of the picture."""
+    most = max(values, default=0)
+    heights = [-(-value * _HEIGHT // most) if value else 0 for value in values]
+    path = "".join(
+        f"M{_STEP * n + _STEP / 2:g} {_HEIGHT}v-{height}"
+        for n, height in enumerate(heights)
+        if height
+    )
+    # Numbers alone.
+    return Markup(  # noqa: S704
+        f'<svg class="bars" viewBox="0 0 {_STEP * len(values)} {_HEIGHT}" '
+        f'aria-hidden="true"><path d="{path}"/></svg>'
+    )

@@ -1,0 +1,72 @@
+"""The growth of a view's figures since a moment, from its totals then and now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from sds_core.observer.figure_table import FigureTable
+from sds_core.observer.histogram import Histogram
+
+CountedValue = int | list[int]
+"""A count; or the counts of a histogram by bucket, shape (13,)."""
+
+
+class Recorded(NamedTuple):
+    """A view's figures at the end of a minute.
+
+    Attributes:
+        end_ms: End of the minute, Unix ms of event time.
+        values: Values of the fields `FigureTable.counted`, in that order.
+    """
+
+    end_ms: int
+    values: Sequence[CountedValue]
+
+
+def counted_values(table: FigureTable[Any], totals: Any) -> list[CountedValue]:
+    """Return the values of the fields `FigureTable.counted` in some totals."""
+    return [_plain(getattr(totals, field)) for field in table.counted]
+
+
+class GrowthSince:
+    """Totals of which the counted figures are their growth since a moment.
+
+    It has the attributes of the totals, and those alone: gauges, times and words are
+    those of now. Differences are computed when they are read, because a sort by one
+    figure reads only that one, of all views. A histogram lacks its sum.
+
+    Args:
+        table: The figures of the view's kind.
+        totals: The view's figures now.
+        before: Values at the moment, see `counted_values`; None for zero.
+    """
+
+    __slots__ = ("_before", "_totals")
+
+    def __init__(
+        self,
+        table: FigureTable[Any],
+        totals: Any,
+        before: Iterable[CountedValue] | None,
+    ) -> None:
+        self._totals = totals
+        self._before = (
+            {} if before is None else dict(zip(table.counted, before, strict=True))
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a figure of the totals, or its growth."""
+        now, before = getattr(self._totals, name), self._before.get(name)
+        match before:
+            case None:
+                return now
+            case int():
+                return now - before
+        return Histogram(
+            [mine - theirs for mine, theirs in zip(now.counts, before, strict=True)]
+        )
+
+
+def _plain(value: int | Histogram) -> CountedValue:
+    return value.counts if isinstance(value, Histogram) else value

@@ -1,0 +1,268 @@
+"""Stores the figures of each channel minute by minute for the last hour, in SQLite.
+
+The page has them without a history, and without reading the history's files.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from connectors.history.schema import Row
+from sds_core.observer.figure_table import FigureTable
+from sds_core.observer.growth import CountedValue, Recorded, counted_values
+from sds_core.observer.minutes import MINUTE_MS
+from sds_core.observer.sds.channel_minute import ChannelMinute
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
+from streaming.database import Database
+
+RECENT_MS = 66 * MINUTE_MS
+"""Time for which all minutes are stored, before the newest one: an hour, and the five
+minutes by which the page's begin is rounded down."""
+
+# Minutes lie in the order of time, so that a minute of all channels is written to few
+# pages. `baseline` has the newest older figures of each channel. `fields` names the
+# values in `figures`, which have no names.
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS minutes (
+    end_ms INTEGER NOT NULL,
+    channel TEXT NOT NULL,
+    figures BLOB NOT NULL,
+    PRIMARY KEY (end_ms, channel)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS baseline (
+    channel TEXT PRIMARY KEY,
+    end_ms INTEGER NOT NULL,
+    figures BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS fields (names TEXT NOT NULL);
+"""
+
+_STORE = "INSERT OR REPLACE INTO minutes VALUES (?, ?, ?)"
+
+_MOVE = """
+INSERT INTO baseline SELECT channel, end_ms, figures FROM minutes
+WHERE end_ms <= ? ORDER BY end_ms
+ON CONFLICT DO UPDATE SET end_ms = excluded.end_ms, figures = excluded.figures
+WHERE excluded.end_ms >= baseline.end_ms
+"""
+
+_AT = """
+SELECT channel, end_ms, figures FROM minutes WHERE end_ms <= ? ORDER BY end_ms
+"""
+
+# Each minute is one search, where a range would read the minutes of all channels.
+_OF_CHANNEL = """
+SELECT end_ms, figures FROM minutes
+WHERE end_ms IN (SELECT value FROM json_each(?)) AND channel = ? ORDER BY end_ms
+"""
+
+
+class RecentMinutes:
+    """The figures of each channel at the end of each minute in which they changed.
+
+    What a method has written is durable when the method returns. A replayed batch
+    overwrites its own minutes.
+
+    Args:
+        path: The file; it and its directory are made if they are missing.
+        expected: Whether the file was made before; see `Database`.
+        table: The figures of channels. If a release stored other ones, its minutes are
+            dropped.
+
+    Raises:
+        streaming.damage.DamagedCheckpoint: The file is damaged. Methods raise it too.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        expected: bool = False,
+        table: FigureTable[Any] = CHANNEL_FIGURES,
+    ) -> None:
+        self._database = Database(path, _SCHEMA, expected)
+        self._table = table
+        self._values = msgspec.msgpack.Decoder(list[CountedValue])
+        self._lock = threading.Lock()
+        self._found: tuple[int, dict[str, Recorded]] | None = None
+        names = " ".join(table.counted)
+        with self._database.transaction() as connection:
+            known = connection.execute("SELECT names FROM fields").fetchall()
+            if known != [(names,)]:
+                for name in ("minutes", "baseline", "fields"):
+                    connection.execute(f"DELETE FROM {name}")  # noqa: S608 - ours
+                connection.execute("INSERT INTO fields VALUES (?)", (names,))
+
+    def record(self, minutes: Mapping[str, Sequence[ChannelMinute]]) -> None:
+        """Store minutes by channel, of each channel in order; drop those too old."""
+        if not minutes:
+            return
+        newest_ms = max(_end_ms(ended[-1]) for ended in minutes.values())
+        rows = [
+            (_end_ms(one), channel, self._packed(one.totals))
+            for channel, ended in minutes.items()
+            for one in _needed(ended, newest_ms - RECENT_MS)
+        ]
+        rows.sort()
+        with self._database.transaction() as connection:
+            connection.executemany(_STORE, rows)
+            before_ms = (_newest_ms(connection) - RECENT_MS,)
+            connection.execute(_MOVE, before_ms)
+            connection.execute("DELETE FROM minutes WHERE end_ms <= ?", before_ms)
+
+    def begin(self, totals: Mapping[str, Any], clock_ms: int) -> None:
+        """Store the figures of channels of which no minute is stored, as of now.
+
+        Args:
+            totals: Figures by channel.
+            clock_ms: Event time of the figures, Unix ms.
+        """
+        end_ms = clock_ms // MINUTE_MS * MINUTE_MS
+        with self._database.transaction() as connection:
+            known = {
+                channel
+                for (channel,) in connection.execute(
+                    "SELECT channel FROM minutes UNION SELECT channel FROM baseline"
+                )
+            }
+            connection.executemany(
+                "INSERT INTO baseline VALUES (?, ?, ?)",
+                [
+                    (channel, end_ms, self._packed(one))
+                    for channel, one in totals.items()
+                    if channel not in known
+                ],
+            )
+        self._found = None
+
+    def forget(self, channel: str) -> None:
+        """Drop all figures of a channel."""
+        with self._database.transaction() as connection:
+            for name in ("minutes", "baseline"):
+                connection.execute(
+                    f"DELETE FROM {name} WHERE channel = ?",  # noqa: S608 - ours
+                    (channel,),
+                )
+        self._found = None
+
+    def at(self, at_ms: int) -> Mapping[str, Recorded]:
+        """Return the figures of all channels at a moment in the last hour.
+
+        The answer for one moment is kept, because the page asks for the same one for
+        five minutes: figures at a moment that is over do not change.
+
+        Args:
+            at_ms: The moment, Unix ms of event time.
+
+        Returns:
+            By channel, the last minute that ended at the moment or before. For a
+            channel that is only known since a later start, the figures of then.
+        """
+        with self._lock:
+            if self._found is None or self._found[0] != at_ms:
+                self._found = at_ms, self._find(at_ms)
+            return self._found[1]
+
+    def steps(
+        self, channels: Collection[str], since_ms: int, step_ms: int
+    ) -> dict[str, list[Recorded]]:
+        """Return the last minute in each step after a moment, in order.
+
+        Args:
+            channels: Channel ids.
+            since_ms: The moment, Unix ms of event time: begin of the first step.
+            step_ms: Length of a step; a minute belongs to the step in which it ended,
+                the end of a step included.
+        """
+        found: dict[str, list[Recorded]] = {}
+        with self._database.transaction() as connection:
+            ends = _ends(connection, since_ms + 1)
+            for channel in channels:
+                last = {
+                    (end_ms - since_ms - 1) // step_ms: (end_ms, packed)
+                    for end_ms, packed in connection.execute(
+                        _OF_CHANNEL, (ends, channel)
+                    )
+                }
+                found[channel] = [self._recorded(*row) for row in last.values()]
+        return found
+
+    def rows(self, channel: str, since_ms: int, until_ms: int) -> list[Row]:
+        """Return the minutes of a channel that begin in [since_ms, until_ms), in order.
+
+        Rows are like those of the history, with the fields `FigureTable.grown`.
+        """
+        with self._database.transaction() as connection:
+            baseline = connection.execute(
+                "SELECT end_ms, figures FROM baseline WHERE channel = ?", (channel,)
+            ).fetchall()
+            ends = _ends(connection, since_ms)
+            later = connection.execute(_OF_CHANNEL, (ends, channel)).fetchall()
+        return [
+            {"channel": channel, "minute": end_ms - MINUTE_MS}
+            | self._columns(self._recorded(end_ms, packed))
+            for end_ms, packed in baseline + later
+            if since_ms <= end_ms - MINUTE_MS < until_ms
+        ]
+
+    def _find(self, at_ms: int) -> dict[str, Recorded]:
+        with self._database.transaction() as connection:
+            packed = {
+                channel: row
+                for query, given in (
+                    ("SELECT channel, end_ms, figures FROM baseline", ()),
+                    (_AT, (at_ms,)),
+                )
+                for channel, *row in connection.execute(query, given)
+            }
+        return {channel: self._recorded(*row) for channel, row in packed.items()}
+
+    def _columns(self, recorded: Recorded) -> Row:
+        columns = {one.field: self._table.column_of(one) for one in self._table.grown}
+        named = zip(self._table.counted, recorded.values, strict=True)
+        return {columns[name]: value for name, value in named if name in columns}
+
+    def _packed(self, totals: Any) -> bytes:
+        return msgspec.msgpack.encode(counted_values(self._table, totals))
+
+    def _recorded(self, end_ms: int, packed: bytes) -> Recorded:
+        try:
+            values = self._values.decode(packed)
+        except (ValueError, TypeError) as error:
+            reason = f"figures cannot be decoded: {error}"
+            raise self._database.damaged(reason) from error
+        if len(values) != len(self._table.counted):
+            reason = f"{len(values)} figures instead of {len(self._table.counted)}"
+            raise self._database.damaged(reason)
+        return Recorded(end_ms, values)
+
+
+def _end_ms(minute: ChannelMinute) -> int:
+    return minute.minute_ms + MINUTE_MS
+
+
+def _needed(
+    minutes: Sequence[ChannelMinute], before_ms: int
+) -> Sequence[ChannelMinute]:
+    """Return the minutes after a time, and the one before: a batch may have hours."""
+    older = sum(_end_ms(one) <= before_ms for one in minutes)
+    return minutes[max(older - 1, 0) :]
+
+
+def _newest_ms(connection: sqlite3.Connection) -> int:
+    (newest_ms,) = connection.execute("SELECT max(end_ms) FROM minutes").fetchone()
+    return newest_ms or 0
+
+
+def _ends(connection: sqlite3.Connection, since_ms: int) -> str:
+    """Return the ends of all stored minutes from a time on, as JSON."""
+    newest_ms = _newest_ms(connection)
+    first_ms = max(since_ms, newest_ms - RECENT_MS)
+    begin_ms = -(-first_ms // MINUTE_MS) * MINUTE_MS
+    return json.dumps(list(range(begin_ms, newest_ms + 1, MINUTE_MS)))

@@ -1,0 +1,153 @@
+"""Figures of channels minute by minute for the last hour, beside the checkpoint."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from sds_core.observer.growth import GrowthSince, Recorded
+from sds_core.observer.histogram import Histogram
+from sds_core.observer.minutes import MINUTE_MS
+from sds_core.observer.sds.channel_minute import ChannelMinute
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
+from sds_core.observer.sds.totals import ChannelTotals
+from streaming.damage import DamagedCheckpoint
+from streaming.recent import RECENT_MS, RecentMinutes
+
+MONDAY_MS = 1_786_276_800_000
+STEP_MS = 5 * MINUTE_MS
+
+
+def minute(number: int, messages: int, *latencies_ms: int) -> ChannelMinute:
+    """Return a minute by its number since Monday; each acknowledgement is definite."""
+    latency = Histogram()
+    for latency_ms in latencies_ms:
+        latency.observe(latency_ms)
+    totals = ChannelTotals(messages=messages, definite_latency=latency, gaps_open=7)
+    return ChannelMinute(MONDAY_MS + number * MINUTE_MS, totals)
+
+
+def ends(found: list[Recorded]) -> list[int]:
+    """Return the ends in minutes since Monday."""
+    return [(one.end_ms - MONDAY_MS) // MINUTE_MS for one in found]
+
+
+def every_minute(recent: RecentMinutes, channel: str) -> list[int]:
+    """Return the ends of all stored minutes of a channel."""
+    return ends(recent.steps([channel], 0, MINUTE_MS)[channel])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the file is."""
+    return tmp_path / "monitor" / "minutes.sqlite"
+
+
+@pytest.fixture
+def recent(path: Path) -> RecentMinutes:
+    """An empty store."""
+    return RecentMinutes(path)
+
+
+def test_growth_is_counted_from_the_last_minute_before_a_moment(
+    recent: RecentMinutes,
+) -> None:
+    """Counts and durations grow; a gauge is that of now."""
+    recent.record({"a": [minute(0, 5, 900), minute(3, 8, 900, 4_000)]})
+    at_ms = MONDAY_MS + 3 * MINUTE_MS
+    (before,) = recent.at(at_ms).values()
+    assert before.end_ms == MONDAY_MS + MINUTE_MS
+    now = minute(9, 20, 900, 4_000, 4_000).totals
+    growth = GrowthSince(CHANNEL_FIGURES, now, before.values)
+    assert growth.messages == 15
+    assert growth.definite_latency.percentile_ms(50) == 5_000
+    assert growth.definite_latency.count == 2
+    assert growth.gaps_open == 7
+    assert GrowthSince(CHANNEL_FIGURES, now, None).messages == 20
+
+
+def test_last_minute_of_each_step_is_returned(recent: RecentMinutes) -> None:
+    """A minute that ends with a step belongs to it."""
+    recent.record({"a": [minute(n, n) for n in (0, 3, 4, 5, 12)]})
+    found = recent.steps(["a", "b"], MONDAY_MS, STEP_MS)
+    assert {name: ends(some) for name, some in found.items()} == {
+        "a": [5, 6, 13],
+        "b": [],
+    }
+
+
+def test_only_the_last_hour_and_the_minute_before_it_are_stored(
+    recent: RecentMinutes,
+) -> None:
+    """Also if one batch brings hours; a quiet channel keeps its last minute."""
+    kept = RECENT_MS // MINUTE_MS
+    recent.record({"quiet": [minute(0, 1)], "a": [minute(n, n) for n in range(200)]})
+    assert every_minute(recent, "a") == list(range(201 - kept, 201))
+    before_ms = MONDAY_MS + (200 - kept) * MINUTE_MS
+    found = recent.at(before_ms)
+    assert ends([found["quiet"], found["a"]]) == [1, 200 - kept]
+    recent.record({"a": [minute(200, 200)]})
+    recent.record({"a": [minute(500, 202)]})
+    assert every_minute(recent, "a") == [501]
+    found = recent.at(MONDAY_MS + 480 * MINUTE_MS)
+    assert ends([found["quiet"], found["a"]]) == [1, 201]
+
+
+def test_replayed_batch_stores_the_same_minutes(recent: RecentMinutes) -> None:
+    """And a start on the checkpoint keeps them."""
+    batch = {"a": [minute(n, n) for n in range(100)]}
+    recent.record(batch)
+    known = every_minute(recent, "a"), recent.at(MONDAY_MS + STEP_MS)
+    recent.record(batch)
+    recent.begin({"a": minute(9, 99).totals}, MONDAY_MS + RECENT_MS)
+    assert (every_minute(recent, "a"), recent.at(MONDAY_MS + STEP_MS)) == known
+
+
+def test_channel_of_an_older_release_begins_with_its_figures_at_the_start(
+    recent: RecentMinutes,
+) -> None:
+    """So that a quiet one has grown by nothing, instead of by an unknown number."""
+    recent.begin({"a": minute(0, 5).totals}, MONDAY_MS + 90_000)
+    assert ends(list(recent.at(MONDAY_MS).values())) == [1]
+
+
+def test_forgotten_channel_has_no_minutes(recent: RecentMinutes) -> None:
+    """Others keep theirs."""
+    recent.record({"a": [minute(0, 5)], "b": [minute(0, 6)]})
+    recent.forget("a")
+    assert list(recent.at(MONDAY_MS + MINUTE_MS)) == ["b"]
+    assert every_minute(recent, "a") == []
+
+
+def test_minutes_with_other_figures_are_dropped(
+    path: Path, recent: RecentMinutes
+) -> None:
+    """Values have no names, so those of another release would be misread."""
+    recent.record({"a": [minute(0, 5)]})
+    assert every_minute(RecentMinutes(path, expected=True), "a") == [1]
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE fields SET names = 'messages'")
+    assert every_minute(RecentMinutes(path, expected=True), "a") == []
+
+
+@pytest.mark.parametrize(
+    ("figures", "said"),
+    [
+        (b"\xff", "figures cannot be decoded"),
+        (b"\x91\x01", "1 figures instead of"),
+    ],
+)
+def test_damaged_figures_are_named_with_their_file(
+    path: Path, recent: RecentMinutes, figures: bytes, said: str
+) -> None:
+    """With the remedy."""
+    recent.record({"a": [minute(0, 5)]})
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE minutes SET figures = ?", (figures,))
+    with pytest.raises(
+        DamagedCheckpoint, match=rf"minutes\.sqlite is damaged \({said}.*last hour"
+    ):
+        recent.at(MONDAY_MS + MINUTE_MS)
