@@ -133,10 +133,10 @@ class Job:
         return self.recent.at(at_ms)
 
     def find_steps(
-        self, channels: Collection[str], since_ms: int, step_ms: int
+        self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
     ) -> Mapping[str, Sequence[Recorded]]:
         """Figures of channels step by step; see `RecentMinutes.steps`."""
-        return self.recent.steps(channels, since_ms, step_ms)
+        return self.recent.steps(channels, since_ms, until_ms, step_ms)
 
     def set_channel_table(self, table: ChannelTable) -> None:
         """Replace the operator's table of channels.
