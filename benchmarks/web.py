@@ -86,9 +86,9 @@ class _Job:
         return self.recent.at(at_ms)
 
     def find_steps(
-        self, channels: Collection[str], since_ms: int, step_ms: int
+        self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
     ) -> Mapping[str, Sequence[Recorded]]:
-        return self.recent.steps(channels, since_ms, step_ms)
+        return self.recent.steps(channels, since_ms, until_ms, step_ms)
 
 
 def totals(number: int, clock_ms: int) -> ChannelTotals:

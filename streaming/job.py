@@ -135,10 +135,10 @@ class Job:
         return self.recent.at(at_ms)
 
     def find_steps(
-        self, channels: Collection[str], since_ms: int, step_ms: int
+        self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
     ) -> Mapping[str, Sequence[Recorded]]:
         """Figures of channels step by step; see `RecentMinutes.steps`."""
-        return self.recent.steps(channels, since_ms, step_ms)
+        return self.recent.steps(channels, since_ms, until_ms, step_ms)
 
     def report(self, generated_at_ms: int) -> dict[str, Any]:
         """The report as of now; see `build_report`."""

@@ -26,6 +26,9 @@ RECENT_MS = 66 * MINUTE_MS
 """Time for which all minutes are stored, before the newest one: an hour, and the five
 minutes by which the page's begin is rounded down."""
 
+_KEPT = 1_000
+"""Channels whose steps are kept in memory, about 10 kB each."""
+
 # Minutes lie in the order of time, so that a minute of all channels is written to few
 # pages. `baseline` has the newest older figures of each channel. `fields` names the
 # values in `figures`, which have no names.
@@ -91,6 +94,7 @@ class RecentMinutes:
         self._values = msgspec.msgpack.Decoder(list[CountedValue])
         self._lock = threading.Lock()
         self._found: tuple[int, dict[str, Recorded]] | None = None
+        self._steps: tuple[tuple[int, ...], dict[str, list[Recorded]]] = (), {}
         names = " ".join(table.counted)
         with self._database.transaction() as connection:
             known = connection.execute("SELECT names FROM fields").fetchall()
@@ -139,7 +143,7 @@ class RecentMinutes:
                     if channel not in known
                 ],
             )
-        self._found = None
+        self._drop_answers()
 
     def forget(self, channel: str) -> None:
         """Drop all figures of a channel."""
@@ -149,7 +153,7 @@ class RecentMinutes:
                     f"DELETE FROM {name} WHERE channel = ?",  # noqa: S608 - ours
                     (channel,),
                 )
-        self._found = None
+        self._drop_answers()
 
     def at(self, at_ms: int) -> Mapping[str, Recorded]:
         """Return the figures of all channels at a moment in the last hour.
@@ -170,28 +174,28 @@ class RecentMinutes:
             return self._found[1]
 
     def steps(
-        self, channels: Collection[str], since_ms: int, step_ms: int
+        self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
     ) -> dict[str, list[Recorded]]:
-        """Return the last minute in each step after a moment, in order.
+        """Return the last minute in each step between two moments, in order.
+
+        Answers are kept like those of `at`.
 
         Args:
             channels: Channel ids.
-            since_ms: The moment, Unix ms of event time: begin of the first step.
+            since_ms: Begin of the first step, Unix ms of event time.
+            until_ms: End of the last step; both are ends of minutes.
             step_ms: Length of a step; a minute belongs to the step in which it ended,
                 the end of a step included.
         """
-        found: dict[str, list[Recorded]] = {}
-        with self._database.transaction() as connection:
-            ends = _ends(connection, since_ms + 1)
-            for channel in channels:
-                last = {
-                    (end_ms - since_ms - 1) // step_ms: (end_ms, packed)
-                    for end_ms, packed in connection.execute(
-                        _OF_CHANNEL, (ends, channel)
-                    )
-                }
-                found[channel] = [self._recorded(*row) for row in last.values()]
-        return found
+        asked = since_ms, until_ms, step_ms
+        with self._lock:
+            if self._steps[0] != asked or len(self._steps[1]) > _KEPT:
+                self._steps = asked, {}
+            kept = self._steps[1]
+            missing = [channel for channel in channels if channel not in kept]
+            if missing:
+                kept |= self._find_steps(missing, *asked)
+            return {channel: kept[channel] for channel in channels}
 
     def rows(self, channel: str, since_ms: int, until_ms: int) -> list[Row]:
         """Return the minutes of a channel that begin in [since_ms, until_ms), in order.
@@ -211,6 +215,11 @@ class RecentMinutes:
             if since_ms <= end_ms - MINUTE_MS < until_ms
         ]
 
+    def _drop_answers(self) -> None:
+        with self._lock:
+            self._found = None
+            self._steps = (), {}
+
     def _find(self, at_ms: int) -> dict[str, Recorded]:
         with self._database.transaction() as connection:
             packed = {
@@ -222,6 +231,22 @@ class RecentMinutes:
                 for channel, *row in connection.execute(query, given)
             }
         return {channel: self._recorded(*row) for channel, row in packed.items()}
+
+    def _find_steps(
+        self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
+    ) -> dict[str, list[Recorded]]:
+        ends = json.dumps(list(range(since_ms + MINUTE_MS, until_ms + 1, MINUTE_MS)))
+        found: dict[str, list[Recorded]] = {}
+        with self._database.transaction() as connection:
+            for channel in channels:
+                last = {
+                    (end_ms - since_ms - 1) // step_ms: (end_ms, packed)
+                    for end_ms, packed in connection.execute(
+                        _OF_CHANNEL, (ends, channel)
+                    )
+                }
+                found[channel] = [self._recorded(*row) for row in last.values()]
+        return found
 
     def _columns(self, recorded: Recorded) -> Row:
         columns = {one.field: self._table.column_of(one) for one in self._table.grown}

@@ -133,11 +133,11 @@ def _notes(
         if isinstance(figure, Figure) and figure.unit is Unit.DURATIONS:
             durations = trend.total.histogram(figure.field)
             if durations.count:
-                percentiles = [
+                bounds = [
                     f"p{one.percent} {words.percentile(durations, one.percent)}"
                     for one in figure.percentiles
                 ]
-                yield f"Over all intervals: {', '.join(percentiles)}."
+                yield f"Over all intervals: {', '.join(bounds)}."
 
 
 def _all_series(

@@ -96,7 +96,9 @@ class LastHour:
         if figure is None:
             return {}
         before = self._sources.find_recent(self.begin_ms)
-        steps = self._sources.find_steps(list(views), self.begin_ms, STEP_MS)
+        # The running step is the growth since the last whole one.
+        until_ms = self._clock_ms // STEP_MS * STEP_MS
+        steps = self._sources.find_steps(list(views), self.begin_ms, until_ms, STEP_MS)
         return {
             name: self._trend(figure, totals, before.get(name), steps.get(name, ()))
             for name, totals in views.items()
@@ -124,7 +126,7 @@ class LastHour:
         before: Recorded | None,
         steps: Sequence[Recorded],
     ) -> Trend:
-        at = self._table.counted.index(figure.field)
+        at = self._table.counted[figure.field]
         grown = [0] * ((self._clock_ms - self.begin_ms - 1) // STEP_MS + 1)
         known: Any = None if before is None else before.values[at]
         begin_ms = self.begin_ms

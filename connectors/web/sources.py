@@ -12,7 +12,7 @@ from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.snapshot import Snapshot
 
 FindRecent = Callable[[int], Mapping[str, Recorded]]
-FindSteps = Callable[[Collection[str], int, int], Mapping[str, Sequence[Recorded]]]
+FindSteps = Callable[[Collection[str], int, int, int], Mapping[str, Sequence[Recorded]]]
 
 
 def _no_recent(at_ms: int) -> Mapping[str, Recorded]:
@@ -20,7 +20,7 @@ def _no_recent(at_ms: int) -> Mapping[str, Recorded]:
 
 
 def _no_steps(
-    channels: Collection[str], since_ms: int, step_ms: int
+    channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
 ) -> Mapping[str, Sequence[Recorded]]:
     return {}
 
@@ -44,9 +44,10 @@ class Sources:
             figures of each channel, `FigureTable.counted`, at the end of the last
             minute that ended at the moment or before; of a channel that is known since
             a later start only, those of then. Called in the server's threads.
-        find_steps: Takes channel ids, a moment, and the length of a step, ms. Returns
-            the figures of each channel at the end of the last minute in each step after
-            the moment, in order. Steps without a minute are left out: nothing changed.
+        find_steps: Takes channel ids, two moments of the last hour, and the length of a
+            step, ms. Returns the figures of each channel at the end of the last minute
+            in each step between the moments, in order. Steps without a minute are left
+            out: nothing changed.
             Called in the server's threads.
     """
 

@@ -91,8 +91,8 @@ class FigureTable(Generic[Totals]):
         figures: The entries that are figures.
         shares: The entries that are shares.
         grown: Figures of which charts and API have the growth in each interval.
-        counted: Fields of the totals whose growth since a moment is shown: those of
-            `grown`, and those of columns that only grow.
+        counted: Fields of the totals whose growth since a moment is shown, each with
+            its place among them: those of `grown`, and those of columns that only grow.
         metrics: Metrics of each view, in the order of export.
         columns: Columns of the history, in order.
 
@@ -224,14 +224,14 @@ class FigureTable(Generic[Totals]):
         )
         return tuple(one for one in self.figures if one.line or one.field in of_shares)
 
-    def _counted(self) -> tuple[str, ...]:
+    def _counted(self) -> dict[str, int]:
         """Return `counted`; gauges of columns are as of now, and are left out."""
         in_columns = [
             one.field for one in self.figures if _has_column(one) and _only_grows(one)
         ]
         of_shares = [one.fields for one in self.shares if one.column]
         found = chain((one.field for one in self.grown), in_columns, chain(*of_shares))
-        return tuple(dict.fromkeys(found))
+        return {field: place for place, field in enumerate(dict.fromkeys(found))}
 
     def column_of(self, figure: Figure) -> str:
         """Return a figure's column in the history; for durations that of buckets."""

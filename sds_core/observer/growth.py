@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from sds_core.observer.figure_table import FigureTable
@@ -42,27 +42,26 @@ class GrowthSince:
         before: Values at the moment, see `counted_values`; None for zero.
     """
 
-    __slots__ = ("_before", "_totals")
+    __slots__ = ("_before", "_places", "_totals")
 
     def __init__(
         self,
         table: FigureTable[Any],
         totals: Any,
-        before: Iterable[CountedValue] | None,
+        before: Sequence[CountedValue] | None,
     ) -> None:
         self._totals = totals
-        self._before = (
-            {} if before is None else dict(zip(table.counted, before, strict=True))
-        )
+        self._places = table.counted
+        self._before = before
 
     def __getattr__(self, name: str) -> Any:
         """Return a figure of the totals, or its growth."""
-        now, before = getattr(self._totals, name), self._before.get(name)
-        match before:
-            case None:
-                return now
-            case int():
-                return now - before
+        now, place = getattr(self._totals, name), self._places.get(name)
+        if place is None or self._before is None:
+            return now
+        before = self._before[place]
+        if isinstance(before, int):
+            return now - before
         return Histogram(
             [mine - theirs for mine, theirs in zip(now.counts, before, strict=True)]
         )

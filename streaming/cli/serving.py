@@ -59,7 +59,7 @@ class JobView(Protocol):
         """See `Sources.find_recent`."""
 
     def find_steps(
-        self, channels: Collection[str], since_ms: int, step_ms: int
+        self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
     ) -> Mapping[str, Sequence[Recorded]]:
         """See `Sources.find_steps`."""
 
@@ -98,12 +98,12 @@ class PendingJob:
         return {} if self.job is None else self.job.find_recent(at_ms)
 
     def find_steps(
-        self, channels: Collection[str], since_ms: int, step_ms: int
+        self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
     ) -> Mapping[str, Sequence[Recorded]]:
         """See `Job`; empty before the job runs."""
         if self.job is None:
             return {}
-        return self.job.find_steps(channels, since_ms, step_ms)
+        return self.job.find_steps(channels, since_ms, until_ms, step_ms)
 
 
 def current_snapshot(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,13 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewPartitions
 from pyspark.sql import SparkSession
 
+from connectors.history.query import channel_minutes as query_minutes
 from connectors.history.schema import CHANNEL_MINUTES, NumberedMinute, Row, minute_row
 from connectors.kafka.producer import TopicRecord, partitions_of, write
 from connectors.kafka.settings import Client, KafkaSettings, RecordsLost
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording, load_truth
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.simulation.comparison import compare
 from sds_core.wire import Dialect, Frame, HistoryEntry, encode
 from streaming.checkpoint import (
@@ -127,6 +130,39 @@ def test_report_equals_the_truth_for_any_batches_and_client(
     }
     assert kept.incidents == incidents
     assert incidents
+
+
+def test_figures_of_the_last_hour_are_those_of_the_history(
+    recorded: KafkaSettings,
+    recording: list[TopicRecord],
+    spark: SparkSession,
+    tmp_path: Path,
+) -> None:
+    """However batches are cut, and after a restart without a history."""
+    history = HistorySettings(tmp_path / "history", has_topics=False)
+    settings = job_settings(recorded, tmp_path / "job", rows=600, history=history)
+    with running_job(spark, settings) as job:
+        wait_for_end(job)
+    last_ms = recording[-1].timestamp_ms
+    at_ms = last_ms // 60_000 * 60_000 - 2 * 60_000
+    alone = replace(settings, history=None)
+    with running_job(spark, alone) as job:
+        found = job.find_recent(at_ms)
+        for channel in job.board.snapshot.channels:
+            rows = query_minutes(history.directory, channel, 0, last_ms)
+            known = job.find_minutes(channel, 0, last_ms)
+            assert known
+            names = known[-1].keys()
+            whole = [{name: row[name] for name in names} for row in rows]
+            # Without a history, the last hour is all that is stored.
+            assert known == whole[-len(known) :]
+            before = [row for row in rows if row["minute"] < at_ms]
+            values = dict(
+                zip(CHANNEL_FIGURES.counted, found[channel].values, strict=True)
+            )
+            assert found[channel].end_ms == before[-1]["minute"] + 60_000
+            assert values["messages"] == before[-1]["messages"]
+        wait_for_end(job)
 
 
 def test_last_minute_of_a_channel_has_the_figures_of_the_report(

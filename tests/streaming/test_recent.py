@@ -37,7 +37,8 @@ def ends(found: list[Recorded]) -> list[int]:
 
 def every_minute(recent: RecentMinutes, channel: str) -> list[int]:
     """Return the ends of all stored minutes of a channel."""
-    return ends(recent.steps([channel], 0, MINUTE_MS)[channel])
+    rows = recent.rows(channel, 0, 1 << 62)
+    return [(one["minute"] - MONDAY_MS) // MINUTE_MS + 1 for one in rows]
 
 
 @pytest.fixture
@@ -70,13 +71,16 @@ def test_growth_is_counted_from_the_last_minute_before_a_moment(
 
 
 def test_last_minute_of_each_step_is_returned(recent: RecentMinutes) -> None:
-    """A minute that ends with a step belongs to it."""
-    recent.record({"a": [minute(n, n) for n in (0, 3, 4, 5, 12)]})
-    found = recent.steps(["a", "b"], MONDAY_MS, STEP_MS)
-    assert {name: ends(some) for name, some in found.items()} == {
-        "a": [5, 6, 13],
-        "b": [],
-    }
+    """A minute that ends with a step belongs to it; the running step has none."""
+    recent.record({"a": [minute(n, n) for n in (0, 3, 4, 5, 12, 15)]})
+    until_ms = MONDAY_MS + 3 * STEP_MS
+    for channels in (["a"], ["b", "a"]):
+        found = recent.steps(channels, MONDAY_MS, until_ms, STEP_MS)
+        assert {name: ends(some) for name, some in found.items()} == {
+            name: [5, 6, 13] if name == "a" else [] for name in channels
+        }
+    recent.forget("a")
+    assert recent.steps(["a"], MONDAY_MS, until_ms, STEP_MS) == {"a": []}
 
 
 def test_only_the_last_hour_and_the_minute_before_it_are_stored(
@@ -85,13 +89,14 @@ def test_only_the_last_hour_and_the_minute_before_it_are_stored(
     """Also if one batch brings hours; a quiet channel keeps its last minute."""
     kept = RECENT_MS // MINUTE_MS
     recent.record({"quiet": [minute(0, 1)], "a": [minute(n, n) for n in range(200)]})
-    assert every_minute(recent, "a") == list(range(201 - kept, 201))
+    # The first is the one before.
+    assert every_minute(recent, "a") == list(range(200 - kept, 201))
     before_ms = MONDAY_MS + (200 - kept) * MINUTE_MS
     found = recent.at(before_ms)
     assert ends([found["quiet"], found["a"]]) == [1, 200 - kept]
     recent.record({"a": [minute(200, 200)]})
     recent.record({"a": [minute(500, 202)]})
-    assert every_minute(recent, "a") == [501]
+    assert every_minute(recent, "a") == [201, 501]
     found = recent.at(MONDAY_MS + 480 * MINUTE_MS)
     assert ends([found["quiet"], found["a"]]) == [1, 201]
 

@@ -110,7 +110,7 @@ class Stage:
         }
 
     def find_steps(
-        self, channels: Collection[str], since_ms: int, step_ms: int
+        self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
     ) -> dict[str, list[Recorded]]:
         """The last of `recent` in each step."""
         return {
@@ -118,7 +118,7 @@ class Stage:
                 {
                     (one.end_ms - since_ms - 1) // step_ms: one
                     for one in self.recent.get(name, ())
-                    if one.end_ms > since_ms
+                    if since_ms < one.end_ms <= until_ms
                 }.values()
             )
             for name in channels

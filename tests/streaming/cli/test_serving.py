@@ -61,7 +61,7 @@ class Begun:
         return {}
 
     def find_steps(
-        self, channels: Collection[str], since_ms: int, step_ms: int
+        self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
     ) -> Mapping[str, Sequence[Recorded]]:
         """None."""
         return {}
