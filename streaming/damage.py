@@ -12,11 +12,13 @@ RESTORE = "restore the checkpoint from a backup, or use a new --checkpoint"
 IDENTITY = "job.json"
 INCIDENTS = "incidents.sqlite"
 ACKNOWLEDGEMENTS = "acknowledgements.sqlite"
+VIEWS = "views.sqlite"
 """Names of files in ``monitor/``; those with labels have the names of their kinds."""
 
 _LOSSES = {
     INCIDENTS: "the incidents of the last day and the rows that waited in it for the "
     "history",
+    VIEWS: "what forgotten channels had counted: the sums over all channels fall",
     ACKNOWLEDGEMENTS: "the definite acknowledgements so far",
 }
 _LABELS = "the labels given so far: they are given anew, in alphabetical order"

@@ -27,17 +27,20 @@ from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.kinds import AnyProtocol
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.report import build_report
+from sds_core.observer.settings import DEFAULTS
 from streaming.batch_log import complete, read_batch_log
 from streaming.board import Board
-from streaming.checkpoint import check_identity, locked_checkpoint
+from streaming.checkpoint import check_identity, locked_checkpoint, own_files
+from streaming.damage import VIEWS
 from streaming.details import DetailStore
 from streaming.failure import hand_over, query_failure
 from streaming.findings import Findings
 from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, make_fold
 from streaming.history import HistoryExporter
+from streaming.keys import REVIEW
 from streaming.lookup import find_incidents, find_minutes
 from streaming.own_files import open_own_files
-from streaming.prime import read_totals
+from streaming.prime import find_unreviewed, read_views
 from streaming.progress import Progress
 from streaming.settings import JobSettings
 from streaming.sink import Sink
@@ -183,7 +186,7 @@ def running_job(
         )
         complete(settings.checkpoint, log)
         kinds = kinds_of(protocols)
-        identity, findings, details, ledgers = open_own_files(
+        identity, findings, details, ledgers, register = open_own_files(
             settings.checkpoint,
             identity,
             kinds,
@@ -203,16 +206,24 @@ def running_job(
             # Without a history, minutes are not stored: nothing would delete them.
             with_history,
             details,
+            register,
             protocols,
         )
         position = log.position
+        register.begin(log.committed, 0 if position is None else position.requests)
         # The job's own counters come before the totals: a counter that began at 0 and
         # then jumped to its old value would look like growth.
         if position is not None:
             board.set_position(position)
         if with_history:
             board.set_job(history_pending=findings.count_pending())
-        sink.publish(read_totals(spark, settings.checkpoint, log, kinds))
+        views = read_views(spark, settings.checkpoint, log, kinds)
+        sink.publish({key: view.totals for key, view in views.items()})
+        for prefix, ledger in ledgers.items():
+            ledger.vacate(board.names(prefix))
+        register.set_keys(key for key in views if kinds.split(key)[0].remains)
+        unreviewed = find_unreviewed(views, kinds, settings.forget_ms)
+        register.request((key, REVIEW) for key in unreviewed)
         with _exporting(settings, findings, board) as exporter:
             query = _start(
                 spark, settings, sink, protocols, with_details=details is not None
@@ -270,14 +281,17 @@ def _start(
     with_details: bool,
 ) -> StreamingQuery:
     spark.dataSource.register(make_source(protocols))
+    requests = str(own_files(settings.checkpoint) / VIEWS)
+    source = replace(settings.source, requests=requests)
+    observer = replace(DEFAULTS, forget_ms=settings.forget_ms)
     rows = (
         spark.readStream.format(FORMAT)
-        .options(**settings.source.to_options())
+        .options(**source.to_options())
         .load()
         .withWatermark("event_time", "1 millisecond")
         .groupBy("key")
         .applyInPandasWithState(
-            hand_over(make_fold(with_details=with_details, protocols=protocols)),
+            hand_over(make_fold(observer, with_details, protocols)),
             OUTPUT_SCHEMA,
             STATE_SCHEMA,
             "update",

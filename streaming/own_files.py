@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 from sds_core.observer.kinds import Kinds
 from streaming.checkpoint import CheckpointIdentity, own_files, record_start
-from streaming.damage import ACKNOWLEDGEMENTS, INCIDENTS
+from streaming.damage import ACKNOWLEDGEMENTS, INCIDENTS, VIEWS
 from streaming.details import DetailStore
 from streaming.findings import Findings
 from streaming.labels import LabelLedger, open_ledgers
+from streaming.view_register import ViewRegister
 
 
 class OwnFiles(NamedTuple):
@@ -21,12 +22,14 @@ class OwnFiles(NamedTuple):
         findings: Incidents, and the rows that wait for the history.
         details: Definite acknowledgements; None if the checkpoint stores none.
         ledgers: Metric labels given so far, by prefix of a kind.
+        register: Names of views, and what forgotten ones had counted.
     """
 
     identity: CheckpointIdentity
     findings: Findings
     details: DetailStore | None
     ledgers: dict[str, LabelLedger]
+    register: ViewRegister
 
 
 def open_own_files(
@@ -49,8 +52,9 @@ def open_own_files(
         streaming.damage.DamagedCheckpoint: A file is damaged.
     """
     directory, known = own_files(checkpoint), identity.files
-    files = [INCIDENTS, *(kind.label_file for kind in kinds if kind.label_file)]
+    files = [INCIDENTS, VIEWS, *(kind.label_file for kind in kinds if kind.label_file)]
     findings = Findings(directory / INCIDENTS, first_sequence, INCIDENTS in known)
+    register = ViewRegister(directory / VIEWS, VIEWS in known)
     details = None
     if identity.report_detail:
         path = directory / ACKNOWLEDGEMENTS
@@ -58,4 +62,4 @@ def open_own_files(
         files.append(ACKNOWLEDGEMENTS)
     ledgers = open_ledgers(directory, kinds, label_budget)
     started = record_start(checkpoint, identity, files)
-    return OwnFiles(started, findings, details, ledgers)
+    return OwnFiles(started, findings, details, ledgers, register)

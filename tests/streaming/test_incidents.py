@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import sqlite3
@@ -46,6 +47,7 @@ from streaming.keys import CLOCK_KEY
 from streaming.labels import open_ledgers
 from streaming.settings import HistorySettings
 from streaming.sink import Sink
+from streaming.view_register import ViewRegister
 from tests.support.identities import assert_identities
 from tests.support.streaming.jobs import wait_for_end
 
@@ -77,7 +79,9 @@ class Feed:
             findings,
             True,
             self.details,
+            ViewRegister(directory / "views.sqlite"),
         )
+        self._batches = itertools.count()
 
     def batch(
         self,
@@ -103,7 +107,8 @@ class Feed:
                 )
                 for key, totals, events in rows
             ]
-            + [Row(key=CLOCK_KEY, totals=None, events=None, clock_ms=clock_ms)]
+            + [Row(key=CLOCK_KEY, totals=None, events=None, clock_ms=clock_ms)],
+            next(self._batches),
         )
 
 

@@ -13,14 +13,16 @@ from streaming.board import Board
 from streaming.findings import Findings
 from streaming.labels import open_ledgers
 from streaming.sink import Sink
+from streaming.view_register import ViewRegister
 
 
 def test_table_decides_the_labels_of_channels_that_are_new(tmp_path: Path) -> None:
     """One that is in ``other`` stays there: no counter that is exported falls."""
     board = Board()
     findings = Findings(tmp_path / "incidents.sqlite", 1)
+    register = ViewRegister(tmp_path / "views.sqlite")
     ledgers = open_ledgers(tmp_path, kinds_of(PROTOCOLS), 0)
-    sink = Sink(board, ledgers, None, findings, False, None)
+    sink = Sink(board, ledgers, None, findings, False, None, register)
     sink.publish(_totals("known"))
     assert board.snapshot.labels == ()
     board.set_table(ChannelTable([ChannelEntry("*", label=True)]))

@@ -48,3 +48,5 @@ class ChannelState(msgspec.Struct, array_like=True):
     filters: dict[int, FilterTrace] = {}
     epoch: EpochState = msgspec.field(default_factory=EpochState)
     minutes: MinutesState = msgspec.field(default_factory=MinutesState)
+    # Clock at the latest record; None in a state from before 0.8.0.
+    heard_ms: int | None = None

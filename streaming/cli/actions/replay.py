@@ -84,6 +84,8 @@ def _job_settings(
         report_detail=report_detail,
         dead_letter_topic=None,
         group=None,
+        # The report is on all channels of the window.
+        forget_days=0,
     )
 
 
