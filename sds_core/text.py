@@ -6,7 +6,9 @@ one line. Escaping for HTML is left to the templates.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from difflib import get_close_matches
 
 _LONGEST_VALUE = 200
 
@@ -44,6 +46,19 @@ def shorten(text: str, limit: int) -> str:
 def shown(value: object) -> str:
     """Return a value from a file as an error shows it: its `repr`, shortened."""
     return shorten(repr(value), _LONGEST_VALUE)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return " (did you mean 'known name'?)" for an unknown name, to end an error.
+
+    Returns "" if no known name is similar.
+
+    Args:
+        name: The unknown name; of a longer one only its beginning is compared.
+        known: The known names.
+    """
+    close = get_close_matches(name[:_LONGEST_VALUE], known, 1)
+    return f" (did you mean {shown(close[0])}?)" if close else ""
 
 
 def decode_text(value: bytes) -> str:

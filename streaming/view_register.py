@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -52,6 +52,9 @@ _STORE_REMAINDER = "INSERT OR REPLACE INTO remainders VALUES (?, ?, ?, ?, ?)"
 
 _AFTER_ALL = 1 << 62
 """Greater than the number of any batch."""
+
+
+_Rows = TypeVar("_Rows")
 
 
 class ForgottenView(NamedTuple):
@@ -115,7 +118,7 @@ class ViewRegister:
         """The keys of all views, in order."""
         with self._database.transaction() as connection:
             rows = connection.execute("SELECT key FROM views ORDER BY key").fetchall()
-        return [key for (key,) in rows]
+        return [key for (key,) in self._checked(rows, list[tuple[str]])]
 
     def request(self, requests: Iterable[tuple[str, bytes]]) -> None:
         """Add requests: key of a view, and one of the digests in `keys.py`."""
@@ -136,11 +139,12 @@ class ViewRegister:
     def requests(self, after: int, until: int) -> list[tuple[str, bytes]]:
         """Requests with numbers in (after, until], in order."""
         with self._database.transaction() as connection:
-            return connection.execute(
+            rows = connection.execute(
                 "SELECT key, digest FROM requests WHERE number > ? AND number <= ? "
                 "ORDER BY number",
                 (after, until),
             ).fetchall()
+        return self._checked(rows, list[tuple[str, bytes]])
 
     def record_batch(
         self,
@@ -198,13 +202,21 @@ class ViewRegister:
         _, views, totals, other = row
         try:
             return Remainder(
-                views,
+                int(views),
                 blob.unpack_totals(totals, kind.totals),
                 None if other is None else blob.unpack_totals(other, kind.totals),
             )
-        except (msgspec.MsgspecError, TypeError) as error:
+        # An error of msgspec, or one of bytes that are no text, is a ValueError too.
+        except (ValueError, TypeError) as error:
             reason = f"a remainder cannot be decoded: {error}"
             raise self._database.damaged(reason) from error
+
+    def _checked(self, rows: Any, type_: type[_Rows]) -> _Rows:
+        """Return rows; a damaged page may give values of other types."""
+        try:
+            return msgspec.convert(rows, type_)
+        except msgspec.ValidationError as error:
+            raise self._database.damaged(error) from error
 
 
 def _add_keys(connection: Any, keys: Iterable[str]) -> None:

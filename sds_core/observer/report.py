@@ -57,6 +57,7 @@ def build_report(
         },
         "totals": summed,
         table.names.many: channels,
+        **_forgotten(snapshot.all_channels),
     }
     if snapshot.others:
         report["views"] = {
@@ -75,7 +76,17 @@ def _section(views: Views[Any]) -> dict[str, Any]:
     return {
         "totals": table.report(views.sum, is_sum=True),
         "views": {name: table.report(one) for name, one in views.totals.items()},
+        **_forgotten(views),
     }
+
+
+def _forgotten(views: Views[Any]) -> dict[str, Any]:
+    """What forgotten views had counted, which the totals contain."""
+    remainder = views.remainder
+    if remainder is None:
+        return {}
+    totals = views.figures.report(remainder.totals, is_sum=True)
+    return {"forgotten": {"count": remainder.views, "totals": totals}}
 
 
 def _exact(latencies: Latencies | None) -> dict[str, list[int]]:

@@ -174,6 +174,16 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
         "monitor/incidents.sqlite",
         "to go on without the incidents of the last day and the rows that waited",
     ),
+    "views overwritten": (
+        written("monitor/views.sqlite", "not a database" * 500),
+        "monitor/views.sqlite",
+        "file is not a database",
+    ),
+    "views missing": (
+        removed("monitor/views.sqlite"),
+        "monitor/views.sqlite",
+        "to go on without what forgotten channels had counted",
+    ),
     "last byte of the acknowledgements missing": (
         # SQLite would read a zero in its place.
         lambda checkpoint: truncate(checkpoint / "monitor/acknowledgements.sqlite", -1),

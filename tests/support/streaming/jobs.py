@@ -12,7 +12,13 @@ from pyspark.sql import SparkSession
 from connectors.kafka.settings import Client, KafkaSettings
 from streaming.damage import DamagedCheckpoint
 from streaming.job import Job, running_job
-from streaming.settings import BatchLimits, HistorySettings, JobSettings, SourceSettings
+from streaming.settings import (
+    FORGET_DAYS,
+    BatchLimits,
+    HistorySettings,
+    JobSettings,
+    SourceSettings,
+)
 
 TIMEOUT_S = 20.0
 
@@ -32,6 +38,7 @@ def job_settings(
     report_detail: bool = False,
     label_budget: int = 200,
     history: HistorySettings | None = None,
+    forget_days: int = FORGET_DAYS,
 ) -> JobSettings:
     """Settings of a job with short triggers."""
     return JobSettings(
@@ -50,6 +57,7 @@ def job_settings(
         dead_letter_topic=f"{kafka.topic}.dead-letter",
         group=f"{kafka.topic}-monitor",
         history=history,
+        forget_days=forget_days,
     )
 
 
