@@ -17,7 +17,7 @@ from streaming.cli.settings import config_option, setting
 @setting(
     "--checkpoint",
     required=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=click.Path(file_okay=False, path_type=Path),
     help="Directory of the state of the monitor.",
 )
 @click.argument("channels", metavar="CHANNEL...", nargs=-1, required=True)

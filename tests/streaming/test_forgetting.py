@@ -94,6 +94,24 @@ def test_silent_channel_is_forgotten_and_is_new_when_it_returns(
     assert drain(kafka, **options) == report
 
 
+def test_repeated_batch_forgets_once(
+    topic: Topic, drain: Drain, tmp_path: Path
+) -> None:
+    """A job that was killed after the batch's output and before its commit."""
+    kafka = topic()
+    produce(kafka, T0, quiet=3)
+    drain(kafka)
+    produce(kafka, T0 + 8 * DAY_MS, busy=1)
+    report = drain(kafka)
+    assert messages_in(report) == {"busy": 1}
+    assert report["totals"]["messages"] == 4
+    log = read_batch_log(tmp_path / "a")
+    for name in (f"{log.committed}", f".{log.committed}.crc"):
+        (tmp_path / "a" / "commits" / name).unlink()
+    assert drain(kafka) == report
+    assert read_batch_log(tmp_path / "a") == log
+
+
 def test_one_batch_and_many_forget_the_same(topic: Topic, drain: Drain) -> None:
     """Although one batch spans the silence and what comes after it."""
     kafka = topic()
