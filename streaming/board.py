@@ -10,6 +10,7 @@ from typing import Any
 
 from sds_core.observer import blob
 from sds_core.observer.channel_table import ChannelTable
+from sds_core.observer.forgotten import Remainder
 from sds_core.observer.kinds import AnyProtocol
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.settings import ObserverSettings
@@ -48,6 +49,8 @@ class Board:
         self,
         packed: Mapping[str, bytes],
         labels: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+        remainders: Mapping[str, Remainder[Any]] = MappingProxyType({}),
+        gone: Iterable[str] = (),
     ) -> None:
         """Set the totals of some views, by key; the others stay unchanged.
 
@@ -57,6 +60,8 @@ class Board:
             packed: Totals as `blob.totals_part` returns them.
             labels: Prefix of a kind -> names of all its views that have a metric label
                 of their own; see `streaming.labels`.
+            remainders: Prefix of a kind -> what forgotten views had counted.
+            gone: Keys of views that are dropped too.
 
         Raises:
             sds_core.observer.kinds.UnknownKind: A key is of no registered kind.
@@ -65,16 +70,23 @@ class Board:
         for key, data in packed.items():
             kind, name = self._kinds.split(key)
             fresh[kind.prefix][name] = blob.unpack_totals(data, kind.totals)
+        dropped: dict[str, set[str]] = {prefix: set() for prefix in self._views}
+        for key in gone:
+            kind, name = self._kinds.split(key)
+            dropped[kind.prefix].add(name)
         with self._lock:
             for prefix, old in self._views.items():
                 totals = dict(old.totals) | fresh[prefix]
                 for name, one in fresh[prefix].items():
                     if not old.kind.is_known(one):
-                        del totals[name]
+                        dropped[prefix].add(name)
+                for name in dropped[prefix]:
+                    totals.pop(name, None)
                 self._views[prefix] = Views(
                     old.kind,
                     MappingProxyType(totals),
                     labels.get(prefix, old.labels),
+                    remainders.get(prefix, old.remainder),
                 )
             self._snapshot = replace(self._snapshot, primed=True).with_views(
                 self._views

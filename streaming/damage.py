@@ -13,11 +13,13 @@ IDENTITY = "job.json"
 INCIDENTS = "incidents.sqlite"
 ACKNOWLEDGEMENTS = "acknowledgements.sqlite"
 MINUTES = "minutes.sqlite"
+VIEWS = "views.sqlite"
 """Names of files in ``monitor/``; those with labels have the names of their kinds."""
 
 _LOSSES = {
     INCIDENTS: "the incidents of the last day and the rows that waited in it for the "
     "history",
+    VIEWS: "what forgotten channels had counted: the sums over all channels fall",
     ACKNOWLEDGEMENTS: "the definite acknowledgements so far",
     MINUTES: "the page's figures of the last hour",
 }

@@ -49,6 +49,14 @@ class DetailStore:
                 "INSERT OR REPLACE INTO acknowledgements VALUES (?, ?, ?, ?)", rows
             )
 
+    def forget(self, channels: Iterable[str]) -> None:
+        """Remove all acknowledgements of some channels."""
+        with self._database.transaction() as connection:
+            connection.executemany(
+                "DELETE FROM acknowledgements WHERE channel = ?",
+                [(channel,) for channel in channels],
+            )
+
     def latencies(self) -> dict[str, list[tuple[str, int]]]:
         """Message id and latency, ms, of each acknowledgement, by channel.
 

@@ -246,6 +246,14 @@ class Findings:
                 connection.execute("DELETE FROM forgotten")
                 connection.execute("INSERT INTO forgotten VALUES (?)", (found_ms,))
 
+    def expire_before(self, found_ms: int) -> None:
+        """Remove incidents found before an event time, Unix ms, that no query may find.
+
+        Their rows in the outbox stay until each destination has them.
+        """
+        with self._database.transaction() as connection:
+            connection.execute("DELETE FROM incidents WHERE found_ms < ?", (found_ms,))
+
     @property
     def forgotten_before_ms(self) -> int | None:
         """Event time, Unix ms, before which incidents may have been removed.

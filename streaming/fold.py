@@ -18,12 +18,12 @@ from sds_core.observer.kinds import AnyKind, AnyProtocol, Outlet, View
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from streaming.damage import DamagedCheckpoint, state_of
-from streaming.keys import CLOCK_KEY
+from streaming.keys import CLOCK_KEY, FORGET, REVIEW
 
 STATE_SCHEMA = "version int, blob binary"
 OUTPUT_SCHEMA = "key string, totals binary, events binary, clock_ms bigint"
 """A row is of a view, with `totals` and `events`, or carries the admission time T of
-the batch in `clock_ms`, Unix ms, and nothing else."""
+the batch in `clock_ms`, Unix ms, and nothing else. A forgotten view has no totals."""
 
 Fold = Callable[[Any, Iterator[pd.DataFrame], GroupState], Iterator[pd.DataFrame]]
 
@@ -54,22 +54,24 @@ def make_fold(
         if state.hasTimedOut:
             # The watermark is a millisecond behind the T that moved it.
             clock_ms = state.getCurrentWatermarkMs() + 1
-        events = view.apply(
-            [msgspec.msgpack.decode(data, type=kind.digest) for data in packed],
-            clock_ms,
-        )
-        data = view.to_blob()
+        last_events = view.forget() if FORGET in packed else ()
+        digests = [
+            msgspec.msgpack.decode(data, type=kind.digest)
+            for data in packed
+            if data not in (FORGET, REVIEW)
+        ]
+        events: Sequence[Any] = [*last_events, *view.apply(digests, clock_ms)]
+        totals = None
         if view.is_forgotten:
-            # The row with its empty totals still goes out: the board drops the view.
             state.remove()
         else:
+            data = view.to_blob()
+            totals = blob.totals_part(data)
             state.update((kind.blob_version, data))
             _set_timeout(view, state)
         if not with_details:
             events = _without_details(events, kind)
-        yield _output(
-            key[0], blob.totals_part(data), msgspec.msgpack.encode(list(events))
-        )
+        yield _output(key[0], totals, msgspec.msgpack.encode(list(events)))
 
     return fold
 
@@ -103,7 +105,7 @@ def _without_details(events: Sequence[Any], kind: AnyKind) -> Sequence[Any]:
 
 
 def _rows(frames: Iterable[pd.DataFrame]) -> tuple[list[bytes], int]:
-    """Return all digests of a group, and the admission time that its rows carry."""
+    """Return all digests and requests of a group, and the time T of its rows."""
     packed: list[bytes] = []
     clock_ms = 0
     for frame in frames:

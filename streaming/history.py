@@ -54,7 +54,9 @@ _MAINTENANCE_EVERY_S = 600.0
 _RETRY_S = 30.0
 """Time until a failed task is tried again. Each failure writes a line to the log."""
 
-RECENT_MS = 86_400_000
+_DAY_MS = 86_400_000
+
+RECENT_MS = _DAY_MS
 """Incidents found within so much event time stay beside the checkpoint; older ones are
 in the history alone. An incident does not change so late: the views follow a message
 for an hour."""
@@ -227,8 +229,12 @@ class HistoryExporter:
             self._topics.write(incidents, minutes)
 
     def _maintain(self) -> None:
-        """Delete days that are too old, and merge small files."""
-        self._parquet.expire(day_of(self._clock_ms()) - timedelta(self._settings.days))
+        """Delete days that are too old, here and in the files; merge small files."""
+        clock_ms = self._clock_ms()
+        # First: rows may wait for the files for longer than the history's days.
+        first_day = clock_ms // _DAY_MS - self._settings.days
+        self._findings.expire_before(first_day * _DAY_MS)
+        self._parquet.expire(day_of(clock_ms) - timedelta(self._settings.days))
         self._parquet.compact(time.time_ns() // 1_000_000)
 
 

@@ -36,15 +36,17 @@ from sds_core.observer.report import build_report
 from sds_core.observer.settings_table import settings_of
 from streaming.batch_log import complete, read_batch_log
 from streaming.board import Board
-from streaming.checkpoint import check_identity, locked_checkpoint
+from streaming.checkpoint import check_identity, locked_checkpoint, own_files
+from streaming.damage import VIEWS
 from streaming.details import DetailStore
 from streaming.failure import hand_over, query_failure
 from streaming.findings import Findings
 from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, Fold, make_fold
 from streaming.history import HistoryExporter
+from streaming.keys import REVIEW
 from streaming.lookup import find_incidents, find_minutes
 from streaming.own_files import open_own_files
-from streaming.prime import read_totals
+from streaming.prime import find_unreviewed, read_views
 from streaming.progress import Progress
 from streaming.recent import RecentMinutes
 from streaming.settings import JobSettings
@@ -205,7 +207,7 @@ def running_job(
         )
         complete(settings.checkpoint, log)
         kinds = kinds_of(protocols)
-        identity, findings, details, ledgers, recent = open_own_files(
+        identity, findings, details, ledgers, recent, register = open_own_files(
             settings.checkpoint,
             identity,
             kinds,
@@ -228,9 +230,11 @@ def running_job(
             with_history,
             details,
             recent,
+            register,
             protocols,
         )
         position = log.position
+        register.begin(log.committed, 0 if position is None else position.requests)
         # The job's own counters come before the totals: a counter that began at 0 and
         # then jumped to its old value would look like growth.
         if position is not None:
@@ -242,10 +246,20 @@ def running_job(
         # committed, and is now repeated: the checkpoint's older totals would look like
         # counters that fall.
         if not board.snapshot.primed:
-            sink.publish(read_totals(spark, settings.checkpoint, log, kinds))
+            views = read_views(spark, settings.checkpoint, log, kinds)
+            sink.publish({key: view.totals for key, view in views.items()})
+            for prefix, ledger in ledgers.items():
+                ledger.vacate(board.names(prefix))
+            register.set_keys(key for key in views if kinds.split(key)[0].remains)
+            unreviewed = find_unreviewed(views, kinds, settings.forget_ms)
+            register.request((key, REVIEW) for key in unreviewed)
         recent.begin(board.snapshot.channels, board.snapshot.clock_ms)
         with _exporting(settings, findings, board) as exporter:
-            fold = make_fold(observer, details is not None, protocols)
+            fold = make_fold(
+                replace(observer, forget_ms=settings.forget_ms),
+                details is not None,
+                protocols,
+            )
             query = _start(spark, settings, sink, protocols, fold)
             progress = Progress(
                 board, watch, position, findings if with_history else None
@@ -306,9 +320,11 @@ def _start(
     fold: Fold,
 ) -> StreamingQuery:
     spark.dataSource.register(make_source(protocols))
+    requests = str(own_files(settings.checkpoint) / VIEWS)
+    source = replace(settings.source, requests=requests)
     rows = (
         spark.readStream.format(FORMAT)
-        .options(**settings.source.to_options())
+        .options(**source.to_options())
         .load()
         .withWatermark("event_time", "1 millisecond")
         .groupBy("key")

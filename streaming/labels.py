@@ -1,15 +1,16 @@
 """Which channels, and which taps, have a metric label of their own.
 
-A name gets a label when it is first seen, as long as the budget lasts, and has it as
-long as the checkpoint exists. Later names are exported as ``other``. So a series never
-moves into ``other``, not even at a restart, and moves out of it only if a job is
-started with a larger budget or another channel table.
+A name gets a label when it is first seen, as long as the budget lasts, and has it until
+it is forgotten. Later names are exported as ``other``. So a series never moves into
+``other``, not even at a restart, and moves out of it only if a job is started with a
+larger budget or another channel table. Places that become free at a start are for names
+that were not in ``other`` yet, so its counters do not fall.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 import msgspec
@@ -41,6 +42,8 @@ class LabelLedger:
         self._path = path
         self._budget = budget
         self._labels: dict[str, None] = {}
+        # Names whose place a new name may take, oldest first.
+        self._vacant: dict[str, None] = {}
         if path.exists():
             remedy = do_without(path)
             data = read_file(path, remedy)
@@ -71,7 +74,10 @@ class LabelLedger:
             wish: The operator's wish for a name. True: a label even beyond the budget,
                 before other names. False: no label. None: a label if the budget allows.
         """
-        before = len(self._labels)
+        before = dict(self._labels)
+        names = list(names)
+        for name in names:
+            self._vacant.pop(name, None)
         room = {True: self._budget + EXTRA_LABELS, None: self._budget, False: 0}
         new = [
             name
@@ -80,10 +86,26 @@ class LabelLedger:
         ]
         wishes = {name: wish(name) for name in new}
         for name in sorted(new, key=lambda name: wishes[name] is not True):
+            if self._vacant and room[wishes[name]] == len(self._labels):
+                del self._labels[self._vacant.popitem()[0]]
             if len(self._labels) < room[wishes[name]]:
                 self._labels[name] = None
-        if len(self._labels) > before:
+        if self._labels != before:
             self._write()
+
+    def vacate(self, known: Collection[str]) -> None:
+        """Let new names take the places of those that are forgotten.
+
+        A forgotten name that returns before has its label again. To be called at a
+        start, after the names that there are were admitted: those in ``other`` stay
+        there.
+
+        Args:
+            known: Names that are not forgotten.
+        """
+        self._vacant = dict.fromkeys(
+            name for name in reversed(self._labels) if name not in known
+        )
 
     def _write(self) -> None:
         write_atomically(self._path, json.dumps(list(self._labels)))

@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 from sds_core.observer.kinds import Kinds
 from streaming.checkpoint import CheckpointIdentity, own_files, record_start
-from streaming.damage import ACKNOWLEDGEMENTS, INCIDENTS, MINUTES
+from streaming.damage import ACKNOWLEDGEMENTS, INCIDENTS, MINUTES, VIEWS
 from streaming.details import DetailStore
 from streaming.findings import Findings
 from streaming.labels import LabelLedger, open_ledgers
 from streaming.recent import RecentMinutes
+from streaming.view_register import ViewRegister
 
 
 class OwnFiles(NamedTuple):
@@ -23,6 +24,7 @@ class OwnFiles(NamedTuple):
         details: Definite acknowledgements; None if the checkpoint stores none.
         ledgers: Metric labels given so far, by prefix of a kind.
         recent: Figures of the last hour.
+        register: Names of views, and what forgotten ones had counted.
     """
 
     identity: CheckpointIdentity
@@ -30,6 +32,7 @@ class OwnFiles(NamedTuple):
     details: DetailStore | None
     ledgers: dict[str, LabelLedger]
     recent: RecentMinutes
+    register: ViewRegister
 
 
 def open_own_files(
@@ -55,10 +58,12 @@ def open_own_files(
     files = [
         INCIDENTS,
         MINUTES,
+        VIEWS,
         *(kind.label_file for kind in kinds if kind.label_file),
     ]
     findings = Findings(directory / INCIDENTS, first_sequence, INCIDENTS in known)
     recent = RecentMinutes(directory / MINUTES, MINUTES in known)
+    register = ViewRegister(directory / VIEWS, VIEWS in known)
     details = None
     if identity.report_detail:
         path = directory / ACKNOWLEDGEMENTS
@@ -66,4 +71,4 @@ def open_own_files(
         files.append(ACKNOWLEDGEMENTS)
     ledgers = open_ledgers(directory, kinds, label_budget)
     started = record_start(checkpoint, identity, files)
-    return OwnFiles(started, findings, details, ledgers, recent)
+    return OwnFiles(started, findings, details, ledgers, recent, register)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -45,6 +45,8 @@ class Position:
             position, or if the broker gives no id.
         ends: End of each partition when the previous batch was planned. If the topic
             is deleted, at least the unread records up to there are lost.
+        requests: Number of the last request that was taken; see
+            `streaming.view_register`.
     """
 
     clock_ms: int = 0
@@ -54,6 +56,7 @@ class Position:
     partitions: Mapping[int, PartitionPosition] = field(default_factory=dict)
     topic_id: str | None = None
     ends: Mapping[int, int] = field(default_factory=dict)
+    requests: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """JSON object for Spark's offset log."""
@@ -69,6 +72,7 @@ class Position:
             # Releases up to 0.6 ignore names that they do not know.
             "topic_id": self.topic_id,
             "ends": {str(p): end for p, end in sorted(self.ends.items())},
+            "requests": self.requests,
         }
 
     @classmethod
@@ -80,6 +84,24 @@ class Position:
         """
         stored = msgspec.convert(data, _StoredPosition, str_keys=True)
         return cls(**msgspec.structs.asdict(stored))
+
+    def with_requests(self, number: int, start: Position) -> Position:
+        """Return the position after a batch that takes requests up to a number too.
+
+        Args:
+            number: Number of the newest request; 0 if there is none.
+            start: Position at which the batch begins. The batch may be empty otherwise.
+        """
+        if number <= start.requests:
+            return self
+        partitions = self.partitions
+        if self == start:
+            # Or the records of the batch before would be read again.
+            partitions = {
+                p: here._replace(batch_start=here.next_offset)
+                for p, here in partitions.items()
+            }
+        return replace(self, partitions=partitions, requests=number)
 
     def next_offsets(self) -> dict[int, int]:
         """Next offset to read, by partition."""
@@ -96,3 +118,4 @@ class _StoredPosition(msgspec.Struct):
     partitions: dict[Offset, PartitionPosition]
     topic_id: str | None = None
     ends: dict[Offset, Offset] = {}
+    requests: Offset = 0

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from py4j.protocol import Py4JJavaError
@@ -20,6 +21,9 @@ from streaming.damage import DamagedCheckpoint, state_of
 from streaming.failure import JobFailed, cause_of
 from streaming.state_files import find_damaged_snapshot, tables_without_checksum
 
+_LATE_MS = 3_600_000 * 12
+"""Less than the least difference between two numbers of days."""
+
 _DAMAGE = re.compile(
     "EOFException|FileNotFoundException|ChecksumException|ZipException|LZ4Exception|"
     "NegativeArraySizeException|IndexOutOfBounds|BufferUnderflow|STDS_FAILED|"
@@ -29,10 +33,51 @@ _DAMAGE = re.compile(
 """In errors of Spark: damaged files are the cause, and not a full disk, say."""
 
 
-def read_totals(
+class StoredView(NamedTuple):
+    """The part of a view's state that a start needs.
+
+    Attributes:
+        totals: Its packed totals.
+        timeout_ms: Event time after which Spark calls the view, Unix ms; None for
+            never.
+    """
+
+    totals: bytes
+    timeout_ms: int | None
+
+
+def find_unreviewed(
+    views: Mapping[str, StoredView], kinds: Kinds, forget_ms: int
+) -> list[str]:
+    """Return keys of silent views that Spark would call too late to forget them.
+
+    A job of a release before 0.8.0, or with more days until a view is forgotten, has
+    set their timeouts.
+
+    Args:
+        views: The views by key.
+        kinds: Registered kinds of view.
+        forget_ms: Silence after which a view is forgotten; 0 for never.
+    """
+    if not forget_ms:
+        return []
+    found = []
+    for key, view in views.items():
+        kind, _ = kinds.split(key)
+        if kind.remains is None:
+            continue
+        last_ms = blob.unpack_totals(view.totals, kind.totals).last_event_ms
+        # The latest record may have come a little after its own time.
+        until_ms = (last_ms or 0) + forget_ms + _LATE_MS
+        if view.timeout_ms is None or view.timeout_ms > until_ms:
+            found.append(key)
+    return found
+
+
+def read_views(
     spark: SparkSession, checkpoint: Path, log: BatchLog, kinds: Kinds
-) -> dict[str, bytes]:
-    """Return packed totals by key as of the last committed batch; empty without one.
+) -> dict[str, StoredView]:
+    """Return all views by key as of the last committed batch; empty without one.
 
     Args:
         spark: Reads the checkpoint.
@@ -96,24 +141,34 @@ def _verify(spark: SparkSession, table: Path) -> None:
 
 def _read_state(
     spark: SparkSession, checkpoint: Path, kinds: Kinds
-) -> dict[str, bytes]:
+) -> dict[str, StoredView]:
     length = _number(f"substring(blob, 1, {blob.LENGTH_BYTES})")
     length = f"int(least({length}, length(blob)))"
     end = f"length(blob) - {blob.CHECKSUM_BYTES}"
     state = (
         spark.read.format("statestore")
         .load(str(checkpoint))
-        .select(col("key.key"), col("value.groupState.*"))
+        .select(
+            col("key.key"), col("value.groupState.*"), col("value.timeoutTimestamp")
+        )
         # Cut and verified in the JVM: only the totals are worth carrying over.
         .select(
             "key",
             "version",
+            "timeoutTimestamp",
             expr(f"substring(blob, 1, {blob.LENGTH_BYTES} + {length})").alias("head"),
             expr(f"crc32(substring(blob, 1, {end}))").alias("checksum"),
             expr(_number(f"substring(blob, 1 + {end})")).alias("stored_checksum"),
         )
     )
-    return {row.key: _totals(row, kinds) for row in state.collect()}
+    return {
+        row.key: StoredView(
+            _totals(row, kinds),
+            # Spark writes -1 for none.
+            row.timeoutTimestamp if row.timeoutTimestamp > 0 else None,
+        )
+        for row in state.collect()
+    }
 
 
 def _number(binary: str) -> str:

@@ -28,6 +28,9 @@ LATEST = "latest"
 LABEL_BUDGET = 200
 """Channels that have a metric label of their own (docs/figures.md)."""
 
+FORGET_DAYS = 7
+"""Days of silence after which a channel is forgotten (docs/operations.md)."""
+
 COMMIT_GROUP = "sds-monitor"
 """Consumer group under which offsets are committed for other tools."""
 
@@ -79,6 +82,8 @@ class SourceSettings:
             before the job has read them.
         window: Record times to read, for a job that ends; replaces `start`. None
             to read all times.
+        requests: File with requests that a batch takes; see `streaming.view_register`.
+            None for none.
     """
 
     kafka: KafkaSettings
@@ -88,6 +93,7 @@ class SourceSettings:
     tasks: int = 2
     skip_lost: bool = False
     window: Window | None = None
+    requests: str | None = None
 
     def to_options(self) -> dict[str, str]:
         """Return the settings as options of Spark's ``readStream``."""
@@ -168,6 +174,8 @@ class JobSettings:
         channel_table: Names, objectives, labels and silence of channels at the start.
         observer: Settings of the model that the operator gives. A checkpoint has them
             from its first start; those not given are the checkpoint's, or the defaults.
+        forget_days: Days of event time after which a silent channel is forgotten; 0
+            for never.
     """
 
     source: SourceSettings
@@ -181,3 +189,9 @@ class JobSettings:
     history: HistorySettings | None = None
     channel_table: ChannelTable = field(default_factory=ChannelTable)
     observer: Values = field(default_factory=dict)
+    forget_days: int = FORGET_DAYS
+
+    @property
+    def forget_ms(self) -> int:
+        """The same in milliseconds."""
+        return self.forget_days * 86_400_000

@@ -9,16 +9,20 @@ import msgspec
 from pyspark.sql import DataFrame, Row
 
 from connectors.kafka.dead_letter import DeadLetterWriter
+from sds_core.observer import blob
 from sds_core.observer.blindness import coincides_with_hole
+from sds_core.observer.forgotten import Forgotten
 from sds_core.observer.incidents import Incident
 from sds_core.observer.kinds import AnyProtocol, Outlet
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
+from sds_core.observer.snapshot import OTHER
 from streaming.board import Board
 from streaming.details import DetailStore
 from streaming.failure import hand_over
 from streaming.findings import Findings
 from streaming.labels import LabelLedger
 from streaming.recent import RecentMinutes
+from streaming.view_register import ForgottenView, ViewRegister
 
 _HOLES_KNOWN_AFTER_MS = 60_000
 """After this much event time a tap's totals contain every hole that had begun. A hole
@@ -40,6 +44,7 @@ class Sink:
         with_minutes: Whether there is a history, and so minutes are recorded.
         details: Gets definite acknowledgements; None without ``--report-detail``.
         recent: Gets minutes, for the page's last hour.
+        register: Gets the keys of views, and what forgotten ones had counted.
         protocols: Registered protocols.
     """
 
@@ -52,6 +57,7 @@ class Sink:
         with_minutes: bool,
         details: DetailStore | None,
         recent: RecentMinutes,
+        register: ViewRegister,
         protocols: Iterable[AnyProtocol] = PROTOCOLS,
     ) -> None:
         self._board = board
@@ -61,6 +67,7 @@ class Sink:
         self._with_minutes = with_minutes
         self._details = details
         self._recent = recent
+        self._register = register
         self._kinds = kinds_of(protocols)
         self._decoders = {
             kind.prefix: msgspec.msgpack.Decoder(kind.events_type)
@@ -73,59 +80,102 @@ class Sink:
     def __call__(self, output: DataFrame, batch_id: int) -> None:
         """Spark's ``foreachBatch`` function."""
         # One action over the whole output: Spark fails a batch half consumed.
-        self.take(output.collect())
+        self.take(output.collect(), batch_id)
 
-    def take(self, rows: Sequence[Row]) -> None:
+    def take(self, rows: Sequence[Row], batch_id: int) -> None:
         """Commit a batch.
 
         1. Undecodable records are copied to the dead-letter topic.
         2. Incidents are stored, and queued for the history.
         3. Minutes are stored for the page, and queued for the history.
         4. Definite acknowledgements are stored.
-        5. Totals go to the board, which page, API and metrics read.
-        6. Incidents that coincide with a tap hole are marked. This compares them with
+        5. What forgotten views had counted is added to the remainder.
+        6. Totals go to the board, which page, API and metrics read.
+        7. Incidents that coincide with a tap hole are marked. This compares them with
            the totals of the taps on the board, so it comes last.
 
         Spark repeats the batch if the process ends before the last step. That does no
-        harm: dead letters carry the offset of their record, and a row replaces the row
-        with the same key.
+        harm: dead letters carry the offset of their record, a row replaces the row
+        with the same key, and the remainder is that before this batch.
 
         Args:
             rows: All rows of the batch, see `fold.OUTPUT_SCHEMA`.
+            batch_id: Number of the batch.
         """
         clock_ms = self._clock_ms
         totals: dict[str, bytes] = {}
+        gone: list[str] = []
         leaving: _Leaving = {outlet: {} for outlet in Outlet}
+        ended: list[tuple[str, Forgotten]] = []
         for row in rows:
             if row.clock_ms is not None:
                 clock_ms = row.clock_ms
                 continue
-            totals[row.key] = bytes(row.totals)
-            self._sort(row.key, bytes(row.events), leaving)
+            if row.totals is None:
+                gone.append(row.key)
+            else:
+                totals[row.key] = bytes(row.totals)
+            self._sort(row.key, bytes(row.events), leaving, ended)
         self._write_dead_letters(leaving[Outlet.DEAD_LETTERS])  # 1
         self._findings.record_incidents(leaving[Outlet.INCIDENTS])  # 2
         self._recent.record(leaving[Outlet.MINUTES])  # 3
         if self._with_minutes:
             self._findings.record_minutes(leaving[Outlet.MINUTES])
         if self._details is not None:
+            self._details.forget(self._kinds.split(key)[1] for key, _ in ended)
             self._details.record(leaving[Outlet.DETAILS])  # 4
-        self.publish(totals)  # 5
-        self._mark_incidents(clock_ms)  # 6
+        self._register_views(totals, gone, ended, batch_id)  # 5
+        self.publish(totals, gone)  # 6
+        self._mark_incidents(clock_ms)  # 7
 
-    def _sort(self, key: str, packed: bytes, leaving: _Leaving) -> None:
-        """Add the events of one view to their outlets."""
+    def _sort(
+        self,
+        key: str,
+        packed: bytes,
+        leaving: _Leaving,
+        ended: list[tuple[str, Forgotten]],
+    ) -> None:
+        """Add the events of one view to their outlets, its ends to `ended`."""
         kind, name = self._kinds.split(key)
         for event in self._decoders[kind.prefix].decode(packed):
             outlet = kind.outlets[type(event)]
-            leaving[outlet].setdefault(name, []).append(event)
+            if outlet is Outlet.FORGOTTEN:
+                ended.append((key, event))
+                # Details are stored by name: those of a view that returns are new.
+                leaving[Outlet.DETAILS].pop(name, None)
+            else:
+                leaving[outlet].setdefault(name, []).append(event)
+
+    def _register_views(
+        self,
+        totals: Iterable[str],
+        gone: Iterable[str],
+        ended: Iterable[tuple[str, Forgotten]],
+        batch_id: int,
+    ) -> None:
+        """Store which views are new, which are gone, and what these had counted."""
+        new = [key for key in totals if self._is_new(key)]
+        forgotten = []
+        for key, event in ended:
+            kind, name = self._kinds.split(key)
+            labels = self._ledgers[kind.prefix].labels
+            last = blob.unpack_totals(event.totals, kind.totals)
+            in_other = name not in labels or name == OTHER
+            forgotten.append(ForgottenView(kind, last, in_other))
+        self._register.record_batch(batch_id, new, gone, forgotten)
+
+    def _is_new(self, key: str) -> bool:
+        """Whether a view that may be forgotten has no figures yet."""
+        kind, name = self._kinds.split(key)
+        return kind.remains is not None and name not in self._board.names(kind.prefix)
 
     def _write_dead_letters(self, by_view: Mapping[str, list[Any]]) -> None:
         letters = [letter for some in by_view.values() for letter in some]
         if letters and self._dead_letters is not None:
             self._dead_letters.write(letters)
 
-    def publish(self, packed: dict[str, bytes]) -> None:
-        """Put packed totals, by key, on the board."""
+    def publish(self, packed: dict[str, bytes], gone: Iterable[str] = ()) -> None:
+        """Put packed totals, by key, on the board, and drop views that are gone."""
         names: dict[str, list[str]] = {prefix: [] for prefix in self._ledgers}
         for key in packed:
             kind, name = self._kinds.split(key)
@@ -135,7 +185,8 @@ class Sink:
             if kind.prefix in names:
                 self._admit(kind.prefix, names[kind.prefix], kind.in_channel_table)
         labels = {prefix: ledger.labels for prefix, ledger in self._ledgers.items()}
-        self._board.set_totals(packed, labels)
+        remainders = self._register.remainders(self._kinds)
+        self._board.set_totals(packed, labels, remainders, gone)
 
     def _admit(self, prefix: str, names: Iterable[str], in_channel_table: bool) -> None:
         """Give labels to the views of one kind that are new."""

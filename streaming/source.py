@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ from streaming.failure import hand_over
 from streaming.keys import CLOCK_KEY
 from streaming.position import PartitionPosition, Position
 from streaming.settings import EARLIEST, SourceSettings
+from streaming.view_register import ViewRegister
 
 FORMAT = "sds-frames"
 SCHEMA = "key string, digest binary, event_time timestamp"
@@ -62,6 +64,7 @@ class ReadTask(InputPartition):
         admitted_ms: Wall time of the batch's admission, Unix ms.
         carries_clock: Whether it also yields the row that carries T, so that the
             watermark moves even if nothing was read.
+        requests: Rows that it yields in addition; see `streaming.view_register`.
     """
 
     def __init__(
@@ -70,12 +73,14 @@ class ReadTask(InputPartition):
         clock_ms: int,
         admitted_ms: int,
         carries_clock: bool,
+        requests: Sequence[DigestRow] = (),
     ) -> None:
         super().__init__(None)
         self.ranges = ranges
         self.clock_ms = clock_ms
         self.admitted_ms = admitted_ms
         self.carries_clock = carries_clock
+        self.requests = requests
 
 
 def make_source(protocols: Iterable[AnyProtocol] = PROTOCOLS) -> type[DataSource]:
@@ -117,12 +122,13 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._protocols = by_name(protocols)
         self._target: Target | None = None
         self._offsets: TopicOffsets | None = None
+        self._register: ViewRegister | None = None
         # Records of batches that were planned before their topic was deleted.
         self._unreadable = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        """State for the workers: without the driver's connection."""
-        return self.__dict__ | {"_offsets": None}
+        """State for the workers: without the driver's connections."""
+        return self.__dict__ | {"_offsets": None, "_register": None}
 
     @hand_over
     def initialOffset(self) -> dict[str, Any]:
@@ -156,6 +162,8 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """End of the next batch; the start itself if there is nothing new."""
         position = Position.from_json(start)
         end = self._admission().plan(position, _wall_ms(), self._target)
+        if (register := self._opened_register()) is not None:
+            end = end.with_requests(register.newest_request(), position)
         if end == position:
             return start
         end = replace(end, skipped=end.skipped + self._unreadable)
@@ -179,9 +187,14 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._unreadable += sum(map(_size, ranges))
             ranges = []
         shares = _balanced(ranges, self._settings.tasks)
+        requests = self._requests(Position.from_json(start).requests, planned.requests)
         return [
             ReadTask(
-                share, end["clock_ms"], end["admitted_ms"], carries_clock=not index
+                share,
+                end["clock_ms"],
+                end["admitted_ms"],
+                carries_clock=not index,
+                requests=() if index else requests,
             )
             for index, share in enumerate(shares)
         ]
@@ -193,7 +206,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         assert isinstance(task, ReadTask)  # noqa: S101 - Spark passes `partitions` back
         if task.carries_clock:
             row = DigestRow(CLOCK_KEY, b"")
-            yield _record_batch([row], task.clock_ms)
+            yield _record_batch([row, *task.requests], task.clock_ms)
         chunks = {
             wanted.offsets.partition: Chunk(
                 wanted.offsets.partition,
@@ -236,6 +249,18 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._offsets is not None:
             self._offsets.close()
             self._offsets = None
+
+    def _requests(self, after: int, until: int) -> list[DigestRow]:
+        register = self._opened_register()
+        if register is None or after >= until:
+            return []
+        return [DigestRow(*request) for request in register.requests(after, until)]
+
+    def _opened_register(self) -> ViewRegister | None:
+        path = self._settings.requests
+        if path is not None and self._register is None:
+            self._register = ViewRegister(Path(path))
+        return self._register
 
     def _admission(self) -> Admission:
         settings = self._settings

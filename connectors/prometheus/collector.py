@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -30,12 +30,9 @@ from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.histogram import BUCKETS_MS, Histogram
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.snapshot import OTHER, Snapshot, Views
 from sds_core.observer.snapshot_metrics import SETTINGS_METRICS, SNAPSHOT_METRICS
 from sds_core.observer.tap_figures import TAP_FIGURES
-
-OTHER = "other"
-"""Label value for the sum of all views without an own label."""
 
 # The job's counters continue from the checkpoint. Before it is read they would be 0 and
 # then jump, which Prometheus takes for an increase.
@@ -80,14 +77,14 @@ class SnapshotCollector(Collector):
         if not snapshot.primed:
             yield from _families(_BEFORE_PRIMING, (), [((), snapshot)])
             return
-        channels = _split(snapshot.channels, snapshot.labels)
+        channels = _split_views(snapshot.all_channels)
         yield from _view_families(self._channels, *channels)
         settings = _settings(snapshot, channels)
         yield from _families(SETTINGS_METRICS, (self._channels.names.label,), settings)
         taps = _split(snapshot.taps, snapshot.tap_labels)
         yield from _view_families(TAP_FIGURES, *taps)
         for views in snapshot.others.values():
-            others = _split(views.totals, views.labels)
+            others: tuple[Labelled[Any], list[Any]] = _split_views(views)
             yield from _view_families(views.figures, *others)
         yield from _families(SNAPSHOT_METRICS, (), [((), snapshot)])
 
@@ -141,6 +138,18 @@ def _settings(
     return [
         ((label,), replace(one, name=one.name or label)) for label, one in found.items()
     ]
+
+
+def _split_views(views: Views[Source]) -> tuple[Labelled[Source], list[Source]]:
+    """The views with a label of their own, and the rest.
+
+    The rest contains what forgotten views of the rest had counted, so that no counter
+    of ``other`` falls.
+    """
+    own, rest = _split(views.totals, views.labels)
+    if views.remainder is not None and views.remainder.other is not None:
+        rest.append(views.remainder.other)
+    return own, rest
 
 
 def _split(

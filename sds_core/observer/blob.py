@@ -133,6 +133,11 @@ def totals_part(data: bytes) -> bytes:
     return data[LENGTH_BYTES : LENGTH_BYTES + length]
 
 
+def pack_totals(totals: Any) -> bytes:
+    """Totals in the form that `totals_part` gives."""
+    return _ENCODER.encode(totals)
+
+
 def unpack_totals(head: bytes, totals: type[Totals]) -> Totals:
     """Totals from what `totals_part` gave."""
     return msgspec.msgpack.decode(head, type=totals)

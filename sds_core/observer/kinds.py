@@ -71,6 +71,13 @@ class View(Protocol[_DigestIn, _TotalsOut, _EventOut]):
     def to_blob(self) -> bytes:
         """Pack the whole view, totals first, in the blob version of its kind."""
 
+    def forget(self) -> Sequence[_EventOut]:
+        """End the view by request; afterwards it is one that has seen nothing.
+
+        Returns:
+            Its last events, the end itself among them if its kind has `remains`.
+        """
+
     @property
     def next_deadline_ms(self) -> int | None:
         """When to call `apply` even if no digest arrives, Unix ms; None for never."""
@@ -95,6 +102,8 @@ class Outlet(enum.Enum):
     """The definite acknowledgements of ``--report-detail``; else it is dropped."""
     DEAD_LETTERS = "dead letters"
     """The dead-letter topic, if there is one."""
+    FORGOTTEN = "forgotten"
+    """The sums of what forgotten views had counted."""
 
 
 def _always(_: Any) -> bool:
@@ -123,6 +132,9 @@ class Kind(Generic[Digest, Totals, Event]):
             published.
         figures: The table of the views' figures; None if the views are not published
             one by one. The views of a protocol must have one.
+        remains: Returns the part of a forgotten view's totals that stays in sums over
+            all views: its counts. None if the views are never forgotten, or no sum
+            over them is published.
     """
 
     prefix: str
@@ -137,6 +149,7 @@ class Kind(Generic[Digest, Totals, Event]):
     outlets: Mapping[type, Outlet] = field(default_factory=dict)
     is_known: Callable[[Totals], bool] = _always
     figures: FigureTable[Any] | None = None
+    remains: Callable[[Totals], Totals] | None = None
 
     def key(self, name: str) -> str:
         """Return the key of the view with this name."""

@@ -111,6 +111,15 @@ class Minutes(Generic[Totals, MinuteOf]):
         if next_change_ms is not None:
             self.might_change(next_change_ms)
 
+    def finish(self, clock_ms: int) -> None:
+        """Emit the running minute before its end, because the view ends.
+
+        Args:
+            clock_ms: The view's clock; the totals are as of it.
+        """
+        self.might_change(clock_ms)
+        self.check(None)
+
     def deadline_ms(self, clock_ms: int) -> int | None:
         """When the running minute must be emitted; None if no figure has changed.
 

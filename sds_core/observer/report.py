@@ -36,10 +36,11 @@ def build_report(
         incidents: With ``--report-detail``, every incident.
     """
     table = CHANNEL_FIGURES
-    totals = table.sum(snapshot.channels.values())
+    totals = snapshot.all_channels.sum
     latencies: Latencies | None = None
     channels = {}
-    if details is not None:
+    # The single acknowledgements of forgotten channels are not stored any more.
+    if details is not None and snapshot.remainder is None:
         latencies = [pair for pairs in details.values() for pair in pairs]
     for channel, figures in snapshot.channels.items():
         own = None if details is None else details.get(channel, ())
@@ -57,6 +58,7 @@ def build_report(
         },
         "totals": summed,
         table.names.many: channels,
+        **_forgotten(snapshot.all_channels),
     }
     if settings := changed(snapshot.observer):
         report["observer"] = settings
@@ -76,9 +78,19 @@ def _section(views: Views[Any]) -> dict[str, Any]:
     """The section of one protocol other than SDS."""
     table = views.figures
     return {
-        "totals": table.report(table.sum(views.totals.values()), is_sum=True),
+        "totals": table.report(views.sum, is_sum=True),
         "views": {name: table.report(one) for name, one in views.totals.items()},
+        **_forgotten(views),
     }
+
+
+def _forgotten(views: Views[Any]) -> dict[str, Any]:
+    """What forgotten views had counted, which the totals contain."""
+    remainder = views.remainder
+    if remainder is None:
+        return {}
+    totals = views.figures.report(remainder.totals, is_sum=True)
+    return {"forgotten": {"count": remainder.views, "totals": totals}}
 
 
 def _exact(latencies: Latencies | None) -> dict[str, list[int]]:

@@ -45,6 +45,8 @@ class ObserverSettings:
     lately_ms: int = 600_000  # 9: window of current participants and filters
     saturated_rate: float = 0.01  # 8 and 9: false-positive rate, a ratio
     epoch_ms: int = 600_000  # 9: rate-limit epoch (64/WAKU2-NETWORK), Unix-aligned
+    # 11: silence after which a channel is forgotten; 0: never. `--forget-days` sets it.
+    forget_ms: int = 0
 
     def repair_window_ms(self, dialect: Dialect) -> int:
         """Time in which a response answers a request of this dialect, in ms."""

@@ -25,6 +25,10 @@ _PERCENT = Annotated[int, Meta(ge=0, le=100)]
 _RATIO = Annotated[float, Meta(gt=0, lt=1)]
 
 
+_BY_FLAG = frozenset({"forget_ms"})
+"""Settings that a flag of `run` sets: each start may have another value."""
+
+
 def _type_of(name: str) -> Any:
     if isinstance(getattr(DEFAULTS, name), float):
         return _RATIO
@@ -38,6 +42,7 @@ _TABLE = msgspec.defstruct(
     [
         (one.name, _type_of(one.name) | UnsetType, UNSET)
         for one in fields(ObserverSettings)
+        if one.name not in _BY_FLAG
     ],
     frozen=True,
     kw_only=True,
@@ -102,5 +107,5 @@ def changed(settings: ObserverSettings) -> dict[str, int | float]:
     return {
         name: value
         for name, value in asdict(settings).items()
-        if value != defaults[name]
+        if value != defaults[name] and name not in _BY_FLAG
     }

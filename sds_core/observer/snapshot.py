@@ -11,6 +11,7 @@ from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.clock import ClockFigures, ClockLevel
 from sds_core.observer.dead_letter_view import DEAD_LETTERS, DeadLetterTotals
 from sds_core.observer.figure_table import FigureTable
+from sds_core.observer.forgotten import Remainder
 from sds_core.observer.freshness import Freshness
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.kinds import Kind
@@ -24,6 +25,10 @@ from sds_core.observer.view_totals import ViewTotals
 
 BEHIND_SECONDS = 60
 """Event-time lag from which the monitor counts as behind: one minute of figures."""
+
+OTHER = "other"
+"""Metric label for the sum of all views of a kind without a label of their own. A view
+of this name is one of them: Prometheus refuses two series with the same labels."""
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -40,11 +45,21 @@ class Views(Generic[Totals]):
         labels: Names of the views with a metric label of their own, in the order in
             which they got it; the others are exported as ``other``. A view that is
             not in `totals` any more keeps its label.
+        remainder: What forgotten views had counted; None if none was forgotten.
     """
 
     kind: Kind[Any, Totals, Any]
     totals: Mapping[str, Totals] = field(default_factory=lambda: _NOTHING)
     labels: tuple[str, ...] = ()
+    remainder: Remainder[Totals] | None = None
+
+    @property
+    def sum(self) -> Totals:
+        """Figures of all views together, with what forgotten ones had counted."""
+        remainder = self.remainder
+        forgotten = () if remainder is None else (remainder.totals,)
+        found: Totals = self.figures.sum([*self.totals.values(), *forgotten])
+        return found
 
     @property
     def figures(self) -> FigureTable[Any]:
@@ -119,6 +134,7 @@ class Snapshot:
         table: The operator's channel table.
         muted: Channels that are muted now.
         observer: Settings of the model, those of the checkpoint.
+        remainder: What forgotten channels had counted; None if none was forgotten.
     """
 
     primed: bool = False
@@ -135,12 +151,18 @@ class Snapshot:
     table: ChannelTable = field(default_factory=ChannelTable)
     muted: frozenset[str] = frozenset()
     observer: ObserverSettings = DEFAULTS
+    remainder: Remainder[ChannelTotals] | None = None
 
     @property
     def views(self) -> Mapping[str, Views[ViewTotals]]:
         """The views of all protocols, by the prefix of their kind; SDS comes first."""
-        channels: Views[Any] = Views(CHANNELS, self.channels, self.labels)
+        channels: Views[Any] = self.all_channels
         return {CHANNELS.prefix: channels, **self.others}
+
+    @property
+    def all_channels(self) -> Views[ChannelTotals]:
+        """The SDS channels, and what forgotten ones had counted."""
+        return Views(CHANNELS, self.channels, self.labels, self.remainder)
 
     @property
     def behind(self) -> bool:
@@ -220,6 +242,7 @@ class Snapshot:
             self,
             channels=channels.totals,
             labels=channels.labels,
+            remainder=channels.remainder,
             taps=taps.totals,
             tap_labels=taps.labels,
             undecodable=_by_reason(views[DEAD_LETTERS.prefix].totals),

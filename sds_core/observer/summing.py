@@ -11,7 +11,7 @@ Any other field keeps its default, because it has no meaning for several views.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from operator import attrgetter
@@ -55,6 +55,21 @@ def sum_totals(kind: type[Totals], views: Iterable[Totals]) -> Totals:
         if values:
             joined[name] = join(values)
     return kind(**joined)
+
+
+def counted_part(totals: Totals, gauges: Collection[str]) -> Totals:
+    """Return what a view has counted: numbers, histograms, dictionaries of counts.
+
+    All other fields have their default.
+
+    Args:
+        totals: Totals of the view; they are not changed.
+        gauges: Names of the whole numbers that are no counts.
+    """
+    numbers, others = _fields(type(totals))
+    counts = [*numbers, *(n for n, join in others.items() if join in _JOINS)]
+    kept = {name: getattr(totals, name) for name in counts if name not in gauges}
+    return type(totals)(**kept)
 
 
 @lru_cache
@@ -115,3 +130,4 @@ _JOIN_OF_TYPE: Mapping[Any, Join] = {
     Histogram: _merged,
     dict[str, int]: _added,
 }
+_JOINS = tuple(_JOIN_OF_TYPE.values())

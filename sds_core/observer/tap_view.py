@@ -211,6 +211,11 @@ class TapView:
             self._seen(clock_ms)
         return []
 
+    def forget(self) -> list[object]:
+        """Forget the tap; see `View.forget`. A tap has no events."""
+        self.totals, self._state = TapTotals(), TapState()
+        return []
+
     @property
     def next_deadline_ms(self) -> int | None:
         """When to apply records ahead, count a hole or forget the tap, Unix ms."""

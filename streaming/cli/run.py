@@ -18,6 +18,7 @@ from streaming.cli.serving_options import Address, serving_options
 from streaming.cli.settings import Time, config_option, observer_settings, setting
 from streaming.settings import (
     EARLIEST,
+    FORGET_DAYS,
     LABEL_BUDGET,
     LATEST,
     HistorySettings,
@@ -35,6 +36,7 @@ def _job_settings(
     trigger: float,
     on_lost_records: str,
     label_budget: int,
+    forget_days: int,
     report_detail: bool,
     history: HistorySettings,
     channels: Path | None,
@@ -53,6 +55,7 @@ def _job_settings(
         until_caught_up=until_caught_up,
         report_detail=report_detail,
         label_budget=label_budget,
+        forget_days=forget_days,
         history=history,
         channel_table=channel_table(channels),
         observer=observer_settings(),
@@ -91,6 +94,12 @@ _job_options = option_group(
             type=click.IntRange(0),
             default=LABEL_BUDGET,
             help="Channels that have a metric label of their own.",
+        ),
+        setting(
+            "--forget-days",
+            type=click.IntRange(0, 3_650),
+            default=FORGET_DAYS,
+            help="Days of silence after which a channel is forgotten; 0 for never.",
         ),
         setting(
             "--report-detail",

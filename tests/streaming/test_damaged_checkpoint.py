@@ -179,6 +179,16 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
         "monitor/minutes.sqlite",
         "to go on without the page's figures of the last hour",
     ),
+    "views overwritten": (
+        written("monitor/views.sqlite", "not a database" * 500),
+        "monitor/views.sqlite",
+        "file is not a database",
+    ),
+    "views missing": (
+        removed("monitor/views.sqlite"),
+        "monitor/views.sqlite",
+        "to go on without what forgotten channels had counted",
+    ),
     "last byte of the acknowledgements missing": (
         # SQLite would read a zero in its place.
         lambda checkpoint: truncate(checkpoint / "monitor/acknowledgements.sqlite", -1),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 
 import msgspec
 import pandas as pd
@@ -22,16 +23,18 @@ from sds_core.observer.dead_letter_view import (
     DeadLetterDigest,
     DeadLetterTotals,
 )
+from sds_core.observer.forgotten import Forgotten
 from sds_core.observer.record import NO_SEQ
 from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.channel_view import ChannelEvent
 from sds_core.observer.sds.kind import CHANNELS
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.tap_kind import TAPS
 from sds_core.observer.tap_view import BLOB_VERSION, TapDigest, TapTotals
 from streaming.fold import make_fold
 from streaming.job import Job
-from streaming.keys import CLOCK_KEY
+from streaming.keys import CLOCK_KEY, FORGET, REVIEW
 from tests.support.channel import digest_of
 from tests.support.frames import START_MS, FrameFactory, Record
 from tests.support.streaming.jobs import wait_for_end
@@ -119,7 +122,7 @@ def test_dead_letters_are_emitted_once() -> None:
 
 
 def test_forgotten_tap_has_no_state() -> None:
-    """Its row with empty totals removes it from the board."""
+    """Its row without totals removes it from the board."""
     state = a_state()
     list(make_fold()((TAP,), rows(tap_digest(1_000, 1), clock_ms=2_000), state))
     clock_ms = 1_000 + DEFAULTS.horizon_ms + 1
@@ -127,7 +130,7 @@ def test_forgotten_tap_has_no_state() -> None:
     (output,) = make_fold()((TAP,), iter([]), fired)
     assert fired._removed  # noqa: SLF001 - what Spark reads
     assert not fired.exists
-    assert blob.unpack_totals(output["totals"][0], TapTotals) == TapTotals()
+    assert output["totals"][0] is None
     again = a_state()
     digest = tap_digest(clock_ms + 5, 1)
     (output,) = make_fold()((TAP,), rows(digest, clock_ms=clock_ms + 9), again)
@@ -215,3 +218,43 @@ def test_state_of_a_newer_release_is_refused() -> None:
     state = a_state((BLOB_VERSION + 1, b""))
     with pytest.raises(blob.UnknownBlobVersion, match="run the release that wrote it"):
         list(make_fold()((TAP,), rows(clock_ms=1), state))
+
+
+def test_requested_channel_has_no_state_and_leaves_its_totals() -> None:
+    """Records of the same batch belong to a new channel."""
+    key = CHANNELS.key("town")
+    records = [Record(0, FrameFactory().content("m", "alice"))]
+    digest = digest_of((record, record.at) for record in records).to_bytes()
+    fold = make_fold()
+    known = a_state()
+    list(fold((key,), rows(digest, clock_ms=START_MS), known))
+    for digests in ([FORGET], [digest, FORGET]):
+        state = a_state(tuple(known.get))
+        (output,) = fold((key,), rows(*digests, clock_ms=START_MS), state)
+        events = msgspec.msgpack.decode(output["events"][0], type=list[ChannelEvent])
+        (end,) = [one for one in events if isinstance(one, Forgotten)]
+        assert blob.unpack_totals(end.totals, ChannelTotals).messages == 1
+        assert state.exists is (digest in digests)
+        assert (output["totals"][0] is None) is (digest not in digests)
+
+
+def test_review_gives_a_silent_channel_its_timeout() -> None:
+    """Or forgets it, if the days are over; an unknown one stays unknown."""
+    key = CHANNELS.key("town")
+    records = [Record(0, FrameFactory().content("m", "alice"))]
+    digest = digest_of((record, record.at) for record in records).to_bytes()
+    state = a_state()
+    list(make_fold()((key,), rows(digest, clock_ms=START_MS + 3_600_000), state))
+    settings = replace(DEFAULTS, forget_ms=86_400_000)
+    for clock_ms, is_known in ((4_000_000, True), (86_400_001, False)):
+        reviewed = a_state(tuple(state.get))
+        fold = make_fold(settings)
+        list(fold((key,), rows(REVIEW, clock_ms=START_MS + clock_ms), reviewed))
+        assert reviewed.exists is is_known
+        if is_known:
+            timeout_ms = reviewed._timeout_timestamp  # noqa: SLF001 - what Spark reads
+            assert timeout_ms == START_MS + 86_400_000 - 1
+    nobody = a_state()
+    (output,) = make_fold()((key,), rows(REVIEW, FORGET, clock_ms=START_MS), nobody)
+    assert output["totals"][0] is None
+    assert not nobody.exists

@@ -221,6 +221,22 @@ def test_days_that_are_old_by_event_time_are_deleted(checkpoint: Checkpoint) -> 
     assert checkpoint.incidents() == [("new", True)]
 
 
+def test_old_incidents_are_deleted_although_the_files_never_had_them(
+    checkpoint: Checkpoint,
+) -> None:
+    """Else they pile up while the disk of the history is away; their rows wait."""
+    checkpoint.settings = replace(checkpoint.settings, days=3)
+    checkpoint.findings.record_incidents({"town": [lost("old")]})
+    in_the_way = _table(checkpoint, INCIDENTS.name)
+    in_the_way.parent.mkdir()
+    in_the_way.write_text("")
+    checkpoint.export(MONDAY_MS + 4 * DAY_MS - 1)
+    assert checkpoint.incidents() == [("old", True)]
+    checkpoint.export(MONDAY_MS + 4 * DAY_MS)
+    assert checkpoint.incidents() == []
+    assert checkpoint.pending(Destination.PARQUET) == 1
+
+
 def test_new_checkpoint_can_continue_an_old_history(
     checkpoint: Checkpoint, tmp_path: Path
 ) -> None:

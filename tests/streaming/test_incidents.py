@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import sqlite3
@@ -47,6 +48,7 @@ from streaming.labels import open_ledgers
 from streaming.recent import RecentMinutes
 from streaming.settings import HistorySettings
 from streaming.sink import Sink
+from streaming.view_register import ViewRegister
 from tests.support.identities import assert_identities
 from tests.support.streaming.jobs import wait_for_end
 
@@ -79,7 +81,9 @@ class Feed:
             True,
             self.details,
             RecentMinutes(directory / "minutes.sqlite"),
+            ViewRegister(directory / "views.sqlite"),
         )
+        self._batches = itertools.count()
 
     def batch(
         self,
@@ -105,7 +109,8 @@ class Feed:
                 )
                 for key, totals, events in rows
             ]
-            + [Row(key=CLOCK_KEY, totals=None, events=None, clock_ms=clock_ms)]
+            + [Row(key=CLOCK_KEY, totals=None, events=None, clock_ms=clock_ms)],
+            next(self._batches),
         )
 
 

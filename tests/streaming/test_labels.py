@@ -89,3 +89,32 @@ def test_new_file_holds_no_label(tmp_path: Path) -> None:
     path = tmp_path / "monitor" / "labels.json"
     LabelLedger(path, budget=1)
     assert json.loads(path.read_text()) == []
+
+
+def test_place_of_a_forgotten_channel_goes_to_a_new_one(tmp_path: Path) -> None:
+    """Oldest first, from a start on. One in ``other`` stays there at any start."""
+    path = tmp_path / "labels.json"
+    LabelLedger(path, budget=2).admit(["a", "b", "other-1"])
+    for _ in range(2):
+        ledger = LabelLedger(path, budget=2)
+        ledger.admit(["other-1"])
+        ledger.vacate({"other-1"})
+        assert ledger.labels == ("a", "b")
+    ledger.admit(["c"])
+    assert ledger.labels == ("b", "c")
+    ledger.admit(["b", "d"])
+    assert ledger.labels == ("b", "c")
+    assert LabelLedger(path, budget=2).labels == ("b", "c")
+
+
+def test_table_and_smaller_budget_decide_on_free_places_too(tmp_path: Path) -> None:
+    """A place beyond the budget is not given again."""
+    ledger = LabelLedger(tmp_path / "labels.json", budget=1)
+    ledger.admit(["wanted", "usual"], lambda name: name == "wanted" or None)
+    ledger.admit(["also wanted"], lambda _: True)
+    ledger.vacate({"also wanted"})
+    ledger.admit(["unwanted"], lambda _: False)
+    ledger.admit(["new"])
+    assert ledger.labels == ("wanted", "also wanted")
+    ledger.admit(["asked for"], lambda _: True)
+    assert ledger.labels == ("wanted", "also wanted", "asked for")

@@ -15,7 +15,9 @@ def assert_identities(report: Mapping[str, Any]) -> None:
     Args:
         report: As `build_report` makes it, or as read from its JSON.
     """
-    totals, channels = report["totals"], report["channels"].values()
+    totals, channels = report["totals"], [*report["channels"].values()]
+    if "forgotten" in report:
+        channels.append(report["forgotten"]["totals"])
     for figures in (*channels, totals):
         _assert_figures(figures)
     parts = [dict(_integers(figures)) for figures in channels]

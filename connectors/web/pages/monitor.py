@@ -93,10 +93,12 @@ def _batches(snapshot: Snapshot) -> _Facts:
 
 
 def _storage(snapshot: Snapshot) -> _Facts:
+    remainder = snapshot.remainder
     unlabelled = len(snapshot.channels.keys() - set(snapshot.labels))
     return [
         ("State", words.size(snapshot.job.state_bytes)),
         ("Channels", words.number(len(snapshot.channels))),
+        ("Channels forgotten", words.number(remainder.views if remainder else 0)),
         ("Channels not shown separately in Prometheus", words.number(unlabelled)),
         ("Rows of history pending", words.number(snapshot.job.history_pending)),
     ]

@@ -50,3 +50,5 @@ class ChannelState(msgspec.Struct, array_like=True):
     epoch: EpochState = msgspec.field(default_factory=EpochState)
     minutes: MinutesState = msgspec.field(default_factory=MinutesState)
     heads: dict[int, HistoryHead] = {}
+    # Clock at the latest record; None in a state from before 0.8.0.
+    heard_ms: int | None = None

@@ -15,6 +15,7 @@ import msgspec
 
 from sds_core.observer import blob
 from sds_core.observer.deadlines import Deadlines, Due
+from sds_core.observer.forgotten import Forgotten
 from sds_core.observer.incidents import Incident, Incidents
 from sds_core.observer.minutes import Minutes
 from sds_core.observer.sds import version_1
@@ -58,18 +59,18 @@ _COUNTED = {
 }
 """Keys of `ChannelTotals.frames`."""
 
-ChannelEvent = DefiniteAcknowledgement | Incident | ChannelMinute
+ChannelEvent = DefiniteAcknowledgement | Incident | ChannelMinute | Forgotten
 """Values that `ChannelView.apply` returns once."""
 
 
 class ChannelView:
     """Acknowledgement, delivery, missing dependencies and repair of one channel.
 
+    A channel that is silent for `forget_ms` is forgotten; if it returns, it is new.
+
     Attributes:
         totals: The figures since the channel's first record.
     """
-
-    is_forgotten = False
 
     def __init__(
         self,
@@ -78,8 +79,13 @@ class ChannelView:
         state: ChannelState | None = None,
     ) -> None:
         self._settings = settings
-        self.totals = totals = totals or ChannelTotals()
-        self._state = state = state or ChannelState()
+        self._begin(totals or ChannelTotals(), state or ChannelState())
+
+    def _begin(self, totals: ChannelTotals, state: ChannelState) -> None:
+        """Make the parts of the view from totals and state."""
+        settings = self._settings
+        self.totals = totals
+        self._state = state
         # Lower bound of the clocks in `_copies` and `_repairs`.
         self._oldest_ms = 0
         self._messages = messages = state.messages.unpacked()
@@ -165,19 +171,37 @@ class ChannelView:
 
         Returns:
             Definite acknowledgements, then each incident that began or changed, as it
-            is now, then the minutes that ended. Each is returned once.
+            is now, then the minutes that ended. Each is returned once. If the channel
+            was forgotten meanwhile, what came before comes first, and its end.
         """
         frames = [frames_of(digest) for digest in digests]
+        events: list[ChannelEvent] = []
         for frame in heapq.merge(*frames, key=lambda f: f.order):
+            events += self._end_of_silence(frame.clock_ms)
             self._advance(frame.clock_ms)
             self._apply_frame(frame)
+        events += self._end_of_silence(clock_ms)
         self._advance(clock_ms)
         self._summarise()
-        return [
-            *self._acknowledgements.drain_definite(),
-            *self._incidents.drain(),
-            *self._minutes.take(),
-        ]
+        return [*events, *self._drain()]
+
+    def forget(self) -> list[ChannelEvent]:
+        """Forget the channel; see `View.forget`.
+
+        The last minute is returned although it has not ended.
+        """
+        if self.is_forgotten:
+            return []
+        self._summarise()
+        self._minutes.finish(self._state.clock_ms)
+        events = [*self._drain(), Forgotten(blob.pack_totals(self.totals))]
+        self._begin(ChannelTotals(), ChannelState())
+        return events
+
+    @property
+    def is_forgotten(self) -> bool:
+        """Whether the channel was forgotten and has sent nothing since."""
+        return self.totals.first_event_ms is None
 
     @property
     def next_deadline_ms(self) -> int | None:
@@ -187,11 +211,42 @@ class ChannelView:
             self._health.next_change_ms,
             self._capacity.next_change_ms(self._state.clock_ms),
             self._minutes.deadline_ms(self._state.clock_ms),
+            self._silent_until_ms,
         )
         return min(
             (ms for ms in pending if ms is not None and ms >= self._state.clock_ms),
             default=None,
         )
+
+    @property
+    def _silent_until_ms(self) -> int | None:
+        """Clock after which the channel is forgotten if it stays silent."""
+        heard_ms = self._state.heard_ms
+        if heard_ms is None:
+            heard_ms = self.totals.last_event_ms
+        if heard_ms is None or not self._settings.forget_ms:
+            return None
+        return heard_ms + self._settings.forget_ms
+
+    def _end_of_silence(self, clock_ms: int) -> list[ChannelEvent]:
+        """Forget the channel if it is silent for too long at this clock.
+
+        This comes before the frame that ends the silence, so that the cut into batches
+        does not matter.
+        """
+        until_ms = self._silent_until_ms
+        if until_ms is None or clock_ms <= until_ms:
+            return []
+        self._advance(until_ms)
+        return self.forget()
+
+    def _drain(self) -> list[ChannelEvent]:
+        """Return the events since the last call."""
+        return [
+            *self._acknowledgements.drain_definite(),
+            *self._incidents.drain(),
+            *self._minutes.take(),
+        ]
 
     def _advance(self, clock_ms: int) -> None:
         """Move the clock forward; stop where a minute ends that may be reported."""
@@ -287,6 +342,7 @@ class ChannelView:
     def _note_time(self, frame: SeenFrame) -> None:
         """Record the event time of a frame."""
         self._health.record(self._state.clock_ms)
+        self._state.heard_ms = self._state.clock_ms
         totals = self.totals
         if totals.first_event_ms is None or totals.last_event_ms is None:
             totals.first_event_ms = totals.last_event_ms = frame.time_ms

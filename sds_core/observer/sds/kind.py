@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sds_core.observer.forgotten import Forgotten
 from sds_core.observer.incidents import Incident
 from sds_core.observer.kinds import Kind, Outlet, TrafficProtocol
 from sds_core.observer.record import DEFAULT_PROTOCOL, Headers
@@ -11,6 +12,7 @@ from sds_core.observer.sds.channel_state import BLOB_VERSION, CHECKSUM_SINCE
 from sds_core.observer.sds.channel_view import ChannelEvent, ChannelView
 from sds_core.observer.sds.digest import ChannelDigest, ChannelDigester
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
+from sds_core.observer.sds.remains import remains_of
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.wire import Frame, decode
 
@@ -27,8 +29,10 @@ CHANNELS: Kind[ChannelDigest, ChannelTotals, ChannelEvent] = Kind(
         DefiniteAcknowledgement: Outlet.DETAILS,
         Incident: Outlet.INCIDENTS,
         ChannelMinute: Outlet.MINUTES,
+        Forgotten: Outlet.FORGOTTEN,
     },
     figures=CHANNEL_FIGURES,
+    remains=remains_of,
 )
 """A view for each SDS channel, by its id."""
 

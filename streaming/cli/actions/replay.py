@@ -89,6 +89,8 @@ def _job_settings(
         dead_letter_topic=None,
         group=None,
         observer=observer_settings(),
+        # The report is on all channels of the window.
+        forget_days=0,
     )
 
 

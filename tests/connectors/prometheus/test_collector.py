@@ -25,6 +25,7 @@ from sds_core.observer.channel_table import (
 )
 from sds_core.observer.figures import Figure, Unit
 from sds_core.observer.figures import histogram as histogram_of
+from sds_core.observer.forgotten import Remainder
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import ChannelTotals
@@ -425,3 +426,34 @@ def test_promtool_finds_no_problem(exported: Snapshot) -> None:
         ["promtool", "check", "metrics"], input=text, capture_output=True, check=False
     )
     assert (run.returncode, run.stdout, run.stderr) == (0, b"", b"")
+
+
+def test_other_keeps_what_its_forgotten_channels_had_counted() -> None:
+    """So its counters never fall; a forgotten channel with a label adds nothing.
+
+    Its counts would look like an increase of the others.
+    """
+    remainder = Remainder(2, totals=totals(30), other=totals(10))
+    snapshot = Snapshot(
+        primed=True,
+        channels={"town": totals(1), "unlabelled": totals(5)},
+        labels=("town", "forgotten"),
+        remainder=remainder,
+    )
+    for channels, count in ((snapshot.channels, 15), ({"town": totals(1)}, 10)):
+        found = samples(replace(snapshot, channels=channels), "sds_messages_total")
+        assert found == {"town": 1, "other": count}
+    labelled = replace(remainder, other=None)
+    only = replace(snapshot, channels={"town": totals(1)}, remainder=labelled)
+    assert samples(only, "sds_messages_total") == {"town": 1}
+
+
+def samples(snapshot: Snapshot, name: str) -> dict[str, float]:
+    """Values of a metric of channels, by label."""
+    families = SnapshotCollector(lambda: snapshot).collect()
+    return {
+        sample.labels["channel"]: sample.value
+        for family in families
+        for sample in family.samples
+        if sample.name == name
+    }

@@ -13,6 +13,7 @@ from connectors.web.pages.taps import LISTED_TAPS
 from connectors.web.words import NOTHING
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from sds_core.observer.clock import ClockFigures
+from sds_core.observer.forgotten import Remainder
 from sds_core.observer.freshness import Freshness
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import IncidentKind, IncidentQuery
@@ -161,7 +162,10 @@ def test_monitor_page_has_the_state_of_the_job(
         history_pending=22,
     )
     stage.snapshot = replace(
-        shown, labels=("a",), undecodable={"too_large": 0, "protobuf_error": 2}
+        shown,
+        labels=("a",),
+        undecodable={"too_large": 0, "protobuf_error": 2},
+        remainder=Remainder(3, totals()),
     )
     text = text_of(client, "/monitor")
     for part in (
@@ -170,6 +174,7 @@ def test_monitor_page_has_the_state_of_the_job(
         "Records behind 12,345",
         "p95 ≤ 0.5 s",
         "State 34.6 MB",
+        "Channels forgotten 3",
         "Channels not shown separately in Prometheus 1",
         "Rows of history pending 22",
         "protobuf_error 2",

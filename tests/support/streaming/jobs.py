@@ -13,7 +13,13 @@ from pyspark.sql import SparkSession
 from connectors.kafka.settings import Client, KafkaSettings
 from streaming.damage import DamagedCheckpoint
 from streaming.job import Job, running_job
-from streaming.settings import BatchLimits, HistorySettings, JobSettings, SourceSettings
+from streaming.settings import (
+    FORGET_DAYS,
+    BatchLimits,
+    HistorySettings,
+    JobSettings,
+    SourceSettings,
+)
 
 TIMEOUT_S = 20.0
 
@@ -34,6 +40,7 @@ def job_settings(
     label_budget: int = 200,
     history: HistorySettings | None = None,
     observer: Mapping[str, int | float] = MappingProxyType({}),
+    forget_days: int = FORGET_DAYS,
 ) -> JobSettings:
     """Settings of a job with short triggers."""
     return JobSettings(
@@ -53,6 +60,7 @@ def job_settings(
         group=f"{kafka.topic}-monitor",
         history=history,
         observer=observer,
+        forget_days=forget_days,
     )
 
 

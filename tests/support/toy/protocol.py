@@ -167,6 +167,11 @@ class RoomView:
         self._judge()
         return []
 
+    def forget(self) -> list[object]:
+        """Forget all moves."""
+        self.totals = RoomTotals()
+        return []
+
     @property
     def next_deadline_ms(self) -> int | None:
         """When the room falls quiet."""

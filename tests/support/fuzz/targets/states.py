@@ -6,8 +6,10 @@ files of a checkpoint.
 
 from __future__ import annotations
 
+import sqlite3
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,11 +17,16 @@ from typing import Any
 from sds_core.observer import blob
 from sds_core.observer.blob import DamagedBlob, UnknownBlobVersion
 from sds_core.observer.incidents import IncidentQuery
+from sds_core.observer.kinds import Kinds
+from sds_core.observer.sds.kind import CHANNELS
+from sds_core.observer.sds.totals import ChannelTotals
 from streaming.batch_log import read_batch_log
 from streaming.checkpoint import CheckpointMismatch, check_identity
 from streaming.damage import DamagedCheckpoint
 from streaming.findings import Findings
+from streaming.keys import FORGET
 from streaming.labels import LabelLedger
+from streaming.view_register import ForgottenView, ViewRegister
 from tests.support.fuzz.documents import (
     read_json,
     read_msgpack,
@@ -124,6 +131,26 @@ def _open_findings(checkpoint: Path, path: Path) -> None:
     Findings(path, 1, True).find_incidents(IncidentQuery())
 
 
+def _views_database() -> bytes:
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "views.sqlite"
+        register = ViewRegister(path)
+        register.set_keys(["sds:town", "sds:square"])
+        register.request([("sds:town", FORGET)])
+        town = ForgottenView(CHANNELS, ChannelTotals(messages=3), in_other=True)
+        register.record_batch(4, [], [], [town])
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return path.read_bytes()
+
+
+def _open_register(_: Path, path: Path) -> None:
+    register = ViewRegister(path, expected=True)
+    register.keys()
+    register.requests(0, register.newest_request())
+    register.remainders(Kinds([CHANNELS]))
+
+
 TARGETS = (
     *(_state_target(name, kind) for name, kind in KINDS.items()),
     Target(
@@ -150,6 +177,13 @@ TARGETS = (
             "monitor/job.json",
             lambda checkpoint, _: check_identity(checkpoint, _TOPIC, False, False),
         ),
+    ),
+    Target(
+        "views-database",
+        lambda: [_views_database()],
+        changed_bytes,
+        _in_checkpoint("monitor/views.sqlite", _open_register),
+        500,
     ),
     Target(
         "incidents-database",

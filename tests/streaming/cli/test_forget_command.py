@@ -1,0 +1,74 @@
+"""``sds-monitor forget``: what it asks of the job, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from streaming.cli.forget import command
+from streaming.damage import VIEWS
+from streaming.keys import FORGET
+from streaming.view_register import ViewRegister
+
+
+def forget(checkpoint: Path, *channels: str) -> Result:
+    """Run the command."""
+    arguments = ["--checkpoint", str(checkpoint), "--", *channels]
+    return CliRunner().invoke(command, arguments)
+
+
+@pytest.fixture
+def register(tmp_path: Path) -> ViewRegister:
+    """The register of a checkpoint with two channels and a view of another kind."""
+    register = ViewRegister(tmp_path / "monitor" / VIEWS)
+    register.set_keys(["sds:town", "sds:square:1", "toy:hall"])
+    return register
+
+
+def test_known_channels_are_requested(tmp_path: Path, register: ViewRegister) -> None:
+    """Each by its own number; an id may hold anything."""
+    result = forget(tmp_path, "town", "square:1")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        "channel town is forgotten with the next batch",
+        "channel square:1 is forgotten with the next batch",
+    ]
+    assert register.requests(0, register.newest_request()) == [
+        ("sds:town", FORGET),
+        ("sds:square:1", FORGET),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("channel", "suggestion"),
+    [("twon", " (did you mean 'town'?)"), ("hall", ""), ("", "")],
+)
+def test_unknown_channel_is_refused_with_a_suggestion(
+    channel: str, suggestion: str, tmp_path: Path, register: ViewRegister
+) -> None:
+    """Then the known ones beside it stay too."""
+    result = forget(tmp_path, "town", channel)
+    assert result.exit_code == 2
+    last = result.stderr.splitlines()[-1]
+    assert last == f"Error: no such channel: {channel!r}{suggestion}"
+    assert register.newest_request() == 0
+
+
+def test_checkpoint_without_a_list_of_channels_is_refused(tmp_path: Path) -> None:
+    """One of an older release, or another directory; no file is made in it."""
+    result = forget(tmp_path, "town")
+    assert result.exit_code == 2
+    assert "views.sqlite does not exist: start the monitor once" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_damaged_list_is_refused_in_one_line(tmp_path: Path) -> None:
+    """With the remedy."""
+    path = tmp_path / "monitor" / VIEWS
+    path.parent.mkdir()
+    path.write_text("not a database" * 500)
+    result = forget(tmp_path, "town")
+    assert result.exit_code == 2
+    assert "views.sqlite is damaged" in result.stderr.splitlines()[-1]
