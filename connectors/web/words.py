@@ -61,6 +61,7 @@ _REASONS = {
     "no_records": "no records are coming in",
     "audit_incomplete": "the audit found the mirror incomplete",
     "lost": "messages were lost",
+    "undelivered": "messages did not reach some participants",
     "unacknowledged": "not acknowledged in time",
     "recovering": "recovering missing messages",
     "repair_expired": "repair requests unanswered",

@@ -6,7 +6,7 @@ health of a tap.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
@@ -33,6 +33,8 @@ def judge_blindness(
 ) -> Snapshot:
     """Return the snapshot, with the verdict BLIND for views that no tap sees whole.
 
+    What was found about a message while or shortly after all taps of its view had a
+    hole counts in no other verdict, as `coincides_with_hole` says.
     A verdict that follows blindness begins at the end of the blindness, if that time is
     still known.
 
@@ -102,13 +104,8 @@ def coincides_with_hole(
         False if `taps` has none of the observers.
     """
     found = [taps[name] for name in observers if name in taps]
-    return bool(found) and all(
-        any(
-            first_ms <= to_ms and last_ms >= from_ms
-            for first_ms, last_ms in _holes(tap, clock_ms, settings)
-        )
-        for tap in found
-    )
+    holes = [_holes(tap, clock_ms, settings) for tap in found]
+    return _have_holes(holes, from_ms, to_ms)
 
 
 class _Span(NamedTuple):
@@ -143,10 +140,38 @@ def _judged(
         return _blinded(totals, "tap_hole", max(blind.from_ms, warm_ms))
     if silent:
         return _blinded(totals, "no_records", snapshot.clock_ms + SILENT_MS)
+    totals = _excused(totals, snapshot, blind, settings)
     if blind is None or totals.verdict_since_ms is None:
         return totals
     since_ms = max(totals.verdict_since_ms, blind.to_ms + 1)
     return _replaced(totals, verdict_since_ms=since_ms)
+
+
+def _excused(
+    totals: Totals, snapshot: Snapshot, blind: _Span | None, settings: ObserverSettings
+) -> Totals:
+    """Return the totals with the verdict that the evidence outside of holes gives."""
+    if totals.verdict not in (Verdict.FAILING, Verdict.DEGRADED):
+        return totals
+    taps = [
+        _holes(snapshot.taps[name], snapshot.clock_ms, settings)
+        for name in totals.observers
+        if name in snapshot.taps
+    ]
+    if not taps or not all(taps):
+        return totals
+
+    def excused(since_ms: int, found_ms: int) -> bool:
+        return _have_holes(taps, since_ms - settings.tap_hole_ms, found_ms)
+
+    verdict, reason = totals.verdict_without(excused, settings)
+    if verdict is totals.verdict:
+        return _replaced(totals, verdict_reason=reason)
+    changed = _replaced(totals, verdict=verdict, verdict_reason=reason)
+    if blind is None:
+        return changed
+    # The channel's own verdict began while the taps' holes still had effects.
+    return _replaced(changed, verdict_since_ms=blind.to_ms + 1)
 
 
 def _common(found: Iterable[_Span | None]) -> _Span | None:
@@ -187,6 +212,16 @@ def _holes(
     if clock_ms - tap.last_seen_ms <= settings.tap_hole_ms:
         return tap.holes
     return [*tap.holes, (tap.last_seen_ms, clock_ms)]
+
+
+def _have_holes(
+    taps: Sequence[Sequence[tuple[int, int]]], from_ms: int, to_ms: int
+) -> bool:
+    """Return whether there are taps, and each has a hole in a span, by its holes."""
+    return bool(taps) and all(
+        any(first_ms <= to_ms and last_ms >= from_ms for first_ms, last_ms in holes)
+        for holes in taps
+    )
 
 
 def _blinded(totals: Totals, reason: str, since_ms: int) -> Totals:

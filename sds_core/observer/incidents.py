@@ -211,9 +211,9 @@ def explain(incident: Incident, settings: ObserverSettings = DEFAULTS) -> str:
             )
         case IncidentKind.UNDELIVERED:
             return (
-                f"more than {_seconds(settings.delivery_deadline_ms)} after it was "
-                "first seen, participants still sent new frames, with a greater "
-                "Lamport timestamp, whose filters were without it"
+                f"more than {_seconds(settings.delivery_deadline_ms)} after their "
+                "frames first lacked it, participants still sent new frames, with a "
+                "greater Lamport timestamp, whose filters were without it"
             )
         case IncidentKind.UNACKNOWLEDGED:
             return (

@@ -2,8 +2,9 @@
 
 A minute of event time is emitted if and only if the view's figures at its end differ
 from those of the minute emitted last, or, before the first, from those of a view that
-has seen nothing. Figures are all totals but the clock and the names of taps. So
-neither the clock alone nor further copies that Kafka delivers emit a minute.
+has seen nothing. Figures are all totals but the clock, the names of taps and what
+belongs to the moment. So neither the clock alone nor further copies that Kafka delivers
+emit a minute.
 
 The end of a minute passes like a deadline at its last millisecond: every frame and
 every deadline before the end counts, and nothing at the end or later.
@@ -11,7 +12,8 @@ every deadline before the end counts, and nothing at the end or later.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -63,6 +65,8 @@ class Minutes(Generic[Totals, MinuteOf]):
         totals: The view's figures, a msgspec struct that the view keeps changing.
         state: Part of the view's state.
         clock_ms: The view's clock, Unix ms.
+        momentary: Fields of the totals that belong to the moment, with the values that
+            they have in a minute.
     """
 
     def __init__(
@@ -71,7 +75,9 @@ class Minutes(Generic[Totals, MinuteOf]):
         totals: Totals,
         state: MinutesState,
         clock_ms: int,
+        momentary: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
+        self._momentary = momentary
         self._new_minute = new_minute
         self._totals = totals
         self._state = state
@@ -96,11 +102,11 @@ class Minutes(Generic[Totals, MinuteOf]):
             next_change_ms: Deadline at which a gauge may next change without a frame,
                 Unix ms; None for never.
         """
-        figures = _fingerprint(self._totals)
+        figures = self._fingerprint(self._totals)
         if figures != self._emitted_last():
             self._state.emitted = figures
             minute_ms = self._check_ms - MINUTE_MS
-            self._ended.append(self._new_minute(minute_ms, _copy(self._totals)))
+            self._ended.append(self._new_minute(minute_ms, self._copy()))
         self._check_ms = _NEVER
         if next_change_ms is not None:
             self.might_change(next_change_ms)
@@ -111,7 +117,7 @@ class Minutes(Generic[Totals, MinuteOf]):
         Args:
             clock_ms: The view's clock; the totals are as of it.
         """
-        if _fingerprint(self._totals) == self._emitted_last():
+        if self._fingerprint(self._totals) == self._emitted_last():
             return None
         return _end_of_minute(clock_ms) - 1
 
@@ -122,18 +128,22 @@ class Minutes(Generic[Totals, MinuteOf]):
 
     def _emitted_last(self) -> int:
         last = self._state.emitted
-        return _fingerprint(type(self._totals)()) if last is None else last
+        return self._fingerprint(type(self._totals)()) if last is None else last
+
+    def _fingerprint(self, totals: Totals) -> int:
+        """Return a fingerprint of the figures."""
+        figures = _replaced(totals, clock_ms=0, observers=[], **self._momentary)
+        return fingerprint(_ENCODER.encode(figures))
+
+    def _copy(self) -> Totals:
+        encoded = _ENCODER.encode(_replaced(self._totals, **self._momentary))
+        return msgspec.msgpack.decode(encoded, type=type(self._totals))
 
 
 def _end_of_minute(clock_ms: int) -> int:
     return clock_ms - clock_ms % MINUTE_MS + MINUTE_MS
 
 
-def _fingerprint(totals: Any) -> int:
-    """Return a fingerprint of the figures."""
-    figures = msgspec.structs.replace(totals, clock_ms=0, observers=[])
-    return fingerprint(_ENCODER.encode(figures))
-
-
-def _copy(totals: Totals) -> Totals:
-    return msgspec.msgpack.decode(_ENCODER.encode(totals), type=type(totals))
+def _replaced(totals: Any, **values: Any) -> Any:
+    """Return totals, which are a msgspec struct, with other values."""
+    return msgspec.structs.replace(totals, **values)

@@ -40,6 +40,7 @@ class ObserverSettings:
     transport_ms: int = 5_000
     verdict_window_ms: int = 600_000  # 8
     unacknowledged_percent: int = 5  # 8: above it a channel is failing
+    undelivered_percent: int = 1  # 8: above it a channel is failing
     tap_hole_ms: int = 15_000  # 8
     lately_ms: int = 600_000  # 9: window of current participants and filters
     saturated_rate: float = 0.01  # 8 and 9: false-positive rate, a ratio

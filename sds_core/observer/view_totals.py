@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.verdict import Verdict
 
 
@@ -38,6 +39,17 @@ class ViewTotals(Protocol):
     @property
     def verdict_since_ms(self) -> int | None:
         """Begin of the verdict, Unix ms of event time; None if it is not known."""
+
+    def verdict_without(
+        self, excused: Callable[[int, int], bool], settings: ObserverSettings
+    ) -> tuple[Verdict, str]:
+        """The verdict and its reason without some of the evidence.
+
+        Args:
+            excused: Whether evidence does not count, by its begin and the time when it
+                was found, Unix ms.
+            settings: Settings of the rules.
+        """
 
     @property
     def observers(self) -> Sequence[str]:

@@ -47,7 +47,9 @@ class Attendance:
             if at_ms >= end_ms:
                 break
             yield int(at_ms), False
-            at_ms += random.expovariate(1 / absences.mean_away_s) * 1_000
+            away_s = random.expovariate(1 / absences.mean_away_s)
+            away_s = min(max(away_s, absences.least_away_s), absences.most_away_s)
+            at_ms += away_s * 1_000
             if at_ms >= end_ms:
                 # The participant is away already and does not return.
                 return

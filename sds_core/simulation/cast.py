@@ -35,6 +35,8 @@ class Member:
         snapshot: Stored state while it is away and will be restored.
         present: Whether it is online.
         gone: Whether it has left for good.
+        missed: Messages that were sent while it was away, with their retrieval hints,
+            if it will fetch them.
         wake_ms: Simulation time of the next call that it needs.
         wake_reading_ms: The same time as its own clock shows it.
     """
@@ -50,6 +52,7 @@ class Member:
     snapshot: bytes = b""
     present: bool = False
     gone: bool = False
+    missed: list[tuple[Transmission, bytes]] = field(default_factory=list)
     wake_ms: int = NEVER_MS
     wake_reading_ms: int = NEVER_MS
 

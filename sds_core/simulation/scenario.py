@@ -206,6 +206,10 @@ class Absences(Table, frozen=True, kw_only=True):
         share: share of the participants.
         mean_present_s: mean of the exponentially distributed time until one leaves.
         mean_away_s: mean of the exponentially distributed time until it is back.
+        least_away_s, most_away_s: limits of that time; one that is drawn outside them
+            becomes the limit.
+        fetch_after_s: time after the return at which it fetches from a Store node the
+            messages that were sent meanwhile; absent: never.
         state: state after the return: `restored` from a snapshot of when it left, as
             after a restart; `kept`, as after the sleep of a phone.
     """
@@ -213,7 +217,24 @@ class Absences(Table, frozen=True, kw_only=True):
     share: Share
     mean_present_s: PositiveSeconds
     mean_away_s: PositiveSeconds
+    least_away_s: Seconds = 0.0
+    most_away_s: PositiveSeconds = LONGEST_S
+    fetch_after_s: Seconds | None = None
     state: Literal["restored", "kept"] = "restored"
+
+    def __post_init__(self) -> None:
+        """Check the order.
+
+        Raises:
+            ValueError: the least is above the most.
+        """
+        if self.least_away_s > self.most_away_s:
+            message = (
+                f"has least_away_s = {self.least_away_s:g} and "
+                f"most_away_s = {self.most_away_s:g}: "
+                "allowed is the least up to the most"
+            )
+            raise ValueError(message)
 
 
 class Churn(Table, frozen=True, kw_only=True):

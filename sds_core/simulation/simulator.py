@@ -33,7 +33,7 @@ from sds_core.simulation.tap import Tap
 from sds_core.simulation.traffic import occasions
 from sds_core.simulation.waku import META, PUBSUB_TOPIC, content_topic
 from sds_core.waku.message import message_hash
-from sds_core.wire import decode
+from sds_core.wire import FrameKind, decode
 
 _CONTENT = Cause.CONTENT
 _NANOSECONDS_PER_MS = 1_000_000
@@ -64,6 +64,11 @@ class _Simulation:
         self._log = self._news.append
         self._network = Network(scenario, streams)
         self._transmissions = 0
+        absences = scenario.churn.absences
+        fetch_after_s = None if absences is None else absences.fetch_after_s
+        self._fetch_after_ms = (
+            None if fetch_after_s is None else round(fetch_after_s * 1_000)
+        )
         self._lost_tails: dict[str, LostTail] = {}
         count = scenario.participants
         self._taps = [
@@ -174,6 +179,36 @@ class _Simulation:
             )
         self._set_present(member, now_ms, present=True)
         self._plan_wake(member, member.sds, now_ms)
+        if member.missed and self._fetch_after_ms is not None:
+            fetch = partial(self._fetch, member)
+            self._agenda.add(now_ms + self._fetch_after_ms, fetch)
+
+    def _fetch(self, member: Member, now_ms: int) -> None:
+        """Fetch from a Store node what was sent while a participant was away."""
+        if not member.present:
+            return
+        missed, member.missed = member.missed, []
+        for transmission, hint in missed:
+            self._receive(member, transmission, hint, now_ms)
+
+    def _receive(
+        self, member: Member, transmission: Transmission, hint: bytes, now_ms: int
+    ) -> None:
+        """Let a transmission reach a participant; one that is away misses it."""
+        sds = member.sds
+        if sds is None or not member.present:
+            is_content = transmission.frame.kind is FrameKind.CONTENT
+            if is_content and self._fetch_after_ms is not None:
+                member.missed.append((transmission, hint))
+            return
+        self._log(Arrival(now_ms, member.participant, transmission))
+        step = sds.receive_frame(
+            transmission.frame,
+            transmission.value,
+            member.clock.reading(now_ms),
+            retrieval_hint=hint,
+        )
+        self._follow(member, sds, step, now_ms)
 
     def _leave(self, member: Member, now_ms: int) -> None:
         if not member.present or member.sds is None:
@@ -331,17 +366,7 @@ class _Simulation:
         times_ms, receivers = flight.times_ms, flight.receivers
         while times_ms and times_ms[-1] == now_ms:
             times_ms.pop()
-            member = receivers.pop()
-            sds = member.sds
-            if sds is not None and member.present:
-                self._log(Arrival(now_ms, member.participant, transmission))
-                step = sds.receive_frame(
-                    transmission.frame,
-                    transmission.value,
-                    member.clock.reading(now_ms),
-                    retrieval_hint=hint,
-                )
-                self._follow(member, sds, step, now_ms)
+            self._receive(receivers.pop(), transmission, hint, now_ms)
         if times_ms:
             self._agenda.add(times_ms[-1], partial(self._land, flight))
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from itertools import compress, islice
+from itertools import islice
 from operator import attrgetter
 
 import msgspec
@@ -63,10 +62,6 @@ class Acknowledgements:
         self._incidents = incidents
         self._messages = messages
         self._unacknowledged: dict[int, Message] = {}
-        # By sender: a participant's frames say nothing of its own messages.
-        self._without_opportunity: defaultdict[int, dict[int, Message]] = defaultdict(
-            dict
-        )
         # The oldest message in flight; None if it must be searched for.
         self._oldest: Message | None = None
         self._definite: list[DefiniteAcknowledgement] = []
@@ -138,51 +133,69 @@ class Acknowledgements:
         )
         self._acknowledged(message, clock_ms)
 
-    def first_copy_by(self, frame: SeenFrame, by: int) -> None:
-        """Record a participant's first copy: it could have acknowledged messages.
-
-        These are messages of others that were sent before it.
-        """
-        if by == UNKNOWN:
-            return
-        witnessed = [
-            message
-            for sender, messages in self._without_opportunity.items()
-            if sender != by
-            for message in messages.values()
-            if message.dialect is frame.dialect
-            and message.lamport < frame.lamport
-            and message.t0_ms < frame.time_ms
-        ]
-        for message in witnessed:
-            message.opportunity = True
-            self._stop_seeking(message)
-
-    def search_filter(
-        self, filter_: Filter, by: int, time_ms: int, clock_ms: int
+    def read_frame(
+        self, frame: SeenFrame, by: int, clock_ms: int, is_first_copy: bool
     ) -> None:
-        """Search a participant's filter for unacknowledged messages of others."""
-        if by == UNKNOWN:
+        """Search a frame's filter for unacknowledged messages of others.
+
+        Call this after `mentioned` for the frame's causal history. A message that the
+        filter holds gets a witness. One that it lacks, or any if there is no readable
+        filter, has had an opportunity, if the frame could have acknowledged it.
+
+        Args:
+            frame: The frame.
+            by: Its sender: participant index or `UNKNOWN`.
+            clock_ms: The channel's clock.
+            is_first_copy: Whether the frame is a first copy; others carry an old
+                filter.
+        """
+        is_opportunity = is_first_copy and frame.kind is not FrameKind.EPHEMERAL
+        if by == UNKNOWN or not (is_opportunity or frame.filter is not None):
             return
         for key in oldest(
             self._unacknowledged, lambda one: not self.is_recent(one, clock_ms)
         ):
             del self._unacknowledged[key]
         searched = self._settings.searched
-        self._totals.leave_out(
-            LeftOut.SEARCH, max(0, len(self._unacknowledged) - searched)
-        )
-        newest = islice(reversed(self._unacknowledged.values()), searched)
-        messages = [
+        if frame.filter is not None:
+            excess = max(0, len(self._unacknowledged) - searched)
+            self._totals.leave_out(LeftOut.SEARCH, excess)
+        newest = [
             message
-            for message in newest
+            for message in islice(reversed(self._unacknowledged.values()), searched)
             if message.sender not in (by, UNKNOWN)
-            and len(message.witnesses) < _MOST_WITNESSES
-            and by not in message.witnesses
         ]
-        held = filter_.contain([message.message_id for message in messages])
-        for message in reversed(list(compress(messages, held))):
-            self._witnessed(message, by, filter_, time_ms, clock_ms)
+        # Local: this is the innermost loop of a channel without acknowledgements.
+        dialect, lamport, time_ms = frame.dialect, frame.lamport, frame.time_ms
+        judged = {
+            message.key
+            for message in newest
+            if is_opportunity
+            and not message.opportunity
+            and not message.overdue
+            and message.dialect is dialect
+            and message.lamport < lamport
+            and message.t0_ms < time_ms
+        }
+        if frame.filter is None:
+            held = [False] * len(newest)
+        else:
+            newest = [
+                message
+                for message in newest
+                if message.key in judged or self._may_witness(message, by)
+            ]
+            held = frame.filter.contain([message.message_id for message in newest])
+        for message, is_held in reversed(list(zip(newest, held, strict=True))):
+            if not is_held:
+                message.opportunity |= message.key in judged
+            elif frame.filter is not None and self._may_witness(message, by):
+                self._witnessed(message, by, frame.filter, time_ms, clock_ms)
+
+    def _may_witness(self, message: Message, by: int) -> bool:
+        """Whether a filter of this participant counts as further evidence."""
+        witnesses = message.witnesses
+        return len(witnesses) < _MOST_WITNESSES and by not in witnesses
 
     def deadline_passed(self, key: int, deadline_ms: int) -> bool | None:
         """Decide the outcome of a message at its deadline.
@@ -199,7 +212,6 @@ class Acknowledgements:
         ):
             return None
         message.overdue = True
-        self._stop_seeking(message)
         if message.in_time:
             return False
         self._totals.in_flight -= 1
@@ -223,7 +235,6 @@ class Acknowledgements:
             self._totals.in_flight -= 1
             self._totals.unwitnessed += 1
         self._unacknowledged.pop(key, None)
-        self._stop_seeking(message)
 
     def oldest_in_flight_ms(self) -> int | None:
         """Event time of the oldest message in flight; None if there is none."""
@@ -246,11 +257,6 @@ class Acknowledgements:
         """Queue the deadline of a message, and search for its acknowledgement."""
         if not message.overdue:
             self._deadlines.add(self._deadline_of(message), Due.ACKNOWLEDGEMENT, key)
-            # Every participant may be the unknown sender itself.
-            if not (
-                message.opportunity or message.in_time or message.sender == UNKNOWN
-            ):
-                self._without_opportunity[message.sender][key] = message
         if not (message.definite or message.probable):
             self._unacknowledged[key] = message
             if self._oldest is not None and message.t0_ms < self._oldest.t0_ms:
@@ -258,14 +264,6 @@ class Acknowledgements:
 
     def _is_in_flight(self, message: Message) -> bool:
         return not message.overdue and message.key in self._unacknowledged
-
-    def _stop_seeking(self, message: Message) -> None:
-        """Look no longer for an opportunity to acknowledge a message."""
-        messages = self._without_opportunity.get(message.sender)
-        if messages is not None:
-            messages.pop(message.key, None)
-            if not messages:
-                del self._without_opportunity[message.sender]
 
     def _deadline_of(self, message: Message) -> int:
         return message.seen_ms + self._settings.ack_deadline_ms
@@ -290,7 +288,6 @@ class Acknowledgements:
     def _acknowledged(self, message: Message, clock_ms: int) -> None:
         """Count an acknowledgement by its time; end the incident if there is one."""
         self._unacknowledged.pop(message.key, None)
-        self._stop_seeking(message)
         if message.definite:
             message.witnesses = []
         if message.is_unacknowledged:

@@ -118,7 +118,13 @@ class ChannelView:
             incidents,
             state.gaps,
         )
-        self._minutes = Minutes(ChannelMinute, totals, state.minutes, state.clock_ms)
+        self._minutes = Minutes(
+            ChannelMinute,
+            totals,
+            state.minutes,
+            state.clock_ms,
+            momentary={"evidence": None},
+        )
 
     @classmethod
     def from_blob(
@@ -218,7 +224,8 @@ class ChannelView:
             if unacknowledged is not None:
                 self._health.deadline_passed(deadline_ms, unacknowledged)
         elif due is Due.GAP_SETTLED:
-            self._gaps.settle_time_passed(key, deadline_ms)
+            if self._gaps.settle_time_passed(key, deadline_ms):
+                self._health.gap_opened(deadline_ms - self._settings.settle_ms)
         elif due is Due.GAP_OVERDUE:
             if self._gaps.deadline_passed(key, deadline_ms):
                 self._health.lost(key, deadline_ms)
@@ -249,10 +256,8 @@ class ChannelView:
         if is_first_copy:
             self._first_copy_by(frame, by, clock_ms)
         self._read_history(frame, by)
+        self._acknowledgements.read_frame(frame, by, clock_ms, is_first_copy)
         if frame.filter is not None:
-            self._acknowledgements.search_filter(
-                frame.filter, by, frame.time_ms, clock_ms
-            )
             self._gaps.search_filter(frame, frame.filter, by, is_first_copy)
         for named, held in frame.requests:
             if self._repairs.requested(
@@ -267,21 +272,10 @@ class ChannelView:
         if is_newest and frame.filter is not None:
             rate = frame.filter.false_positive_rate()
             self._health.filter(by, frame.time_ms, rate)
-        own = self._acknowledgements.get(frame.named.fingerprint)
-        self._deliveries.first_copy_by(
-            frame,
-            by,
-            clock_ms,
-            is_newest,
-            was_named_before=frame.kind is FrameKind.CONTENT
-            and own is not None
-            and own.was_named_before,
-        )
+        self._deliveries.first_copy_by(frame, by, clock_ms, is_newest)
         if self._participants.spoke(by, frame.time_ms):
             self.totals.participants += 1
         self._capacity.first_copy_by(by, clock_ms)
-        if frame.kind is not FrameKind.EPHEMERAL:
-            self._acknowledgements.first_copy_by(frame, by)
 
     def _note_time(self, frame: SeenFrame) -> None:
         """Record the event time of a frame."""
@@ -454,4 +448,5 @@ class ChannelView:
         health = self._state.health
         totals.verdict, totals.verdict_reason = health.verdict, health.reason
         totals.verdict_since_ms = health.since_ms
+        totals.evidence = self._health.evidence(clock_ms, totals.gaps_open)
         self._capacity.summarise(clock_ms)

@@ -57,6 +57,8 @@ class Receiver(msgspec.Struct):
             frame that showed this.
         lost: The waiting messages that count as lost to it.
         watched: Messages that its newest filter held, at most `_WATCHED`.
+        returns: Event times of its latest two first copies after a silence longer than
+            the deadline, the latest first; 0 if there is none.
     """
 
     checked_to: int = 0
@@ -64,13 +66,14 @@ class Receiver(msgspec.Struct):
     missing: dict[int, int] = {}
     lost: set[int] = set()
     watched: list[int] = []
+    returns: tuple[int, int] = (0, 0)
 
 
 class PackedReceiver(msgspec.Struct, array_like=True):
     """Packed form of a `Receiver`.
 
     Attributes:
-        checked_to, missing, lost, watched: See `Receiver`.
+        checked_to, missing, lost, watched, returns: See `Receiver`.
         first: Least order of the waiting messages.
         waiting: Bitmap of the waiting messages, from `first` on.
     """
@@ -81,6 +84,7 @@ class PackedReceiver(msgspec.Struct, array_like=True):
     missing: dict[int, int]
     lost: list[int]
     watched: list[int]
+    returns: tuple[int, int] = (0, 0)
 
     @classmethod
     def of(cls, receiver: Receiver) -> PackedReceiver:
@@ -91,13 +95,18 @@ class PackedReceiver(msgspec.Struct, array_like=True):
             receiver.missing,
             sorted(receiver.lost),
             receiver.watched,
+            receiver.returns,
         )
 
     def unpacked(self) -> Receiver:
         """The receiver."""
-        waiting = unpack_set(self.first, self.waiting)
         return Receiver(
-            self.checked_to, waiting, self.missing, set(self.lost), self.watched
+            self.checked_to,
+            unpack_set(self.first, self.waiting),
+            self.missing,
+            set(self.lost),
+            self.watched,
+            self.returns,
         )
 
 
@@ -163,7 +172,6 @@ class Deliveries:
         by: int,
         clock_ms: int,
         is_newest: bool,
-        was_named_before: bool,
     ) -> None:
         """Judge what a participant has and lacks, by its first copy.
 
@@ -175,9 +183,6 @@ class Deliveries:
             by: Participant index or `UNKNOWN`.
             clock_ms: The channel's clock.
             is_newest: Whether the frame's filter is the participant's newest.
-            was_named_before: Whether the frame was named before any tap saw it. It was
-                then composed long before, and the participant may have received since
-                what it lacks: no delivery becomes lost by it.
         """
         self._forget_old(clock_ms)
         if by == UNKNOWN:
@@ -189,6 +194,10 @@ class Deliveries:
             else:
                 self._totals.leave_out(LeftOut.PARTICIPANT)
             return
+        silent_ms = frame.time_ms - self._participants.last_ms(by)
+        if silent_ms > self._settings.delivery_deadline_ms:
+            receiver.returns = frame.time_ms, receiver.returns[0]
+        before = self._ended()
         self._await_new(receiver, by)
         if is_newest:
             self._detect_roll_over(receiver, by, frame)
@@ -202,9 +211,8 @@ class Deliveries:
             ):
                 self._delivered(receiver, by, message, frame.time_ms, clock_ms)
         if frame.filter is not None:
-            self._read_filter(
-                receiver, by, frame, frame.filter, clock_ms, is_newest, was_named_before
-            )
+            self._read_filter(receiver, by, frame, frame.filter, clock_ms, is_newest)
+        self._health.pairs_ended(self._ended() - before, clock_ms)
 
     def _read_filter(
         self,
@@ -214,7 +222,6 @@ class Deliveries:
         filter_: Filter,
         clock_ms: int,
         is_newest: bool,
-        was_named_before: bool,
     ) -> None:
         """Judge each waiting message by a filter; see `first_copy_by`.
 
@@ -236,7 +243,11 @@ class Deliveries:
         # What was sent before a roll-over may be missing from the filter alone.
         since_ms = self._filters.rolled_ms(by)
         grace_ms = time_ms - self._settings.delivery_grace_ms
+        # It was shown to lack what is lost before this time.
         overdue_ms = time_ms - self._settings.delivery_deadline_ms
+        if receiver.returns[0] >= overdue_ms:
+            # Back for a short time: it had none to catch up, unless it was back before.
+            overdue_ms = min(overdue_ms, receiver.returns[1])
         missing, lost = receiver.missing, receiver.lost
         # Each is an incident; the participant's next frame shows the others.
         left = _LOSSES_PER_FRAME
@@ -258,10 +269,9 @@ class Deliveries:
             ):
                 if order not in missing:
                     missing[order] = self._missing[order][by] = time_ms
-                is_overdue = t0_ms < overdue_ms and order not in lost
-                if is_overdue and left and not was_named_before:
+                elif missing[order] < overdue_ms and order not in lost and left:
                     left -= 1
-                    self._overdue(receiver, by, message, time_ms, clock_ms)
+                    self._overdue(receiver, by, message, clock_ms)
 
     def lacking(self, message: Message) -> tuple[dict[str, int], int]:
         """Participants known to lack a message, and not known to have it since.
@@ -347,6 +357,15 @@ class Deliveries:
             self._undelivered,
         )
 
+    def _ended(self) -> int:
+        """Number of deliveries that have ended, in whatever way."""
+        totals = self._totals
+        return (
+            totals.deliveries_first_pass
+            + totals.deliveries_recovered
+            + totals.deliveries_lost
+        )
+
     def _await_new(self, receiver: Receiver, by: int) -> None:
         """Await the messages sent since the participant's latest first copy."""
         totals, limit = self._totals, self._settings.awaited
@@ -418,19 +437,20 @@ class Deliveries:
         else:
             totals.deliveries_recovered += 1
             totals.delivery_recovery.observe(max(0, time_ms - missing_ms))
-            self._health.recovered(clock_ms)
+            self._health.recovered(clock_ms, missing_ms)
 
     def _overdue(
-        self, receiver: Receiver, by: int, message: Message, time_ms: int, clock_ms: int
+        self, receiver: Receiver, by: int, message: Message, clock_ms: int
     ) -> None:
-        """Count a lost delivery: the participant lacked it after its deadline."""
+        """Count a lost delivery: the participant still lacked it at its deadline."""
         order = message.order
         receiver.lost.add(order)
         self._lost[order][by] = receiver.missing[order]
         self._totals.deliveries_lost += 1
-        self._health.undelivered(order, by, clock_ms)
-        since_ms, found_ms = self._undelivered.get(order, (time_ms, clock_ms))
-        since_ms = min(since_ms, receiver.missing[order])
+        missing_ms = receiver.missing[order]
+        self._health.undelivered(order, by, clock_ms, missing_ms)
+        since_ms, found_ms = self._undelivered.get(order, (missing_ms, clock_ms))
+        since_ms = min(since_ms, missing_ms)
         self._undelivered[order] = since_ms, found_ms
         self._record_incident(message, clock_ms)
 

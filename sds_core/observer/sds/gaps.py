@@ -158,11 +158,16 @@ class Gaps:
             ):
                 gap.lacking.setdefault(by, frame.time_ms)
 
-    def settle_time_passed(self, key: int, deadline_ms: int) -> None:
-        """Open a gap if this is its settle time; does nothing if it is void."""
+    def settle_time_passed(self, key: int, deadline_ms: int) -> bool:
+        """Open a gap if this is its settle time; does nothing if it is void.
+
+        Returns:
+            Whether the gap is open.
+        """
         gap = self._gaps.get(key)
-        if gap is not None and gap.since_ms + self._settings.settle_ms == deadline_ms:
-            self._move(gap, GapEvent.SETTLE_TIME_PASSED)
+        if gap is None or gap.since_ms + self._settings.settle_ms != deadline_ms:
+            return False
+        return self._move(gap, GapEvent.SETTLE_TIME_PASSED) is GapState.OPEN
 
     def deadline_passed(self, key: int, deadline_ms: int) -> bool:
         """Decide the outcome of a gap at its deadline; does nothing if it is void.

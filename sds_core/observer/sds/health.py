@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Hashable
 from itertools import islice
+from typing import Any
 
 import msgspec
 
 from sds_core.observer.deadlines import later
+from sds_core.observer.sds.evidence import (
+    Counts,
+    Evidence,
+    Found,
+    step_after,
+    step_before,
+    verdict_of,
+)
 from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.verdict import Verdict
 
@@ -37,6 +48,13 @@ class HealthState(msgspec.Struct, array_like=True):
             participant whose filter has a false-positive rate over the limit.
         verdict, reason: The current verdict and its reason.
         since_ms: When the verdict began; None before the first.
+        pairs: Number of deliveries that ended in a step, by its end, ascending.
+        lacked: When a frame first showed that the participant lacked the message, for
+            each of `undelivered`; states of releases before 0.6 have none.
+        recovered, expired: Of the deliveries that recovered in a step, and of the
+            repair episodes that expired in it, when the one that began last began, by
+            the end of the step, ascending.
+        newest_gap_ms: When the gap that opened last was first named.
     """
 
     first_ms: int | None = None
@@ -50,6 +68,11 @@ class HealthState(msgspec.Struct, array_like=True):
     verdict: Verdict = Verdict.WARMING_UP
     reason: str = "warming_up"
     since_ms: int | None = None
+    pairs: dict[int, int] = {}
+    lacked: dict[int, dict[int, int]] = {}
+    recovered: dict[int, int] = {}
+    expired: dict[int, int] = {}
+    newest_gap_ms: int = 0
 
 
 class Health:
@@ -60,7 +83,16 @@ class Health:
         self._state = state
         self._messages = sum(count for count, _ in state.ended.values())
         self._missed = sum(missed for _, missed in state.ended.values())
-        self._undelivered = sum(map(len, state.undelivered.values()))
+        self._pairs = sum(state.pairs.values())
+        # Lost deliveries by begin and end, to steps.
+        self._undelivered = Counter(
+            self._span_of(order, by, found_ms)
+            for order, lost_to in state.undelivered.items()
+            for by, found_ms in lost_to.items()
+        )
+        self._undelivered_count = self._undelivered.total()
+        # Lost dependencies by end, to steps.
+        self._lost = Counter(map(step_after, state.losses.values()))
         # A lower bound: no event leaves the window before it.
         self._edge_ms = self._next_edge_ms()
 
@@ -93,23 +125,51 @@ class Health:
     def lost(self, key: int, time_ms: int) -> None:
         """Record a lost dependency."""
         losses = self._state.losses
+        self.retracted(key)
         losses[key] = time_ms
+        self._lost[step_after(time_ms)] += 1
         # Many at once, since each search for the first steps over those deleted.
         if len(losses) > 2 * _MOST_LOSSES:
             for old in list(islice(losses, _MOST_LOSSES)):
-                del losses[old]
+                self.retracted(old)
         self._leaves_after(time_ms)
 
     def retracted(self, key: int) -> None:
         """Remove the loss of a dependency that has arrived."""
-        self._state.losses.pop(key, None)
+        found_ms = self._state.losses.pop(key, None)
+        if found_ms is not None:
+            _subtract(self._lost, step_after(found_ms))
 
-    def undelivered(self, order: int, by: int, time_ms: int) -> None:
-        """Record a message that is lost to a participant."""
+    def gap_opened(self, named_ms: int) -> None:
+        """Record that a gap has opened, and when its id was first named."""
+        self._state.newest_gap_ms = max(self._state.newest_gap_ms, named_ms)
+
+    def pairs_ended(self, count: int, time_ms: int) -> None:
+        """Record that deliveries ended, in whatever way."""
+        if not count:
+            return
+        pairs, end_ms = self._state.pairs, step_after(time_ms)
+        pairs[end_ms] = pairs.get(end_ms, 0) + count
+        self._pairs += count
+        # A delivery that leaves the window changes the share of the lost ones.
+        self._leaves_after(next(iter(pairs)))
+
+    def undelivered(self, order: int, by: int, time_ms: int, lacked_ms: int) -> None:
+        """Record a message that is lost to a participant.
+
+        Args:
+            order: Order of the message.
+            by: Participant index.
+            time_ms: The clock.
+            lacked_ms: Event time of the first frame that lacked the message.
+        """
         undelivered = self._state.undelivered
+        self.delivered(order, by)
         undelivered.setdefault(order, {})[by] = time_ms
-        self._undelivered += 1
-        if self._undelivered > 2 * _MOST_LOSSES:
+        self._state.lacked.setdefault(order, {})[by] = lacked_ms
+        self._undelivered[self._span_of(order, by, time_ms)] += 1
+        self._undelivered_count += 1
+        if self._undelivered_count > 2 * _MOST_LOSSES:
             pairs = ((one, who) for one, lost in undelivered.items() for who in lost)
             for old in list(islice(pairs, _MOST_LOSSES)):
                 self.delivered(*old)
@@ -118,18 +178,35 @@ class Health:
     def delivered(self, order: int, by: int) -> None:
         """Remove the loss of a message that a participant now has."""
         lost_to = self._state.undelivered.get(order, {})
-        self._undelivered -= lost_to.pop(by, None) is not None
+        found_ms = lost_to.get(by)
+        if found_ms is not None:
+            _subtract(self._undelivered, self._span_of(order, by, found_ms))
+            self._undelivered_count -= 1
+            del lost_to[by]
+            lacked = self._state.lacked.get(order, {})
+            lacked.pop(by, None)
+            if not lacked:
+                self._state.lacked.pop(order, None)
         if not lost_to:
             self._state.undelivered.pop(order, None)
 
-    def recovered(self, time_ms: int) -> None:
-        """Record a delivery that recovered."""
+    def recovered(self, time_ms: int, lacked_ms: int) -> None:
+        """Record a delivery that recovered.
+
+        Args:
+            time_ms: The clock.
+            lacked_ms: Event time of the first frame that lacked the message.
+        """
         self._state.last_recovered_ms = time_ms
+        _begin_last(self._state.recovered, time_ms, lacked_ms)
         self._leaves_after(time_ms)
 
     def expired(self, time_ms: int) -> None:
         """Record a repair episode that expired."""
         self._state.last_expired_ms = later(self._state.last_expired_ms, time_ms)
+        # Which of the windows it was is not known here: the longer one.
+        began_ms = time_ms - self._settings.repair_window_nim_ms
+        _begin_last(self._state.expired, time_ms, began_ms)
         self._leaves_after(time_ms)
 
     def filter(self, by: int, time_ms: int, rate: float) -> None:
@@ -152,6 +229,35 @@ class Health:
         if has_left:
             self._edge_ms = self._next_edge_ms()
 
+    def evidence(self, clock_ms: int, gaps_open: int) -> Evidence | None:
+        """What the verdict rests on; None if it is not bad."""
+        state, settings = self._state, self._settings
+        if state.verdict not in (Verdict.FAILING, Verdict.DEGRADED):
+            return None
+        ack_ms, gap_ms = settings.ack_deadline_ms, settings.gap_deadline_ms
+        gaps: list[Found] = []
+        if gaps_open:
+            gaps = [(step_before(state.newest_gap_ms), step_after(clock_ms), 1)]
+        return Evidence(
+            self._messages,
+            self._pairs,
+            bool(state.saturated),
+            state.last_content_ms is not None,
+            [
+                (step_before(found_ms - gap_ms), found_ms, count)
+                for found_ms, count in sorted(self._lost.items())
+            ],
+            [(*span, count) for span, count in sorted(self._undelivered.items())],
+            [
+                (step_before(end_ms - ack_ms), step_after(end_ms), missed)
+                for end_ms, (_, missed) in state.ended.items()
+                if missed
+            ],
+            [(began_ms, end_ms, 1) for end_ms, began_ms in state.recovered.items()],
+            [(began_ms, end_ms, 1) for end_ms, began_ms in state.expired.items()],
+            gaps,
+        )
+
     @property
     def edge_ms(self) -> int:
         """Until the clock passes this, the verdict does not change without an event.
@@ -170,22 +276,25 @@ class Health:
         state = self._state
         if state.first_ms is None or clock_ms <= self._warm_up_end_ms():
             return Verdict.WARMING_UP, "warming_up"
-        if state.losses or state.undelivered:
-            return Verdict.FAILING, "lost"
-        limit = self._messages * self._settings.unacknowledged_percent
-        if self._missed * 100 > limit:
-            return Verdict.FAILING, "unacknowledged"
-        if gaps_open or state.last_recovered_ms is not None:
-            return Verdict.DEGRADED, "recovering"
-        if self._missed:
-            return Verdict.DEGRADED, "unacknowledged"
-        if state.last_expired_ms is not None:
-            return Verdict.DEGRADED, "repair_expired"
-        if state.saturated:
-            return Verdict.DEGRADED, "bloom_saturated"
-        if state.last_content_ms is None:
-            return Verdict.QUIET, "quiet"
-        return Verdict.OK, "ok"
+        counts = Counts(
+            self._messages,
+            self._missed,
+            self._pairs,
+            self._undelivered_count,
+            len(state.losses),
+            gaps_open > 0 or state.last_recovered_ms is not None,
+            state.last_expired_ms is not None,
+            bool(state.saturated),
+            state.last_content_ms is not None,
+        )
+        return verdict_of(counts, self._settings)
+
+    def _span_of(self, order: int, by: int, found_ms: int) -> tuple[int, int]:
+        """Begin and end of a lost delivery, to steps."""
+        lacked_ms = self._state.lacked.get(order, {}).get(
+            by, found_ms - self._settings.delivery_deadline_ms
+        )
+        return step_before(lacked_ms), step_after(found_ms)
 
     def _warm_up_end_ms(self) -> int:
         """Last moment of the warm-up, Unix ms; `_NEVER` before the first record."""
@@ -210,6 +319,8 @@ class Health:
         times += state.saturated.values()
         for lost_to in state.undelivered.values():
             times += lost_to.values()
+        if state.undelivered and state.pairs:
+            times.append(next(iter(state.pairs)))
         if self._missed:
             times.append(next(iter(state.ended)))
         edge_ms = min(times, default=_NEVER) + self._settings.verdict_window_ms
@@ -222,7 +333,7 @@ class Health:
         state = self._state
         edge_ms = clock_ms - self._settings.verdict_window_ms
         for key in [key for key, time in state.losses.items() if time < edge_ms]:
-            del state.losses[key]
+            self.retracted(key)
         for by in [by for by, time in state.saturated.items() if time < edge_ms]:
             del state.saturated[by]
         for order, lost_to in list(state.undelivered.items()):
@@ -232,9 +343,27 @@ class Health:
             messages, missed = state.ended.pop(end_ms)
             self._messages -= messages
             self._missed -= missed
+        for end_ms in [end for end in state.pairs if end < edge_ms]:
+            self._pairs -= state.pairs.pop(end_ms)
+        for began in (state.recovered, state.expired):
+            for end_ms in [end for end in began if end < edge_ms]:
+                del began[end_ms]
         if state.last_content_ms is not None and state.last_content_ms < edge_ms:
             state.last_content_ms = None
         if state.last_expired_ms is not None and state.last_expired_ms < edge_ms:
             state.last_expired_ms = None
         if state.last_recovered_ms is not None and state.last_recovered_ms < edge_ms:
             state.last_recovered_ms = None
+
+
+def _begin_last(began: dict[int, int], time_ms: int, began_ms: int) -> None:
+    """Note when what ended at a time began, unless another of its step began later."""
+    end_ms = step_after(time_ms)
+    began[end_ms] = max(began.get(end_ms, 0), step_before(began_ms))
+
+
+def _subtract(counter: Counter[Any], key: Hashable) -> None:
+    """Count one less; a count of 0 is not stored."""
+    counter[key] -= 1
+    if not counter[key]:
+        del counter[key]

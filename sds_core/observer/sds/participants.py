@@ -106,6 +106,10 @@ class Participants:
         """Whether its latest first copy is not before this event time."""
         return self._all[index].last_ms >= time_ms
 
+    def last_ms(self, index: int) -> int:
+        """Event time of its latest first copy, Unix ms; 0 if it has not spoken."""
+        return self._all[index].last_ms
+
     def lately(self, time_ms: int) -> int:
         """Number of participants that have spoken at or after this event time."""
         return sum(p.last_ms >= time_ms for p in self._spoken.values())

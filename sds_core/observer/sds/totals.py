@@ -11,13 +11,15 @@ into a newer struct.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import msgspec
 
 from sds_core.observer.histogram import Histogram
+from sds_core.observer.sds.evidence import Evidence
 from sds_core.observer.sds.limits import LeftOut
+from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.summing import greatest, least
 from sds_core.observer.verdict import Verdict
 from sds_core.wire import estimated_ids, false_positive_rate
@@ -142,6 +144,10 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     # What limits left out, keyed by `LeftOut` (section 2).
     left_out: dict[str, int] = {}
 
+    # What a bad verdict rests on (section 8). It belongs to the moment: minutes leave
+    # it out.
+    evidence: Evidence | None = None
+
     @property
     def frames_all(self) -> int:
         """Frames of all kinds and dialects."""
@@ -195,6 +201,14 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     def bloom_one_percent_ms(self) -> int | None:
         """`BloomGauge.one_percent_ms` of the fullest filter; None without a filter."""
         return None if self.bloom_worst is None else self.bloom_worst.one_percent_ms
+
+    def verdict_without(
+        self, excused: Callable[[int, int], bool], settings: ObserverSettings
+    ) -> tuple[Verdict, str]:
+        """Verdict and reason without some evidence; see `ViewTotals`."""
+        if self.evidence is None:
+            return self.verdict, self.verdict_reason
+        return self.evidence.verdict_without(excused, settings)
 
     def leave_out(self, what: LeftOut, count: int = 1) -> None:
         """Count what a limit leaves out; 0 is allowed."""

@@ -108,7 +108,11 @@ def fate_of(
 
 
 def _is_opportunity(frame: SeenFrame, message: SeenFrame) -> bool:
-    """Return whether a frame of another participant could acknowledge the message."""
+    """Return whether a frame of another participant is a missed chance to acknowledge.
+
+    It has neither the message in its filter, nor names it.
+    """
+    known, message_id = frame.composition.filter, message.composition.message_id
     return (
         frame.copy is Copy.FIRST
         and frame.index > message.index
@@ -117,6 +121,8 @@ def _is_opportunity(frame: SeenFrame, message: SeenFrame) -> bool:
         and frame.composition.dialect is message.composition.dialect
         and frame.composition.lamport > message.composition.lamport
         and frame.composition.is_by_other_than(message.composition)
+        and not (known is not None and known.holds(message_id))
+        and all(named.message_id != message_id for named in frame.composition.history)
     )
 
 

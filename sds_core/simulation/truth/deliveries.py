@@ -54,16 +54,29 @@ class Delivery(NamedTuple):
     outcome: Outcome
 
 
+class _Past(NamedTuple):
+    """What is known of a participant at one of its first copies.
+
+    Attributes:
+        rollover_ms: when its filter had last rolled over; 0 if never.
+        returns_ms: its latest two returns after a long silence, the latest first; 0 if
+            there is none.
+    """
+
+    rollover_ms: int
+    returns_ms: tuple[int, int]
+
+
 def deliveries_of(view: TapView) -> Iterator[Delivery]:
     """Give every delivery of a channel, in the order of the messages."""
-    rollovers = {
-        participant: list(_rollovers_ms(frames))
+    pasts = {
+        participant: list(map(_Past, _rollovers_ms(frames), _returns_ms(frames)))
         for participant, frames in view.first_copies.items()
     }
     for message in view.messages.values():
         if message.composition.sender:
             for participant in view.active_others(message):
-                yield _delivery(message, participant, view, rollovers[participant])
+                yield _delivery(message, participant, view, pasts[participant])
 
 
 def deliveries_in(deliveries: Iterable[Delivery]) -> dict[str, Any]:
@@ -90,7 +103,7 @@ def deliveries_in(deliveries: Iterable[Delivery]) -> dict[str, Any]:
 
 
 def _delivery(
-    message: SeenFrame, participant: str, view: TapView, rollovers_ms: Sequence[int]
+    message: SeenFrame, participant: str, view: TapView, pasts: Sequence[_Past]
 ) -> Delivery:
     """Go through the participant's first copies after the message, in topic order."""
     message_id = message.composition.message_id
@@ -114,21 +127,37 @@ def _delivery(
         if (
             known is not None
             and _could_know(frame, message)
-            and message.at_ms >= rollovers_ms[place]
+            and message.at_ms >= pasts[place].rollover_ms
         ):
             lacking = lacking or frame
-            is_late = frame.at_ms > message.at_ms + LOST_AFTER_MS
-            is_lost |= is_late and not _was_named_before(frame, view)
+            is_lost |= _is_overdue(frame, lacking, pasts[place].returns_ms)
     outcome = Outcome.LOST if is_lost else Outcome.OPEN
     return Delivery(message, participant, lacking, None, outcome)
 
 
-def _was_named_before(frame: SeenFrame, view: TapView) -> bool:
-    """Return whether a message was sent long before the taps saw it."""
-    if frame.composition.kind is not FrameKind.CONTENT:
-        return False
-    namings = view.namings.get(frame.composition.message_id, ())
-    return any(naming.index < frame.index for naming in namings)
+def _is_overdue(
+    frame: SeenFrame, lacking: SeenFrame, returns_ms: tuple[int, int]
+) -> bool:
+    """Return whether a participant had time to get what a frame still lacks.
+
+    One that has been silent for long has the time anew, but only once.
+    """
+    latest_ms, one_before_ms = returns_ms
+    begins_ms = lacking.at_ms
+    if one_before_ms <= lacking.at_ms:
+        begins_ms = max(begins_ms, latest_ms)
+    return frame.at_ms > begins_ms + LOST_AFTER_MS
+
+
+def _returns_ms(frames: Iterable[SeenFrame]) -> Iterator[tuple[int, int]]:
+    """Give, for each frame of a participant, its latest two returns."""
+    last_ms = None
+    latest_ms = one_before_ms = 0
+    for frame in frames:
+        if last_ms is not None and frame.at_ms > last_ms + LOST_AFTER_MS:
+            latest_ms, one_before_ms = frame.at_ms, latest_ms
+        last_ms = frame.at_ms if last_ms is None else max(last_ms, frame.at_ms)
+        yield latest_ms, one_before_ms
 
 
 def _could_know(frame: SeenFrame, message: SeenFrame) -> bool:

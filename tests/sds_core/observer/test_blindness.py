@@ -12,6 +12,7 @@ from sds_core.observer.blindness import (
     judge_blindness,
 )
 from sds_core.observer.record import NO_SEQ
+from sds_core.observer.sds.evidence import Evidence, Found
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.snapshot import JobFigures, Snapshot
@@ -332,3 +333,96 @@ def test_forgotten_tap_has_no_hole() -> None:
     view.apply([], START_MS + 20_001 + HORIZON_MS)
     assert view.is_forgotten
     assert not view.totals.holes
+
+
+# What is found in the shadow of a hole.
+
+MINUTE_MS = 60_000
+
+HOLE_MS = NOW_MS - 11 * MINUTE_MS
+"""End of a hole whose blindness is over."""
+
+RECOVERED_TAP = TapTotals(
+    last_seen_ms=NOW_MS,
+    last_hole_ms=HOLE_MS,
+    hole_since_ms=HOLE_MS - MINUTE_MS,
+    holes=[(HOLE_MS - MINUTE_MS, HOLE_MS)],
+)
+
+IN_THE_SHADOW = (HOLE_MS - 20_000, NOW_MS - 6 * MINUTE_MS)
+"""Begin and end of what a hole may have caused."""
+
+OUTSIDE = (HOLE_MS + MINUTE_MS, NOW_MS - 5 * MINUTE_MS)
+
+
+def evidence(**found: list[Found]) -> Evidence:
+    """Of a channel with a hundred messages and deliveries in the window."""
+    nothing: dict[str, list[Found]] = {
+        name: []
+        for name in (
+            "lost",
+            "undelivered",
+            "unacknowledged",
+            "recovered",
+            "expired",
+            "gaps",
+        )
+    }
+    return Evidence(100, 100, saturated=False, content=True, **nothing | found)
+
+
+def excused(
+    *taps: TapTotals, reason: str = "lost", **found: list[Found]
+) -> tuple[Verdict, str, int | None]:
+    """Verdict, reason and begin of a failing channel with this evidence."""
+    names = [f"tap {number}" for number in range(len(taps))]
+    totals = ChannelTotals(
+        verdict=Verdict.FAILING,
+        verdict_reason=reason,
+        verdict_since_ms=NOW_MS - 6 * MINUTE_MS,
+        observers=names,
+        evidence=evidence(**found),
+    )
+    snapshot = Snapshot(
+        clock_ms=NOW_MS,
+        channels={"town": totals},
+        taps=dict(zip(names, taps, strict=True)),
+    )
+    judged = judge_blindness(snapshot).channels["town"]
+    return judged.verdict, judged.verdict_reason, judged.verdict_since_ms
+
+
+@pytest.mark.parametrize(
+    "kind", ["lost", "undelivered", "unacknowledged", "recovered", "expired", "gaps"]
+)
+def test_what_a_hole_may_have_caused_counts_in_no_verdict(kind: str) -> None:
+    """The channel is again what the evidence outside the hole says."""
+    verdict, reason, since_ms = excused(RECOVERED_TAP, **{kind: [(*IN_THE_SHADOW, 50)]})
+    assert (verdict, reason) == (Verdict.OK, "ok")
+    assert since_ms == HOLE_MS + DEFAULTS.verdict_window_ms + 1
+
+
+def test_evidence_outside_of_holes_still_counts() -> None:
+    """Only its part that the hole may have caused does not."""
+    shadow, outside = (*IN_THE_SHADOW, 50), (*OUTSIDE, 1)
+    assert excused(RECOVERED_TAP, lost=[shadow, outside])[:2] == (
+        Verdict.FAILING,
+        "lost",
+    )
+    assert excused(RECOVERED_TAP, lost=[shadow], undelivered=[outside])[:2] == (
+        Verdict.DEGRADED,
+        "undelivered",
+    )
+
+
+def test_hole_of_one_of_two_taps_excuses_nothing() -> None:
+    """The other tap saw what there was."""
+    found = {"lost": [(*IN_THE_SHADOW, 1)]}
+    assert excused(RECOVERED_TAP, WHOLE, **found)[:2] == (Verdict.FAILING, "lost")
+
+
+def test_evidence_that_began_fifteen_seconds_after_a_hole_is_excused() -> None:
+    """The same rule as for the mark of incidents."""
+    for after_ms, verdict in ((15_000, Verdict.OK), (15_001, Verdict.FAILING)):
+        found = {"lost": [(HOLE_MS + after_ms, NOW_MS, 1)]}
+        assert excused(RECOVERED_TAP, **found)[0] is verdict

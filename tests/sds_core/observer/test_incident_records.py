@@ -105,7 +105,9 @@ def test_incidents_carry_the_hash_of_the_first_copy() -> None:
             (62_000, frames.content("n", "alice", 103), n),
             (63_000, frames.content("n", "alice", 103), other()),
             (64_000, frames.sync("bob", 104), other()),
-            (370_000, frames.sync("bob", 105, holds=()), other()),
+            (70_000, frames.sync("bob", 105, holds=()), other()),
+            (220_000, frames.sync("bob", 106, holds=()), other()),
+            (370_001, frames.sync("bob", 107, holds=()), other()),
             (371_000, frames.content("x", "sue", 90), x),
         ]
     )
@@ -169,8 +171,9 @@ def test_incident_in_json_has_every_field() -> None:
         ),
         (
             IncidentKind.UNDELIVERED,
-            "more than 2 s after it was first seen, participants still sent new "
-            "frames, with a greater Lamport timestamp, whose filters were without it",
+            "more than 2 s after their frames first lacked it, participants still sent "
+            "new frames, with a greater Lamport timestamp, whose filters were without "
+            "it",
         ),
         (
             IncidentKind.UNACKNOWLEDGED,

@@ -20,7 +20,9 @@ from tests.support.observer.incidents import (
     miss,
 )
 
-DELIVERY_DEADLINE = T0 + 300_000
+LACKED = T0 + 9_000
+DELIVERY_DEADLINE = LACKED + 300_000
+"""Of a participant that `begin_to_lack` has shown to lack a message."""
 GAP_DEADLINE = T0 + 300_000
 HORIZON = 3_600_000
 
@@ -124,12 +126,19 @@ def lack(channel: Channel, by: str, at: int) -> None:
     channel.sync(by, at=at, lamport=at, holds=())
 
 
+def begin_to_lack(channel: Channel, **since: int) -> None:
+    """Participants lack `m` since then, and speak again later."""
+    for name, at in since.items():
+        lack(channel, name, at)
+        lack(channel, name, at + 150_000)
+
+
 def test_undelivered_message_is_recorded_when_it_is_lost_to_somebody(
     channel: Channel,
 ) -> None:
     """At the clock of the frame that shows it, since it was first missing."""
     listen(channel, "bob")
-    lack(channel, "bob", T0 + 10_000)
+    begin_to_lack(channel, bob=LACKED)
     assert channel.incidents == {}
     channel.clock(DELIVERY_DEADLINE + 5_000)
     lack(channel, "bob", DELIVERY_DEADLINE + 1)
@@ -137,58 +146,59 @@ def test_undelivered_message_is_recorded_when_it_is_lost_to_somebody(
         IncidentKind.UNDELIVERED,
         "m",
         "alice",
-        since_ms=T0 + 10_000,
+        since_ms=LACKED,
         found_ms=DELIVERY_DEADLINE + 5_000,
-        lacking={"bob": T0 + 10_000},
+        lacking={"bob": LACKED},
     )
 
 
 def test_undelivered_message_names_all_to_whom_it_is_lost(channel: Channel) -> None:
     """There is one incident, found once, since the first of them lacked it."""
     listen(channel, "bob", "carol", "dave")
-    lack(channel, "carol", T0 + 9_000)
-    lack(channel, "bob", DELIVERY_DEADLINE + 1)
-    lack(channel, "carol", DELIVERY_DEADLINE + 2)
-    lack(channel, "dave", DELIVERY_DEADLINE)  # Not lost to him, not yet.
+    begin_to_lack(channel, carol=LACKED, bob=LACKED + 1, dave=LACKED + 1)
+    lack(channel, "carol", DELIVERY_DEADLINE + 1)
+    lack(channel, "bob", DELIVERY_DEADLINE + 2)
+    lack(channel, "dave", DELIVERY_DEADLINE + 1)  # Not lost to him, not yet.
     assert latest(channel, UNDELIVERED, "m") == Incident(
         IncidentKind.UNDELIVERED,
         "m",
         "alice",
-        since_ms=T0 + 9_000,
+        since_ms=LACKED,
         found_ms=DELIVERY_DEADLINE + 1,
-        lacking={"bob": DELIVERY_DEADLINE + 1, "carol": T0 + 9_000},
+        lacking={"carol": LACKED, "bob": LACKED + 1},
     )
 
 
 def test_undelivered_ends_when_the_last_has_it(channel: Channel) -> None:
     """Until then it lists who still lacks it, with the same begin."""
     listen(channel, "bob", "carol")
-    lack(channel, "bob", T0 + 9_000)
+    begin_to_lack(channel, bob=LACKED, carol=LACKED + 1)
     lack(channel, "bob", DELIVERY_DEADLINE + 1)
     lack(channel, "carol", DELIVERY_DEADLINE + 2)
     at = DELIVERY_DEADLINE + 10
     channel.sync("bob", at=at, lamport=at, holds=["m"])
     still = latest(channel, UNDELIVERED, "m")
-    assert (still.lacking, still.ended_ms) == ({"carol": DELIVERY_DEADLINE + 2}, None)
+    assert (still.lacking, still.ended_ms) == ({"carol": LACKED + 1}, None)
     channel.clock(at + 10)
     channel.sync("carol", at=at, lamport=at, history=["m"])
     ended = latest(channel, UNDELIVERED, "m")
     assert (ended.lacking, ended.ended_ms) == ({}, at + 10)
-    assert (ended.since_ms, ended.found_ms) == (T0 + 9_000, DELIVERY_DEADLINE + 1)
+    assert (ended.since_ms, ended.found_ms) == (LACKED, DELIVERY_DEADLINE + 1)
 
 
 def test_undelivered_stands_again_when_another_lacks_it(channel: Channel) -> None:
     """The time at which it was found does not change."""
     listen(channel, "bob", "carol")
+    begin_to_lack(channel, bob=LACKED, carol=LACKED + 15)
     lack(channel, "bob", DELIVERY_DEADLINE + 1)
     at = DELIVERY_DEADLINE + 10
     channel.sync("bob", at=at, lamport=at, holds=["m"])
     assert latest(channel, UNDELIVERED, "m").ended_ms == at
-    lack(channel, "carol", at + 5)
+    lack(channel, "carol", at + 10)
     again = latest(channel, UNDELIVERED, "m")
-    assert (again.ended_ms, again.lacking) == (None, {"carol": at + 5})
+    assert (again.ended_ms, again.lacking) == (None, {"carol": LACKED + 15})
     assert again.found_ms == DELIVERY_DEADLINE + 1
-    assert again.since_ms == DELIVERY_DEADLINE + 1
+    assert again.since_ms == LACKED
 
 
 def test_recovered_delivery_is_no_incident(channel: Channel) -> None:
@@ -342,5 +352,6 @@ def test_message_that_was_seen_has_the_first_hint_that_was_given(
     channel.content("n", "alice", at=ACK_DEADLINE + 1_000, lamport=4_000)
     frame = channel.frames.sync("bob", 5_000)
     channel.take(frame._replace(causal_history=hinted([b"n's"], "n")), 200_000)
-    channel.sync("carol", at=ACK_DEADLINE + 400_000, lamport=6_000, holds=())
+    for number, at in enumerate((100_000, 250_000, 400_001), 6_000):
+        channel.sync("carol", at=ACK_DEADLINE + at, lamport=number, holds=())
     assert latest(channel, UNDELIVERED, "n").hint == b"n's"

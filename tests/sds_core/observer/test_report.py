@@ -230,7 +230,10 @@ def test_incident_has_all_known_fields() -> None:
     ("kind", "said"),
     [
         (IncidentKind.LOST, "at most one participant, who may be its sender,"),
-        (IncidentKind.UNDELIVERED, "more than 300 s after it was first seen"),
+        (
+            IncidentKind.UNDELIVERED,
+            "more than 300 s after their frames first lacked it",
+        ),
         (IncidentKind.UNACKNOWLEDGED, "for 120 s no other participant named it"),
     ],
 )

@@ -6,26 +6,27 @@ scenario is two seconds ahead: too little to matter for deadlines of minutes.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from sds_core.message_channel.events import Cause
 from sds_core.observer.incidents import IncidentKind
-from sds_core.observer.settings import DEFAULTS
 from sds_core.simulation.comparison import compare
-from sds_core.wire import Dialect, FrameKind
 from tests.support.accuracy.play import Play, Said
-
-_NEVER_MS = 1 << 62
-
-Story = Mapping[str, Any]
-"""What became of a message, as the truth tells it."""
-
-MessageKey = tuple[str, str]
-"""Channel and message id."""
+from tests.support.accuracy.seen import (
+    MessageKey,
+    Seen,
+    Story,
+    others_of,
+    pairs_of,
+    reached_at_once,
+    stories_of,
+    was_had,
+)
+from tests.support.accuracy.undelivered import Undelivered, undelivered_in
+from tests.support.accuracy.verdicts import wrong_verdicts_ms
 
 
 class Losses(NamedTuple):
@@ -59,30 +60,6 @@ class Losses(NamedTuple):
     hidden: int = 0
     trailing: int = 0
     undecided: int = 0
-
-
-class Undelivered(NamedTuple):
-    """Pairs of a message that a tap showed and another participant that lacks it.
-
-    Whether it does is judged at the deadline, 300 s after the tap showed the message.
-
-    Attributes:
-        found: Lacking, and said to be.
-        wrong: Said to be lacking, and received by then.
-        missed: Lacking, not said to be, and a frame showed it: the participant was
-            active before the message, and a first copy of its own, with a greater
-            Lamport timestamp, was composed after the deadline and without the message,
-            and none with it before.
-        behind: Lacking, not said to be, and all such frames had Lamport timestamps
-            that were not greater: these show nothing.
-        unseeable: Lacking, not said to be, and there was no such frame.
-    """
-
-    found: int = 0
-    wrong: int = 0
-    missed: int = 0
-    behind: int = 0
-    unseeable: int = 0
 
 
 class Acknowledgements(NamedTuple):
@@ -140,6 +117,8 @@ class Figures:
         acknowledgements: Of messages.
         rebroadcasts: How many rebroadcasts were called what, by real cause.
         verdicts_ms: Event time of all channels under each verdict and its reason.
+        wrong_verdicts_ms: The part of it in which the verdict was wrong; see
+            `wrong_verdicts`.
     """
 
     plays: int = 0
@@ -152,6 +131,7 @@ class Figures:
     acknowledgements: Acknowledgements = field(default_factory=Acknowledgements)
     rebroadcasts: Counter[tuple[Said, Cause]] = field(default_factory=Counter)
     verdicts_ms: Counter[tuple[str, str]] = field(default_factory=Counter)
+    wrong_verdicts_ms: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def __add__(self, other: Figures) -> Figures:
         """Add all counts."""
@@ -165,19 +145,20 @@ class Figures:
 
 def figures_of(play: Play) -> Figures:
     """Return the figures of one simulation."""
-    seen = _Seen(play)
+    seen = Seen(play)
     truth, report = play.truth, play.monitor.report()
     return Figures(
         plays=1,
         differing=sum(not one.same for one in compare(truth, report)),
-        messages=sum(1 for _ in _stories(truth)),
+        messages=sum(1 for _ in stories_of(truth)),
         losses=_losses(play, seen),
-        undelivered=_undelivered(play, seen),
+        undelivered=undelivered_in(play, seen),
         deliveries=_deliveries(truth),
         reach=_reach(play, seen),
         acknowledgements=_acknowledgements(play, report),
         rebroadcasts=play.rebroadcasts,
-        verdicts_ms=play.verdicts_ms,
+        verdicts_ms=_verdicts_ms(play),
+        wrong_verdicts_ms=wrong_verdicts_ms(play, seen),
     )
 
 
@@ -186,129 +167,36 @@ def share(part: int, rest: int) -> float | None:
     return part / (part + rest) if part + rest else None
 
 
-class _Spoken(NamedTuple):
-    """A first copy that a tap saw."""
-
-    place: int
-    at_ms: int
-    composed_ms: int
-    dialect: Dialect
-    lamport: int | None
+def _verdicts_ms(play: Play) -> Counter[tuple[str, str]]:
+    spent_ms: Counter[tuple[str, str]] = Counter()
+    for span in play.verdicts:
+        spent_ms[span.verdict, span.reason] += span.to_ms - span.from_ms
+    return spent_ms
 
 
-class _Seen:
-    """What the taps saw, indexed for lookups.
-
-    Attributes:
-        first: First copy of each message.
-        named: Messages that a frame other than their own names.
-        spoken: First copies by channel and sender, in topic order.
-    """
-
-    def __init__(self, play: Play) -> None:
-        self.first: dict[MessageKey, _Spoken] = {}
-        self.named: set[MessageKey] = set()
-        self.spoken: defaultdict[tuple[str, str], list[_Spoken]] = defaultdict(list)
-        numbers: set[int] = set()
-        for place, sighting in enumerate(play.witness.sightings):
-            sent, frame = sighting.transmission, sighting.transmission.frame
-            if sent.number in numbers:
-                continue
-            numbers.add(sent.number)
-            channel, own = sent.channel_id, frame.message_id
-            self.named.update(
-                (channel, entry.message_id)
-                for entry in frame.causal_history
-                if entry.message_id != own
-            )
-            spoken = _Spoken(
-                place, sighting.at_ms, sent.at_ms, frame.dialect, frame.lamport
-            )
-            if frame.kind is FrameKind.CONTENT:
-                if (channel, own) in self.first:
-                    continue
-                # What is sent again carries what it was composed with.
-                sent_ms = play.truth["messages"][channel][own]["sent_ms"]
-                spoken = spoken._replace(composed_ms=sent_ms)
-                self.first[channel, own] = spoken
-            self.spoken[channel, frame.sender_id].append(spoken)
-
-    def was_active(self, channel: str, who: str, first: _Spoken) -> bool:
-        """Whether a participant sent before a first copy, within the horizon."""
-        since_ms = first.at_ms - DEFAULTS.horizon_ms
-        return any(
-            one.place < first.place and since_ms <= one.at_ms < first.at_ms
-            for one in self.spoken[channel, who]
-        )
-
-    def lacking(
-        self, channel: str, who: str, first: _Spoken, until_ms: int
-    ) -> Iterator[_Spoken]:
-        """Frames of a participant that were composed without a message.
-
-        After the deadline, and before it is first seen to have it.
-
-        Args:
-            channel: Where.
-            who: The participant.
-            first: First copy of the message.
-            until_ms: When the participant received it.
-        """
-        frames = self.spoken[channel, who]
-        begin = bisect_right(frames, first.place, key=lambda one: one.place)
-        for one in frames[begin:]:
-            if one.lamport is None:
-                # Ephemeral: without a filter.
-                continue
-            if one.composed_ms >= until_ms:
-                return
-            if one.composed_ms > first.at_ms + DEFAULTS.delivery_deadline_ms:
-                yield one
-
-
-def _stories(truth: Mapping[str, Any]) -> Iterator[tuple[MessageKey, Story]]:
-    """Return every message that was sent."""
-    for channel, stories in truth["messages"].items():
-        for message_id, story in stories.items():
-            if story["transmissions"]:
-                yield (channel, message_id), story
-
-
-def _others(story: Story) -> dict[str, int]:
-    """Return who else received a message, and when."""
-    return {
-        who: at_ms for who, at_ms in story["received"].items() if who != story["sender"]
-    }
-
-
-def _was_had(story: Story, by_ms: int) -> bool:
-    """Whether any other participant had a message by a time."""
-    return any(at_ms <= by_ms for at_ms in _others(story).values())
-
-
-def _losses(play: Play, seen: _Seen) -> Losses:
+def _losses(play: Play, seen: Seen) -> Losses:
     counts: Counter[str] = Counter()
     incidents = play.monitor.incidents
     unexplained = {key[::2] for key in incidents if key[1] == IncidentKind.LOST}
-    for key, story in _stories(play.truth):
+    for key, story in stories_of(play.truth):
         gap = story["gap"]
         if gap is not None and gap["outcome"] in ("lost", "tap_gap"):
             incident = incidents.get((key[0], IncidentKind.LOST, key[1]))
             unexplained.discard(key)
-            if _was_had(story, gap["deadline_ms"]):
+            if was_had(story, gap["deadline_ms"]):
                 counts["tap_gaps" if incident is None else "wrong"] += 1
             elif incident is None:
                 counts["missed"] += 1
             else:
                 counts["found"] += 1
-                counts["stale"] += incident.ended_ms is None and bool(_others(story))
-        elif story["never_received"] and not _others(story):
+                counts["stale"] += incident.ended_ms is None and bool(others_of(story))
+        elif story["never_received"] and not others_of(story):
             counts[_unseeable(key, story, seen)] += 1
     counts["wrong"] += len(unexplained)
     return Losses(**counts)
 
 
-def _unseeable(key: MessageKey, story: Story, seen: _Seen) -> str:
+def _unseeable(key: MessageKey, story: Story, seen: Seen) -> str:
     """Return why a message that nobody else received is not found to be lost."""
     if key in seen.first:
         return "trailing"
@@ -317,57 +205,8 @@ def _unseeable(key: MessageKey, story: Story, seen: _Seen) -> str:
     return "hidden" if key in seen.named else "unnamed"
 
 
-def _pairs(play: Play, seen: _Seen) -> Iterator[tuple[MessageKey, Story, str, _Spoken]]:
-    """Yield each message that a tap saw with each receiver and its first copy."""
-    members: defaultdict[str, dict[str, Dialect]] = defaultdict(dict)
-    for (channel, who), dialect in play.witness.dialects.items():
-        members[channel][who] = dialect
-    for key, story in _stories(play.truth):
-        first = seen.first.get(key)
-        if first is None:
-            continue
-        present = {*story["received"], *story["never_received"]}
-        for who, dialect in members[key[0]].items():
-            if (
-                who != story["sender"]
-                and dialect is first.dialect
-                and (who in present or seen.was_active(key[0], who, first))
-            ):
-                yield key, story, who, first
-
-
-def _undelivered(play: Play, seen: _Seen) -> Undelivered:
-    counts: Counter[str] = Counter()
-    unexplained = set(play.undelivered)
-    for key, story, who, first in _pairs(play, seen):
-        received_ms = story["received"].get(who, _NEVER_MS)
-        said = (*key, who) in unexplained
-        unexplained.discard((*key, who))
-        if received_ms <= first.at_ms + DEFAULTS.delivery_deadline_ms:
-            counts["wrong"] += said
-        elif said:
-            counts["found"] += 1
-        else:
-            counts[_unsaid(key[0], who, first, received_ms, seen)] += 1
-    counts["wrong"] += len(unexplained)
-    return Undelivered(**counts)
-
-
-def _unsaid(
-    channel: str, who: str, first: _Spoken, received_ms: int, seen: _Seen
-) -> str:
-    """Return why a participant that lacks a message is not reported to lack it."""
-    frames = list(seen.lacking(channel, who, first, received_ms))
-    if not frames or not seen.was_active(channel, who, first):
-        return "unseeable"
-    is_usable = any((one.lamport or 0) > (first.lamport or 0) for one in frames)
-    return "missed" if is_usable else "behind"
-
-
-def _reach(play: Play, seen: _Seen) -> Reach:
-    first = [
-        story["received_in"].get(who) == 0 for _, story, who, _ in _pairs(play, seen)
-    ]
+def _reach(play: Play, seen: Seen) -> Reach:
+    first = [reached_at_once(story, who) for _, story, who, _ in pairs_of(play, seen)]
     return Reach(len(first), sum(first))
 
 
@@ -377,7 +216,7 @@ def _deliveries(truth: Mapping[str, Any]) -> Counter[tuple[str, str]]:
     The monitor tells only how many there are of each, which is compared with the truth.
     """
     counts: Counter[tuple[str, str]] = Counter()
-    for _, story in _stories(truth):
+    for _, story in stories_of(truth):
         for who, delivery in story["deliveries"].items():
             said = delivery["outcome"]
             if said == "open":
@@ -385,13 +224,13 @@ def _deliveries(truth: Mapping[str, Any]) -> Counter[tuple[str, str]]:
             if who not in story["received"]:
                 really = "none"
             else:
-                really = "first" if story["received_in"].get(who) == 0 else "later"
+                really = "first" if reached_at_once(story, who) else "later"
             counts["lost" if said == "retracted" else said, really] += 1
     return counts
 
 
 def _acknowledgements(play: Play, report: Mapping[str, Any]) -> Acknowledgements:
-    stories = dict(_stories(play.truth))
+    stories = dict(stories_of(play.truth))
     told = {
         (channel, one.message_id): one
         for channel, acknowledged in play.monitor.acknowledgements.items()
@@ -411,7 +250,7 @@ def _acknowledgements(play: Play, report: Mapping[str, Any]) -> Acknowledgements
         for channel, figures in play.truth["channels"].items()
     )
     unacknowledged = [
-        _was_had(stories[channel, message_id], incident.found_ms)
+        was_had(stories[channel, message_id], incident.found_ms)
         for (channel, kind, message_id), incident in play.monitor.incidents.items()
         if kind == IncidentKind.UNACKNOWLEDGED
     ]
@@ -424,7 +263,7 @@ def _acknowledgements(play: Play, report: Mapping[str, Any]) -> Acknowledgements
             if key in true_ms
         ),
         wrong=sum(
-            not _was_had(stories[key], one.t0_ms + one.latency_ms)
+            not was_had(stories[key], one.t0_ms + one.latency_ms)
             for key, one in told.items()
         ),
         probable=report["totals"]["acknowledged"]["probable"],

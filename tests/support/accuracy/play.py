@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from connectors.simulator.records import simulated_records
 from sds_core.message_channel.events import Cause
@@ -24,18 +24,44 @@ Said = str
 """What the monitor called a rebroadcast: ``repair`` or ``retry``."""
 
 
+class Lack(NamedTuple):
+    """What the monitor said of a participant that a message was lost to.
+
+    Attributes:
+        since_ms: Time of the first frame that showed that the participant lacked it.
+        found_ms: The clock when the monitor first called it lost to the participant.
+    """
+
+    since_ms: int
+    found_ms: int
+
+
+class VerdictSpan(NamedTuple):
+    """Event time during which a channel had one verdict for one reason, Unix ms."""
+
+    channel: str
+    verdict: str
+    reason: str
+    from_ms: int
+    to_ms: int
+
+
 class Witness(Truth):
     """Truth that also stores what the figures are computed from.
 
     Attributes:
         sightings: In topic order.
         dialects: Of each participant, by channel and name.
+        moves: When each participant came or left, by channel and name, in order.
     """
 
     def __init__(self, scenario: str, seed: int) -> None:
         super().__init__(scenario, seed)
         self.sightings: list[Sighting] = []
         self.dialects: dict[tuple[str, str], Dialect] = {}
+        self.moves: defaultdict[tuple[str, str], list[tuple[int, bool]]] = defaultdict(
+            list
+        )
 
     def add(self, entry: Entry) -> None:
         """Add the next entry of the log."""
@@ -44,6 +70,7 @@ class Witness(Truth):
                 self.sightings.append(entry)
             case Presence(channel_id=channel, participant=who, profile=profile):
                 self.dialects[channel, who] = profile.dialect
+                self.moves[channel, who].append((entry.at_ms, entry.present))
         super().add(entry)
 
 
@@ -55,18 +82,18 @@ class Play:
         truth: The truth's document.
         witness: Who saw it happen.
         monitor: After the last record.
-        undelivered: Pairs that an incident ever named: channel, message id and
+        undelivered: Pairs that an incident ever named: by channel, message id and
             participant.
         rebroadcasts: What the monitor called each, beside its real cause.
-        verdicts_ms: Event time of all channels under each verdict and its reason.
+        verdicts: Verdicts of all channels, as long as each held.
     """
 
     truth: dict[str, Any]
     witness: Witness
     monitor: Monitor
-    undelivered: set[tuple[str, str, str]] = field(default_factory=set)
+    undelivered: dict[tuple[str, str, str], Lack] = field(default_factory=dict)
     rebroadcasts: Counter[tuple[Said, Cause]] = field(default_factory=Counter)
-    verdicts_ms: Counter[tuple[str, str]] = field(default_factory=Counter)
+    verdicts: list[VerdictSpan] = field(default_factory=list)
 
 
 def play(scenario: Scenario, seed: int, start_ms: int = START_MS) -> Play:
@@ -79,26 +106,31 @@ def play(scenario: Scenario, seed: int, start_ms: int = START_MS) -> Play:
     monitor = Monitor()
     result = Play(witness.document(), witness, monitor)
     sightings = iter(witness.sightings)
-    before_ms = 0
-    verdicts: list[tuple[str, str]] = []
+    running: dict[str, VerdictSpan] = {}
     said: Counter[Said] = Counter()
+    clock_ms = 0
     for batch, clock_ms in batches(records, 1):
-        for verdict in verdicts:
-            result.verdicts_ms[verdict] += clock_ms - before_ms
         told = monitor.read(batch, clock_ms)
-        channels = monitor.snapshot.channels.values()
-        before_ms = clock_ms
-        verdicts = [(one.verdict.value, one.verdict_reason) for one in channels]
+        views = monitor.snapshot.channels
+        channels = views.values()
+        for name, one in views.items():
+            now = one.verdict.value, one.verdict_reason
+            before = running.get(name)
+            if before is None or before[1:3] != now:
+                if before is not None:
+                    result.verdicts.append(before._replace(to_ms=clock_ms))
+                running[name] = VerdictSpan(name, *now, clock_ms, clock_ms)
         for (channel, kind, message_id), incident in told.items():
             if kind == IncidentKind.UNDELIVERED:
-                result.undelivered.update(
-                    (channel, message_id, who) for who in incident.lacking
-                )
-        before, said = said, _said(channels)
+                for who, since_ms in incident.lacking.items():
+                    key = channel, message_id, who
+                    result.undelivered.setdefault(key, Lack(since_ms, clock_ms))
+        earlier, said = said, _said(channels)
         if batch[0].key is not None:
             cause = next(sightings).transmission.cause
-            for one in (said - before).elements():
-                result.rebroadcasts[one, cause] += 1
+            for called in (said - earlier).elements():
+                result.rebroadcasts[called, cause] += 1
+    result.verdicts.extend(one._replace(to_ms=clock_ms) for one in running.values())
     return result
 
 

@@ -25,11 +25,16 @@ def lose(channel: Channel) -> int:
 
 
 def miss(channel: Channel) -> int:
-    """Bob lacks `m` of alice; returns the time after which it would be lost."""
+    """Bob lacks `m` of alice; returns the first time at which it would be lost.
+
+    Zoe has it.
+    """
     channel.sync("bob", at=59_000, lamport=500)
     channel.content("m", "alice", at=60_000)
+    channel.sync("zoe", at=61_000, lamport=1_001, history=["m"])
     channel.sync("bob", at=70_000, lamport=1_001, holds=())
-    return 360_001
+    channel.sync("bob", at=220_000, lamport=1_001, holds=())
+    return 370_001
 
 
 def saturated(bits_set: int) -> bytes:

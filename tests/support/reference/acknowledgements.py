@@ -62,6 +62,7 @@ class Acknowledgements(Broadcasts):
                 and one.lamport > m.lamport
                 and one.at > m.at
                 and one.clock <= deadline
+                and not one.shows(m.message_id)
             ):
                 return "unacknowledged"
         return "unwitnessed"

@@ -69,11 +69,16 @@ class Verdict(Acknowledgements, Deliveries, Gaps, Repairs):
 
     def _spans_of_deliveries(self) -> Iterator[Span]:
         for one in self.deliveries():
+            end = one.lost or one.shown
+            if end is not None:
+                # Deliveries lie in the window to ten seconds, rounded up.
+                step = -(-(START_MS + end.clock) // 10_000) * 10_000 - START_MS
+                yield Span("pair", end.moment, out_of_window(step))
             if one.lost is not None:
                 ends = out_of_window(one.lost.clock)
                 if one.shown is not None:
                     ends = min(ends, one.shown.moment)
-                yield Span("lost", one.lost.moment, ends)
+                yield Span("undelivered", one.lost.moment, ends)
             elif one.outcome == "recovered":
                 assert one.shown is not None
                 ends = out_of_window(one.shown.clock)
@@ -115,9 +120,14 @@ class Verdict(Acknowledgements, Deliveries, Gaps, Repairs):
         )
         if standing["lost"]:
             return "failing", "lost"
+        undelivered = standing["undelivered"]
+        if undelivered > 0.01 * standing["pair"]:
+            return "failing", "undelivered"
         missed = standing["missed"]
         if missed > 0.05 * (missed + standing["met"]):
             return "failing", "unacknowledged"
+        if undelivered:
+            return "degraded", "undelivered"
         if standing["gap"] or standing["recovered"]:
             return "degraded", "recovering"
         if missed:

@@ -6,7 +6,7 @@ The value of a record is ``room/player/points`` as text; points are a whole numb
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -116,6 +116,13 @@ class RoomTotals(msgspec.Struct, array_like=True):
     verdict_reason: str = "warming_up"
     verdict_since_ms: int | None = None
     observers: list[str] = []
+
+    def verdict_without(
+        self, excused: Callable[[int, int], bool], settings: ObserverSettings
+    ) -> tuple[Verdict, str]:
+        """Nothing is ever found wrong with a room."""
+        del excused, settings
+        return self.verdict, self.verdict_reason
 
 
 class RoomState(msgspec.Struct, array_like=True):

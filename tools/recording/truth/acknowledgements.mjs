@@ -81,7 +81,9 @@ function fateOf(message, frames, evidence, endMs) {
       frame.sender !== message.sender &&
       frame.lamport > message.lamport &&
       frame.atMs > message.atMs &&
-      frame.atMs <= deadlineMs,
+      frame.atMs <= deadlineMs &&
+      !names(frame, message.id) &&
+      !frame.filter.holds(message.id),
   );
   return opportunity ? "unacknowledged" : "unwitnessed";
 }

@@ -195,6 +195,50 @@ def test_opportunity_is_a_later_first_copy_by_another(
     assert found == ((1, 0) if opportunity else (0, 1))
 
 
+def test_frame_whose_filter_holds_the_message_is_no_opportunity(
+    channel: Channel,
+) -> None:
+    """Its sender has the message: nothing was missed, though two must show it."""
+    for other in ("bob", "carol"):
+        channel.sync(other, at=59_000)
+    channel.content("m", "alice", at=60_000)
+    channel.sync("bob", at=62_000, lamport=1_001, holds=["m"])
+    channel.clock(DEADLINE + 1)
+    assert (channel.totals.unwitnessed, channel.totals.unacknowledged) == (1, 0)
+
+
+def test_frame_whose_filter_lacks_the_message_is_an_opportunity(
+    channel: Channel,
+) -> None:
+    """Also after another participant's filter held it."""
+    for other in ("bob", "carol"):
+        channel.sync(other, at=59_000)
+    channel.content("m", "alice", at=60_000)
+    channel.sync("bob", at=62_000, lamport=1_001, holds=["m"])
+    channel.sync("carol", at=63_000, lamport=1_001, holds=["other"])
+    channel.clock(DEADLINE + 1)
+    assert (channel.totals.unwitnessed, channel.totals.unacknowledged) == (0, 1)
+
+
+def test_frame_with_an_unreadable_filter_is_an_opportunity(channel: Channel) -> None:
+    """It does not show that its sender has the message."""
+    channel.content("m", "alice", at=60_000)
+    channel.sync("bob", at=62_000, lamport=1_001, filter_=b"\x01")
+    channel.clock(DEADLINE + 1)
+    assert (channel.totals.unwitnessed, channel.totals.unacknowledged) == (0, 1)
+
+
+def test_missed_opportunity_is_looked_for_among_the_newest_messages() -> None:
+    """Beyond the limit a filter is not searched, and the message is no fault."""
+    channel = Channel.after_warm_up(ObserverSettings(searched=2))
+    for number in range(3):
+        channel.content(f"m{number}", "alice", at=60_000, lamport=1_000 + number)
+    channel.sync("bob", at=62_000, lamport=2_000, holds=["other"])
+    channel.clock(DEADLINE + 1)
+    assert (channel.totals.unwitnessed, channel.totals.unacknowledged) == (1, 2)
+    assert channel.totals.left_out == {"filter_search": 1}
+
+
 def test_content_is_an_opportunity_only_at_its_first_copy(channel: Channel) -> None:
     """A rebroadcast has the history of its first broadcast."""
     channel.content("b", "bob", at=59_000, lamport=1_001, waku_hash="1")

@@ -132,14 +132,16 @@ def test_incident_names_a_hundred_participants_and_counts_the_others() -> None:
     for name in names:
         channel.sync(name, at=61 * SECOND, lamport=1_000)
     channel.content("m", "alice", at=62 * SECOND, lamport=1_001)
-    for name in names:
-        channel.sync(name, at=62 * SECOND + 6 * MINUTE, lamport=2_000, holds=[])
+    for number, minute in enumerate((1, 4, 7)):
+        at = 62 * SECOND + minute * MINUTE
+        for name in names:
+            channel.sync(name, at=at, lamport=2_000 + number, holds=[])
     incident = channel.incidents[IncidentKind.UNDELIVERED.value, "m"]
     assert channel.totals.deliveries_lost == 130
     assert list(incident.lacking) == names[:MOST_LACKING]
     assert incident.lacking_others == 128 - MOST_LACKING
     for name in names:
-        channel.sync(name, at=63 * SECOND + 6 * MINUTE, lamport=3_000, holds=["m"])
+        channel.sync(name, at=63 * SECOND + 7 * MINUTE, lamport=3_000, holds=["m"])
     incident = channel.incidents[IncidentKind.UNDELIVERED.value, "m"]
     assert incident.ended_ms is not None
     assert (incident.lacking, incident.lacking_others) == ({}, 0)
@@ -151,7 +153,10 @@ def test_one_frame_shows_or_retracts_a_limited_number_of_losses() -> None:
     channel.sync("bob", at=61 * SECOND, lamport=1_000)
     for name in ids(60):
         channel.content(name, "alice", at=62 * SECOND, lamport=1_001)
-    at = 62 * SECOND + 6 * MINUTE
+    for number, minute in enumerate((1, 4)):
+        at = 62 * SECOND + minute * MINUTE
+        channel.sync("bob", at=at, lamport=1_900 + number, holds=[])
+    at = 62 * SECOND + 7 * MINUTE
     for number, lost in enumerate((25, 50, 60, 60)):
         channel.sync("bob", at=at + number, lamport=2_000 + number, holds=[])
         assert channel.totals.deliveries_lost == lost

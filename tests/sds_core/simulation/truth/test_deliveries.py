@@ -34,6 +34,12 @@ def with_message(by: str = "ana", lamport: int = 10) -> Simulated:
     return it
 
 
+def lack(it: Simulated, at: int) -> None:
+    """Ben lacks what he lacks for more than 300 s, in which he is never silent long."""
+    for number, later in enumerate((0, 150_000, 300_001)):
+        it.sync("ben", at=at + later, lamport=11 + number)
+
+
 def outcome_of(it: Simulated, participant: str = "ben") -> str | None:
     """What became of the delivery of `m`; None if none was expected."""
     delivery = it.message("m")["deliveries"].get(participant)
@@ -113,8 +119,8 @@ def test_frame_that_need_not_know_the_message_shows_nothing_missing(
     """At any time."""
     it = with_message()
     it.sync("ben", at=T + 400_000, **of_frame)
-    assert outcome_of(it) == "open"
-    it.sync("ben", at=T + 400_001, lamport=11)
+    assert it.message("m")["deliveries"]["ben"]["lacking"] is None
+    lack(it, T + 400_001)
     assert outcome_of(it) == "lost"
 
 
@@ -154,24 +160,54 @@ def test_rebroadcast_seen_first_has_an_old_filter() -> None:
 
 
 def test_message_is_lost_at_a_frame_not_by_a_timer() -> None:
-    """At the first frame without it more than 300 s after its first copy."""
+    """At the first frame without it more than 300 s after the first such frame."""
     it = with_message()
     it.sync("ben", at=T + 10_000, lamport=11)
-    it.sync("ben", at=T + 300_000, lamport=12)
+    it.sync("ben", at=T + 160_000, lamport=12)
+    it.sync("ben", at=T + 310_000, lamport=13)
     it.heartbeat(at=T + 3_000_000)
     assert it.deliveries() == {}
     assert outcome_of(it) == "open"
 
 
+@pytest.mark.parametrize(
+    ("times", "outcome"),
+    [
+        ((1_000_000, 1_100_000), "open"),
+        ((1_000_000, 1_150_000, 1_300_001), "lost"),
+        ((10_000, 1_000_000, 1_300_000), "open"),
+        ((10_000, 1_000_000, 1_300_000, 1_300_001), "lost"),
+        ((10_000, 310_001), "open"),
+        ((10_000, 310_001, 610_002), "lost"),
+    ],
+    ids=[
+        "just back",
+        "back for long",
+        "shown before it left",
+        "shown before it left, and back for long",
+        "back once",
+        "back twice",
+    ],
+)
+def test_participant_that_comes_back_has_the_deadline_anew(
+    times: tuple[int, ...], outcome: str
+) -> None:
+    """But only once: one that speaks seldom is not always just back."""
+    it = with_message()
+    for number, at in enumerate(times):
+        it.sync("ben", at=T + at, lamport=11 + number)
+    assert outcome_of(it) == outcome
+
+
 def test_lost_message_that_arrives_is_retracted_once() -> None:
     """It does not count as recovered, and `lost` stays."""
     it = with_message()
-    it.sync("ben", at=T + 300_001, lamport=11)
+    lack(it, T + 10_000)
     assert it.deliveries() == {"lost": 1}
-    it.sync("ben", at=T + 400_000, lamport=12)
+    it.sync("ben", at=T + 400_000, lamport=14)
     assert it.deliveries() == {"lost": 1}
-    it.sync("ben", at=T + 500_000, lamport=13, history=["m"])
-    it.sync("ben", at=T + 600_000, lamport=14, history=["m"])
+    it.sync("ben", at=T + 500_000, lamport=15, history=["m"])
+    it.sync("ben", at=T + 600_000, lamport=16, history=["m"])
     assert it.deliveries() == {"lost": 1, "retracted": 1}
     assert it.figures("delivery_recovery_ms") == {"count": 0, "sum": 0}
 
@@ -179,11 +215,11 @@ def test_lost_message_that_arrives_is_retracted_once() -> None:
 def test_frames_after_the_horizon_do_not_count() -> None:
     """One exactly at the horizon does."""
     it = with_message()
-    it.sync("ben", at=T + 3_600_001, lamport=11)
+    lack(it, T + 3_300_000)
     assert outcome_of(it) == "open"
     it = with_message()
-    it.sync("ben", at=T + 3_600_000, lamport=11)
-    it.sync("ben", at=T + 3_600_001, lamport=12, history=["m"])
+    lack(it, T + 3_299_999)
+    it.sync("ben", at=T + 3_600_001, lamport=14, history=["m"])
     assert outcome_of(it) == "lost"
 
 
@@ -268,8 +304,9 @@ def test_each_participant_is_judged_by_its_own_frames() -> None:
     for name in ("ben", "cem", "dov"):
         it.sync(name, at=T + 10_000, lamport=11)
     it.receive("cem", "m", at=T + 20_000)
-    for name in ("ben", "cem", "dov"):
-        it.sync(name, at=T + 310_000, lamport=12)
+    for number, at in enumerate((160_000, 310_001)):
+        for name in ("ben", "cem", "dov"):
+            it.sync(name, at=T + at, lamport=12 + number)
     assert it.deliveries() == {"first_pass": 1, "recovered": 1, "lost": 1}
     assert [outcome_of(it, name) for name in ("ben", "cem", "dov")] == [
         "first_pass",
@@ -296,7 +333,7 @@ def test_filter_that_rolled_over_shows_nothing_older_missing(
     it.content("m", "ana", at=T, lamport=10)
     # Received, and dropped again to make room.
     it.receive("ben", "m", "c", "d", at=T + 100)
-    it.sync("ben", at=T + 400_000, lamport=11)
+    lack(it, T + 10_000)
     assert outcome_of(it) == outcome
 
 
@@ -344,7 +381,7 @@ def test_filter_that_grows_is_measured_by_the_newest() -> None:
     it.receive("ben", "e", at=T - 1_500)
     it.sync("ben", at=T - 1_000, lamport=2)
     it.content("m", "ana", at=T, lamport=10)
-    it.sync("ben", at=T + 400_000, lamport=11)
+    lack(it, T + 10_000)
     assert outcome_of(it) == "lost"
 
 

@@ -104,7 +104,7 @@ def test_each_participant_and_each_message_is_judged_alone(channel: Channel) -> 
     assert outcomes(channel) == {"first_pass": 1}
     channel.sync("carol", at=T0 + 10_000, lamport=1_002, holds=["m", "n"])
     assert outcomes(channel) == {"first_pass": 3}
-    channel.sync("bob", at=T0 + DEADLINE + 2, lamport=1_003, holds=["m"])
+    lose(channel, holds=["m"], lamport=1_003, at=T0 + 10_000)
     assert outcomes(channel) == {"first_pass": 3, "lost": 1}
 
 

@@ -9,7 +9,14 @@ import pytest
 from sds_core.wire import Dialect
 from tests.support.channel import Channel
 from tests.support.frames import bloom
-from tests.support.observer.deliveries import DEADLINE, HORIZON, T0, lose, outcomes
+from tests.support.observer.deliveries import (
+    DEADLINE,
+    HORIZON,
+    LACKED,
+    T0,
+    lose,
+    outcomes,
+)
 
 GRACE = 5_000
 
@@ -79,7 +86,7 @@ def test_nothing_is_lost_after_the_horizon(
 ) -> None:
     """A frame at the horizon is the last one that can cause a loss."""
     sent.sync("bob", at=T0 + 1, lamport=1_001)
-    sent.sync("bob", at=T0 + HORIZON + after_ms, lamport=1_002, holds=())
+    lose(sent, lamport=1_002, at=T0 + HORIZON - DEADLINE - 1 + after_ms)
     assert outcomes(sent) == lost
 
 
@@ -233,32 +240,77 @@ def test_recovery_takes_no_less_than_no_time(sent: Channel) -> None:
 def test_message_is_lost_at_the_first_frame_after_the_deadline(
     sent: Channel, after_ms: int, lost: dict[str, int]
 ) -> None:
-    """At exactly 300 s it is still in time."""
-    sent.sync("bob", at=T0 + DEADLINE + after_ms, lamport=1_001, holds=())
+    """The deadline is 300 s after a frame first lacked it; then it is still in time."""
+    sent.sync("bob", at=LACKED, lamport=1_001, holds=())
+    sent.sync("bob", at=LACKED + DEADLINE // 2, lamport=1_002, holds=())
+    sent.sync("bob", at=LACKED + DEADLINE + after_ms, lamport=1_003, holds=())
     assert outcomes(sent) == lost
+
+
+def test_participant_that_comes_back_has_lost_nothing(sent: Channel) -> None:
+    """A phone that was off for twenty minutes lacks messages, and gets them then."""
+    back = T0 + 1_200_000
+    sent.sync("bob", at=back, lamport=1_001, holds=())
+    sent.sync("bob", at=back + 60_000, lamport=1_002, holds=())
+    assert outcomes(sent) == {}
+    sent.sync("bob", at=back + 90_000, lamport=1_003, holds=["m"])
+    assert outcomes(sent) == {"recovered": 1}
+
+
+def test_participant_back_for_long_that_still_lacks_a_message_lost_it(
+    sent: Channel,
+) -> None:
+    """It had five minutes to get it."""
+    lose(sent, at=T0 + 1_200_000)
+    assert outcomes(sent) == {"lost": 1}
+
+
+def test_participant_shown_to_lack_a_message_before_it_left_has_lost_nothing(
+    sent: Channel,
+) -> None:
+    """Back again, it has the deadline anew."""
+    back = LACKED + 1_200_000
+    sent.sync("bob", at=LACKED, lamport=1_001, holds=())
+    sent.sync("bob", at=back, lamport=1_002, holds=())
+    sent.sync("bob", at=back + DEADLINE, lamport=1_003, holds=())
+    assert outcomes(sent) == {}
+    sent.sync("bob", at=back + DEADLINE + 1, lamport=1_004, holds=())
+    assert outcomes(sent) == {"lost": 1}
+
+
+def test_participant_that_speaks_seldom_is_judged_at_its_second_return(
+    sent: Channel,
+) -> None:
+    """Otherwise nothing would ever be lost to it."""
+    for number in range(3):
+        assert outcomes(sent) == {}
+        at = LACKED + number * (DEADLINE + 1)
+        sent.sync("bob", at=at, lamport=1_001 + number, holds=())
+    assert outcomes(sent) == {"lost": 1}
 
 
 def test_late_record_of_before_the_deadline_loses_nothing(sent: Channel) -> None:
     """The deadline is in event time, and no clock fires it."""
+    sent.sync("bob", at=LACKED, lamport=1_001, holds=())
     sent.clock(T0 + 2 * DEADLINE)
-    sent.sync("bob", at=T0 + DEADLINE, lamport=1_001, holds=())
+    sent.sync("bob", at=LACKED + DEADLINE, lamport=1_002, holds=())
     assert outcomes(sent) == {}
 
 
 def test_message_is_lost_once(sent: Channel) -> None:
     """Further frames without it change nothing."""
     at = lose(sent)
-    sent.sync("bob", at=at + 1, lamport=1_002, holds=())
+    sent.sync("bob", at=at + 1, lamport=1_004, holds=())
     assert outcomes(sent) == {"lost": 1}
 
 
 def test_lost_message_that_comes_is_retracted_once(sent: Channel) -> None:
     """It counts neither as recovered nor as delivered at first pass."""
     at = lose(sent)
-    sent.sync("bob", at=at + 1, lamport=1_002, holds=["m"])
+    sent.sync("bob", at=at + 1, lamport=1_004, holds=["m"])
     assert outcomes(sent) == {"lost": 1, "retracted": 1}
-    sent.sync("bob", at=at + 2, lamport=1_003, history=["m"], holds=["m"])
-    sent.sync("bob", at=at + 3, lamport=1_004, holds=())
+    sent.sync("bob", at=at + 2, lamport=1_005, history=["m"], holds=["m"])
+    sent.sync("bob", at=at + 3, lamport=1_006, holds=())
     assert outcomes(sent) == {"lost": 1, "retracted": 1}
     assert sent.totals.delivery_recovery.count == 0
 
@@ -270,6 +322,6 @@ def test_losses_are_retracted_within_the_horizon(
 ) -> None:
     """Later evidence is ignored."""
     lose(sent)
-    sent.sync("bob", at=T0 + HORIZON + after_ms, lamport=1_002, **of_frame)
+    sent.sync("bob", at=T0 + HORIZON + after_ms, lamport=1_004, **of_frame)
     assert sent.totals.deliveries_lost == 1
     assert sent.totals.deliveries_retracted == retracted

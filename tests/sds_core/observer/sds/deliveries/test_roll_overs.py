@@ -7,7 +7,14 @@ import pytest
 from sds_core.wire import BloomFilter, BloomParameters, Dialect
 from tests.support.channel import Channel
 from tests.support.frames import bloom
-from tests.support.observer.deliveries import DEADLINE, HORIZON, T0, lose, outcomes
+from tests.support.observer.deliveries import (
+    DEADLINE,
+    HORIZON,
+    LACKED,
+    T0,
+    lose,
+    outcomes,
+)
 
 
 def test_filter_with_fewer_bits_shows_nothing_older_missing(channel: Channel) -> None:
@@ -41,7 +48,7 @@ def test_message_of_the_roll_over_or_later_can_be_missing(
     channel.sync("bob", at=T0, lamport=600, holds=["a", "b"])
     channel.sync("bob", at=rolled, lamport=601, holds=["c"])
     channel.content("m", "alice", at=rolled - sooner_ms)
-    channel.sync("bob", at=rolled + DEADLINE + 1, lamport=1_001, holds=["c", "d"])
+    lose(channel, holds=["c", "d"], at=rolled + 10_000)
     assert outcomes(channel) == lost
 
 
@@ -49,7 +56,7 @@ def test_filter_with_as_many_bits_has_not_rolled_over(channel: Channel) -> None:
     """No id was added to it."""
     channel.sync("bob", at=T0 - 500, lamport=600, holds=["a", "b"])
     channel.content("m", "alice", at=T0)
-    channel.sync("bob", at=T0 + DEADLINE + 1, lamport=1_001, holds=["a", "b"])
+    lose(channel, holds=["a", "b"])
     assert outcomes(channel) == {"lost": 1}
 
 
@@ -71,8 +78,7 @@ def test_filter_that_lost_an_id_shows_nothing_older_missing(
         channel.sync("bob", at=at, lamport=700 + number, holds=holds)
     channel.content("m", "alice", at=T0)
     held = [message_id for message_id in HELD if message_id != dropped]
-    at = T0 + DEADLINE + 1
-    channel.sync("bob", at=at, lamport=1_001, holds=[*held, "b", "c", "d"])
+    lose(channel, holds=[*held, "b", "c", "d"])
     assert channel.totals.deliveries_first_pass == len(HELD)
     assert channel.totals.deliveries_lost == 1 - noticed
 
@@ -115,8 +121,9 @@ def test_filter_of_another_size_shows_nothing_older_missing() -> None:
     channel.sync("bob", at=at, lamport=1_001, filter_=smaller.to_wire())
     assert outcomes(channel) == {}
     channel.content("n", "alice", at=at, lamport=1_002)
-    at += DEADLINE + 1
-    channel.sync("bob", at=at, lamport=1_003, filter_=smaller.to_wire())
+    for number, later in enumerate((10_000, 160_000, 310_001)):
+        lamport = 1_003 + number
+        channel.sync("bob", at=at + later, lamport=lamport, filter_=smaller.to_wire())
     assert outcomes(channel) == {"lost": 1}
 
 
@@ -126,7 +133,7 @@ def test_filter_seen_late_shows_no_roll_over(channel: Channel, lamport: int) -> 
     channel.sync("bob", at=T0 - 500, lamport=2_000, holds=["a", "b"])
     channel.content("m", "alice", at=T0)
     channel.sync("bob", at=T0 + 1, lamport=lamport, holds=["a"])
-    channel.sync("bob", at=T0 + DEADLINE + 1, lamport=2_001, holds=["a", "b"])
+    lose(channel, lamport=2_001, holds=["a", "b"])
     assert outcomes(channel) == {"lost": 1}
 
 
@@ -143,7 +150,7 @@ def test_filter_seen_late_lacks_what_it_lacks(channel: Channel) -> None:
     """It proves a message missing if its Lamport timestamp is greater."""
     channel.sync("bob", at=T0 - 500, lamport=2_000, holds=["a", "b"])
     channel.content("m", "alice", at=T0)
-    channel.sync("bob", at=T0 + DEADLINE + 1, lamport=1_999, holds=["a"])
+    lose(channel, lamport=1_997, holds=["a"])
     assert outcomes(channel) == {"lost": 1}
 
 
@@ -153,7 +160,7 @@ def test_filter_of_an_ephemeral_frame_shows_no_roll_over(channel: Channel) -> No
     channel.content("m", "alice", at=T0)
     frame = channel.frames.ephemeral("bob")._replace(bloom_filter=bloom(["a"]))
     channel.take(frame, at=T0 + 1)
-    channel.sync("bob", at=T0 + DEADLINE + 1, lamport=1_001, holds=["a", "b"])
+    lose(channel, holds=["a", "b"])
     assert outcomes(channel) == {"lost": 1}
 
 
@@ -163,7 +170,7 @@ def test_unreadable_filter_shows_no_roll_over(channel: Channel) -> None:
     channel.content("m", "alice", at=T0)
     channel.sync("bob", at=T0 + 1, lamport=1_001, filter_=b"\x01")
     channel.sync("bob", at=T0 + 2, lamport=1_002)
-    channel.sync("bob", at=T0 + DEADLINE + 1, lamport=1_003, holds=["a", "b"])
+    lose(channel, lamport=1_003, holds=["a", "b"])
     assert outcomes(channel) == {"lost": 1}
 
 
@@ -173,7 +180,7 @@ def test_roll_over_of_one_participant_is_not_that_of_another(channel: Channel) -
     channel.content("m", "alice", at=T0)
     channel.sync("carol", at=T0 + 1, lamport=1_001, holds=["c"])
     lose(channel, "bob")
-    lose(channel, "carol", lamport=1_002)
+    lose(channel, "carol", lamport=1_002, at=LACKED + 20_000)
     assert outcomes(channel) == {"lost": 1}
 
 

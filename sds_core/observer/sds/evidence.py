@@ -1,0 +1,126 @@
+"""What a verdict on a channel rests on (docs/figures.md, 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from sds_core.observer.settings import ObserverSettings
+from sds_core.observer.verdict import Verdict
+
+STEP_MS = 10_000
+"""Evidence is grouped by times of this resolution."""
+
+Found = tuple[int, int, int]
+"""Evidence of one kind: since when, when it was found, and how many. The clock in Unix
+ms; the first is rounded down and the second up to `STEP_MS`."""
+
+
+class Counts(NamedTuple):
+    """Events in the window of a verdict.
+
+    Attributes:
+        messages, unacknowledged: Messages whose deadline fell in the window, and how
+            many of them were not acknowledged.
+        pairs, undelivered: Deliveries that ended in the window, and how many of them
+            are lost and not retracted.
+        lost: Messages that are lost to everybody.
+        recovering: Whether gaps are open, or a delivery recovered.
+        expired: Whether a repair episode expired.
+        saturated: Whether a participant's newest filter is too full.
+        content: Whether there was content.
+    """
+
+    messages: int
+    unacknowledged: int
+    pairs: int
+    undelivered: int
+    lost: int
+    recovering: bool
+    expired: bool
+    saturated: bool
+    content: bool
+
+
+def verdict_of(counts: Counts, settings: ObserverSettings) -> tuple[Verdict, str]:
+    """Return the verdict after the warm-up, and its reason: the first that holds."""
+    if counts.lost:
+        return Verdict.FAILING, "lost"
+    if counts.undelivered * 100 > counts.pairs * settings.undelivered_percent:
+        return Verdict.FAILING, "undelivered"
+    if counts.unacknowledged * 100 > counts.messages * settings.unacknowledged_percent:
+        return Verdict.FAILING, "unacknowledged"
+    if counts.undelivered:
+        return Verdict.DEGRADED, "undelivered"
+    if counts.recovering:
+        return Verdict.DEGRADED, "recovering"
+    if counts.unacknowledged:
+        return Verdict.DEGRADED, "unacknowledged"
+    if counts.expired:
+        return Verdict.DEGRADED, "repair_expired"
+    if counts.saturated:
+        return Verdict.DEGRADED, "bloom_saturated"
+    if not counts.content:
+        return Verdict.QUIET, "quiet"
+    return Verdict.OK, "ok"
+
+
+class Evidence(msgspec.Struct, array_like=True, frozen=True):
+    """The events behind a verdict that is bad, with their times.
+
+    Attributes:
+        messages, pairs, saturated, content: See `Counts`.
+        lost, undelivered, unacknowledged: All of them.
+        recovered, expired: Of those found in one step the one that began last.
+        gaps: The gaps that are open; the one that began last stands for all.
+    """
+
+    messages: int
+    pairs: int
+    saturated: bool
+    content: bool
+    lost: list[Found]
+    undelivered: list[Found]
+    unacknowledged: list[Found]
+    recovered: list[Found]
+    expired: list[Found]
+    gaps: list[Found]
+
+    def verdict_without(
+        self, excused: Callable[[int, int], bool], settings: ObserverSettings
+    ) -> tuple[Verdict, str]:
+        """Return the verdict and its reason without some of the evidence.
+
+        Args:
+            excused: Whether evidence does not count, by its begin and the time when it
+                was found, Unix ms.
+            settings: Settings of the rules.
+        """
+
+        def count(found: Iterable[Found]) -> int:
+            return sum(n for since, at, n in found if not excused(since, at))
+
+        counts = Counts(
+            self.messages,
+            count(self.unacknowledged),
+            self.pairs,
+            count(self.undelivered),
+            count(self.lost),
+            bool(count(self.gaps) or count(self.recovered)),
+            bool(count(self.expired)),
+            self.saturated,
+            self.content,
+        )
+        return verdict_of(counts, settings)
+
+
+def step_before(time_ms: int) -> int:
+    """The last step that is not after a time, Unix ms."""
+    return time_ms // STEP_MS * STEP_MS
+
+
+def step_after(time_ms: int) -> int:
+    """The first step that is not before a time, Unix ms."""
+    return -(-time_ms // STEP_MS) * STEP_MS

@@ -1,0 +1,96 @@
+"""How long the monitor had verdicts for which nothing that happened is a reason."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+from sds_core.observer.incidents import IncidentKind
+from sds_core.observer.settings import DEFAULTS
+from tests.support.accuracy.play import Play, VerdictSpan
+from tests.support.accuracy.seen import (
+    NEVER_MS,
+    Seen,
+    pairs_of,
+    reached_at_once,
+    stories_of,
+    was_had,
+)
+from tests.support.accuracy.undelivered import is_lasting
+
+_WINDOW_MS = DEFAULTS.verdict_window_ms + 1_000
+"""How long something counts in a verdict; events leave the window in whole seconds."""
+
+_BAD = ("failing", "degraded")
+_LOSSES = ("lost", "undelivered")
+_MISSES = ("recovering", "repair_expired")
+
+Spans = list[tuple[int, int]]
+"""Event times from and to, Unix ms."""
+
+
+def wrong_verdicts_ms(play: Play, seen: Seen) -> Counter[tuple[str, str]]:
+    """Return the event time under wrong verdicts, by verdict and reason.
+
+    Failing and degraded are wrong while nothing that really happened gives their
+    reason, ok and quiet while a real loss that was found is in the window. What a
+    filter's fill says is always right, and so is blind: taps are what it is about.
+    """
+    causes = _causes(play, seen)
+    wrong_ms: Counter[tuple[str, str]] = Counter()
+    for span in play.verdicts:
+        length_ms = span.to_ms - span.from_ms
+        found = [one for name in _LOSSES for one in causes[span.channel, name]]
+        if span.verdict in ("ok", "quiet"):
+            wrong = _covered(span, found)
+        elif (
+            span.verdict not in ("failing", "degraded")
+            or span.reason == "bloom_saturated"
+        ):
+            continue
+        else:
+            wrong = length_ms - _covered(span, causes[span.channel, span.reason])
+        if wrong:
+            wrong_ms[span.verdict, span.reason] += wrong
+    return wrong_ms
+
+
+def _causes(play: Play, seen: Seen) -> defaultdict[tuple[str, str], Spans]:
+    """When each reason is right, by channel and reason."""
+    causes: defaultdict[tuple[str, str], Spans] = defaultdict(list)
+    stories = dict(stories_of(play.truth))
+    for (channel, kind, message_id), incident in play.monitor.incidents.items():
+        story = stories[channel, message_id]
+        ended_ms = NEVER_MS if incident.ended_ms is None else incident.ended_ms
+        until_ms = incident.found_ms + _WINDOW_MS
+        if kind == IncidentKind.UNDELIVERED or was_had(story, incident.found_ms):
+            continue
+        if kind == IncidentKind.LOST:
+            until_ms = min(until_ms, ended_ms)
+        causes[channel, kind].append((incident.found_ms, until_ms))
+    for (channel, message_id, who), said in play.undelivered.items():
+        received_ms = stories[channel, message_id]["received"].get(who, NEVER_MS)
+        if is_lasting(play, channel, who, said, received_ms):
+            shown_ms = seen.next_frame_ms(channel, who, received_ms)
+            until_ms = min(said.found_ms + _WINDOW_MS, shown_ms)
+            causes[channel, "undelivered"].append((said.found_ms, until_ms))
+    for (channel, _), story, who, first in pairs_of(play, seen):
+        if reached_at_once(story, who):
+            continue
+        received_ms = story["received"].get(who, NEVER_MS)
+        shown_ms = seen.next_frame_ms(channel, who, received_ms)
+        begin_ms = min(story["sent_ms"], first.at_ms)
+        for reason in _MISSES:
+            causes[channel, reason].append((begin_ms, shown_ms + _WINDOW_MS))
+    return causes
+
+
+def _covered(span: VerdictSpan, causes: Iterable[tuple[int, int]]) -> int:
+    """How long at least one of the causes held in a span."""
+    covered_ms, until_ms = 0, span.from_ms
+    for from_ms, to_ms in sorted(causes):
+        begin_ms, end_ms = max(from_ms, until_ms), min(to_ms, span.to_ms)
+        if end_ms > begin_ms:
+            covered_ms += end_ms - begin_ms
+            until_ms = end_ms
+    return covered_ms
