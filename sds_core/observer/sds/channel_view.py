@@ -38,6 +38,7 @@ from sds_core.observer.sds.gaps import Gaps
 from sds_core.observer.sds.health import Health
 from sds_core.observer.sds.limits import LeftOut
 from sds_core.observer.sds.messages import PackedMessages
+from sds_core.observer.sds.participant_figures import pack_participants
 from sds_core.observer.sds.participants import Participants
 from sds_core.observer.sds.repairs import Repairs
 from sds_core.observer.sds.seen_frames import Named, SeenFrame, frames_of
@@ -123,7 +124,7 @@ class ChannelView:
             totals,
             state.minutes,
             state.clock_ms,
-            momentary={"evidence": None},
+            momentary={"evidence": None, "participant_table": b""},
         )
 
     @classmethod
@@ -167,6 +168,12 @@ class ChannelView:
             self._apply_frame(frame)
         self._advance(clock_ms)
         self._summarise()
+        self.totals.participant_table = pack_participants(
+            self._participants,
+            self._deliveries,
+            self._capacity,
+            self.totals.participants,
+        )
         return [
             *self._acknowledgements.drain_definite(),
             *self._incidents.drain(),

@@ -59,6 +59,8 @@ class Receiver(msgspec.Struct):
         watched: Messages that its newest filter held, at most `_WATCHED`.
         returns: Event times of its latest two first copies after a silence longer than
             the deadline, the latest first; 0 if there is none.
+        delivered: Number of deliveries to it that succeeded.
+        failed: Number of deliveries to it that count as lost and are not retracted.
     """
 
     checked_to: int = 0
@@ -67,13 +69,15 @@ class Receiver(msgspec.Struct):
     lost: set[int] = set()
     watched: list[int] = []
     returns: tuple[int, int] = (0, 0)
+    delivered: int = 0
+    failed: int = 0
 
 
 class PackedReceiver(msgspec.Struct, array_like=True):
     """Packed form of a `Receiver`.
 
     Attributes:
-        checked_to, missing, lost, watched, returns: See `Receiver`.
+        checked_to, missing, lost, watched, returns, delivered, failed: See `Receiver`.
         first: Least order of the waiting messages.
         waiting: Bitmap of the waiting messages, from `first` on.
     """
@@ -85,6 +89,8 @@ class PackedReceiver(msgspec.Struct, array_like=True):
     lost: list[int]
     watched: list[int]
     returns: tuple[int, int] = (0, 0)
+    delivered: int = 0
+    failed: int = 0
 
     @classmethod
     def of(cls, receiver: Receiver) -> PackedReceiver:
@@ -96,6 +102,8 @@ class PackedReceiver(msgspec.Struct, array_like=True):
             sorted(receiver.lost),
             receiver.watched,
             receiver.returns,
+            receiver.delivered,
+            receiver.failed,
         )
 
     def unpacked(self) -> Receiver:
@@ -107,6 +115,8 @@ class PackedReceiver(msgspec.Struct, array_like=True):
             set(self.lost),
             self.watched,
             self.returns,
+            self.delivered,
+            self.failed,
         )
 
 
@@ -161,6 +171,11 @@ class Deliveries:
                 self._missing[order][by] = missing_ms
             for order in receiver.lost:
                 self._lost[order][by] = receiver.missing[order]
+
+    @property
+    def receivers(self) -> Mapping[int, Receiver]:
+        """Receivers by participant index."""
+        return self._receivers
 
     def first_copy(self, message: Message) -> None:
         """Begin to follow a message whose first copy was seen."""
@@ -428,7 +443,10 @@ class Deliveries:
         was_lost = order in receiver.lost
         missing_ms = receiver.missing.get(order)
         self._end(receiver, by, order)
+        receiver.delivered += 1
         if was_lost:
+            # Releases before 0.8 did not count it for the participant.
+            receiver.failed = max(0, receiver.failed - 1)
             totals.deliveries_retracted += 1
             self._health.delivered(order, by)
             self._record_incident(message, clock_ms)
@@ -445,6 +463,7 @@ class Deliveries:
         """Count a lost delivery: the participant still lacked it at its deadline."""
         order = message.order
         receiver.lost.add(order)
+        receiver.failed += 1
         self._lost[order][by] = receiver.missing[order]
         self._totals.deliveries_lost += 1
         missing_ms = receiver.missing[order]
