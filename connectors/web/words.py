@@ -10,6 +10,7 @@ from __future__ import annotations
 from sds_core.observer.histogram import BUCKETS_MS, Histogram
 from sds_core.observer.verdict import Verdict
 from sds_core.text import (
+    clock_time,
     counted,
     number,
     one_line,
@@ -27,6 +28,7 @@ __all__ = [
     "bounded",
     "counted",
     "duration",
+    "moment",
     "more_than",
     "number",
     "one_line",
@@ -57,11 +59,11 @@ VERDICTS = {
 
 _REASONS = {
     "warming_up": "only just started",
-    "tap_hole": "every tap has a hole in its records",
+    "tap_hole": "the taps were interrupted",
     "no_records": "no records are coming in",
     "audit_incomplete": "the audit found the mirror incomplete",
-    "lost": "messages were lost",
-    "undelivered": "messages did not reach some participants",
+    "lost": "messages reached nobody but their senders",
+    "undelivered": "messages did not reach a participant",
     "unacknowledged": "not acknowledged in time",
     "recovering": "recovering missing messages",
     "repair_expired": "repair requests unanswered",
@@ -74,6 +76,8 @@ LONGEST = 1_000
 """Most characters of an untrusted text on a page."""
 
 _NAME = 40
+
+_DAY_MS = 86_400_000
 
 
 def reason(code: str) -> str:
@@ -171,6 +175,18 @@ def more_than(value: float) -> str:
     A screen reader reads the sentence aloud: it must not change at each poll.
     """
     return f"over {int(value // 10) * 10:,} s"
+
+
+def moment(unix_ms: int, clock_ms: int) -> str:
+    """Return an event time, Unix ms, as a time in UTC; with its date on another day.
+
+    Args:
+        unix_ms: The time.
+        clock_ms: Event time now, Unix ms.
+    """
+    if unix_ms // _DAY_MS == clock_ms // _DAY_MS:
+        return clock_time(unix_ms)
+    return utc(unix_ms)
 
 
 def utc(unix_ms: int | None) -> str:

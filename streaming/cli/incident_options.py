@@ -110,9 +110,9 @@ filter_options = option_group(
             "--since",
             "since_ms",
             type=Time(),
-            help="Only incidents found since then, and those that still stand.",
+            help="Only incidents found since then, and those that are unresolved.",
         ),
-        setting("--standing", is_flag=True, help="Only incidents that still stand."),
+        setting("--standing", is_flag=True, help="Only unresolved incidents."),
     ),
     _filter,
 )

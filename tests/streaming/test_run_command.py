@@ -56,7 +56,7 @@ def test_run_serves_before_kafka_answers(tmp_path: Path) -> None:
     kafka = KafkaSettings("127.0.0.1:1", "frames")
     with started(kafka, tmp_path, "--kafka-timeout", "2") as process:
         url = page_of(process)
-        assert "Starting: reading the checkpoint" in httpx.get(url).text
+        assert "Starting Spark, about 10 s" in httpx.get(url).text
         assert not is_ready(url)
         assert "sds_monitor_ok 0" in httpx.get(f"{url}metrics").text
         assert process.wait(60) == 3

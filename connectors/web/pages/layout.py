@@ -12,6 +12,7 @@ from starlette.routing import BaseRoute, Mount
 from starlette.staticfiles import StaticFiles
 
 from connectors.web import words
+from connectors.web.reasons import reason_of, runbook_of
 from connectors.web.summary import summarise
 from sds_core.observer.snapshot import Snapshot
 
@@ -51,7 +52,9 @@ class Layout:
             lstrip_blocks=True,
             undefined=StrictUndefined,
         )
-        self._environment.globals.update(words=words)
+        self._environment.globals.update(
+            words=words, reason_of=reason_of, runbook_of=runbook_of
+        )
 
     def page(
         self,

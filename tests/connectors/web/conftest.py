@@ -80,11 +80,22 @@ class Stage:
         return create_app(sources, registry)
 
     def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
-        """The store: kind and limit; the rest it leaves to other tests."""
+        """The store: channel, kind, state and limit, in the order of the list."""
         self._check()
         self.asked.append(query)
         kinds = [query.kind] if query.kind else list(IncidentKind)
-        found = [one for one in self.incidents if one.incident.kind in kinds]
+        unwanted = {False: query.resolved, True: query.standing}
+        found = [
+            one
+            for one in self.incidents
+            if query.channel in (None, one.channel)
+            and one.incident.kind in kinds
+            and not unwanted[one.incident.ended_ms is not None]
+        ]
+        if query.after is not None:
+            _, *last = query.after
+            keys = [[one.channel, *one.incident.key] for one in found]
+            found = found[keys.index(last) + 1 :]
         return found[: query.limit]
 
     def find_minutes(

@@ -306,9 +306,7 @@ def test_unreachable_monitor_is_reported_until_it_returns(
         server = WebServer(stage.app, port=port)
         server.start()
         sentence = page.locator(".sentence")
-        expect(sentence).to_have_text(
-            "Starting: reading the checkpoint", timeout=60_000
-        )
+        expect(sentence).to_have_text("Starting Spark, about 10 s", timeout=60_000)
         expect(silence).to_be_hidden()
         messages = page.get_by_text("Messages", exact=True).first.locator("..")
         expect(messages).to_contain_text("7")

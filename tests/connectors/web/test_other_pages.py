@@ -30,18 +30,73 @@ def test_form_selects_incidents(
     """By kind, state and channel; an empty field selects all."""
     table = ChannelTable([ChannelEntry("c", name="Town")])
     stage.snapshot = snapshot({"c": totals()}).with_table(table, 0)
-    stage.incidents = [lost(message_id=f"m{n}", ended_ms=1) for n in range(201)]
+    stage.incidents = [lost("c/", message_id=f"m{n}") for n in range(51)] + [lost()]
     path = "/incidents?kind=lost&standing=true&channel=c%2F"
-    assert len(keys(client, path, "article")) == 200
+    assert len(keys(client, path, "article")) == 50
     assert stage.asked == [
-        IncidentQuery("c/", IncidentKind.LOST, standing=True, limit=201)
+        IncidentQuery("c/", IncidentKind.LOST, standing=True, limit=1_001)
     ]
+    stage.incidents = [lost()]
     html = client.get("/incidents?kind=&standing=&channel=").text
-    assert stage.asked[-1] == IncidentQuery(limit=201)
+    assert stage.asked[-2:] == [
+        IncidentQuery(standing=True, limit=1_001),
+        IncidentQuery(resolved=True, limit=50),
+    ]
     text = " ".join(Tags(html).text.split())
-    assert "There are more than the 200 found last" in text
     assert "in Town" in text
     assert 'href="channel?id=c"' in html
+
+
+def test_unresolved_incidents_come_first_and_each_is_on_one_page(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """In pages of 50; who lacks what is said once, on the first one."""
+    stage.snapshot = snapshot({"c": totals()})
+    undelivered = IncidentKind.UNDELIVERED
+    resolved = [lost(message_id=f"old{n}", ended_ms=1, lacking={}) for n in range(3)]
+    standing = [lost(message_id=f"m{n}", kind=undelivered) for n in range(50)]
+    stage.incidents = [*resolved, *standing]
+    html = client.get("/incidents").text
+    text = " ".join(Tags(html).text.split())
+    assert "Unresolved: 50 messages Not delivered bob lacks 50 messages since" in text
+    assert "old0" not in text
+    (link,) = [
+        str(attrs["href"])
+        for tag, attrs in Tags(html).found
+        if tag == "a" and attrs.get("rel") == "next"
+    ]
+    later = text_of(client, f"/{link}")
+    assert "bob lacks" not in later
+    assert "It came: " in later
+    for n in range(3):
+        assert f"old{n} " in later
+    assert "First page" in later
+    assert "Next page" not in later
+
+
+def test_incidents_of_a_participant_are_those_that_it_lacks(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """The group of who lacks what links to them, and to the runbook."""
+    stage.snapshot = snapshot({"c": totals()})
+    undelivered = IncidentKind.UNDELIVERED
+    stage.incidents = [
+        lost(message_id="m1", kind=undelivered, lacking={"bob": 1}),
+        lost(message_id="m2", kind=undelivered, lacking={"bob": 1, "eve": 2}),
+        lost(message_id="m3"),
+    ]
+    html = client.get("/incidents").text
+    links = [str(a["href"]) for tag, a in Tags(html).found if tag == "a"]
+    path = next(link for link in links if "participant=eve" in link)
+    assert path == (
+        "incidents?channel=c&standing=true&kind=undelivered&participant=eve"
+    )
+    assert {"runbooks/SdsMessagesLost", "runbooks/SdsDeliveryBudgetBurn"} <= {*links}
+    text = text_of(client, f"/{path}")
+    assert "eve lacks 1 message since" in text
+    assert "bob lacks" not in text
+    assert "m1" not in text
+    assert len(keys(client, f"/{path}", "article")) == 1
 
 
 def test_taps_are_sorted_by_what_they_miss(

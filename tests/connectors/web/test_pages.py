@@ -127,7 +127,7 @@ def test_starting_monitor_says_so_on_every_page(
     """It does not report missing figures as zero."""
     stage.snapshot = Snapshot()
     text = text_of(client, path)
-    assert "Starting: reading the checkpoint" in text
+    assert "Starting Spark, about 10 s" in text
     if path not in ("/monitor", "/runbooks"):
         assert "The figures have not been read yet." in text
     if path != "/runbooks":

@@ -57,7 +57,7 @@ def test_unread_checkpoint_counts_as_starting(snapshot: MakeSnapshot) -> None:
     """An empty list before priming is not a healthy fleet."""
     summary = summarise(replace(snapshot(), primed=False))
     assert summary.level is Level.STARTING
-    assert summary.sentence == "Starting: reading the checkpoint"
+    assert summary.sentence == "Starting Spark, about 10 s"
 
 
 def test_empty_topic_is_reported(snapshot: MakeSnapshot) -> None:

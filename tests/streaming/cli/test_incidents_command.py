@@ -25,8 +25,8 @@ def test_each_incident_is_one_plain_line(report: MakeReport) -> None:
         "carol since 2026-08-09T12:03:16.000Z; named by alice; "
         "since 2026-08-09T12:03:10.123Z; found 2026-08-09T12:08:10.123Z; "
         "retrieval hint 02ff; "
-        "why named in a causal history by alice; for 300 s no tap saw it, and nobody "
-        "but its sender showed to have it; "
+        "why reached nobody but the sender: alice named it, and for 5 minutes nobody "
+        "else showed to have it; "
         "note every tap had a hole meanwhile: it may be of the taps' making"
     )
     assert late.startswith("undelivered, ended 2026-08-09T12:13:20.000Z; message m2; ")

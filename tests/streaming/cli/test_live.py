@@ -106,7 +106,7 @@ def test_untrusted_text_is_no_markup() -> None:
 def test_table_says_that_the_job_has_not_started() -> None:
     """There are no channels yet."""
     lines = rendered(Snapshot())
-    assert lines[0] == "Starting: reading the checkpoint"
+    assert lines[0] == "Starting Spark, about 10 s"
     assert lines[3] == "no channel has been seen yet"
 
 
