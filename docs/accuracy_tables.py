@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from sds_core.message_channel.events import Cause
 from tests.support.accuracy.figures import Figures
 from tests.support.accuracy.suite import NAMES, QUIET_WITHOUT_LOSS
 
-CALM = ("clean", "quiet", QUIET_WITHOUT_LOSS, "tap-blind")
-"""Scenarios without losses, so that each reported loss is false."""
+CALM = ("clean", "quiet", QUIET_WITHOUT_LOSS, "phones", "tap-blind")
+"""Scenarios without lasting losses, so that each reported loss is false."""
 
 
 class Column(NamedTuple):
@@ -64,6 +64,20 @@ def _minutes(verdict: str, reason: str | None = None) -> Callable[[Figures], str
         return f"{spent_ms / 60_000:,.1f}"
 
     return value
+
+
+def _all_minutes(spent_ms: Mapping[tuple[str, str], int]) -> str:
+    return f"{sum(spent_ms.values()) / 60_000:,.1f}"
+
+
+def _wrong_minutes(verdict: str, reason: str) -> Callable[[Figures], str]:
+    return lambda f: f"{f.wrong_verdicts_ms[verdict, reason] / 60_000:,.1f}"
+
+
+def wrong_share(figures: Figures) -> str:
+    """Return the share of the time under a wrong verdict in percent."""
+    share = figures.wrong_verdicts_ms.total() / figures.verdicts_ms.total()
+    return f"{100 * share:.2f} %"
 
 
 def _first_pass_ratio(figures: Figures) -> tuple[float, float] | None:
@@ -163,7 +177,9 @@ SECTIONS = (
     ),
     Section(
         "Undelivered messages",
-        "Which other participants lacked a message 300 s after a tap saw it.\n"
+        "Which other participants still lacked a message 300 s after one of their "
+        "frames first showed that they lacked it.\n"
+        "One that is back from more than 300 s away has 300 s from its return.\n"
         "Participants of the other dialect are left out: they cannot read it.",
         (
             Column("found", "", lambda f: f.undelivered.found),
@@ -195,7 +211,8 @@ SECTIONS = (
             ),
             Column(
                 "unseeable: silent",
-                "lacking, but it sent nothing before the message or after the 300 s",
+                "lacking, but it sent nothing before the message or after the 300 s, "
+                "or was silent for longer in between",
                 lambda f: f.undelivered.unseeable,
             ),
         ),
@@ -344,7 +361,8 @@ SECTIONS = (
         "False alarms",
         "Minutes of event time of all channels under each verdict, in networks that "
         "lose at most one transmission in a hundred.\n"
-        "Losses in `quiet` and `tap-blind` are real, so `degraded` is right after one.",
+        "Losses in `quiet` and `tap-blind` are real, and phones miss what is sent "
+        "while they are away, so `degraded` is right after that.",
         (
             Column("ok", "", _minutes("ok")),
             Column("quiet", "", _minutes("quiet")),
@@ -352,8 +370,13 @@ SECTIONS = (
             Column("degraded", "for any reason", _minutes("degraded")),
             Column(
                 "failing: lost",
-                "a message lost to all, or to some",
+                "a message lost to everybody",
                 _minutes("failing", "lost"),
+            ),
+            Column(
+                "failing: undelivered",
+                "over 1 % of the deliveries",
+                _minutes("failing", "undelivered"),
             ),
             Column(
                 "failing: unacknowledged",
@@ -373,6 +396,46 @@ SECTIONS = (
             ),
         ),
         CALM,
+    ),
+    Section(
+        "Minutes under a wrong verdict",
+        "Minutes of event time of all channels in which nothing that really happened "
+        "is a reason for the verdict.\n"
+        "`failing` and `degraded` are right while what their reason says is true of "
+        "the last ten minutes, `ok` and `quiet` unless a real loss was found in them.\n"
+        "`blind` and `warming_up` say nothing of the channel.",
+        (
+            Column("minutes", "all", lambda f: _all_minutes(f.verdicts_ms)),
+            Column("wrong", "", lambda f: _all_minutes(f.wrong_verdicts_ms)),
+            Column("share", "", wrong_share),
+            *(
+                Column(
+                    f"wrong: {verdict}, {reason}",
+                    "",
+                    _wrong_minutes(verdict, reason),
+                )
+                for verdict, reason in (
+                    ("failing", "lost"),
+                    ("failing", "undelivered"),
+                    ("failing", "unacknowledged"),
+                    ("degraded", "undelivered"),
+                    ("degraded", "recovering"),
+                    ("degraded", "unacknowledged"),
+                    ("degraded", "repair_expired"),
+                )
+            ),
+            Column(
+                "wrong: ok or quiet",
+                "",
+                lambda f: _all_minutes(
+                    {
+                        key: ms
+                        for key, ms in f.wrong_verdicts_ms.items()
+                        if key[0] in ("ok", "quiet")
+                    }
+                ),
+            ),
+        ),
     ),
 )
 """All tables except the goals and catching up."""

@@ -12,6 +12,7 @@ from sds_core.observer import blob
 from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.kinds import AnyProtocol
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
+from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.snapshot import JobFigures, Snapshot, Views
 from streaming.position import Position
 
@@ -89,6 +90,11 @@ class Board:
         """Set the operator's channel table."""
         with self._lock:
             self._snapshot = replace(self._snapshot, table=table)
+
+    def set_observer(self, settings: ObserverSettings) -> None:
+        """Set the settings of the model, which the checkpoint has."""
+        with self._lock:
+            self._snapshot = replace(self._snapshot, observer=settings)
 
     def set_job(self, **figures: Any) -> JobFigures:
         """Set some of the job's own figures."""

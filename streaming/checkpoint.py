@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated
 
 import msgspec
 
 from connectors.lock import locked
+from sds_core.observer.settings_table import Values, read_values, settings_of
 from sds_core.text import printable
 from streaming.damage import (
     IDENTITY,
@@ -76,12 +79,15 @@ class CheckpointIdentity(msgspec.Struct):
         starts: Number of jobs that were started on it, this one included.
         files: Names of the other files in ``monitor/`` that the checkpoint has. A
             release up to 0.6 lists none: then it has those that are there.
+        observer: All settings of the model. Empty in a checkpoint of a release that
+            knew no others than the defaults.
     """
 
     topic: str
     report_detail: bool
     starts: Annotated[int, msgspec.Meta(ge=0)] = 0
     files: list[_FileName] = []
+    observer: dict[str, int | float] = {}
 
 
 def own_files(checkpoint: Path) -> Path:
@@ -109,7 +115,11 @@ def locked_checkpoint(checkpoint: Path) -> Iterator[None]:
 
 
 def check_identity(
-    checkpoint: Path, topic: str, report_detail: bool, has_batches: bool
+    checkpoint: Path,
+    topic: str,
+    report_detail: bool,
+    has_batches: bool,
+    observer: Values = MappingProxyType({}),
 ) -> CheckpointIdentity:
     """Check that a checkpoint fits a job, and has its own files.
 
@@ -118,13 +128,16 @@ def check_identity(
         topic: The topic that the job reads.
         report_detail: Whether the job reports definite acknowledgements.
         has_batches: Whether a job has planned a batch on it.
+        observer: Settings of the model that the operator gives. A new checkpoint gets
+            them, and the defaults of all others.
 
     Returns:
         The identity of the checkpoint; a new one for a new checkpoint.
 
     Raises:
         CheckpointMismatch: The checkpoint was begun on another topic, or without
-            ``--report-detail`` although the job asks for it.
+            ``--report-detail`` although the job asks for it, or with another value of
+            a setting of the model.
         DamagedCheckpoint: A file is missing or has the wrong content.
     """
     identity = _read_identity(checkpoint, topic, report_detail, has_batches)
@@ -141,6 +154,7 @@ def check_identity(
             "which must be given from the first start: use another --checkpoint"
         )
         raise CheckpointMismatch(message)
+    identity.observer = _observer_of(checkpoint, identity, observer, has_batches)
     if has_batches and not identity.files:
         identity.files = [
             path.name
@@ -154,6 +168,33 @@ def check_identity(
         if not path.stat().st_size:
             raise DamagedCheckpoint(path, "is empty", do_without(path))
     return identity
+
+
+def _observer_of(
+    checkpoint: Path, identity: CheckpointIdentity, given: Values, has_batches: bool
+) -> dict[str, int | float]:
+    """Return all settings of the model that hold on a checkpoint.
+
+    Raises:
+        CheckpointMismatch: It was begun with another value of a given one.
+        DamagedCheckpoint: The stored ones are not allowed.
+    """
+    is_new = not (has_batches or (own_files(checkpoint) / IDENTITY).exists())
+    try:
+        begun = settings_of(given if is_new else read_values(identity.observer))
+    except ValueError as error:
+        path = own_files(checkpoint) / IDENTITY
+        remedy = "restore the checkpoint from a backup"
+        raise wrong_content(path, error, remedy) from error
+    stored: dict[str, int | float] = asdict(begun)
+    for name, value in given.items():
+        if stored[name] != value:
+            message = (
+                f"checkpoint {checkpoint} was begun with {name} = {stored[name]}, not "
+                f"{value} as [observer] says: use another --checkpoint or that value"
+            )
+            raise CheckpointMismatch(message)
+    return stored
 
 
 def record_start(

@@ -34,6 +34,7 @@ from connectors.kafka.settings import (
     SecurityUnusable,
 )
 from connectors.lock import locked
+from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from streaming.damage import DamagedCheckpoint
 from streaming.findings import Destination, Findings
 from streaming.settings import HistorySettings
@@ -117,6 +118,7 @@ class HistoryExporter:
             removed from it.
         topics: The Kafka topics; None for a history without topics.
         clock_ms: Gives the event time of the job, Unix ms; 0 before it is known.
+        observer: Settings of the model, which explanations of incidents name.
     """
 
     def __init__(
@@ -125,8 +127,10 @@ class HistoryExporter:
         findings: Findings,
         topics: HistoryTopics | None,
         clock_ms: Callable[[], int],
+        observer: ObserverSettings = DEFAULTS,
     ) -> None:
         self._settings = settings
+        self._observer = observer
         self._findings = findings
         self._topics = topics
         self._clock_ms = clock_ms
@@ -203,7 +207,7 @@ class HistoryExporter:
         while pending := self._findings.pending(destination, _CHUNK_ROWS):
             write(
                 [
-                    incident_row(one)
+                    incident_row(one, self._observer)
                     for one in pending
                     if isinstance(one, NumberedIncident)
                 ],

@@ -27,13 +27,14 @@ from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.kinds import AnyProtocol
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.report import build_report
+from sds_core.observer.settings_table import settings_of
 from streaming.batch_log import complete, read_batch_log
 from streaming.board import Board
 from streaming.checkpoint import check_identity, locked_checkpoint
 from streaming.details import DetailStore
 from streaming.failure import hand_over, query_failure
 from streaming.findings import Findings
-from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, make_fold
+from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, Fold, make_fold
 from streaming.history import HistoryExporter
 from streaming.lookup import find_incidents, find_minutes
 from streaming.own_files import open_own_files
@@ -154,7 +155,7 @@ def running_job(
     Raises:
         streaming.checkpoint.CheckpointInUse: Another job runs on the checkpoint.
         streaming.checkpoint.CheckpointMismatch: The checkpoint was begun for another
-            topic, or without ``--report-detail``.
+            topic, without ``--report-detail``, or with other settings of the model.
         streaming.checkpoint.CheckpointUnwritable: The checkpoint cannot be written to.
         streaming.damage.DamagedCheckpoint: The checkpoint is damaged.
         sds_core.observer.blob.UnknownBlobVersion: A newer release wrote its state.
@@ -180,6 +181,7 @@ def running_job(
             source.kafka.topic,
             settings.report_detail,
             has_batches=log.planned is not None,
+            observer=settings.observer,
         )
         complete(settings.checkpoint, log)
         kinds = kinds_of(protocols)
@@ -192,6 +194,8 @@ def running_job(
         )
         board = Board(protocols) if board is None else board
         board.set_table(settings.channel_table)
+        observer = settings_of(identity.observer)
+        board.set_observer(observer)
         board.set_job(restarts=identity.starts - 1, version=version("sds-monitor"))
         dead_letters = _dead_letters(settings)
         with_history = settings.history is not None
@@ -214,9 +218,8 @@ def running_job(
             board.set_job(history_pending=findings.count_pending())
         sink.publish(read_totals(spark, settings.checkpoint, log, kinds))
         with _exporting(settings, findings, board) as exporter:
-            query = _start(
-                spark, settings, sink, protocols, with_details=details is not None
-            )
+            fold = make_fold(observer, details is not None, protocols)
+            query = _start(spark, settings, sink, protocols, fold)
             progress = Progress(
                 board,
                 offsets,
@@ -259,7 +262,13 @@ def _exporting(
             history.minutes_topic,
             retention_ms=history.days * 86_400_000,
         )
-    return HistoryExporter(history, findings, topics, lambda: board.snapshot.clock_ms)
+    return HistoryExporter(
+        history,
+        findings,
+        topics,
+        lambda: board.snapshot.clock_ms,
+        board.snapshot.observer,
+    )
 
 
 def _start(
@@ -267,7 +276,7 @@ def _start(
     settings: JobSettings,
     sink: Sink,
     protocols: tuple[AnyProtocol, ...],
-    with_details: bool,
+    fold: Fold,
 ) -> StreamingQuery:
     spark.dataSource.register(make_source(protocols))
     rows = (
@@ -277,7 +286,7 @@ def _start(
         .withWatermark("event_time", "1 millisecond")
         .groupBy("key")
         .applyInPandasWithState(
-            hand_over(make_fold(with_details=with_details, protocols=protocols)),
+            hand_over(fold),
             OUTPUT_SCHEMA,
             STATE_SCHEMA,
             "update",

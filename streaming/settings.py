@@ -20,6 +20,7 @@ from connectors.kafka.settings import (
     KafkaSettings,
 )
 from sds_core.observer.channel_table import ChannelTable
+from sds_core.observer.settings_table import Values
 
 EARLIEST = "earliest"
 LATEST = "latest"
@@ -165,6 +166,8 @@ class JobSettings:
         history: Settings of the history; None to store only incidents, and those
             beside the checkpoint.
         channel_table: Names, objectives, labels and silence of channels at the start.
+        observer: Settings of the model that the operator gives. A checkpoint has them
+            from its first start; those not given are the checkpoint's, or the defaults.
     """
 
     source: SourceSettings
@@ -177,3 +180,4 @@ class JobSettings:
     group: str | None = COMMIT_GROUP
     history: HistorySettings | None = None
     channel_table: ChannelTable = field(default_factory=ChannelTable)
+    observer: Values = field(default_factory=dict)

@@ -13,7 +13,6 @@ from sds_core.observer.blindness import coincides_with_hole
 from sds_core.observer.incidents import Incident
 from sds_core.observer.kinds import AnyProtocol, Outlet
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
-from sds_core.observer.settings import DEFAULTS
 from streaming.board import Board
 from streaming.details import DetailStore
 from streaming.failure import hand_over
@@ -153,6 +152,7 @@ class Sink:
                 records.
         """
         snapshot = self._board.snapshot
+        settings = snapshot.observer
         views = [
             one.totals
             for one in snapshot.views.values()
@@ -164,9 +164,10 @@ class Sink:
             return coincides_with_hole(
                 observers,
                 snapshot.taps,
-                incident.since_ms - DEFAULTS.tap_hole_ms,
+                incident.since_ms - settings.tap_hole_ms,
                 incident.found_ms,
                 clock_ms,
+                settings,
             )
 
         self._findings.mark_incidents(coincides, self._clock_ms - _HOLES_KNOWN_AFTER_MS)

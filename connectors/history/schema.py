@@ -23,6 +23,7 @@ from sds_core.observer.incidents import (
 )
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.settings import DEFAULTS, ObserverSettings
 
 Row = dict[str, Any]
 """JSON values of one row by the names of its fields."""
@@ -86,9 +87,16 @@ class NumberedMinute(NamedTuple):
     totals: ChannelTotals
 
 
-def incident_row(numbered: NumberedIncident) -> Row:
-    """Return an incident as a row of `INCIDENTS`: the report's object, and ``told``."""
-    return incident_object(numbered.found) | {"told": numbered.sequence}
+def incident_row(
+    numbered: NumberedIncident, settings: ObserverSettings = DEFAULTS
+) -> Row:
+    """Return an incident as a row of `INCIDENTS`: the report's object, and ``told``.
+
+    Args:
+        numbered: The incident.
+        settings: Settings of the model, for its explanation.
+    """
+    return incident_object(numbered.found, settings) | {"told": numbered.sequence}
 
 
 def channel_incident(row: Mapping[str, Any]) -> ChannelIncident:

@@ -114,7 +114,7 @@ def routes(
         return _json(
             {
                 "incidents": [
-                    incident_object(one)
+                    incident_object(one, snapshot.observer)
                     | {"channel_name": _name(snapshot, one.channel)}
                     for one in shown
                 ],

@@ -121,7 +121,7 @@ def incident_words(snapshot: Snapshot, found: ChannelIncident) -> IncidentWords:
         lacking={words.short(name): since_ms for name, since_ms in lacked_by},
         lacking_others=others_lack,
     )
-    why = words.whole(explain(shortened))
+    why = words.whole(explain(shortened, snapshot.observer))
     return IncidentWords(
         key=short_key(" ".join((found.channel, *incident.key))),
         kind=KINDS[incident.kind],

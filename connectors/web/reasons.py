@@ -44,7 +44,7 @@ def reason_of(snapshot: Snapshot, totals: ViewTotals) -> str:
 
 
 def _interrupted(snapshot: Snapshot, totals: ViewTotals) -> str:
-    until_ms = blind_until_ms(totals.observers, snapshot)
+    until_ms = blind_until_ms(totals.observers, snapshot, snapshot.observer)
     if until_ms is None:
         return "the taps are silent"
     # Rounded up: at the time that the page gives, the verdict is there.

@@ -26,11 +26,7 @@ SILENT_MS = 60_000
 """Wall time without any record after which all views are blind: twelve heartbeats."""
 
 
-def judge_blindness(
-    snapshot: Snapshot,
-    wall_ms: int | None = None,
-    settings: ObserverSettings = DEFAULTS,
-) -> Snapshot:
+def judge_blindness(snapshot: Snapshot, wall_ms: int | None = None) -> Snapshot:
     """Return the snapshot, with the verdict BLIND for views that no tap sees whole.
 
     What was found about a message while or shortly after all taps of its view had a
@@ -42,8 +38,8 @@ def judge_blindness(
         snapshot: Figures with the verdicts of the views.
         wall_ms: Wall time now, for a topic that fell silent as a whole; None to
             judge by event time alone, as a report does.
-        settings: Settings of the rules in docs/figures.md.
     """
+    settings = snapshot.observer
     silent = (
         wall_ms is not None
         and snapshot.clock_ms > 0

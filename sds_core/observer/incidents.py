@@ -176,8 +176,15 @@ def _shortened(incident: Incident, limit: int) -> Incident:
     )
 
 
-def incident_object(found: ChannelIncident) -> dict[str, Any]:
-    """The incident as a JSON object, for the report and the API."""
+def incident_object(
+    found: ChannelIncident, settings: ObserverSettings = DEFAULTS
+) -> dict[str, Any]:
+    """The incident as a JSON object, for the report and the API.
+
+    Args:
+        found: The incident.
+        settings: Settings of the model, for its explanation.
+    """
     channel, incident, tap_hole = found
     return {
         "channel": channel,
@@ -193,7 +200,7 @@ def incident_object(found: ChannelIncident) -> dict[str, Any]:
         "waku_hash": "0x" + incident.waku_hash.hex() if incident.waku_hash else None,
         "retrieval_hint": incident.hint.hex() or None,
         "tap_hole": tap_hole,
-        "why": explain(incident),
+        "why": explain(incident, settings),
     }
 
 

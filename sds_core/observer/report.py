@@ -11,6 +11,7 @@ from typing import Any
 
 from sds_core.observer.incidents import ChannelIncident, incident_object
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
+from sds_core.observer.settings_table import changed
 from sds_core.observer.snapshot import Snapshot, Views
 
 SCHEMA = 1
@@ -57,13 +58,16 @@ def build_report(
         "totals": summed,
         table.names.many: channels,
     }
+    if settings := changed(snapshot.observer):
+        report["observer"] = settings
     if snapshot.others:
         report["views"] = {
             prefix: _section(views) for prefix, views in snapshot.others.items()
         }
     if incidents is not None:
         report["incidents"] = [
-            incident_object(one) for one in sorted(incidents, key=_by_age)
+            incident_object(one, snapshot.observer)
+            for one in sorted(incidents, key=_by_age)
         ]
     return report
 

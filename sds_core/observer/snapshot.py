@@ -15,6 +15,7 @@ from sds_core.observer.histogram import Histogram
 from sds_core.observer.kinds import Kind
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.tap_kind import TAPS
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
@@ -110,6 +111,7 @@ class Snapshot:
         job: The job itself.
         table: The operator's channel table.
         muted: Channels that are muted now.
+        observer: Settings of the model, those of the checkpoint.
     """
 
     primed: bool = False
@@ -125,6 +127,7 @@ class Snapshot:
     job: JobFigures = field(default_factory=JobFigures)
     table: ChannelTable = field(default_factory=ChannelTable)
     muted: frozenset[str] = frozenset()
+    observer: ObserverSettings = DEFAULTS
 
     @property
     def views(self) -> Mapping[str, Views[ViewTotals]]:

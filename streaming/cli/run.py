@@ -15,7 +15,7 @@ from streaming.cli.log_option import log_option
 from streaming.cli.option_group import option_group
 from streaming.cli.reading_options import ReadingSettings, reading_options
 from streaming.cli.serving_options import Address, serving_options
-from streaming.cli.settings import Time, config_option, setting
+from streaming.cli.settings import Time, config_option, observer_settings, setting
 from streaming.settings import (
     EARLIEST,
     LABEL_BUDGET,
@@ -55,6 +55,7 @@ def _job_settings(
         label_budget=label_budget,
         history=history,
         channel_table=channel_table(channels),
+        observer=observer_settings(),
     )
 
 

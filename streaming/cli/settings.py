@@ -4,6 +4,9 @@ Each flag ``--some-name`` can also be given as ``SDS_MONITOR_SOME_NAME`` or, wit
 ``--config FILE``, as ``some-name = …`` in a TOML file: at its top for all commands,
 in ``[some-command]`` for that one. A table ``[group]`` is for all commands of a group,
 ``[group.command]`` for one of them; the most specific table wins.
+
+The table ``[observer]`` has the settings of the model (docs/figures.md). They are no
+flags: a checkpoint has them from its first start on.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import click
 from click.core import ParameterSource
 
 from connectors.toml_file import UnreadableToml, read_toml
+from sds_core.observer.settings_table import Values, read_values
 from sds_core.text import printable, shorten, shown
 from streaming.cli.log import logger
 
@@ -27,6 +31,9 @@ STDIN = "-"
 _LONGEST_NAME = 80
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_OBSERVER = f"{__name__}.observer"
+"""Key of the checked table ``[observer]`` in the meta of a context."""
 
 _FILE_WITH_SECRETS = f"{__name__}.file_with_secrets"
 
@@ -98,6 +105,11 @@ def _read_config(
     except UnreadableToml as error:
         message = f"{path}: {error}"
         raise click.BadParameter(message, param=parameter) from None
+    try:
+        context.meta[_OBSERVER] = _observer(given.get("observer", {}))
+    except ValueError as error:
+        message = f"{path}: {error}"
+        raise click.BadParameter(message, param=parameter) from None
     options = _options(context.command)
     values = _values(path, given, context, parameter)
     if any(isinstance(options.get(name), _Secret) for name in values):
@@ -108,6 +120,19 @@ def _read_config(
         for name, option in options.items()
         if name in values
     }
+
+
+def observer_settings() -> Values:
+    """Return the settings of the model that the configuration file gives."""
+    values: Values = click.get_current_context().meta.get(_OBSERVER, {})
+    return values
+
+
+def _observer(table: Any) -> Values:
+    if not isinstance(table, dict):
+        message = f"observer is {table!r}: it must be a table"
+        raise ValueError(message)
+    return read_values(table)
 
 
 def _options(command: click.Command) -> dict[str, click.Option]:

@@ -30,8 +30,9 @@ def played(right: Play) -> Play:
     return replace(
         right,
         truth=copy.deepcopy(right.truth),
+        verdicts=list(right.verdicts),
         monitor=monitor,
-        undelivered=set(right.undelivered),
+        undelivered=dict(right.undelivered),
     )
 
 
@@ -83,8 +84,8 @@ def test_missed_and_wrong_pairs_are_counted(
         for channel, message_id, who in sorted(played.undelivered)
         if played.truth["messages"][channel][message_id]["deliveries"][who]["lacking"]
     )
-    played.undelivered.remove(unsaid)
-    played.undelivered.add(("nowhere", "nothing", "nobody"))
+    said = played.undelivered.pop(unsaid)
+    played.undelivered["nowhere", "nothing", "nobody"] = said
     wrong = figures_of(played).undelivered
     assert wrong.wrong == right.wrong + 1
     assert wrong.found == right.found - 1
@@ -128,6 +129,20 @@ def test_unacknowledged_depends_on_whether_anybody_had_it(
     key = channel, IncidentKind.UNACKNOWLEDGED, message_id
     played.monitor.incidents[key] = Incident(key[1], message_id, "", 0, 1 << 60)
     assert getattr(figures_of(played).acknowledgements, figure) == before + 1
+
+
+def test_verdict_without_a_cause_is_wrong(played: Play) -> None:
+    """Failing without a loss, and ok after one."""
+    right = figures_of(played).wrong_verdicts_ms
+    lost = next(one for one in played.verdicts if one.reason == "lost")
+    length_ms = lost.to_ms - lost.from_ms
+    played.verdicts[:] = [lost._replace(verdict="ok", reason="ok")]
+    assert figures_of(played).wrong_verdicts_ms == {("ok", "ok"): length_ms}
+    nowhere = lost._replace(channel="nowhere")
+    played.verdicts[:] = [nowhere, lost]
+    wrong = figures_of(played).wrong_verdicts_ms
+    assert wrong["failing", "lost"] == length_ms
+    assert right["failing", "lost"] == 0
 
 
 def test_wrong_figure_is_counted(played: Play) -> None:

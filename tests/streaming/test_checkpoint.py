@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
+from sds_core.observer.settings import DEFAULTS
 from streaming.checkpoint import (
     CheckpointIdentity,
     CheckpointInUse,
@@ -20,10 +22,15 @@ from streaming.damage import DamagedCheckpoint
 
 
 def start(
-    checkpoint: Path, topic: str = "frames", report_detail: bool = False
+    checkpoint: Path,
+    topic: str = "frames",
+    report_detail: bool = False,
+    **observer: int | float,
 ) -> CheckpointIdentity:
     """What a job does at its start."""
-    identity = check_identity(checkpoint, topic, report_detail, has_batches=False)
+    identity = check_identity(
+        checkpoint, topic, report_detail, has_batches=False, observer=observer
+    )
     return record_start(checkpoint, identity, [])
 
 
@@ -57,9 +64,48 @@ def test_identity_written_by_an_older_release_is_read(tmp_path: Path) -> None:
     path.parent.mkdir()
     path.write_text('{"topic":"frames","report_detail":true}')
     assert start(tmp_path, report_detail=True).starts == 1
-    assert path.read_text() == (
-        '{"topic":"frames","report_detail":true,"starts":1,"files":[]}'
+    assert path.read_text().startswith(
+        '{"topic":"frames","report_detail":true,"starts":1,"files":[],"observer":{'
     )
+
+
+def test_checkpoint_has_the_settings_of_the_model_of_its_first_start(
+    tmp_path: Path,
+) -> None:
+    """A later start may repeat them, or give none."""
+    begun = start(tmp_path, ack_deadline_ms=60_000).observer
+    assert begun["ack_deadline_ms"] == 60_000
+    assert begun["horizon_ms"] == DEFAULTS.horizon_ms
+    assert start(tmp_path).observer == begun
+    assert start(tmp_path, ack_deadline_ms=60_000).observer == begun
+
+
+def test_another_setting_of_the_model_is_refused(tmp_path: Path) -> None:
+    """The message names both values, and the start is not counted."""
+    start(tmp_path, ack_deadline_ms=60_000)
+    both = r"begun with ack_deadline_ms = 60000, not 90000 as \[observer\] says"
+    with pytest.raises(CheckpointMismatch, match=both):
+        start(tmp_path, ack_deadline_ms=90_000)
+    assert start(tmp_path).starts == 2
+
+
+def test_checkpoint_of_an_older_release_has_the_defaults(tmp_path: Path) -> None:
+    """It was begun with them."""
+    path = own_files(tmp_path) / "job.json"
+    path.parent.mkdir()
+    path.write_text('{"topic":"frames","report_detail":false,"starts":3,"files":[]}')
+    with pytest.raises(CheckpointMismatch, match="= 120000, not 60000"):
+        start(tmp_path, ack_deadline_ms=60_000)
+    assert start(tmp_path).observer == asdict(DEFAULTS)
+
+
+def test_stored_settings_that_are_not_allowed_are_damage(tmp_path: Path) -> None:
+    """The message names the file."""
+    start(tmp_path)
+    path = own_files(tmp_path) / "job.json"
+    path.write_text(path.read_text().replace(":120000", ":-1"))
+    with pytest.raises(DamagedCheckpoint, match=r"job\.json"):
+        start(tmp_path)
 
 
 def test_checkpoint_is_locked_until_the_block_ends(tmp_path: Path) -> None:

@@ -30,7 +30,6 @@ from sds_core.observer.channel_table import ChannelSettings
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.figures import Proportion
 from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentQuery
-from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.view_totals import ViewTotals
 
@@ -123,8 +122,8 @@ def routes(
             participants=participant_rows(snapshot, table_of(totals)),
             other_participants=table_of(totals).others,
             incidents_href=incidents_href,
-            delivery_deadline_ms=DEFAULTS.delivery_deadline_ms,
-            epoch_ms=DEFAULTS.epoch_ms,
+            delivery_deadline_ms=snapshot.observer.delivery_deadline_ms,
+            epoch_ms=snapshot.observer.epoch_ms,
             muted=snapshot.table.of(channel).mute_until_ms
             if channel in snapshot.muted
             else None,

@@ -10,6 +10,8 @@ from connectors.web import words
 from connectors.web.pages.layout import Layout
 from connectors.web.sources import Sources
 from sds_core.observer.clock import ClockFigures, ClockLevel
+from sds_core.observer.settings import DEFAULTS
+from sds_core.observer.settings_table import changed
 from sds_core.observer.snapshot import Snapshot
 
 _Facts = list[tuple[str, str]]
@@ -34,6 +36,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
                 ("Batches", _batches(snapshot)),
                 ("State", _storage(snapshot)),
                 ("Clock", _clock(snapshot.job.clock)),
+                ("Settings of the model", _settings(snapshot)),
             ],
             undecodable=[
                 (reason, words.number(count))
@@ -90,6 +93,17 @@ def _storage(snapshot: Snapshot) -> _Facts:
         ("Channels", words.number(len(snapshot.channels))),
         ("Without a label of their own", words.number(unlabelled)),
         ("Rows of history pending", words.number(snapshot.job.history_pending)),
+    ]
+
+
+def _settings(snapshot: Snapshot) -> _Facts:
+    """Return the settings that are not the defaults."""
+    others = changed(snapshot.observer)
+    if not others:
+        return [("All", "the defaults")]
+    return [
+        (name, f"{value:g}, not {getattr(DEFAULTS, name):g}")
+        for name, value in others.items()
     ]
 
 

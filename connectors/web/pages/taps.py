@@ -13,7 +13,7 @@ from connectors.web.naming import short_key
 from connectors.web.pages.layout import Layout
 from connectors.web.sources import Sources
 from connectors.web.summary import channels_by_tap
-from sds_core.observer.settings import DEFAULTS
+from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
 
@@ -72,7 +72,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             title="Taps",
             taps=taps[:LISTED_TAPS],
             more=max(0, len(taps) - LISTED_TAPS),
-            advice=_advice(taps),
+            advice=_advice(taps, snapshot.observer),
         )
 
     return [Route("/taps", page)]
@@ -80,7 +80,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
 
 def _tap(snapshot: Snapshot, observer: str, tap: TapTotals, channels: int) -> Tap:
     silent_ms = snapshot.clock_ms - tap.last_seen_ms
-    troubles = _troubles(tap, snapshot.clock_ms)
+    troubles = _troubles(tap, snapshot)
     return Tap(
         short_key(observer),
         name=words.short(observer),
@@ -94,12 +94,13 @@ def _tap(snapshot: Snapshot, observer: str, tap: TapTotals, channels: int) -> Ta
     )
 
 
-def _troubles(tap: TapTotals, clock_ms: int) -> list[str]:
+def _troubles(tap: TapTotals, snapshot: Snapshot) -> list[str]:
     """Return why the tap may miss records; empty if it does not."""
     troubles = []
-    if clock_ms - tap.last_seen_ms > DEFAULTS.tap_hole_ms:
+    clock_ms, settings = snapshot.clock_ms, snapshot.observer
+    if clock_ms - tap.last_seen_ms > settings.tap_hole_ms:
         troubles.append(f"silent for {words.age(clock_ms - tap.last_seen_ms)}")
-    window_ms = DEFAULTS.verdict_window_ms
+    window_ms = settings.verdict_window_ms
     if tap.last_hole_ms is not None and clock_ms - tap.last_hole_ms <= window_ms:
         troubles.append(f"a hole within the last {words.duration(window_ms)}")
     return troubles
@@ -109,8 +110,8 @@ def _span(from_ms: int, to_ms: int) -> str:
     return f"{words.utc(from_ms)}, for {words.age(to_ms - from_ms)}"
 
 
-def _advice(taps: list[Tap]) -> str:
-    window = words.duration(DEFAULTS.verdict_window_ms)
+def _advice(taps: list[Tap], settings: ObserverSettings) -> str:
+    window = words.duration(settings.verdict_window_ms)
     if not taps:
         return (
             "No tap has shown a record within the last hour. Look whether the mirror "

@@ -11,6 +11,7 @@ from sds_core.observer.sds.deliveries import DeliveriesState
 from sds_core.observer.sds.filters import FilterTrace
 from sds_core.observer.sds.gaps import Gap
 from sds_core.observer.sds.health import HealthState
+from sds_core.observer.sds.history_heads import HistoryHead
 from sds_core.observer.sds.messages import PackedMessages
 from sds_core.observer.sds.participants import Participant
 from sds_core.observer.sds.repairs import Request
@@ -48,3 +49,4 @@ class ChannelState(msgspec.Struct, array_like=True):
     filters: dict[int, FilterTrace] = {}
     epoch: EpochState = msgspec.field(default_factory=EpochState)
     minutes: MinutesState = msgspec.field(default_factory=MinutesState)
+    heads: dict[int, HistoryHead] = {}

@@ -36,6 +36,7 @@ from sds_core.observer.sds.filters import Filters
 from sds_core.observer.sds.gap_states import GapEvent, GapState
 from sds_core.observer.sds.gaps import Gaps
 from sds_core.observer.sds.health import Health
+from sds_core.observer.sds.history_heads import HistoryHeads
 from sds_core.observer.sds.limits import LeftOut
 from sds_core.observer.sds.messages import PackedMessages
 from sds_core.observer.sds.participant_figures import pack_participants
@@ -87,6 +88,7 @@ class ChannelView:
         self._participants = participants = Participants(settings, state.participants)
         self._health = health = Health(settings, state.health)
         self._copies = Copies(settings, totals, state.copies)
+        self._heads = HistoryHeads(settings, participants, state.heads)
         self._repairs = Repairs(settings, totals, deadlines, state.requests)
         self._timing = RepairTiming(settings, totals)
         self._filters = filters = Filters(settings, state.filters)
@@ -262,7 +264,9 @@ class ChannelView:
         is_first_copy = self._follow_own_id(frame)
         if is_first_copy:
             self._first_copy_by(frame, by, clock_ms)
-        self._read_history(frame, by)
+        self._read_history(
+            frame, by, self._entries_after_start(frame, by, is_first_copy)
+        )
         self._acknowledgements.read_frame(frame, by, clock_ms, is_first_copy)
         if frame.filter is not None:
             self._gaps.search_filter(frame, frame.filter, by, is_first_copy)
@@ -377,22 +381,47 @@ class ChannelView:
                 frame.sender, named.message_id, known_ms, frame.time_ms
             )
 
-    def _read_history(self, frame: SeenFrame, by: int) -> None:
-        """Follow each id that the frame's causal history names."""
+    def _entries_after_start(
+        self, frame: SeenFrame, by: int, is_first_copy: bool
+    ) -> int:
+        """Number of last entries of its history that were sent after the start.
+
+        At least; by the participant's earlier history.
+        """
+        if not is_first_copy:
+            return 0
+        before = self._heads.first_copy_by(frame, by, self._filters.has_rolled)
+        if before is None or not self._is_after_start(before.first):
+            return 0
+        return before.entries
+
+    def _is_after_start(self, key: int) -> bool:
+        """Whether an id is known to have been sent after the warm-up."""
+        message = self._acknowledgements.get(key)
+        if message is None:
+            return self._gaps.is_after_start(key)
+        highest = self._state.highest_lamports.get(message.dialect, 0)
+        return message.lamport > highest
+
+    def _read_history(self, frame: SeenFrame, by: int, after_start: int) -> None:
+        """Follow each id that the frame's causal history names.
+
+        The last `after_start` of them were sent after the start.
+        """
         clock_ms = self._state.clock_ms
         naming = before_start = GapEvent.NAMED_BEFORE_START
         if self._health.in_warm_up(clock_ms):
             naming = GapEvent.NAMED_IN_WARM_UP
-        highest = self._state.highest_lamports
-        for named in frame.history:
+        first_after = len(frame.history) - after_start
+        for place, named in enumerate(frame.history):
             key = named.fingerprint
             message = self._acknowledgements.get(key)
+            if naming is before_start and (
+                place >= first_after or self._is_after_start(key)
+            ):
+                naming = GapEvent.NAMED_AFTER_START
             if message is not None:
                 message.latest_ms = clock_ms
-                if naming is before_start and (
-                    message.lamport > highest.get(message.dialect, 0)
-                ):
-                    naming = GapEvent.NAMED_AFTER_START
                 if self._acknowledgements.is_recent(message, clock_ms):
                     message.hint = message.hint or named.hint
                     self._acknowledgements.mentioned(
@@ -445,6 +474,7 @@ class ChannelView:
         silent_ms = edge_ms - self._settings.horizon_ms
         self._filters.forget_before(silent_ms)
         self._deliveries.forget_silent_since(silent_ms)
+        self._heads.forget_silent_since(silent_ms)
 
     def _summarise(self) -> None:
         """Set the totals that are gauges, as of the clock."""

@@ -424,7 +424,7 @@ class Deliveries:
         known = [self._messages.get(order) for order in receiver.watched]
         watched = [message for message in known if message is not None]
         receiver.watched = [message.order for message in watched]
-        if self._filters.has_rolled(by, frame):
+        if self._filters.has_rolled:
             receiver.watched = []
         elif frame.filter is not None and not all(
             frame.filter.contains(message.message_id) for message in watched

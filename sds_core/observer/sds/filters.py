@@ -51,6 +51,7 @@ class Filters:
     ) -> None:
         self._settings = settings
         self._traces = traces
+        self._has_rolled = False
 
     @property
     def traces(self) -> Mapping[int, FilterTrace]:
@@ -62,13 +63,15 @@ class Filters:
         trace = self._traces.get(by)
         return None if trace is None else trace.rolled_ms
 
-    def has_rolled(self, by: int, frame: SeenFrame) -> bool:
-        """Whether this frame, the participant's newest, shows a roll-over."""
-        return self._traces[by].rolled_ms == frame.time_ms
+    @property
+    def has_rolled(self) -> bool:
+        """Whether the latest first copy shows a roll-over."""
+        return self._has_rolled
 
     def rolled(self, by: int, frame: SeenFrame) -> None:
         """Record a roll-over of the filter in this frame, the participant's newest."""
         trace = self._traces[by]
+        self._has_rolled = True
         trace.rolled_ms = frame.time_ms
         trace.grown_from = trace.grown_next = None
         self._grow(trace)
@@ -80,6 +83,7 @@ class Filters:
             Whether the filter is the participant's newest: a first copy that is seen
             late has an old filter.
         """
+        self._has_rolled = False
         filter_ = frame.filter
         if filter_ is None or frame.kind is FrameKind.EPHEMERAL:
             return False
@@ -99,6 +103,7 @@ class Filters:
             return False
         else:
             if _has_rolled(trace, filter_):
+                self._has_rolled = True
                 trace.rolled_ms = frame.time_ms
                 trace.grown_from = trace.grown_next = None
             trace.m_bits, trace.k = filter_.m_bits, filter_.k

@@ -32,6 +32,11 @@ class GapState(enum.IntEnum):
 WAITING = frozenset({GapState.SETTLING, GapState.OPEN})
 """States in which a deadline is pending."""
 
+AFTER_START = frozenset(
+    {GapState.SETTLING, GapState.OPEN, GapState.LOST, GapState.TAP_GAP}
+)
+"""States of ids that were sent after the monitor's first sight of the channel."""
+
 
 class GapEvent(enum.IntEnum):
     """What happens to an id that is named but not seen."""

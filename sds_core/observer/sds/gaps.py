@@ -14,7 +14,13 @@ from sds_core.observer.incidents import (
     Incidents,
 )
 from sds_core.observer.sds.frame_filter import Filter
-from sds_core.observer.sds.gap_states import WAITING, GapEvent, GapState, transition
+from sds_core.observer.sds.gap_states import (
+    AFTER_START,
+    WAITING,
+    GapEvent,
+    GapState,
+    transition,
+)
 from sds_core.observer.sds.limits import LeftOut
 from sds_core.observer.sds.participants import UNKNOWN, Participants
 from sds_core.observer.sds.repairs import Repairs
@@ -120,6 +126,11 @@ class Gaps:
             gap.naming = frame.dialect, frame.lamport
             gap.message_id = named.message_id
             self._await(key, gap)
+
+    def is_after_start(self, key: int) -> bool:
+        """Whether an unseen id was sent after the start: it is, or was, a gap."""
+        gap = self._gaps.get(key)
+        return gap is not None and gap.state in AFTER_START
 
     def named_by_other_ms(self, key: int, by: int) -> int | None:
         """Event time at which another participant first named an unseen id.

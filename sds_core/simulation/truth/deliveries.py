@@ -172,7 +172,7 @@ def _could_know(frame: SeenFrame, message: SeenFrame) -> bool:
     )
 
 
-def _rollovers_ms(frames: Iterable[SeenFrame]) -> Iterator[int]:
+def _rollovers_ms(frames: Sequence[SeenFrame]) -> Iterator[int]:
     """Give, for each frame of a participant, when its filter had last rolled over.
 
     Only frames up to that one count; 0 if they show no roll-over. A frame is skipped if
@@ -180,16 +180,24 @@ def _rollovers_ms(frames: Iterable[SeenFrame]) -> Iterator[int]:
     ids that were in the filter count. A reader of filters can miss a roll-over that
     removes only ids that no tap mirrored and does not clear a bit.
     """
-    newest: dict[Dialect, SeenFrame] = {}
     rollover_ms = 0
+    for frame, has_rolled in zip(frames, rolled_over(frames), strict=True):
+        if has_rolled:
+            rollover_ms = frame.at_ms
+        yield rollover_ms
+
+
+def rolled_over(frames: Iterable[SeenFrame]) -> Iterator[bool]:
+    """Give, for each frame of a participant, whether its filter rolled over with it."""
+    newest: dict[Dialect, SeenFrame] = {}
     for frame in frames:
+        has_rolled = False
         composition = frame.composition
         known = composition.filter
         if known is not None and composition.kind is not FrameKind.EPHEMERAL:
             before = newest.get(composition.dialect)
             if before is None or composition.lamport > before.composition.lamport:
                 earlier = before.composition.filter if before is not None else None
-                if earlier is not None and known.lacks_some_of(earlier):
-                    rollover_ms = frame.at_ms
+                has_rolled = earlier is not None and known.lacks_some_of(earlier)
                 newest[composition.dialect] = frame
-        yield rollover_ms
+        yield has_rolled

@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from sds_core.simulation.truth.composition import Named
+from sds_core.simulation.truth.deliveries import rolled_over
 from sds_core.simulation.truth.tap_view import HORIZON_MS, SeenFrame, TapView
-from sds_core.wire import Dialect
+from sds_core.wire import Dialect, FrameKind
 
 WARM_UP_MS = 30_000
 SETTLE_MS = 2_000
@@ -86,20 +88,57 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
         return
     warm_up_end_ms = view.began_ms + WARM_UP_MS
     l0 = _highest_lamports(view, warm_up_end_ms)
-    decided: set[str] = set()
+    before = _histories_before(view)
+    # Ids that were named while unseen: whether they were sent after the start.
+    decided: dict[str, bool] = {}
+
+    def is_known(message_id: str, frame: SeenFrame) -> bool:
+        """Return whether an id is known at a frame to be sent after the start."""
+        first = view.messages.get(message_id)
+        if first is None or first.index > frame.index:
+            return decided.get(message_id, False)
+        return first.composition.lamport > l0[first.composition.dialect]
+
     for frame in view.between(warm_up_end_ms + 1, view.frames[-1].clock_ms):
-        own_id = frame.composition.message_id
+        own_id, history = frame.composition.message_id, frame.composition.history
+        earlier = before.get(frame.index, ())
+        certain = len(history)
+        if earlier and is_known(earlier[0].message_id, frame):
+            certain -= len(earlier)
         is_after_start = False
-        for message_id, _ in frame.composition.history:
+        for place, (message_id, _) in enumerate(history):
+            is_after_start |= place >= certain or is_known(message_id, frame)
             first = view.messages.get(message_id)
             if first is not None and first.index <= frame.index:
-                lamport = first.composition.lamport
-                is_after_start |= lamport > l0[first.composition.dialect]
+                continue
             # A frame that names its own id is the message that it names.
-            elif message_id not in decided and message_id != own_id:
-                decided.add(message_id)
+            if message_id not in decided and message_id != own_id:
+                decided[message_id] = is_after_start
                 if is_after_start:
                     yield Gap(message_id, frame, first)
+
+
+def _histories_before(view: TapView) -> dict[int, tuple[Named, ...]]:
+    """Return, by index of a first copy, its sender's earlier causal history.
+
+    That of the newest earlier first copy, if it is of the same dialect, older, and not
+    longer, and the sender did not begin anew since: a log of messages only grows.
+    """
+    found: dict[int, tuple[Named, ...]] = {}
+    for frames in view.first_copies.values():
+        newest: SeenFrame | None = None
+        for frame, has_rolled in zip(frames, rolled_over(frames), strict=True):
+            own = frame.composition
+            if own.kind is FrameKind.EPHEMERAL:
+                continue
+            earlier = None if newest is None else newest.composition
+            if earlier is not None and earlier.dialect is own.dialect:
+                if own.lamport <= earlier.lamport:
+                    continue
+                if not has_rolled and len(earlier.history) <= len(own.history):
+                    found[frame.index] = earlier.history
+            newest = frame
+    return found
 
 
 def outcome_of(gap: Gap, view: TapView, end_ms: int) -> Outcome:

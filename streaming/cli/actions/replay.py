@@ -15,6 +15,7 @@ from sds_core.text import iso_time
 from streaming.cli.actions.report import as_click_error, write_report
 from streaming.cli.log import logger
 from streaming.cli.progress import logged_progress
+from streaming.cli.settings import observer_settings
 from streaming.cli.starting import every_second, started_job
 from streaming.failure import JobFailed
 from streaming.settings import JobSettings, SessionSettings, SourceSettings, Window
@@ -84,6 +85,7 @@ def _job_settings(
         report_detail=report_detail,
         dead_letter_topic=None,
         group=None,
+        observer=observer_settings(),
     )
 
 

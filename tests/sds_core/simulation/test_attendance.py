@@ -52,6 +52,29 @@ def test_absences_alternate_with_the_means_of_the_scenario(
         assert abs(mean - mean_ms) < mean_ms / 10
 
 
+def test_absences_keep_to_their_limits(mapping: dict[str, Any]) -> None:
+    """A time that is drawn outside them becomes the limit."""
+    plans = changes(
+        mapping,
+        absences={
+            "share": 1,
+            "mean_present_s": 20,
+            "mean_away_s": 10,
+            "least_away_s": 5,
+            "most_away_s": 12,
+        },
+    )
+    away_ms = [
+        until_ms - since_ms
+        for plan in plans
+        for (since_ms, present), (until_ms, _) in pairwise(plan)
+        if not present
+    ]
+    # Times are rounded down to the millisecond.
+    assert 4_999 <= min(away_ms) <= 5_000
+    assert 12_000 <= max(away_ms) <= 12_001
+
+
 def test_participant_that_leaves_for_good_does_not_return(
     mapping: dict[str, Any],
 ) -> None:

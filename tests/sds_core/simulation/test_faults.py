@@ -17,6 +17,7 @@ from sds_core.simulation.log import (
     Sighting,
     Transmission,
 )
+from sds_core.wire import FrameKind
 from tests.support.simulation.running import START_MS, of, run, told
 
 # -- churn
@@ -63,6 +64,33 @@ def test_absent_participant_neither_sends_nor_receives(
     )
     for name, at_ms in acts:
         assert not any(since < at_ms < until for since, until in spans[name])
+
+
+def test_participant_fetches_what_it_missed_after_its_return(
+    mapping: dict[str, Any],
+) -> None:
+    """Every message that was sent while it was away, and once back for so long."""
+    mapping |= {"duration_s": 300, "settle_s": 60, "churn": CHURN}
+    mapping["network"]["loss"] = 0.0
+    absences = {"share": 1, "mean_present_s": 60, "mean_away_s": 20}
+    mapping["churn"] = {"absences": absences | {"fetch_after_s": 7, "state": "kept"}}
+    log = run(mapping)
+    missed = 0
+    for name, spans in away(log).items():
+        arrived = {
+            one.transmission.number: one.at_ms
+            for one in of(Arrival, log)
+            if one.participant == name
+        }
+        for since_ms, until_ms in spans:
+            for sent in of(Transmission, log):
+                is_content = sent.frame.kind is FrameKind.CONTENT
+                if not is_content or not since_ms < sent.at_ms < until_ms - 5_000:
+                    continue
+                if sent.number in arrived:
+                    missed += 1
+                    assert arrived[sent.number] >= until_ms + 7_000
+    assert missed > 4
 
 
 def test_restart_from_a_snapshot_changes_nothing(mapping: dict[str, Any]) -> None:

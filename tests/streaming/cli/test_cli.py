@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from streaming.cli import group
-from streaming.cli.settings import config_option, setting
+from streaming.cli.settings import config_option, observer_settings, setting
 from tests.support.cli.command import sds_monitor
 
 
@@ -58,6 +58,34 @@ def test_file_with_an_unknown_setting_is_refused(
     config.write_text(r"[show]" + "\n" + r'"\u001b[2J" = 3')
     result = CliRunner().invoke(show, ["--config", str(config)])
     assert r"sets \x1b[2J for show" in result.output
+
+
+@click.command()
+@config_option
+def model() -> None:
+    """A command that shows the settings of the model."""
+    click.echo(dict(observer_settings()))
+
+
+def test_file_gives_the_settings_of_the_model(config: Path) -> None:
+    """In a table of their own; without one there are none."""
+    run = CliRunner().invoke
+    assert run(model).output == "{}\n"
+    assert run(model, ["--config", str(config)]).output == "{}\n"
+    config.write_text("[observer]\nack_deadline_ms = 60_000\n")
+    found = run(model, ["--config", str(config)]).output
+    assert found == "{'ack_deadline_ms': 60000}\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["[observer]\nack_deadline_ms = 0\n", "observer = 1\n"]
+)
+def test_wrong_setting_of_the_model_is_refused(config: Path, text: str) -> None:
+    """The message names the file and the setting."""
+    config.write_text(text)
+    result = CliRunner().invoke(model, ["--config", str(config)])
+    assert result.exit_code == 2
+    assert f"{config}: observer" in " ".join(result.output.split())
 
 
 @pytest.fixture

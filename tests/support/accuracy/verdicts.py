@@ -60,16 +60,21 @@ def _causes(play: Play, seen: Seen) -> defaultdict[tuple[str, str], Spans]:
     causes: defaultdict[tuple[str, str], Spans] = defaultdict(list)
     stories = dict(stories_of(play.truth))
     for (channel, kind, message_id), incident in play.monitor.incidents.items():
-        story = stories[channel, message_id]
+        story = stories.get((channel, message_id))
         ended_ms = NEVER_MS if incident.ended_ms is None else incident.ended_ms
         until_ms = incident.found_ms + _WINDOW_MS
-        if kind == IncidentKind.UNDELIVERED or was_had(story, incident.found_ms):
+        if story is None or kind == IncidentKind.UNDELIVERED:
+            continue
+        if was_had(story, incident.found_ms):
             continue
         if kind == IncidentKind.LOST:
             until_ms = min(until_ms, ended_ms)
         causes[channel, kind].append((incident.found_ms, until_ms))
     for (channel, message_id, who), said in play.undelivered.items():
-        received_ms = stories[channel, message_id]["received"].get(who, NEVER_MS)
+        story = stories.get((channel, message_id))
+        if story is None:
+            continue
+        received_ms = story["received"].get(who, NEVER_MS)
         if is_lasting(play, channel, who, said, received_ms):
             shown_ms = seen.next_frame_ms(channel, who, received_ms)
             until_ms = min(said.found_ms + _WINDOW_MS, shown_ms)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+
 from sds_core.wire import Dialect
-from tests.support.reference.broadcasts import Broadcasts
+from tests.support.reference.deliveries import Deliveries
 from tests.support.reference.seen import Seen
 
 
-class Gaps(Broadcasts):
+class Gaps(Deliveries):
     """Adds which ids were gaps, and what became of each."""
 
     def warm_up_end(self) -> int:
@@ -40,24 +42,74 @@ class Gaps(Broadcasts):
             if message_id in one.history() and not self.is_seen(message_id, one)
         ]
 
+    def naming(self, message_id: str) -> Seen | None:
+        """The first frame after the warm-up that names an id while it is unseen."""
+        for one in self.namings(message_id):
+            if one.clock > self.warm_up_end():
+                return one
+        return None
+
+    @functools.cache  # noqa: B019 (a reference lives for one example)
     def opening(self, message_id: str) -> Seen | None:
         """The naming that makes an id a gap, if one does."""
-        after = [
-            one for one in self.namings(message_id) if one.clock > self.warm_up_end()
-        ]
-        if not after:
+        naming = self.naming(message_id)
+        if naming is None:
             return None
-        naming = after[0]
-        before = naming.history()[: naming.history().index(message_id)]
-        for earlier in before:
-            first = self._first_copy(earlier)
-            if (
-                first is not None
-                and first.place <= naming.place
-                and first.lamport > self.l0(first.dialect)
-            ):
-                return naming
+        history = naming.history()
+        place = history.index(message_id)
+        if any(self.is_after_start(one, naming.place) for one in history[:place]):
+            return naming
+        earlier = self.history_before(naming)
+        is_certain = earlier and place >= len(history) - len(earlier)
+        if is_certain and self.is_after_start(earlier[0], naming.place, named=False):
+            return naming
         return None
+
+    def is_after_start(self, message_id: str, place: int, named: bool = True) -> bool:
+        """Whether an id is known at a place to have been sent after the warm-up.
+
+        Args:
+            message_id: The id.
+            place: In the topic.
+            named: Whether the frame there counts if it names the unseen id first.
+        """
+        first = self._first_copy(message_id)
+        if first is not None and first.place <= place:
+            return first.lamport > self.l0(first.dialect)
+        naming = self.naming(message_id)
+        if naming is None or naming.place >= place + named:
+            return False
+        return self.opening(message_id) is not None
+
+    def history_before(self, one: Seen) -> list[str]:
+        """The history of the sender's newest earlier first copy, if one follows it.
+
+        Empty if the sender began anew since, or a history or a Lamport timestamp is
+        not at least as great.
+        """
+        newest: Seen | None = None
+        for other in self.first_copies:
+            if other.sender != one.sender or not other.sender or other.is_ephemeral:
+                continue
+            if (
+                newest is not None
+                and other.dialect is newest.dialect
+                and other.lamport <= newest.lamport
+            ):
+                if other is one:
+                    return []
+                continue
+            if other is one:
+                break
+            newest = other
+        else:
+            return []
+        if newest is None or newest.dialect is not one.dialect:
+            return []
+        if one in self.roll_overs(one.sender):
+            return []
+        earlier = newest.history()
+        return earlier if len(earlier) <= len(one.history()) else []
 
     def gap(self, message_id: str) -> tuple[str, int | None] | None:
         """Outcome of an id's gap, and its duration; None if it never opened."""

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from tests.support.frames import START_MS
 from tests.support.reference.acknowledgements import Acknowledgements
-from tests.support.reference.deliveries import Deliveries
 from tests.support.reference.filters import rate
 from tests.support.reference.gaps import Gaps
 from tests.support.reference.repairs import Repairs
@@ -37,7 +36,7 @@ def out_of_window(clock: int) -> Moment:
     return after(clock + VERDICT_WINDOW_MS)
 
 
-class Verdict(Acknowledgements, Deliveries, Gaps, Repairs):
+class Verdict(Acknowledgements, Gaps, Repairs):
     """Adds the verdict at each moment."""
 
     @functools.cache  # noqa: B019

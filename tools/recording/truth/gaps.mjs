@@ -41,19 +41,48 @@ function unseenIn(frames) {
   const warmUpLamport = highestLamport(frames.filter(isWarmUp));
   const gaps = new Map();
   const beforeStart = new Set();
+  const earlierHistories = historiesBefore(frames);
   for (const frame of frames.filter((each) => !isWarmUp(each))) {
     // `<=`: a message that names itself has been seen.
     const isSeen = ({ id }) => first.has(id) && first.get(id).index <= frame.index;
     const isAnchor = (entry) =>
-      isSeen(entry) && first.get(entry.id).lamport > warmUpLamport;
+      isSeen(entry)
+        ? first.get(entry.id).lamport > warmUpLamport
+        : gaps.has(entry.id);
+    const earlier = earlierHistories.get(frame) ?? [];
+    const isCertain = earlier.length > 0 && isAnchor(earlier[0]);
+    const certainFrom = frame.history.length - (isCertain ? earlier.length : 0);
     frame.history.forEach((entry, position) => {
       if (isSeen(entry) || gaps.has(entry.id) || beforeStart.has(entry.id)) return;
-      const isAfterStart = frame.history.slice(0, position).some(isAnchor);
+      const isAfterStart =
+        position >= certainFrom || frame.history.slice(0, position).some(isAnchor);
       if (isAfterStart) gaps.set(entry.id, { ...entry, naming: frame });
       else beforeStart.add(entry.id);
     });
   }
   return [...gaps.values()];
+}
+
+/**
+ * The history of each sender's newest earlier first copy, by first copy, if it is
+ * older and not longer: a log of messages only grows. Participants of the recording
+ * never begin anew.
+ *
+ * @returns {Map<import("./tap_view.mjs").Frame, object[]>}
+ */
+function historiesBefore(frames) {
+  const newest = new Map();
+  const found = new Map();
+  for (const frame of frames) {
+    if (frame.copy !== "first" || frame.kind === "ephemeral") continue;
+    const before = newest.get(frame.sender);
+    if (before && frame.lamport <= before.lamport) continue;
+    if (before && before.history.length <= frame.history.length) {
+      found.set(frame, before.history);
+    }
+    newest.set(frame.sender, frame);
+  }
+  return found;
 }
 
 function highestLamport(frames) {

@@ -237,3 +237,81 @@ def test_participants_that_lack_an_id_are_limited() -> None:
         channel.sync(f"name-{number}", at=at, lamport=2_000 + number, holds=())
     channel.clock(361_001)
     assert len(channel.incidents["lost", "x"].lacking) == 100
+
+
+# By the participant's own earlier history.
+
+
+def named_later(channel: Channel, *later: str, lamport: int = 1_001) -> int:
+    """Bob's history begins with the anchor, and is another later; returns the gaps."""
+    channel.sync("bob", at=61_000, history=["anchor", "anchor"], lamport=1_000)
+    channel.sync("bob", at=NAMED, history=list(later), lamport=lamport)
+    channel.clock(SETTLED)
+    return channel.totals.gaps_opened
+
+
+@pytest.mark.parametrize(
+    ("later", "opened"),
+    [(["x", "y"], 2), (["w", "x", "y"], 2), (["y"], 0)],
+    ids=["as long", "longer", "shorter"],
+)
+def test_last_entries_of_a_later_history_follow_the_head_of_the_earlier_one(
+    channel: Channel, later: list[str], opened: int
+) -> None:
+    """A log of messages only grows: so many entries lie at or after its head."""
+    assert named_later(channel, *later) == opened
+
+
+def test_history_that_is_not_later_proves_nothing(channel: Channel) -> None:
+    """The Lamport timestamp must be greater."""
+    assert named_later(channel, "x", "y", lamport=1_000) == 0
+
+
+def test_history_of_another_participant_proves_nothing(channel: Channel) -> None:
+    """Each has its own log."""
+    channel.sync("bob", at=61_000, history=["anchor", "anchor"])
+    channel.sync("carol", at=NAMED, history=["x", "y"], lamport=2_000)
+    channel.clock(SETTLED)
+    assert channel.totals.gaps_opened == 0
+
+
+def test_participant_that_began_anew_has_no_earlier_history(channel: Channel) -> None:
+    """Its filter shows that it lost its state, and with it its log."""
+    channel.sync("bob", at=61_000, history=["anchor"], holds=["a", "b"])
+    channel.sync("bob", at=NAMED, history=["x"], holds=["c"], lamport=1_001)
+    channel.clock(SETTLED)
+    assert channel.totals.gaps_opened == 0
+
+
+def test_rebroadcast_with_an_old_history_proves_nothing(channel: Channel) -> None:
+    """Only first copies have the history of their time."""
+    channel.content("old", "bob", at=61_000, history=["x", "y"], lamport=1_001)
+    channel.sync("bob", at=62_000, history=["anchor"], lamport=1_002)
+    channel.content("old", "bob", at=NAMED, history=["x", "y"], lamport=1_001)
+    channel.clock(SETTLED)
+    assert channel.totals.gaps_opened == 0
+
+
+def test_head_that_is_a_gap_was_sent_after_the_start(channel: Channel) -> None:
+    """Although no tap has shown it; and so is what stands behind it."""
+    channel.sync("bob", at=61_000, history=["anchor", "x"], lamport=1_000)
+    channel.sync("bob", at=62_000, history=["x", "y"], lamport=1_001)
+    channel.sync("bob", at=63_000, history=["y", "z"], lamport=1_002)
+    channel.sync("carol", at=NAMED, history=["z", "last"], lamport=1_003)
+    channel.clock(SETTLED)
+    assert channel.totals.gaps_opened == 4
+
+
+def test_head_of_before_the_start_proves_nothing(channel: Channel) -> None:
+    """The messages after it may be from before the start too."""
+    channel.sync("bob", at=61_000, history=["unknown"], lamport=1_000)
+    channel.sync("bob", at=NAMED, history=["x"], lamport=1_001)
+    channel.clock(SETTLED)
+    assert channel.totals.gaps_opened == 0
+
+
+def test_heads_of_histories_are_followed_for_a_limited_number() -> None:
+    """As filters are."""
+    channel = Channel.after_warm_up(ObserverSettings(followed=1))
+    channel.content("anchor", "anna", at=60_000, lamport=START_LAMPORT + 1)
+    assert named_later(channel, "x", "y") == 0

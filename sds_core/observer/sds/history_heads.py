@@ -1,0 +1,82 @@
+"""Where each participant's causal history began (docs/figures.md, 6).
+
+A participant's log of messages only grows. So each of the last n entries of a later
+history lies in the log at or after the first entry of an earlier one that had n.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from sds_core.observer.sds.participants import UNKNOWN, Participants
+from sds_core.observer.sds.seen_frames import SeenFrame
+from sds_core.observer.settings import ObserverSettings
+from sds_core.wire import Dialect, FrameKind
+
+
+class HistoryHead(msgspec.Struct, array_like=True):
+    """The causal history of a participant's newest first copy.
+
+    Attributes:
+        dialect, lamport: Of the frame.
+        entries: Number of entries.
+        first: Fingerprint of the first entry; 0 if there is none.
+    """
+
+    dialect: Dialect
+    lamport: int
+    entries: int
+    first: int
+
+
+class HistoryHeads:
+    """Remembers the head of the newest causal history of each participant."""
+
+    def __init__(
+        self,
+        settings: ObserverSettings,
+        participants: Participants,
+        heads: dict[int, HistoryHead],
+    ) -> None:
+        self._limit = settings.followed
+        self._participants = participants
+        self._heads = heads
+
+    def first_copy_by(
+        self, frame: SeenFrame, by: int, has_rolled: bool
+    ) -> HistoryHead | None:
+        """Remember the history of a first copy.
+
+        Args:
+            frame: The first copy.
+            by: Participant index or `UNKNOWN`.
+            has_rolled: Whether its filter shows that the participant began anew: then
+                nothing follows from its earlier history.
+
+        Returns:
+            The history before it, if its last entries follow the head of that one:
+            there was one, of the same dialect, older, and not longer. Otherwise None.
+        """
+        if by == UNKNOWN or frame.kind is FrameKind.EPHEMERAL:
+            return None
+        before = self._heads.get(by)
+        if before is None and len(self._heads) >= self._limit:
+            return None
+        is_same = before is not None and before.dialect is frame.dialect
+        if is_same and before is not None and frame.lamport <= before.lamport:
+            return None
+        self._heads[by] = HistoryHead(
+            frame.dialect,
+            frame.lamport,
+            len(frame.history),
+            frame.history[0].fingerprint if frame.history else 0,
+        )
+        if before is None or not is_same or has_rolled or not before.entries:
+            return None
+        return before if before.entries <= len(frame.history) else None
+
+    def forget_silent_since(self, time_ms: int) -> None:
+        """Forget participants whose latest first copy is before this, Unix ms."""
+        for by in list(self._heads):
+            if not self._participants.has_spoken_since(by, time_ms):
+                del self._heads[by]

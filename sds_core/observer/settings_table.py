@@ -1,0 +1,106 @@
+"""Settings of the model as an operator gives them, checked (docs/figures.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from sds_core.observer.settings import DEFAULTS, ObserverSettings
+from sds_core.reading import read
+
+Values = Mapping[str, int | float]
+"""Values of some settings, by their names in `ObserverSettings`."""
+
+_DAY_MS = 86_400_000
+
+# A millisecond value beyond a day, or a memory of millions, is a mistake: state and
+# cost of a frame grow with them.
+_DURATION = Annotated[int, Meta(ge=1, le=_DAY_MS)]
+_NUMBER = Annotated[int, Meta(ge=1, le=1_000_000)]
+_PERCENT = Annotated[int, Meta(ge=0, le=100)]
+_RATIO = Annotated[float, Meta(gt=0, lt=1)]
+
+
+def _type_of(name: str) -> Any:
+    if isinstance(getattr(DEFAULTS, name), float):
+        return _RATIO
+    if name.endswith("_ms"):
+        return _DURATION
+    return _PERCENT if name.endswith("_percent") else _NUMBER
+
+
+_TABLE = msgspec.defstruct(
+    "ObserverTable",
+    [
+        (one.name, _type_of(one.name) | UnsetType, UNSET)
+        for one in fields(ObserverSettings)
+    ],
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+)
+"""Every setting; UNSET if the table does not have it."""
+
+_WITHIN_HORIZON = (
+    "ack_deadline_ms",
+    "delivery_deadline_ms",
+    "gap_deadline_ms",
+    "repair_window_spec_ms",
+    "repair_window_nim_ms",
+)
+
+
+def read_values(table: Mapping[str, Any], path: str = "observer") -> Values:
+    """Check the values of a table.
+
+    Args:
+        table: Names and values.
+        path: Place of the table, for errors.
+
+    Raises:
+        sds_core.reading.TableError: A name is unknown, or a value is not allowed.
+        ValueError: Values do not fit each other.
+    """
+    given = msgspec.structs.asdict(read(table, _TABLE, path))
+    values = {name: value for name, value in given.items() if value is not UNSET}
+    settings_of(values)
+    return values
+
+
+def settings_of(values: Values) -> ObserverSettings:
+    """Return the settings with these values, and the defaults of all others.
+
+    Raises:
+        ValueError: Values do not fit each other.
+    """
+    given: dict[str, Any] = dict(values)
+    settings = ObserverSettings(**given)
+    for name in _WITHIN_HORIZON:
+        value_ms = getattr(settings, name)
+        if value_ms >= settings.horizon_ms:
+            message = (
+                f"observer.{name} is {value_ms}: allowed is less than "
+                f"horizon_ms = {settings.horizon_ms}"
+            )
+            raise ValueError(message)
+    if settings.settle_ms >= settings.gap_deadline_ms:
+        message = (
+            f"observer.settle_ms is {settings.settle_ms}: allowed is less than "
+            f"gap_deadline_ms = {settings.gap_deadline_ms}"
+        )
+        raise ValueError(message)
+    return settings
+
+
+def changed(settings: ObserverSettings) -> dict[str, int | float]:
+    """Return the values that are not the defaults, by name."""
+    defaults = asdict(DEFAULTS)
+    return {
+        name: value
+        for name, value in asdict(settings).items()
+        if value != defaults[name]
+    }

@@ -1,0 +1,64 @@
+"""Settings of the model as an operator gives them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from sds_core.observer.settings import DEFAULTS
+from sds_core.observer.settings_table import changed, read_values, settings_of
+from sds_core.reading import TableError
+
+
+def test_values_that_are_given_replace_the_defaults() -> None:
+    """All others stay."""
+    values = read_values({"ack_deadline_ms": 60_000, "saturated_rate": 0.05})
+    assert values == {"ack_deadline_ms": 60_000, "saturated_rate": 0.05}
+    assert changed(settings_of(values)) == values
+
+
+def test_every_setting_can_be_given_with_its_default() -> None:
+    """Each has a type, and its default is allowed."""
+    assert read_values(asdict(DEFAULTS)) == asdict(DEFAULTS)
+    assert changed(DEFAULTS) == {}
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"ack_deadline_s": 60}, ["has no key 'ack_deadline_s'", "ack_deadline_ms"]),
+        ({"ack_deadline_ms": 0}, ["observer.ack_deadline_ms is 0", "1"]),
+        ({"ack_deadline_ms": "60"}, ["observer.ack_deadline_ms is '60'"]),
+        ({"undelivered_percent": 101}, ["undelivered_percent is 101", "100"]),
+        ({"saturated_rate": 2.0}, ["saturated_rate is 2.0"]),
+    ],
+)
+def test_wrong_value_is_refused_with_place_value_and_what_is_allowed(
+    table: dict[str, Any], words: list[str]
+) -> None:
+    """In one line."""
+    with pytest.raises(TableError) as error:
+        read_values(table)
+    for word in words:
+        assert word in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "text"),
+    [
+        (
+            {"ack_deadline_ms": 3_600_000},
+            "ack_deadline_ms is 3600000: allowed is less than horizon_ms = 3600000",
+        ),
+        (
+            {"settle_ms": 300_000},
+            "settle_ms is 300000: allowed is less than gap_deadline_ms = 300000",
+        ),
+    ],
+)
+def test_values_must_fit_each_other(table: dict[str, Any], text: str) -> None:
+    """Nothing is followed beyond the horizon."""
+    with pytest.raises(ValueError, match=text):
+        read_values(table)
