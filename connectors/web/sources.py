@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 
 from connectors.history.schema import Row
+from connectors.prometheus.firing import NOT_ASKED, FiringAlerts
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.snapshot import Snapshot
 
@@ -26,9 +27,11 @@ class Sources:
             order, with at least these fields and their minute. Called and raises like
             `find_incidents`.
         runbooks: Directory of the files `<Alert>.md`.
+        firing: Returns the alerts that fire; called like `current`.
     """
 
     current: Callable[[], Snapshot]
     find_incidents: Callable[[IncidentQuery], Sequence[ChannelIncident]]
     find_minutes: Callable[[str, int, int, Collection[str]], Sequence[Row]]
     runbooks: Traversable
+    firing: Callable[[], FiringAlerts] = lambda: NOT_ASKED

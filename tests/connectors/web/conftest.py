@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from connectors.history.errors import NoHistory
 from connectors.history.schema import Row
 from connectors.prometheus.collector import SnapshotCollector
+from connectors.prometheus.firing import NOT_ASKED, FiringAlerts
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
@@ -60,6 +61,7 @@ class Stage:
         asked: What it was asked for.
         minutes: Rows of the only channel that has any.
         has_history: Whether there is one.
+        firing: The alerts that fire.
     """
 
     snapshot: Snapshot
@@ -68,6 +70,7 @@ class Stage:
     asked: list[IncidentQuery] = field(default_factory=list)
     minutes: list[Row] = field(default_factory=list)
     has_history: bool = True
+    firing: FiringAlerts = NOT_ASKED
 
     @property
     def app(self) -> Starlette:
@@ -75,7 +78,11 @@ class Stage:
         registry = CollectorRegistry()
         registry.register(SnapshotCollector(lambda: self.snapshot))
         sources = Sources(
-            lambda: self.snapshot, self.find_incidents, self.find_minutes, self.runbooks
+            lambda: self.snapshot,
+            self.find_incidents,
+            self.find_minutes,
+            self.runbooks,
+            lambda: self.firing,
         )
         return create_app(sources, registry)
 

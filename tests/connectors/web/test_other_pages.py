@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from connectors.prometheus.firing import FiringAlert, FiringAlerts
 from connectors.web.pages.taps import LISTED_TAPS
 from connectors.web.words import NOTHING
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
@@ -245,7 +246,7 @@ def test_runbook_contains_no_html(client: httpx.Client, stage: Any) -> None:
     )
     (stage.runbooks / "SdsBlind.md").write_text("# SdsBlind\n")
     (stage.runbooks / "not a runbook.txt").write_text("")
-    assert "SdsBlind SdsLoss" in text_of(client, "/runbooks")
+    assert keys(client, "/runbooks") == ["SdsBlind", "SdsLoss"]
     tags = Tags(client.get("/runbooks/SdsLoss").text)
     assert "<b>raw</b>" in tags.text
     assert {"table", "code"} <= {tag for tag, _ in tags.found}
@@ -254,3 +255,62 @@ def test_runbook_contains_no_html(client: httpx.Client, stage: Any) -> None:
     assert "SdsBlind#do" in targets
     assert "https://example.org/" in targets
     assert {"title": "../../docs/x.md"} in links
+
+
+def test_runbooks_are_listed_with_severity_and_meaning(
+    client: httpx.Client, stage: Any
+) -> None:
+    """Those of the gravest alerts first; without Prometheus the page says how to."""
+    for name, line in (
+        ("SdsA", "**Severity:** info. A note."),
+        ("SdsB", "**Severity:** warning. Soon."),
+        ("SdsC", "**Severity:** critical, warning. Act now: `a` failed."),
+        ("SdsD", "No such line."),
+    ):
+        (stage.runbooks / f"{name}.md").write_text(f"# {name}\n\n{line}\n")
+    assert keys(client, "/runbooks") == ["SdsC", "SdsB", "SdsA", "SdsD"]
+    text = text_of(client, "/runbooks")
+    assert "SdsC critical, warning Act now: `a` failed. SdsB warning Soon." in text
+    assert "Start the monitor with --prometheus URL" in text
+
+
+def test_firing_alerts_are_named_on_every_page(
+    client: httpx.Client, stage: Any
+) -> None:
+    """With severity and channels, and a link to the runbook of each."""
+    alerts = [
+        FiringAlert("SdsMessagesLost", "critical", f"c{n}", "", "") for n in range(5)
+    ]
+    alerts += [FiringAlert(f"Sds{n}", "warning", "", "", "") for n in range(6)]
+    stage.firing = FiringAlerts(alerts, asked=True)
+    (stage.runbooks / "SdsMessagesLost.md").write_text("# SdsMessagesLost\n")
+    for path in ("/", "/taps", "/runbooks/SdsMessagesLost"):
+        text = text_of(client, path)
+        assert "SdsMessagesLost critical, c0, c1, c2, 2 more ;" in text
+        assert text.count(" warning ;") == 4
+        assert "2 more" in text
+    up = {
+        a.get("href")
+        for _, a in Tags(client.get("/runbooks/SdsMessagesLost").text).found
+    }
+    assert "../runbooks/SdsMessagesLost" in up
+    assert "Firing: critical" in text_of(client, "/runbooks")
+
+
+@pytest.mark.parametrize(
+    ("firing", "note"),
+    [
+        (FiringAlerts([], asked=True), "No alert fires."),
+        (
+            FiringAlerts(asked=True, problem="Prometheus does not answer"),
+            "Which alerts fire is not known: Prometheus does not answer.",
+        ),
+    ],
+)
+def test_page_says_if_no_alert_fires_or_nobody_knows(
+    client: httpx.Client, stage: Any, firing: FiringAlerts, note: str
+) -> None:
+    """No list is not the same as an empty one."""
+    stage.firing = firing
+    assert note in text_of(client, "/runbooks")
+    assert "Firing" not in text_of(client, "/")
