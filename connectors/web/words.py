@@ -62,7 +62,7 @@ _REASONS = {
     "tap_hole": "the taps were interrupted",
     "no_records": "no records are coming in",
     "audit_incomplete": "the audit found the mirror incomplete",
-    "lost": "messages reached nobody but their senders",
+    "lost": "messages reached nobody",
     "undelivered": "messages did not reach a participant",
     "unacknowledged": "not acknowledged in time",
     "recovering": "recovering missing messages",
