@@ -40,8 +40,8 @@ class IncidentFilter(NamedTuple):
     Attributes:
         channel: Only those of this channel; None for all.
         since_ms: Only those found at this time, Unix ms, or later, and those that
-            still stand; None for all.
-        standing: Only those that still stand.
+            are unresolved; None for all.
+        standing: Only unresolved ones.
     """
 
     channel: str | None

@@ -122,13 +122,8 @@ def busy(
                         ParticipantFigures(
                             "participant-003",
                             minute_ms,
-                            lacks=28,
-                            lacks_since_ms=minute_ms - 900_000,
-                            undelivered=28,
-                            delivered=171,
-                            failed=28,
-                            filter=BloomGauge(100, 1_000, 2),
-                            epoch_messages=7,
+                            *(28, minute_ms - 900_000, 28, 171, 28),
+                            BloomGauge(100, 1_000, 2),
                         ),
                         ParticipantFigures(HOSTILE * 9, minute_ms - 3_000),
                     ],
@@ -253,7 +248,7 @@ def test_fleet_follows_the_snapshot(
     page.goto("/")
     names = page.locator("tbody th a")
     expect(names).to_have_text([HOSTILE, "a"])
-    page.get_by_role("link", name="a", exact=True).focus()
+    page.get_by_role("rowheader").get_by_role("link", name="a", exact=True).focus()
 
     worse = totals(Verdict.FAILING, verdict_reason="lost", gaps_lost=1)
     stage.snapshot = snapshot(
@@ -266,7 +261,9 @@ def test_fleet_follows_the_snapshot(
         "1 of 3 channels failing: a; 1 of 3 channels blind: <b> · sds-monitor"
     )
     # Somebody who reads by keyboard is not thrown back to the top.
-    expect(page.get_by_role("link", name="a", exact=True)).to_be_focused()
+    expect(
+        page.get_by_role("rowheader").get_by_role("link", name="a", exact=True)
+    ).to_be_focused()
     live = page.locator("body").inner_html()
     page.reload()
     assert page.locator("body").inner_html() == live
@@ -318,7 +315,7 @@ def test_one_click_leads_from_the_fleet_to_the_lost_message(
         expect(copied).to_have_text("Copied")
         assert page.evaluate("navigator.clipboard.readText()") == text
     page.locator("figure summary").first.click()
-    incident.locator("code").first.click()
+    incident.locator("code.whole").first.click()
     assert page.evaluate("String(getSelection())") == HASH
     busy.snapshot.channels["/waku/1"].gaps_tap_gap = 4_321
     expect(page.get_by_text("4,321", exact=True)).to_be_visible()

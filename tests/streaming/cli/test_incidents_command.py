@@ -27,7 +27,7 @@ def test_each_incident_is_one_plain_line(report: MakeReport) -> None:
         "retrieval hint 02ff; "
         "why reached nobody but the sender: alice named it, and for 5 minutes nobody "
         "else showed to have it; "
-        "note every tap had a hole meanwhile: it may be of the taps' making"
+        "note the taps were interrupted meanwhile: they may have missed it"
     )
     assert late.startswith("undelivered, ended 2026-08-09T12:13:20.000Z; message m2; ")
     assert f"Waku hash 0x{HASH.hex()}; " in late
