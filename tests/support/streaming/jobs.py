@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -32,6 +33,7 @@ def job_settings(
     report_detail: bool = False,
     label_budget: int = 200,
     history: HistorySettings | None = None,
+    observer: Mapping[str, int | float] = MappingProxyType({}),
 ) -> JobSettings:
     """Settings of a job with short triggers."""
     return JobSettings(
@@ -50,6 +52,7 @@ def job_settings(
         dead_letter_topic=f"{kafka.topic}.dead-letter",
         group=f"{kafka.topic}-monitor",
         history=history,
+        observer=observer,
     )
 
 

@@ -1,0 +1,64 @@
+"""What was sent after the monitor's first sight of a channel (docs/figures.md, 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sds_core.observer.sds.filters import Filters
+from sds_core.observer.sds.gaps import Gaps
+from sds_core.observer.sds.history_heads import HistoryHeads
+from sds_core.observer.sds.messages import Message
+from sds_core.observer.sds.seen_frames import SeenFrame
+from sds_core.wire import Dialect, FrameKind
+
+
+class Start:
+    """Knows which messages were sent after the channel's warm-up.
+
+    Args:
+        highest: Highest Lamport timestamp of the warm-up, by dialect; part of the
+            state.
+        messages: Messages that were seen, by fingerprint.
+        gaps: Ids that were not seen.
+        filters: Filters of the participants.
+        heads: Their causal histories.
+    """
+
+    def __init__(
+        self,
+        highest: dict[Dialect, int],
+        messages: Mapping[int, Message],
+        gaps: Gaps,
+        filters: Filters,
+        heads: HistoryHeads,
+    ) -> None:
+        self._highest = highest
+        self._messages = messages
+        self._gaps = gaps
+        self._filters = filters
+        self._heads = heads
+
+    def in_warm_up(self, frame: SeenFrame) -> None:
+        """Record the Lamport timestamp of a frame of the warm-up."""
+        if frame.kind is not FrameKind.EPHEMERAL:
+            highest = self._highest.get(frame.dialect, 0)
+            self._highest[frame.dialect] = max(highest, frame.lamport)
+
+    def is_before(self, key: int) -> bool:
+        """Whether an id is not known to have been sent after the warm-up."""
+        message = self._messages.get(key)
+        if message is None:
+            return not self._gaps.is_after_start(key)
+        return message.lamport <= self._highest.get(message.dialect, 0)
+
+    def first_copy_by(self, frame: SeenFrame, by: int) -> int:
+        """Record the causal history of a first copy.
+
+        Returns:
+            Number of its last entries that were sent after the start, at least: so many
+            as the sender's earlier history had, if that began after the start.
+        """
+        before = self._heads.first_copy_by(frame, by, self._filters.has_rolled)
+        if before is None or self.is_before(before.first):
+            return 0
+        return before.entries
