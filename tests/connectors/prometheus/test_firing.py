@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -19,6 +20,7 @@ from connectors.prometheus.firing import (
     ask,
     firing_of,
 )
+from tests.support.prometheus import running_prometheus
 from tests.support.waiting import wait_for
 
 
@@ -140,3 +142,30 @@ def test_alerts_are_asked_for_again_and_again(server: Server) -> None:
         wait_for(lambda: firing() == FiringAlerts([], asked=True))
     with FiringPoll(None) as firing:
         assert firing() == NOT_ASKED
+
+
+@pytest.mark.needs("prometheus")
+def test_real_prometheus_says_which_alerts_fire(tmp_path: Path) -> None:
+    """One that fires, one that does not yet, and one of somebody else."""
+    rules = [
+        {
+            "alert": name,
+            "expr": 'label_replace(vector(1), "channel", "town", "", "")',
+            **held,
+            "labels": {"severity": "warning"},
+            "annotations": {"summary": "Something is lost."},
+        }
+        for name, held in (
+            ("SdsMessagesLost", {}),
+            ("SdsTapBlind", {"for": "1h"}),
+            ("Other", {}),
+        )
+    ]
+    group = {"name": "test", "interval": "1s", "rules": rules}
+    with running_prometheus(
+        tmp_path / "prometheus", {}, {"test": {"groups": [group]}}, lookback_s=300
+    ) as prometheus:
+        url = str(prometheus.http.base_url)
+        found = wait_for(lambda: ask(url).alerts)
+    (only,) = found
+    assert only[:-1] == ("SdsMessagesLost", "warning", "town", "Something is lost.")
