@@ -29,6 +29,7 @@ STDIN = "-"
 """Name of standard input among the names of files."""
 
 _LONGEST_NAME = 80
+_LONGEST_ERROR = 500
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -108,7 +109,7 @@ def _read_config(
     try:
         context.meta[_OBSERVER] = _observer(given.get("observer", {}))
     except ValueError as error:
-        message = f"{path}: {error}"
+        message = f"{path}: {printable(shorten(str(error), _LONGEST_ERROR))}"
         raise click.BadParameter(message, param=parameter) from None
     options = _options(context.command)
     values = _values(path, given, context, parameter)

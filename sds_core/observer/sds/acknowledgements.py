@@ -140,7 +140,8 @@ class Acknowledgements:
 
         Call this after `mentioned` for the frame's causal history. A message that the
         filter holds gets a witness. One that it lacks, or any if there is no readable
-        filter, has had an opportunity, if the frame could have acknowledged it.
+        filter, has had an opportunity, if the frame could have acknowledged it: its
+        sender did not return from a long silence since.
 
         Args:
             frame: The frame.
@@ -167,6 +168,8 @@ class Acknowledgements:
         ]
         # Local: this is the innermost loop of a channel without acknowledgements.
         dialect, lamport, time_ms = frame.dialect, frame.lamport, frame.time_ms
+        # A participant may have been off when earlier messages were sent.
+        returned_ms = self._deliveries.returned_ms(by)
         judged = {
             message.key
             for message in newest
@@ -175,7 +178,7 @@ class Acknowledgements:
             and not message.overdue
             and message.dialect is dialect
             and message.lamport < lamport
-            and message.t0_ms < time_ms
+            and returned_ms <= message.t0_ms < time_ms
         }
         if frame.filter is None:
             held = [False] * len(newest)

@@ -286,7 +286,11 @@ class ChannelView:
         if is_newest and frame.filter is not None:
             rate = frame.filter.false_positive_rate()
             self._health.filter(by, frame.time_ms, rate)
-        self._deliveries.first_copy_by(frame, by, clock_ms, is_newest)
+        own = self._acknowledgements.get(frame.named.fingerprint)
+        was_named_before = (
+            frame.kind is FrameKind.CONTENT and own is not None and own.was_named_before
+        )
+        self._deliveries.first_copy_by(frame, by, clock_ms, is_newest, was_named_before)
         if self._participants.spoke(by, frame.time_ms):
             self.totals.participants += 1
         self._capacity.first_copy_by(by, clock_ms)

@@ -105,6 +105,7 @@ class Deliveries:
         by: int,
         clock_ms: int,
         is_newest: bool,
+        was_named_before: bool,
     ) -> None:
         """Judge what a participant has and lacks, by its first copy.
 
@@ -116,20 +117,25 @@ class Deliveries:
             by: Participant index or `UNKNOWN`.
             clock_ms: The channel's clock.
             is_newest: Whether the frame's filter is the participant's newest.
+            was_named_before: Whether the frame was named before any tap saw it. It was
+                then composed long before, and the participant may have received since
+                what it lacks: no delivery becomes lost by it.
         """
         self._forget_old(clock_ms)
         if by == UNKNOWN:
             return
         receiver = self._receivers.get(by)
+        is_new = receiver is None
         if receiver is None:
-            if len(self._receivers) < self._settings.followed:
-                self._receivers[by] = Receiver(self._totals.messages)
-            else:
+            if len(self._receivers) >= self._settings.followed:
                 self._totals.leave_out(LeftOut.PARTICIPANT)
-            return
-        silent_ms = frame.time_ms - self._participants.last_ms(by)
-        if silent_ms > self._settings.delivery_deadline_ms:
+                return
+            receiver = self._receivers[by] = Receiver(self._totals.messages)
+        last_ms = self._participants.last_ms(by)
+        if last_ms and frame.time_ms - last_ms > self._settings.delivery_deadline_ms:
             receiver.returns = frame.time_ms, receiver.returns[0]
+        if is_new:
+            return
         before = self._ended()
         self._await_new(receiver, by)
         if is_newest:
@@ -144,7 +150,9 @@ class Deliveries:
             ):
                 self._delivered(receiver, by, message, frame.time_ms, clock_ms)
         if frame.filter is not None:
-            self._read_filter(receiver, by, frame, frame.filter, clock_ms, is_newest)
+            self._read_filter(
+                receiver, by, frame, frame.filter, clock_ms, is_newest, was_named_before
+            )
         self._health.pairs_ended(self._ended() - before, clock_ms)
 
     def _read_filter(
@@ -155,6 +163,7 @@ class Deliveries:
         filter_: Filter,
         clock_ms: int,
         is_newest: bool,
+        was_named_before: bool,
     ) -> None:
         """Judge each waiting message by a filter; see `first_copy_by`.
 
@@ -176,11 +185,13 @@ class Deliveries:
         # What was sent before a roll-over may be missing from the filter alone.
         since_ms = self._filters.rolled_ms(by)
         grace_ms = time_ms - self._settings.delivery_grace_ms
-        # It was shown to lack what is lost before this time.
+        # What it was shown to lack before this time is lost.
         overdue_ms = time_ms - self._settings.delivery_deadline_ms
         if receiver.returns[0] >= overdue_ms:
             # Back for a short time: it had none to catch up, unless it was back before.
             overdue_ms = min(overdue_ms, receiver.returns[1])
+        if was_named_before:
+            overdue_ms = 0
         missing, lost = receiver.missing, receiver.lost
         # Each is an incident; the participant's next frame shows the others.
         left = _LOSSES_PER_FRAME
@@ -205,6 +216,14 @@ class Deliveries:
                 elif missing[order] < overdue_ms and order not in lost and left:
                     left -= 1
                     self._overdue(receiver, by, message, clock_ms)
+
+    def returned_ms(self, by: int) -> int:
+        """Event time of a participant's latest return after a long silence, Unix ms.
+
+        0 if there was none.
+        """
+        receiver = self._receivers.get(by)
+        return 0 if receiver is None else receiver.returns[0]
 
     def lacking(self, message: Message) -> tuple[dict[str, int], int]:
         """Participants known to lack a message, and not known to have it since.

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import enum
+from bisect import bisect_right
 from collections import Counter
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
+from sds_core.simulation.truth.deliveries import returns_ms_of
 from sds_core.simulation.truth.tap_view import HORIZON_MS, Copy, SeenFrame, TapView
 from sds_core.wire import FrameKind
 
@@ -102,15 +105,16 @@ def fate_of(
     if end_ms <= deadline_ms:
         return Fate.IN_FLIGHT
     after = view.between(message.clock_ms, deadline_ms)
-    if any(_is_opportunity(frame, message) for frame in after):
+    if any(_is_opportunity(frame, message, view) for frame in after):
         return Fate.UNACKNOWLEDGED
     return Fate.UNWITNESSED
 
 
-def _is_opportunity(frame: SeenFrame, message: SeenFrame) -> bool:
+def _is_opportunity(frame: SeenFrame, message: SeenFrame, view: TapView) -> bool:
     """Return whether a frame of another participant is a missed chance to acknowledge.
 
-    It has neither the message in its filter, nor names it.
+    It has neither the message in its filter, nor names it, and its sender did not
+    return from a long silence since the message.
     """
     known, message_id = frame.composition.filter, message.composition.message_id
     return (
@@ -123,7 +127,16 @@ def _is_opportunity(frame: SeenFrame, message: SeenFrame) -> bool:
         and frame.composition.is_by_other_than(message.composition)
         and not (known is not None and known.holds(message_id))
         and all(named.message_id != message_id for named in frame.composition.history)
+        and _returned_ms(frame, view) <= message.at_ms
     )
+
+
+def _returned_ms(frame: SeenFrame, view: TapView) -> int:
+    """Return when the sender of a first copy had last returned from a long silence."""
+    frames = view.first_copies[frame.composition.sender]
+    until = bisect_right(frames, frame.index, key=attrgetter("index"))
+    latest_ms, _ = list(returns_ms_of(frames[:until]))[-1]
+    return latest_ms
 
 
 def _participants_needed(message: SeenFrame, view: TapView) -> int:

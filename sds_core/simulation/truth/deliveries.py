@@ -70,7 +70,7 @@ class _Past(NamedTuple):
 def deliveries_of(view: TapView) -> Iterator[Delivery]:
     """Give every delivery of a channel, in the order of the messages."""
     pasts = {
-        participant: list(map(_Past, _rollovers_ms(frames), _returns_ms(frames)))
+        participant: list(map(_Past, _rollovers_ms(frames), returns_ms_of(frames)))
         for participant, frames in view.first_copies.items()
     }
     for message in view.messages.values():
@@ -130,9 +130,18 @@ def _delivery(
             and message.at_ms >= pasts[place].rollover_ms
         ):
             lacking = lacking or frame
-            is_lost |= _is_overdue(frame, lacking, pasts[place].returns_ms)
+            is_late = _is_overdue(frame, lacking, pasts[place].returns_ms)
+            is_lost |= is_late and not _was_named_before(frame, view)
     outcome = Outcome.LOST if is_lost else Outcome.OPEN
     return Delivery(message, participant, lacking, None, outcome)
+
+
+def _was_named_before(frame: SeenFrame, view: TapView) -> bool:
+    """Return whether a message was sent long before the taps saw it."""
+    if frame.composition.kind is not FrameKind.CONTENT:
+        return False
+    namings = view.namings.get(frame.composition.message_id, ())
+    return any(naming.index < frame.index for naming in namings)
 
 
 def _is_overdue(
@@ -149,7 +158,7 @@ def _is_overdue(
     return frame.at_ms > begins_ms + LOST_AFTER_MS
 
 
-def _returns_ms(frames: Iterable[SeenFrame]) -> Iterator[tuple[int, int]]:
+def returns_ms_of(frames: Iterable[SeenFrame]) -> Iterator[tuple[int, int]]:
     """Give, for each frame of a participant, its latest two returns."""
     last_ms = None
     latest_ms = one_before_ms = 0

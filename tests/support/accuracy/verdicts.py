@@ -23,7 +23,6 @@ _WINDOW_MS = DEFAULTS.verdict_window_ms + 1_000
 
 _BAD = ("failing", "degraded")
 _LOSSES = ("lost", "undelivered")
-_MISSES = ("recovering", "repair_expired")
 
 Spans = list[tuple[int, int]]
 """Event times from and to, Unix ms."""
@@ -79,14 +78,23 @@ def _causes(play: Play, seen: Seen) -> defaultdict[tuple[str, str], Spans]:
             shown_ms = seen.next_frame_ms(channel, who, received_ms)
             until_ms = min(said.found_ms + _WINDOW_MS, shown_ms)
             causes[channel, "undelivered"].append((said.found_ms, until_ms))
-    for (channel, _), story, who, first in pairs_of(play, seen):
+    misses = [(key, story, who) for key, story, who, _ in pairs_of(play, seen)]
+    # What no tap saw is missing all the same.
+    misses += [
+        (key, story, who)
+        for key, story in stories.items()
+        if key not in seen.first
+        for who in (*story["received"], *story["never_received"])
+    ]
+    for (channel, _), story, who in misses:
         if reached_at_once(story, who):
             continue
         received_ms = story["received"].get(who, NEVER_MS)
-        shown_ms = seen.next_frame_ms(channel, who, received_ms)
-        begin_ms = min(story["sent_ms"], first.at_ms)
-        for reason in _MISSES:
-            causes[channel, reason].append((begin_ms, shown_ms + _WINDOW_MS))
+        until_ms = seen.next_frame_ms(channel, who, received_ms) + _WINDOW_MS
+        causes[channel, "recovering"].append((story["sent_ms"], until_ms))
+        # A request may expire after the message has come.
+        until_ms += DEFAULTS.repair_window_nim_ms
+        causes[channel, "repair_expired"].append((story["sent_ms"], until_ms))
     return causes
 
 

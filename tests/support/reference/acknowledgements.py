@@ -63,6 +63,7 @@ class Acknowledgements(Broadcasts):
                 and one.at > m.at
                 and one.clock <= deadline
                 and not one.shows(m.message_id)
+                and all(at <= m.at for at in self.returns(one)[-1:])
             ):
                 return "unacknowledged"
         return "unwitnessed"

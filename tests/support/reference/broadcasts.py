@@ -92,6 +92,20 @@ class Broadcasts:
         assert first is not None
         return first
 
+    def returns(self, one: Seen) -> list[int]:
+        """When the sender of a first copy had returned from silences of over 300 s."""
+        before = [
+            other
+            for other in self.first_copies
+            if other.sender == one.sender and other.place <= one.place
+        ]
+        return [
+            other.at
+            for place, other in enumerate(before)
+            if place
+            and other.at > max(earlier.at for earlier in before[:place]) + 300_000
+        ]
+
     def latest_request(self, message_id: str, place: int) -> Seen | None:
         """The latest request for an id before a place in the topic."""
         asking = [

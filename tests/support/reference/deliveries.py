@@ -87,7 +87,11 @@ class Deliveries(Filters):
             for one in self._frames_after(m, participant)
             if (shown is None or one.place < shown.place) and self.is_missing(m, one)
         ]
-        late = [one for one in missing if self.is_overdue(missing[0], one)]
+        late = [
+            one
+            for one in missing
+            if self.is_overdue(missing[0], one) and not self.was_named_before(one)
+        ]
         return Delivery(
             m,
             participant,
@@ -96,24 +100,20 @@ class Deliveries(Filters):
             shown,
         )
 
+    def was_named_before(self, one: Seen) -> bool:
+        """Whether a message was named before any tap saw it."""
+        return one.is_content and any(
+            other.place < one.place and one.message_id in other.history()
+            for other in self.broadcasts
+        )
+
     def is_overdue(self, missing: Seen, one: Seen) -> bool:
         """Whether a frame lacks what its sender had time to get.
 
         The time begins with the first frame that showed it missing, and once anew with
         the first frame after a long silence.
         """
-        before = [
-            other
-            for other in self.first_copies
-            if other.sender == one.sender and other.place <= one.place
-        ]
-        returns = [
-            other.at
-            for place, other in enumerate(before)
-            if place
-            and other.at > max(earlier.at for earlier in before[:place]) + 300_000
-        ]
-        since = [at for at in returns if at > missing.at]
+        since = [at for at in self.returns(one) if at > missing.at]
         # The second return since then no longer begins it anew.
         begins = since[0] if len(since) == 1 else missing.at
         return one.at > begins + 300_000

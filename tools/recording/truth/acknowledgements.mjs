@@ -3,6 +3,7 @@
 import { messagesIn, names } from "./tap_view.mjs";
 
 const DEADLINE_MS = 120_000;
+const SILENCE_MS = 300_000;
 const PROBABLE_RATE = 1e-6;
 const PROBABLE_PARTICIPANTS = 2;
 
@@ -83,9 +84,22 @@ function fateOf(message, frames, evidence, endMs) {
       frame.atMs > message.atMs &&
       frame.atMs <= deadlineMs &&
       !names(frame, message.id) &&
-      !frame.filter.holds(message.id),
+      !frame.filter.holds(message.id) &&
+      returnedMs(frame, frames) <= message.atMs,
   );
   return opportunity ? "unacknowledged" : "unwitnessed";
+}
+
+/** @returns {number} when the sender last spoke after a long silence; 0 if never */
+function returnedMs(frame, frames) {
+  const spoken = frames.filter(
+    ({ index, copy, sender }) =>
+      index <= frame.index && copy === "first" && sender === frame.sender,
+  );
+  const returns = spoken.filter(
+    ({ atMs }, place) => place > 0 && atMs - spoken[place - 1].atMs > SILENCE_MS,
+  );
+  return returns.at(-1)?.atMs ?? 0;
 }
 
 function latencyMs(message, evidence) {

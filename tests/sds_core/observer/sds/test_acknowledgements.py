@@ -220,6 +220,19 @@ def test_frame_whose_filter_lacks_the_message_is_an_opportunity(
     assert (channel.totals.unwitnessed, channel.totals.unacknowledged) == (0, 1)
 
 
+@pytest.mark.parametrize(("spoke", "opportunity"), [(329_999, False), (330_000, True)])
+def test_participant_that_was_off_when_the_message_was_sent_had_no_opportunity(
+    channel: Channel, spoke: int, opportunity: bool
+) -> None:
+    """It is back from more than 300 s of silence, and has not caught up yet."""
+    channel.sync("bob", at=spoke, lamport=1_000)
+    channel.content("m", "alice", at=600_000, lamport=1_001)
+    channel.sync("bob", at=630_000, lamport=1_002, holds=["other"])
+    channel.clock(720_001)
+    found = channel.totals.unacknowledged, channel.totals.unwitnessed
+    assert found == ((1, 0) if opportunity else (0, 1))
+
+
 def test_frame_with_an_unreadable_filter_is_an_opportunity(channel: Channel) -> None:
     """It does not show that its sender has the message."""
     channel.content("m", "alice", at=60_000)

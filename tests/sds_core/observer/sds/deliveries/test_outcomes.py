@@ -257,6 +257,19 @@ def test_participant_that_comes_back_has_lost_nothing(sent: Channel) -> None:
     assert outcomes(sent) == {"recovered": 1}
 
 
+def test_message_that_was_named_before_it_was_seen_loses_nothing(
+    sent: Channel,
+) -> None:
+    """It was composed long before: what it lacks may have arrived since."""
+    sent.sync("bob", at=LACKED, lamport=1_001, holds=())
+    sent.sync("carol", at=LACKED + 1_000, lamport=1_002, history=["old"])
+    sent.sync("bob", at=LACKED + DEADLINE // 2, lamport=1_003, holds=())
+    sent.content("old", "bob", at=LACKED + DEADLINE + 1, lamport=1_004, holds=())
+    assert outcomes(sent) == {}
+    sent.sync("bob", at=LACKED + DEADLINE + 2, lamport=1_005, holds=())
+    assert outcomes(sent) == {"lost": 1}
+
+
 def test_participant_back_for_long_that_still_lacks_a_message_lost_it(
     sent: Channel,
 ) -> None:
