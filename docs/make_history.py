@@ -69,7 +69,7 @@ sds-monitor incidents --history ./history --standing --json
 ```
 
 This works without a running monitor or beside one.
-`--since` also lists older incidents that still stand.
+`--since` also lists older incidents that are unresolved.
 
 [DuckDB](https://duckdb.org) reads the files directly.
 All incidents that stand:

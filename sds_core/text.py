@@ -100,6 +100,14 @@ def time_of_day(unix_ms: int) -> str:
     return _formatted(unix_ms, "%H:%M")
 
 
+def clock_time(unix_ms: int) -> str:
+    """Return a time, Unix ms, as "HH:MM:SS" in UTC.
+
+    A time outside the years 1 to 9999 is returned in milliseconds, as "5 ms".
+    """
+    return _formatted(unix_ms, "%H:%M:%S")
+
+
 def _formatted(unix_ms: int, form: str) -> str:
     try:
         time = datetime.fromtimestamp(unix_ms // 1000, UTC)

@@ -96,6 +96,7 @@ WHERE (:channel IS NULL OR channel = :channel)
     AND (:kind IS NULL OR kind = :kind)
     AND (:since_ms IS NULL OR found_ms >= :since_ms OR standing)
     AND (standing OR NOT :standing)
+    AND (NOT standing OR NOT :resolved)
     AND (
         :after_found_ms IS NULL OR found_ms < :after_found_ms
         OR (

@@ -49,6 +49,7 @@ WITH latest AS (
 SELECT * FROM latest
 WHERE ($since_ms IS NULL OR epoch_ms(found) >= $since_ms OR ended IS NULL)
     AND (ended IS NULL OR NOT $standing)
+    AND (ended IS NOT NULL OR NOT $resolved)
     AND (
         $after_found_ms IS NULL OR epoch_ms(found) < $after_found_ms
         OR (

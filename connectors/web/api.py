@@ -8,9 +8,8 @@ a `next`, which is the parameter `after` of the request for these.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from starlette.convertors import Convertor, register_url_convertor
@@ -19,35 +18,23 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from connectors.web import parameters
+from connectors.web.incident_places import ListedIncident
 from connectors.web.lookups import Lookups, read_figures
-from connectors.web.naming import is_long
 from connectors.web.paging import PageRequest, Reference, next_page
 from connectors.web.parameters import hours, incident_query
+from connectors.web.participants import participant_object, table_of
 from connectors.web.refusals import NoChannel
 from connectors.web.sources import Sources
 from connectors.web.summary import by_trouble, channels_by_tap, summarise, trouble_of
 from connectors.web.trends import Growth
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.figures import Unit
-from sds_core.observer.incidents import (
-    ChannelIncident,
-    IncidentKind,
-    IncidentPlace,
-    incident_object,
-)
+from sds_core.observer.incidents import incident_object
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.tap_figures import TAP_FIGURES
 from sds_core.observer.tap_view import TapTotals
 
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-
-
-_LONG_ID_CHARS = 100
-"""Characters of a long message id in an address."""
-
-
-_INT64 = msgspec.Meta(ge=-(2**63), le=2**63 - 1)
-"""What databases hold as a time."""
 
 
 class _ChannelPlace(NamedTuple):
@@ -56,15 +43,6 @@ class _ChannelPlace(NamedTuple):
     muted: bool
     rank: int
     channel: Reference
-
-
-class _IncidentPlace(NamedTuple):
-    """The place of an incident in the list, see `IncidentPlace`."""
-
-    found_ms: Annotated[int, _INT64]
-    channel: Reference
-    kind: IncidentKind
-    message_id: str
 
 
 class _AnyText(Convertor[str]):
@@ -123,16 +101,11 @@ def routes(
         `PageRequest`.
         """
         page = PageRequest.of(request.query_params)
-        place = page.place(_IncidentPlace)
+        place = page.place(ListedIncident)
         snapshot = read_figures(sources)
         query = incident_query(request.query_params, snapshot)
         if place is not None:
-            after = IncidentPlace(
-                place.found_ms,
-                place.channel.find(snapshot.channels),
-                place.kind,
-                place.message_id,
-            )
+            after = place.find(snapshot.channels)
             query = msgspec.structs.replace(query, after=after)
         # One more than the limit, to know whether there are more.
         query = msgspec.structs.replace(query, limit=page.limit + 1)
@@ -146,7 +119,9 @@ def routes(
                     for one in shown
                 ],
                 "more": more,
-                "next": _after_incident(shown[-1]) if more and shown else None,
+                "next": next_page(ListedIncident.of(shown[-1]))
+                if more and shown
+                else None,
             }
         )
 
@@ -169,6 +144,24 @@ def routes(
                     for observer in shown
                 ],
                 "next": next_page(Reference.to(shown[-1])) if more and shown else None,
+            }
+        )
+
+    def participants(request: Request) -> Response:
+        """Participants of a channel, those that lack most first.
+
+        Query parameters: `channel`, an id, or `key`.
+        """
+        snapshot = read_figures(sources)
+        wanted = parameters.channel(request.query_params, "channel", snapshot) or ""
+        table = table_of(_totals(snapshot, wanted))
+        return _json(
+            {
+                "channel": wanted,
+                "channel_name": _name(snapshot, wanted),
+                "clock": snapshot.clock_ms or None,
+                "participants": [participant_object(one) for one in table.participants],
+                "others": table.others,
             }
         )
 
@@ -200,6 +193,7 @@ def routes(
     return [
         Route("/api/v1/incidents", incidents),
         Route("/api/v1/taps", taps),
+        Route("/api/v1/participants", participants),
         Route("/api/v1/minutes", minutes),
         Route("/api/v1/channels", channels),
         Route("/api/v1/channels/{id:anytext}", channel),
@@ -249,18 +243,6 @@ def _chosen(
         return shown, None
     muted, rank, name = trouble(shown[-1])
     return shown, next_page(_ChannelPlace(muted, rank, Reference.to(name)))
-
-
-def _after_incident(last: ChannelIncident) -> str:
-    incident = last.incident
-    # An id this long is not sent on: others that begin alike may then be left out.
-    message_id = incident.message_id
-    if is_long(message_id):
-        message_id = message_id[:_LONG_ID_CHARS] + chr(sys.maxunicode)
-    channel = Reference.to(last.channel)
-    return next_page(
-        _IncidentPlace(incident.found_ms, channel, incident.kind, message_id)
-    )
 
 
 def _totals(snapshot: Snapshot, wanted: str) -> Any:

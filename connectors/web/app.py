@@ -42,7 +42,7 @@ def create_app(
             request's Accept header.
         table: The figures of channels.
     """
-    layout, lookups = Layout(), Lookups(sources)
+    layout, lookups = Layout(sources.firing), Lookups(sources)
 
     def refuse(request: Request, error: Exception) -> Response:
         """Return a page, or JSON, that says in one line why the request failed."""

@@ -10,17 +10,29 @@ import msgspec
 
 from connectors.web import words
 from connectors.web.naming import called, channel_href, short_key
-from sds_core.observer.incidents import ChannelIncident, IncidentKind, explain
+from sds_core.observer.incidents import (
+    ChannelIncident,
+    Incident,
+    IncidentKind,
+    explain,
+)
 from sds_core.observer.snapshot import Snapshot
 
 LISTED_PARTICIPANTS = 20
 """Most participants listed as lacking or naming a message; the API lists all."""
 
 KINDS = {
-    IncidentKind.LOST: "Lost",
+    IncidentKind.LOST: "Lost to everybody",
     IncidentKind.UNDELIVERED: "Not delivered",
     IncidentKind.UNACKNOWLEDGED: "Not acknowledged",
 }
+
+RUNBOOKS = {
+    IncidentKind.LOST: "SdsMessagesLost",
+    IncidentKind.UNDELIVERED: "SdsDeliveryBudgetBurn",
+    IncidentKind.UNACKNOWLEDGED: "SdsAcknowledgementBudgetBurn",
+}
+"""Kind -> name of the runbook that says what to do."""
 
 _SINCE = {
     IncidentKind.LOST: "First named",
@@ -33,8 +45,7 @@ _ENDED = {
     IncidentKind.UNACKNOWLEDGED: "Acknowledged",
 }
 _TAP_HOLE = (
-    "Every tap of the channel had a hole in its records meanwhile: the taps may have "
-    "missed what the network had."
+    "The taps were interrupted meanwhile: they may have missed what the network had."
 )
 
 
@@ -45,6 +56,10 @@ class IncidentWords:
     Attributes:
         key: Identifies the incident within the page.
         kind: Kind of the incident, in words.
+        message: Id of the message, shortened.
+        summary: Who lacks the message, or who sent it.
+        since: When it began.
+        runbook: Name of the runbook that says what to do.
         stands: Whether the incident has not ended.
         standing: The same in words, with the time of the end.
         channel: Display name of the channel.
@@ -62,6 +77,10 @@ class IncidentWords:
 
     key: str
     kind: str
+    message: str
+    summary: str
+    since: str
+    runbook: str
     stands: bool
     standing: str
     channel: str
@@ -92,16 +111,26 @@ def incident_words(snapshot: Snapshot, found: ChannelIncident) -> IncidentWords:
     named_by = _some(incident.named_by)
     if named_by:
         facts.append(("Named by", ", ".join(named_by)))
-    bounded = msgspec.structs.replace(incident, named_by=named_by)
-    why = words.whole(explain(bounded, snapshot.observer))
     lacked_by = nsmallest(
         LISTED_PARTICIPANTS, incident.lacking.items(), key=lambda one: one[1]
     )
+    others_lack = len(incident.lacking) - len(lacked_by) + incident.lacking_others
+    shortened = msgspec.structs.replace(
+        incident,
+        named_by=[words.short(name) for name in named_by],
+        lacking={words.short(name): since_ms for name, since_ms in lacked_by},
+        lacking_others=others_lack,
+    )
+    why = words.whole(explain(shortened, snapshot.observer))
     return IncidentWords(
         key=short_key(" ".join((found.channel, *incident.key))),
         kind=KINDS[incident.kind],
+        message=words.short(incident.message_id),
+        summary=_summary(shortened),
+        since=words.moment(incident.since_ms, snapshot.clock_ms),
+        runbook=RUNBOOKS[incident.kind],
         stands=incident.ended_ms is None,
-        standing="Still stands"
+        standing="Unresolved"
         if incident.ended_ms is None
         else f"{_ENDED[incident.kind]}: {words.utc(incident.ended_ms)}",
         channel=called(snapshot, found.channel),
@@ -110,13 +139,25 @@ def incident_words(snapshot: Snapshot, found: ChannelIncident) -> IncidentWords:
         lacked_by=[
             (words.bounded(name), words.utc(since_ms)) for name, since_ms in lacked_by
         ],
-        others_lack=len(incident.lacking) - len(lacked_by) + incident.lacking_others,
+        others_lack=others_lack,
         facts=facts,
         hash="0x" + incident.waku_hash.hex() if incident.waku_hash else "",
         hint=incident.hint.hex(),
         why=why[0].upper() + why[1:] + ".",
         doubt=_TAP_HOLE if found.tap_hole else "",
     )
+
+
+def _summary(incident: Incident) -> str:
+    """Return who lacks the message of a shortened incident, in a few words."""
+    sender = words.short(incident.sender) if incident.sender else "an unknown sender"
+    if incident.kind is not IncidentKind.UNDELIVERED or not incident.lacking:
+        return f"from {sender}"
+    first = next(iter(incident.lacking))
+    others = len(incident.lacking) - 1 + incident.lacking_others
+    if not others:
+        return f"to {first}"
+    return f"to {first} and {words.counted(others, 'other')}"
 
 
 def _some(names: Sequence[str]) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 
 from connectors.history.schema import Row
+from connectors.prometheus.firing import NOT_ASKED, FiringAlerts
 from sds_core.observer.growth import Recorded
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.snapshot import Snapshot
@@ -49,6 +50,7 @@ class Sources:
             in each step between the moments, in order. Steps without a minute are left
             out: nothing changed.
             Called in the server's threads.
+        firing: Returns the alerts that fire; called like `current`.
     """
 
     current: Callable[[], Snapshot]
@@ -57,3 +59,4 @@ class Sources:
     runbooks: Traversable
     find_recent: FindRecent = _no_recent
     find_steps: FindSteps = _no_steps
+    firing: Callable[[], FiringAlerts] = lambda: NOT_ASKED

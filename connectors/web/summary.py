@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from connectors.web import words
-from connectors.web.naming import called
+from connectors.web.naming import called, channel_href
 from sds_core.observer.clock import ClockLevel
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.snapshot import JobFigures, Snapshot, Views
@@ -35,31 +36,57 @@ Trouble = tuple[bool, int, str]
 verdict, from 0 for the worst, and its own name."""
 
 
+class Piece(NamedTuple):
+    """A part of the sentence.
+
+    Attributes:
+        text: The text.
+        href: Address that it links to, relative to the root of the site; empty if it
+            is no link.
+    """
+
+    text: str
+    href: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Summary:
     """The overall verdict in one sentence.
 
     Attributes:
         level: `FINE` and `WARNING` only while `Snapshot.ok` is true.
-        sentence: The verdict in words, with the names of at most three views of each
-            kind.
+        pieces: The verdict in words, with the names of at most three views of each
+            kind; they link to what is wrong.
     """
 
     level: Level
-    sentence: str
+    pieces: Sequence[Piece]
+
+    @classmethod
+    def plain(cls, level: Level, text: str, href: str = "") -> Summary:
+        """Return a summary of one piece."""
+        return cls(level, [Piece(text, href)])
+
+    @property
+    def sentence(self) -> str:
+        """The sentence without links."""
+        return "".join(piece.text for piece in self.pieces)
 
 
 def summarise(snapshot: Snapshot) -> Summary:
     """Return the verdict on all views and the job; muted channels are only counted."""
     job = snapshot.job
+    runbook = _runbook("SdsMonitorStopped")
     if job.kafka.is_stale:
-        return Summary(Level.TROUBLE, words.no_answer(job.kafka.answered_ms))
+        sentence = words.no_answer(job.kafka.answered_ms)
+        return Summary.plain(Level.TROUBLE, sentence, _runbook("SdsMonitorKafkaAway"))
     if job.error:
-        return Summary(Level.TROUBLE, f"{stopped(job)}: {words.one_line(job.error)}")
+        sentence = f"{stopped(job)}: {words.one_line(job.error)}"
+        return Summary.plain(Level.TROUBLE, sentence, runbook)
     if not snapshot.primed:
         if job.reading_checkpoint:
-            return Summary(Level.STARTING, "Starting: reading the checkpoint")
-        return Summary(Level.STARTING, "Starting Spark, about 10 s")
+            return Summary.plain(Level.STARTING, "Starting: reading the checkpoint")
+        return Summary.plain(Level.STARTING, "Starting Spark, about 10 s")
     clock_is_wrong = job.clock.level() is ClockLevel.WRONG
     # All records may be dead letters of a wrong clock: then nothing else will start.
     if snapshot.nothing_read and not clock_is_wrong:
@@ -67,30 +94,33 @@ def summarise(snapshot: Snapshot) -> Summary:
             return _too_early("no record has been read yet")
         return _too_early("waiting for the first batch")
     if not job.running:
-        return Summary(Level.TROUBLE, "Query stopped")
+        return Summary.plain(Level.TROUBLE, "Query stopped", runbook)
 
     muted = f"; {words.number(len(snapshot.muted))} muted" if snapshot.muted else ""
     troubles = [
-        found
+        pieces
         for verdict in (Verdict.FAILING, Verdict.BLIND)
-        if (found := _views_with(snapshot, verdict))
+        for pieces in _views_with(snapshot, verdict)
     ]
     if snapshot.behind and job.event_time_lag_seconds is not None:
         lag = words.more_than(job.event_time_lag_seconds)
-        troubles.append(f"behind by {lag}")
+        troubles.append([Piece(f"behind by {lag}", _runbook("SdsMonitorBehind"))])
     if clock_is_wrong:
         off = words.more_than(abs(job.clock.difference_ms) / 1000)
-        troubles.append(f"the monitor's clock differs from others by {off}")
+        text = f"the monitor's clock differs from others by {off}"
+        troubles.append([Piece(text, _runbook("SdsMonitorClockWrong"))])
     if troubles:
-        sentence = "; ".join(troubles)
-        return Summary(Level.TROUBLE, sentence[0].upper() + sentence[1:] + muted)
+        (text, href), *rest = _joined(troubles)
+        first = Piece(text[0].upper() + text[1:], href)
+        return Summary(Level.TROUBLE, [first, *rest, Piece(muted)])
     if snapshot.warming_up:
         if snapshot.channels:
             return _too_early("every channel is warming up")
         return _too_early("no channel has been seen yet")
     if degraded := _views_with(snapshot, Verdict.DEGRADED):
-        return Summary(Level.WARNING, f"Nothing is failing; {degraded}{muted}")
-    return Summary(Level.FINE, f"Everything is fine{muted}")
+        head = Piece("Nothing is failing; ")
+        return Summary(Level.WARNING, [head, *_joined(degraded), Piece(muted)])
+    return Summary.plain(Level.FINE, f"Everything is fine{muted}")
 
 
 def stopped(job: JobFigures) -> str:
@@ -99,7 +129,7 @@ def stopped(job: JobFigures) -> str:
 
 
 def _too_early(reason: str) -> Summary:
-    return Summary(Level.STARTING, f"Too early to say: {reason}")
+    return Summary.plain(Level.STARTING, f"Too early to say: {reason}")
 
 
 def by_trouble(
@@ -135,25 +165,47 @@ def channels_by_tap(snapshot: Snapshot) -> Counter[str]:
     )
 
 
-def _views_with(snapshot: Snapshot, verdict: Verdict) -> str:
-    """Return text such as "2 of 5 channels failing: a, b"; empty if no view has it."""
+def _views_with(snapshot: Snapshot, verdict: Verdict) -> list[list[Piece]]:
+    """Return texts such as "2 of 5 channels failing: a, b", one for each kind."""
     parts = [_part(snapshot, views, verdict) for views in snapshot.views.values()]
-    return "; ".join(filter(None, parts))
+    return [part for part in parts if part]
 
 
-def _part(snapshot: Snapshot, views: Views[ViewTotals], verdict: Verdict) -> str:
-    """Return this text for the views of one kind."""
+def _part(
+    snapshot: Snapshot, views: Views[ViewTotals], verdict: Verdict
+) -> list[Piece]:
+    """Return this text for the views of one kind; empty if no view has the verdict."""
     muted = _muted(snapshot, views)
     unmuted = {name: t for name, t in views.totals.items() if name not in muted}
     found = sorted(name for name, t in unmuted.items() if t.verdict is verdict)
     if not found:
-        return ""
-    names = [called(snapshot, name, views.kind) for name in found[:_NAMES_IN_SENTENCE]]
+        return []
+    # Only channels have pages of their own.
+    is_channel = views.kind.prefix == CHANNELS.prefix
+    names = [
+        Piece(
+            called(snapshot, name, views.kind),
+            channel_href(name) if is_channel else "",
+        )
+        for name in found[:_NAMES_IN_SENTENCE]
+    ]
     if len(found) > len(names):
-        names.append(f"{words.number(len(found) - len(names))} more")
+        more = f"{words.number(len(found) - len(names))} more"
+        names.append(Piece(more, "./" if is_channel else ""))
     fleet = words.counted(len(unmuted), views.figures.names.one)
     adjective = words.VERDICTS[verdict].lower()
-    return f"{words.number(len(found))} of {fleet} {adjective}: {', '.join(names)}"
+    head = Piece(f"{words.number(len(found))} of {fleet} {adjective}: ")
+    return [head, *_joined([[name] for name in names], ", ")]
+
+
+def _joined(parts: Sequence[Sequence[Piece]], between: str = "; ") -> list[Piece]:
+    """Return the pieces of all parts, with a text between two parts."""
+    first, *rest = parts
+    return [*first, *(one for part in rest for one in (Piece(between), *part))]
+
+
+def _runbook(alert: str) -> str:
+    return f"runbooks/{alert}"
 
 
 def _muted(snapshot: Snapshot, views: Views[ViewTotals]) -> frozenset[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from sds_core.observer.histogram import BUCKETS_MS, Histogram
 from sds_core.observer.verdict import Verdict
 from sds_core.text import (
+    clock_time,
     counted,
     number,
     one_line,
@@ -27,6 +28,7 @@ __all__ = [
     "bounded",
     "counted",
     "duration",
+    "moment",
     "more_than",
     "next_minute_ms",
     "no_answer",
@@ -63,8 +65,8 @@ _REASONS = {
     "tap_hole": "the taps were interrupted",
     "no_records": "no records are coming in",
     "audit_incomplete": "the audit found the mirror incomplete",
-    "lost": "messages were lost",
-    "undelivered": "messages did not reach some participants",
+    "lost": "messages reached nobody",
+    "undelivered": "messages did not reach a participant",
     "unacknowledged": "not acknowledged in time",
     "recovering": "recovering missing messages",
     "repair_expired": "repair requests unanswered",
@@ -77,6 +79,8 @@ LONGEST = 1_000
 """Most characters of an untrusted text on a page."""
 
 _NAME = 40
+
+_DAY_MS = 86_400_000
 
 
 def reason(code: str) -> str:
@@ -190,6 +194,18 @@ def since(unix_ms: int, clock_ms: int) -> str:
     """Return an event time in UTC, without the date if it is that of the clock."""
     if unix_ms // 86_400_000 == clock_ms // 86_400_000:
         return f"{time_of_day(unix_ms)} UTC"
+    return utc(unix_ms)
+
+
+def moment(unix_ms: int, clock_ms: int) -> str:
+    """Return an event time, Unix ms, as a time in UTC; with its date on another day.
+
+    Args:
+        unix_ms: The time.
+        clock_ms: Event time now, Unix ms.
+    """
+    if unix_ms // _DAY_MS == clock_ms // _DAY_MS:
+        return clock_time(unix_ms)
     return utc(unix_ms)
 
 

@@ -104,6 +104,31 @@ def coincides_with_hole(
     return _have_holes(holes, from_ms, to_ms)
 
 
+def blind_until_ms(
+    observers: Iterable[str],
+    snapshot: Snapshot,
+    settings: ObserverSettings = DEFAULTS,
+) -> int | None:
+    """Event time until which a view stays blind if its taps miss nothing more, Unix ms.
+
+    Args:
+        observers: Its taps; those that are not in the snapshot are ignored.
+        snapshot: Has the taps and the clock.
+        settings: Settings of the rules in docs/figures.md.
+
+    Returns:
+        None if no time can be given: every tap is silent.
+    """
+    found = [snapshot.taps[name] for name in observers if name in snapshot.taps]
+    ends = [
+        tap.last_hole_ms + settings.verdict_window_ms
+        for tap in found
+        if tap.last_hole_ms is not None
+        and snapshot.clock_ms - tap.last_seen_ms <= settings.tap_hole_ms
+    ]
+    return min(ends, default=None)
+
+
 class _Span(NamedTuple):
     """Event time from and up to two moments, both inclusive, Unix ms."""
 

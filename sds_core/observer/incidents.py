@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
+from sds_core.text import counted
 
 MOST_LACKING = 100
 """Participants that an incident names as lacking its message, at most."""
@@ -117,6 +118,7 @@ class IncidentQuery(msgspec.Struct, frozen=True):
         standing: Only incidents that have not ended.
         limit: Number of incidents at most; those found last are selected.
         after: Incidents that come after this place.
+        resolved: Only incidents that have ended.
     """
 
     channel: str | None = None
@@ -125,6 +127,7 @@ class IncidentQuery(msgspec.Struct, frozen=True):
     standing: bool = False
     limit: int | None = None
     after: IncidentPlace | None = None
+    resolved: bool = False
 
     @property
     def sql_values(self) -> dict[str, Any]:
@@ -206,32 +209,46 @@ def explain(incident: Incident, settings: ObserverSettings = DEFAULTS) -> str:
     match incident.kind:
         case IncidentKind.LOST:
             named_by = _listed(incident.named_by) or "a participant without a name"
-            had_by = (
-                "nobody but its sender"
+            reached = (
+                "reached nobody but the sender"
                 if incident.sender
-                else "at most one participant, who may be its sender,"
+                else "reached at most one participant, who may be the sender"
             )
             return (
-                f"named in a causal history by {named_by}; for "
-                f"{_seconds(settings.gap_deadline_ms)} no tap saw it, and {had_by} "
-                "showed to have it"
+                f"{reached}: {named_by} named it, and for "
+                f"{_duration(settings.gap_deadline_ms)} nobody else showed to have it"
             )
         case IncidentKind.UNDELIVERED:
+            names = [*islice(incident.lacking, _FEW_NAMES)]
+            others = len(incident.lacking) - len(names) + incident.lacking_others
+            if others:
+                names.append(counted(others, "other"))
+            later = f"{_duration(settings.delivery_deadline_ms)} later"
+            if not names:
+                return (
+                    f"{later} a participant was still sending, and its list of "
+                    "received messages did not contain it"
+                )
+            one = len(names) == 1
             return (
-                f"more than {_seconds(settings.delivery_deadline_ms)} after their "
-                "frames first lacked it, participants still sent new frames, with a "
-                "greater Lamport timestamp, whose filters were without it"
+                f"{later} {_listed(names)} {'was' if one else 'were'} still sending, "
+                f"and {'its list' if one else 'their lists'} of received messages did "
+                "not contain it"
             )
         case IncidentKind.UNACKNOWLEDGED:
             return (
-                f"for {_seconds(settings.ack_deadline_ms)} no other participant named "
-                "it and too few filters held it, although others spoke after it"
+                f"others sent messages after it, but for "
+                f"{_duration(settings.ack_deadline_ms)} nobody showed to have it"
             )
 
 
-def _seconds(milliseconds: int) -> str:
-    return f"{milliseconds / 1000:g} s"
+def _duration(milliseconds: int) -> str:
+    minutes, rest = divmod(milliseconds, 60_000)
+    if minutes and not rest:
+        return counted(minutes, "minute")
+    return f"{milliseconds / 1000:g} seconds"
 
 
 def _listed(names: list[str]) -> str:
-    return " and ".join(names)
+    *first, last = names or [""]
+    return f"{', '.join(first)} and {last}" if first else last

@@ -40,8 +40,8 @@ class IncidentFilter(NamedTuple):
     Attributes:
         channel: Only those of this channel; None for all.
         since_ms: Only those found at this time, Unix ms, or later, and those that
-            still stand; None for all.
-        standing: Only those that still stand.
+            are unresolved; None for all.
+        standing: Only unresolved ones.
     """
 
     channel: str | None
@@ -110,9 +110,9 @@ filter_options = option_group(
             "--since",
             "since_ms",
             type=Time(),
-            help="Only incidents found since then, and those that still stand.",
+            help="Only incidents found since then, and those that are unresolved.",
         ),
-        setting("--standing", is_flag=True, help="Only incidents that still stand."),
+        setting("--standing", is_flag=True, help="Only unresolved incidents."),
     ),
     _filter,
 )

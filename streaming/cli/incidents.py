@@ -19,17 +19,26 @@ from streaming.cli.settings import config_option, setting
 @click.command(
     "incidents",
     epilog="Example: sds-monitor incidents --channel my-channel "
-    "--since 2026-11-21T08:00:00Z",
+    "--since 2026-11-21T08:00:00Z\n\n"
+    "Who lacks what: sds-monitor incidents --by participant",
 )
 @config_option
 @source_options
 @channels_option
 @filter_options
+@setting(
+    "--by",
+    type=click.Choice(["message", "participant"]),
+    default="message",
+    show_default=True,
+    help="List single messages, or who lacks how many messages since when.",
+)
 @setting("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 def command(
     source: IncidentSource,
     channels: Path | None,
     wanted: IncidentFilter,
+    by: str,
     as_json: bool,
 ) -> None:
     """List the messages behind the figures: lost, undelivered, unacknowledged.
@@ -39,5 +48,7 @@ def command(
     any. Channels have the names that the monitor or --channels gives them.
     """
     from streaming.cli.actions.incidents import list_incidents
+    from streaming.cli.actions.lacks import list_lacks
 
-    list_incidents(source, wanted, channel_table(channels), as_json)
+    action = list_lacks if by == "participant" else list_incidents
+    action(source, wanted, channel_table(channels), as_json)

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from connectors.web import words
 from connectors.web.naming import called
+from connectors.web.reasons import reason_of
 from connectors.web.summary import Level, by_trouble, summarise
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
@@ -132,7 +133,7 @@ def live_view(snapshot: Snapshot, url: str, width: int, height: int) -> Renderab
     for channel, totals in rows:
         table.add_row(
             _name(snapshot, channel),
-            _verdict(totals, channel in snapshot.muted),
+            _verdict(snapshot, totals, channel in snapshot.muted),
             *(_cell(figure, totals) for figure in figures),
         )
     summary = summarise(snapshot)
@@ -170,13 +171,13 @@ def _name(snapshot: Snapshot, channel: str) -> Text:
     return text
 
 
-def _verdict(totals: ViewTotals, muted: bool) -> Text:
+def _verdict(snapshot: Snapshot, totals: ViewTotals, muted: bool) -> Text:
     text = Text()
     if muted:
         text.append("muted: ", "dim")
     text.append(words.VERDICTS[totals.verdict], _VERDICTS[totals.verdict])
     if totals.verdict is not Verdict.OK:
-        text.append(f" {words.reason(totals.verdict_reason)}")
+        text.append(f" {reason_of(snapshot, totals)}")
     return text
 
 

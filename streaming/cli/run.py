@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from connectors.kafka.settings import KafkaSettings
+from sds_core.text import shown
 from streaming.cli.channels import channel_table, channels_option
 from streaming.cli.history_options import history_options
 from streaming.cli.kafka_options import kafka_options
@@ -25,6 +26,15 @@ from streaming.settings import (
     JobSettings,
     SourceSettings,
 )
+
+
+def _checked_url(
+    _: click.Context, __: click.Parameter, value: str | None
+) -> str | None:
+    if value and not value.startswith(("http://", "https://")):
+        message = f"{shown(value)} is no URL such as http://127.0.0.1:9090"
+        raise click.BadParameter(message)
+    return value or None
 
 
 def _job_settings(
@@ -127,6 +137,12 @@ _job_options = option_group(
 )
 @serving_options("page and metrics", 9108)
 @setting(
+    "--prometheus",
+    metavar="URL",
+    callback=_checked_url,
+    help="List on the page the alerts that fire in this Prometheus.",
+)
+@setting(
     "--heartbeat",
     is_flag=True,
     help="Write heartbeats, for a topic whose taps write none.",
@@ -151,6 +167,7 @@ def command(
     job: JobSettings,
     reading: ReadingSettings,
     address: Address,
+    prometheus: str | None,
     heartbeat: bool,
     report: Path | None,
     retry_for: float | None,
@@ -172,6 +189,7 @@ def command(
         job,
         reading.session,
         address,
+        prometheus,
         heartbeat,
         report,
         channels,

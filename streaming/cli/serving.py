@@ -18,9 +18,11 @@ from typing import Protocol
 
 import click
 from prometheus_client import CollectorRegistry
+from starlette.applications import Starlette
 
 from connectors.history.schema import Row
 from connectors.prometheus.collector import SnapshotCollector
+from connectors.prometheus.firing import FiringPoll
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
@@ -166,7 +168,11 @@ class CurrentSnapshot:
 
 @contextmanager
 def status_server(
-    job: JobView, host: str, port: int, clock: Clock = wall_ms
+    job: JobView,
+    host: str,
+    port: int,
+    clock: Clock = wall_ms,
+    prometheus: str | None = None,
 ) -> Iterator[str]:
     """Serve page, API and metrics while the block runs; gives their URL.
 
@@ -176,6 +182,8 @@ def status_server(
         port: Port to listen on; 0 for any free one.
         clock: Clock of the taps: not wall time if traffic is played faster than real
             time.
+        prometheus: URL of the Prometheus that evaluates the alerts, so that the page
+            lists those that fire; None if there is none.
 
     Raises:
         connectors.web.server.AddressUnusable: This machine does not have the address.
@@ -184,14 +192,20 @@ def status_server(
     current = CurrentSnapshot(job, clock)
     registry = CollectorRegistry()
     registry.register(SnapshotCollector(current))
-    sources = Sources(
-        current,
-        job.find_incidents,
-        job.find_minutes,
-        files("dashboards") / "runbooks",
-        job.find_recent,
-        job.find_steps,
-    )
-    with WebServer(create_app(sources, registry), host, port) as server:
+    with FiringPoll(prometheus) as firing:
+        sources = Sources(
+            current,
+            job.find_incidents,
+            job.find_minutes,
+            files("dashboards") / "runbooks",
+            job.find_recent,
+            job.find_steps,
+            firing,
+        )
+        yield from _served(create_app(sources, registry), host, port)
+
+
+def _served(app: Starlette, host: str, port: int) -> Iterator[str]:
+    with WebServer(app, host, port) as server:
         click.echo(f"status page {server.url}/   metrics {server.url}/metrics")
         yield server.url

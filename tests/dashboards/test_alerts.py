@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dashboards.rules import alerts
+from dashboards.rules import Severity, alerts
 from docs import make_alerts
 from tests.support.dashboards.simulated_alerts import simulated_alerts
 
@@ -75,6 +75,15 @@ def test_every_alert_has_a_firing_and_a_silent_case() -> None:
 def test_every_alert_has_a_runbook_and_every_runbook_an_alert() -> None:
     """The file has the alert's name."""
     assert sorted(file.stem for file in RUNBOOKS.iterdir()) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_runbook_begins_with_severity_and_meaning(name: str) -> None:
+    """As in the rules: the page that lists the runbooks reads this line."""
+    some = [alert for alert in alerts() if alert.name == name]
+    severities = [one.value for one in Severity if one in {a.severity for a in some}]
+    line = f"**Severity:** {', '.join(severities)}. {some[0].summary}"
+    assert (RUNBOOKS / f"{name}.md").read_text().splitlines()[2] == line
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -103,6 +103,7 @@ QUERIES: list[tuple[IncidentQuery, list[str]]] = [
     (IncidentQuery(since_ms=500_001), ["newest", "standing"]),
     (IncidentQuery(since_ms=500_000), ["newest", "ended", "standing"]),
     (IncidentQuery(standing=True), ["newest", "standing"]),
+    (IncidentQuery(resolved=True), ["ended", "old"]),
     (IncidentQuery(limit=2), ["newest", "ended"]),
     (IncidentQuery(limit=0), []),
     (IncidentQuery("town", IncidentKind.LOST, 500_000, limit=9), ["ended"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from markupsafe import Markup
@@ -15,11 +16,13 @@ from connectors.web import parameters, words
 from connectors.web.charts import Chart, charts_of
 from connectors.web.drawing import draw
 from connectors.web.figures import page_groups
-from connectors.web.incident_words import KINDS, IncidentWords, incident_words
+from connectors.web.incident_words import IncidentWords, incident_words
+from connectors.web.lacks import READ_INCIDENTS, Lacks, group_words, incidents_href
 from connectors.web.lookups import Lookups
 from connectors.web.naming import called, channel_href, channel_query
 from connectors.web.pages.layout import Layout
 from connectors.web.parameters import hours, one_of
+from connectors.web.participants import participant_rows, table_of
 from connectors.web.reasons import reason_of
 from connectors.web.refusals import HistoryBusy, HistoryUnreadable, NoRecord
 from connectors.web.sources import Sources
@@ -27,29 +30,12 @@ from connectors.web.trends import HOURS, Trend
 from sds_core.observer.channel_table import ChannelSettings
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.figures import Proportion
-from sds_core.observer.incidents import IncidentKind, IncidentQuery
+from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentQuery
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.view_totals import ViewTotals
 
 LISTED_INCIDENTS = 5
-"""Incidents of each kind, the latest found first; `/incidents` has more."""
-
-
-@dataclass(frozen=True, slots=True)
-class KindOfIncidents:
-    """Incidents of one kind.
-
-    Attributes:
-        kind: The kind.
-        name: The kind in words.
-        incidents: Incidents, the latest found first.
-        more: Whether further incidents exist.
-    """
-
-    kind: IncidentKind
-    name: str
-    incidents: Sequence[IncidentWords]
-    more: bool
+"""Single incidents of each kind, those that stand first; `/incidents` has more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +48,9 @@ class History:
         charts: Charts, each with its picture, which is empty if there is nothing to
             draw; none if they cannot be drawn.
         no_charts: Why charts cannot be drawn; empty if they can.
-        incidents: Incidents of the channel by kind, the gravest first.
+        lacks: Who lacks what since when; None if incidents cannot be listed.
+        incidents: Single incidents, those that stand first, of them the gravest.
+        more_incidents: Whether the channel has further incidents.
         no_incidents: Why incidents cannot be listed; empty if they can.
     """
 
@@ -70,7 +58,9 @@ class History:
     intervals: str = ""
     charts: Sequence[tuple[Chart, Markup]] = ()
     no_charts: str = ""
-    incidents: Sequence[KindOfIncidents] = ()
+    lacks: Lacks | None = None
+    incidents: Sequence[IncidentWords] = ()
+    more_incidents: bool = False
     no_incidents: str = ""
 
 
@@ -136,6 +126,11 @@ def routes(
             totals=totals,
             reason=reason_of(snapshot, totals),
             objectives=_objectives(table, totals, snapshot.table.of(channel)),
+            participants=participant_rows(snapshot, table_of(totals)),
+            other_participants=table_of(totals).others,
+            incidents_href=incidents_href,
+            delivery_deadline_ms=snapshot.observer.delivery_deadline_ms,
+            epoch_ms=snapshot.observer.epoch_ms,
             muted=snapshot.table.of(channel).mute_until_ms
             if channel in snapshot.muted
             else None,
@@ -183,12 +178,9 @@ def _history(
         ]
         found |= _span(trend, snapshot, channel, chosen_hours)
     try:
-        # One query for each kind: many incidents of one kind must not hide another.
-        kinds = [_incidents(lookups, snapshot, channel, kind) for kind in IncidentKind]
+        found |= _incidents(lookups, snapshot, channel)
     except (HistoryBusy, HistoryUnreadable) as error:
         found["no_incidents"] = str(error)
-    else:
-        found["incidents"] = [one for one in kinds if one.incidents]
     return History(**found)
 
 
@@ -210,14 +202,25 @@ def _span(
     return {"heading": heading, "intervals": f"intervals of {step}{known}"}
 
 
-def _incidents(
-    lookups: Lookups, snapshot: Snapshot, channel: str, kind: IncidentKind
-) -> KindOfIncidents:
-    query = IncidentQuery(channel, kind, limit=LISTED_INCIDENTS + 1)
-    found = lookups.incidents(query)
-    return KindOfIncidents(
-        kind,
-        KINDS[kind],
-        [incident_words(snapshot, one) for one in found[:LISTED_INCIDENTS]],
-        more=len(found) > LISTED_INCIDENTS,
-    )
+def _incidents(lookups: Lookups, snapshot: Snapshot, channel: str) -> dict[str, Any]:
+    """Read the incidents of a channel; returns attributes of `History`.
+
+    Raises:
+        HistoryBusy: Too many other requests wait.
+        HistoryUnreadable: The history is missing or damaged.
+    """
+    query = IncidentQuery(channel, standing=True, limit=READ_INCIDENTS + 1)
+    standing = lookups.incidents(query)
+    query = IncidentQuery(channel, resolved=True, limit=LISTED_INCIDENTS + 1)
+    ended = lookups.incidents(query)
+    listed: list[ChannelIncident] = []
+    # Many incidents of one kind must not hide another.
+    for kind in IncidentKind:
+        of_kind = (one for one in standing if one.incident.kind is kind)
+        listed += islice(of_kind, LISTED_INCIDENTS)
+    listed += ended[:LISTED_INCIDENTS]
+    return {
+        "lacks": group_words(snapshot, standing),
+        "incidents": [incident_words(snapshot, one) for one in listed],
+        "more_incidents": len(standing) + len(ended) > len(listed),
+    }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 import msgspec
@@ -9,18 +12,47 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from connectors.web.incident_words import KINDS, incident_words
+from connectors.web.incident_places import ListedIncident
+from connectors.web.incident_words import KINDS, IncidentWords, incident_words
+from connectors.web.lacks import READ_INCIDENTS, Lacks, group_words, is_participant
 from connectors.web.lookups import Lookups
 from connectors.web.pages.layout import Layout
+from connectors.web.paging import PageRequest, next_page
 from connectors.web.parameters import incident_query
 from connectors.web.refusals import HistoryBusy, HistoryUnreadable
 from connectors.web.sources import Sources
+from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentQuery
+from sds_core.observer.snapshot import Snapshot
 
-LISTED_INCIDENTS = 200
-"""Incidents on the page, the latest found first; the API has more."""
+LISTED_INCIDENTS = 50
+"""Incidents on a page of the list."""
 
 _POLL_S = 10
 """Longer than on other pages, because an answer may read a month of history."""
+
+
+class _Place(NamedTuple):
+    """The place of an incident on the pages: those that stand come first."""
+
+    resolved: bool
+    incident: ListedIncident
+
+
+@dataclass(frozen=True, slots=True)
+class _List:
+    """What a page of the list has.
+
+    Attributes:
+        lacks: Groups of all incidents that stand; None on later pages.
+        incidents: Incidents of this page.
+        next: The parameter `after` of the next page; empty if this is the last one.
+        problem: Why incidents cannot be listed; empty if they can.
+    """
+
+    lacks: Lacks | None = None
+    incidents: Sequence[IncidentWords] = ()
+    next: str = ""
+    problem: str = ""
 
 
 def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute]:
@@ -28,25 +60,23 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
 
     # Synchronous, so Starlette runs it in its thread pool: it reads files.
     def page(request: Request) -> Response:
-        """Query parameters: as in the API, without `limit`; empty ones are ignored."""
+        """Query parameters: as in the API, without `limit`; empty ones are ignored.
+
+        And `participant`, an id or its key, for messages that it lacks.
+        """
         given = {name: text for name, text in request.query_params.items() if text}
         snapshot = sources.current()
         if not snapshot.primed:
             return layout.unread(request, snapshot, "Incidents")
         query = incident_query(given, snapshot)
-        problem, more = "", False
-        incidents = []
+        participant = given.get("participant", "")
+        place = PageRequest(LISTED_INCIDENTS, given.get("after")).place(_Place)
         try:
-            # One more than the page lists, to know whether there are more.
-            limited = msgspec.structs.replace(query, limit=LISTED_INCIDENTS + 1)
-            found = lookups.incidents(limited)
+            found = _read(lookups, snapshot, query, participant, place)
         except (HistoryBusy, HistoryUnreadable) as error:
-            problem = str(error)
-        else:
-            more = len(found) > LISTED_INCIDENTS
-            incidents = [
-                incident_words(snapshot, one) for one in found[:LISTED_INCIDENTS]
-            ]
+            found = _List(problem=str(error))
+        chosen = {name: text for name, text in given.items() if name != "after"}
+        for_api = {n: t for n, t in chosen.items() if n != "participant"}
         return layout.page(
             request,
             snapshot,
@@ -56,11 +86,85 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
             query=query,
             channel=given.get("channel", ""),
             key=given.get("key", ""),
+            participant=participant,
             kinds=KINDS,
-            incidents=incidents,
-            more=more,
-            problem=problem,
-            json=f"api/v1/incidents?{urlencode(given)}",
+            found=found,
+            is_first=place is None,
+            first=_address(chosen),
+            next=_address(chosen | {"after": found.next}) if found.next else "",
+            json=f"api/v1/{_address(for_api)}",
         )
 
     return [Route("/incidents", page)]
+
+
+def _address(chosen: dict[str, str]) -> str:
+    return f"incidents?{urlencode(chosen, errors='surrogatepass')}"
+
+
+def _read(
+    lookups: Lookups,
+    snapshot: Snapshot,
+    query: IncidentQuery,
+    participant: str,
+    place: _Place | None,
+) -> _List:
+    """Read one page of the list.
+
+    Args:
+        lookups: Source of incidents.
+        snapshot: Has the names of channels.
+        query: Selected incidents.
+        participant: A participant whose messages are selected, or its key; empty for
+            all messages.
+        place: Place after which the page begins; None for the first page.
+
+    Raises:
+        HistoryBusy: Too many other requests wait.
+        HistoryUnreadable: The history is missing or damaged.
+        WrongParameter: The channel of the place does not exist any more.
+    """
+    shown: list[ChannelIncident] = []
+    lacks = None
+    after = None if place is None else place.incident.find(snapshot.channels)
+    if participant:
+        # Only unresolved incidents name who lacks a message.
+        query = msgspec.structs.replace(query, standing=True)
+    if place is None or not place.resolved:
+        wanted = msgspec.structs.replace(query, standing=True, after=after)
+        # One more than is grouped, to know whether there are more.
+        wanted = msgspec.structs.replace(wanted, limit=READ_INCIDENTS + 1)
+        shown = list(lookups.incidents(wanted))
+        if participant:
+            shown = [one for one in shown if _lacks(one, participant)]
+        if place is None:
+            lacks = group_words(snapshot, shown, participant)
+    if len(shown) <= LISTED_INCIDENTS and not query.standing:
+        ended = msgspec.structs.replace(
+            query,
+            resolved=True,
+            after=after if place is not None and place.resolved else None,
+            limit=LISTED_INCIDENTS + 1 - len(shown),
+        )
+        shown += lookups.incidents(ended)
+    listed = shown[:LISTED_INCIDENTS]
+    return _List(
+        lacks,
+        [incident_words(snapshot, one) for one in listed],
+        _next(listed) if len(shown) > LISTED_INCIDENTS else "",
+    )
+
+
+def _lacks(found: ChannelIncident, participant: str) -> bool:
+    """Whether a message was not delivered to a participant, given its id or key."""
+    incident = found.incident
+    return incident.kind is IncidentKind.UNDELIVERED and any(
+        is_participant(name, participant) for name in incident.lacking
+    )
+
+
+def _next(listed: Sequence[ChannelIncident]) -> str:
+    last = listed[-1]
+    return next_page(
+        _Place(last.incident.ended_ms is not None, ListedIncident.of(last))
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount
 from starlette.staticfiles import StaticFiles
 
+from connectors.prometheus.firing import FiringAlerts
 from connectors.web import words
+from connectors.web.firing_words import firing_words
+from connectors.web.reasons import reason_of, runbook_of
 from connectors.web.summary import summarise
 from sds_core.observer.snapshot import Snapshot
 
@@ -41,9 +45,14 @@ _HEADERS = {
 
 
 class Layout:
-    """Makes whole pages from a page's template and its values."""
+    """Makes whole pages from a page's template and its values.
 
-    def __init__(self) -> None:
+    Args:
+        firing: Returns the alerts that fire; the head names them.
+    """
+
+    def __init__(self, firing: Callable[[], FiringAlerts]) -> None:
+        self._firing = firing
         self._environment = Environment(
             loader=FileSystemLoader(_HERE / "templates"),
             autoescape=True,
@@ -51,7 +60,9 @@ class Layout:
             lstrip_blocks=True,
             undefined=StrictUndefined,
         )
-        self._environment.globals.update(words=words)
+        self._environment.globals.update(
+            words=words, reason_of=reason_of, runbook_of=runbook_of
+        )
 
     def page(
         self,
@@ -84,6 +95,7 @@ class Layout:
             views=_navigation(snapshot),
             title=title,
             summary=summarise(snapshot),
+            firing=firing_words(self._firing()),
             snapshot=snapshot,
             poll_s=poll_s,
             light=light,

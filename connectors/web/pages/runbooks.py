@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from importlib.resources.abc import Traversable
+from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -13,13 +14,30 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from connectors.prometheus.firing import SEVERITIES
 from connectors.web.pages.layout import Layout
 from connectors.web.sources import Sources
 
 _POLL_S = 10
 _ALERT = re.compile("[A-Za-z0-9]+")
 _SIBLING = re.compile(r"(?:\./)?([A-Za-z0-9]+)\.md(#.*)?")
+# The second line of each runbook.
+_SEVERITY = re.compile(r"^\*\*Severity:\*\* ([a-z, ]+)\. (.+)$", re.MULTILINE)
 _ABSOLUTE = re.compile(r"https?://|#")
+
+
+class _Entry(NamedTuple):
+    """A runbook in the list.
+
+    Attributes:
+        alert: Name of its alert.
+        severities: Severities of the alert, the gravest first.
+        meaning: What the alert means, in one sentence.
+    """
+
+    alert: str
+    severities: str
+    meaning: str
 
 
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
@@ -30,14 +48,14 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
 
     # Synchronous, so Starlette runs them in its thread pool: they read files.
     def listed(request: Request) -> Response:
-        """All runbooks by the names of their alerts."""
+        """All runbooks, those of the gravest alerts first."""
         return layout.page(
             request,
             sources.current(),
             "runbooks.html",
             title="Runbooks",
             poll_s=_POLL_S,
-            runbooks=_alerts(sources.runbooks),
+            runbooks=_entries(sources.runbooks),
         )
 
     def one(request: Request) -> Response:
@@ -70,6 +88,24 @@ def _alerts(runbooks: Traversable) -> list[str]:
     names = (file.name for file in runbooks.iterdir() if file.name.endswith(".md"))
     stems = (name.removesuffix(".md") for name in names)
     return sorted(stem for stem in stems if _ALERT.fullmatch(stem))
+
+
+def _entries(runbooks: Traversable) -> list[_Entry]:
+    entries = [_entry(runbooks, alert) for alert in _alerts(runbooks)]
+    return sorted(entries, key=lambda one: (_rank(one.severities), one.alert))
+
+
+def _rank(severities: str) -> int:
+    worst = severities.partition(",")[0]
+    return SEVERITIES.index(worst) if worst in SEVERITIES else len(SEVERITIES)
+
+
+def _entry(runbooks: Traversable, alert: str) -> _Entry:
+    text = (runbooks / f"{alert}.md").read_text(encoding="utf-8")
+    found = _SEVERITY.search(text)
+    if found is None:
+        return _Entry(alert, "", "")
+    return _Entry(alert, *found.groups())
 
 
 def _mend_links(tokens: Iterable[Token]) -> None:

@@ -78,6 +78,15 @@ class Capacity:
         totals.epoch_messages_max = self._epoch.last_max
         totals.bloom_worst = self._worst_filter(clock_ms)
 
+    def filter_of(self, by: int) -> BloomGauge | None:
+        """The newest filter of a participant; None if it is not followed."""
+        trace = self._filters.traces.get(by)
+        return None if trace is None else self._gauge(trace)
+
+    def epoch_messages(self, by: int) -> int:
+        """Number of first copies of a participant in the current epoch."""
+        return self._epoch.sent.get(by, 0)
+
     def next_change_ms(self, clock_ms: int) -> int | None:
         """Deadline after which a gauge may change without a new frame.
 
@@ -96,7 +105,7 @@ class Capacity:
     def _worst_filter(self, clock_ms: int) -> BloomGauge | None:
         """The fullest of the filters that were seen lately; None if there is none."""
         gauges = [
-            BloomGauge(t.bits_set, t.m_bits, t.k, self._one_percent_ms(t))
+            self._gauge(t)
             for t in self._filters.traces.values()
             if t.time_ms >= clock_ms - self._settings.lately_ms
         ]
@@ -104,6 +113,11 @@ class Capacity:
             gauges,
             key=lambda gauge: (gauge.false_positive_ratio, gauge.m_bits),
             default=None,
+        )
+
+    def _gauge(self, trace: FilterTrace) -> BloomGauge:
+        return BloomGauge(
+            trace.bits_set, trace.m_bits, trace.k, self._one_percent_ms(trace)
         )
 
     def _one_percent_ms(self, trace: FilterTrace) -> int | None:

@@ -40,6 +40,7 @@ from sds_core.observer.sds.health import Health
 from sds_core.observer.sds.history_heads import HistoryHeads
 from sds_core.observer.sds.limits import LeftOut
 from sds_core.observer.sds.messages import PackedMessages
+from sds_core.observer.sds.participant_figures import pack_participants
 from sds_core.observer.sds.participants import Participants
 from sds_core.observer.sds.repairs import Repairs
 from sds_core.observer.sds.seen_frames import Named, SeenFrame, frames_of
@@ -135,7 +136,7 @@ class ChannelView:
             totals,
             state.minutes,
             state.clock_ms,
-            momentary={"evidence": None},
+            momentary={"evidence": None, "participant_table": b""},
         )
 
     @classmethod
@@ -241,7 +242,13 @@ class ChannelView:
         return self.forget()
 
     def _drain(self) -> list[ChannelEvent]:
-        """Return the events since the last call."""
+        """Return the events since the last call; list the participants as of now."""
+        self.totals.participant_table = pack_participants(
+            self._participants,
+            self._deliveries,
+            self._capacity,
+            self.totals.participants,
+        )
         return [
             *self._acknowledgements.drain_definite(),
             *self._incidents.drain(),

@@ -90,6 +90,11 @@ class Deliveries:
             for order in receiver.lost:
                 self._lost[order][by] = receiver.missing[order]
 
+    @property
+    def receivers(self) -> Mapping[int, Receiver]:
+        """Receivers by participant index."""
+        return self._receivers
+
     def first_copy(self, message: Message) -> None:
         """Begin to follow a message whose first copy was seen."""
         self._messages[message.order] = message
@@ -375,7 +380,10 @@ class Deliveries:
         was_lost = order in receiver.lost
         missing_ms = receiver.missing.get(order)
         self._end(receiver, by, order)
+        receiver.delivered += 1
         if was_lost:
+            # Releases before 0.8 did not count it for the participant.
+            receiver.failed = max(0, receiver.failed - 1)
             totals.deliveries_retracted += 1
             self._health.delivered(order, by)
             self._record_incident(message, clock_ms)
@@ -392,6 +400,7 @@ class Deliveries:
         """Count a lost delivery: the participant still lacked it at its deadline."""
         order = message.order
         receiver.lost.add(order)
+        receiver.failed += 1
         self._lost[order][by] = receiver.missing[order]
         self._totals.deliveries_lost += 1
         missing_ms = receiver.missing[order]

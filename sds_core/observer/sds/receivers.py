@@ -27,6 +27,8 @@ class Receiver(msgspec.Struct):
         watched: Messages that its newest filter held, at most `WATCHED`.
         returns: Event times of its latest two first copies after a silence longer than
             the deadline, the latest first; 0 if there is none.
+        delivered: Number of deliveries to it that succeeded.
+        failed: Number of deliveries to it that count as lost and are not retracted.
     """
 
     checked_to: int = 0
@@ -35,13 +37,15 @@ class Receiver(msgspec.Struct):
     lost: set[int] = set()
     watched: list[int] = []
     returns: tuple[int, int] = (0, 0)
+    delivered: int = 0
+    failed: int = 0
 
 
 class PackedReceiver(msgspec.Struct, array_like=True):
     """Packed form of a `Receiver`.
 
     Attributes:
-        checked_to, missing, lost, watched, returns: See `Receiver`.
+        checked_to, missing, lost, watched, returns, delivered, failed: See `Receiver`.
         first: Least order of the waiting messages.
         waiting: Bitmap of the waiting messages, from `first` on.
     """
@@ -53,6 +57,8 @@ class PackedReceiver(msgspec.Struct, array_like=True):
     lost: list[int]
     watched: list[int]
     returns: tuple[int, int] = (0, 0)
+    delivered: int = 0
+    failed: int = 0
 
     @classmethod
     def of(cls, receiver: Receiver) -> PackedReceiver:
@@ -64,6 +70,8 @@ class PackedReceiver(msgspec.Struct, array_like=True):
             sorted(receiver.lost),
             receiver.watched,
             receiver.returns,
+            receiver.delivered,
+            receiver.failed,
         )
 
     def unpacked(self) -> Receiver:
@@ -75,4 +83,6 @@ class PackedReceiver(msgspec.Struct, array_like=True):
             set(self.lost),
             self.watched,
             self.returns,
+            self.delivered,
+            self.failed,
         )

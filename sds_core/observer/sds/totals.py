@@ -148,6 +148,9 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     # it out.
     evidence: Evidence | None = None
 
+    # Packed `participant_figures.ParticipantTable` (section 5). Of the moment too.
+    participant_table: bytes = b""
+
     @property
     def frames_all(self) -> int:
         """Frames of all kinds and dialects."""

@@ -96,7 +96,7 @@ def _facts(one: Incident) -> dict[str, str]:
         "Waku hash": printable(one.waku_hash or ""),
         "retrieval hint": printable(one.retrieval_hint or ""),
         "why": printable(one.why),
-        "note": "every tap had a hole meanwhile: it may be of the taps' making"
+        "note": "the taps were interrupted meanwhile: they may have missed it"
         if one.tap_hole
         else "",
     }

@@ -42,6 +42,7 @@ def run(
     settings: JobSettings,
     session: SessionSettings,
     address: Address,
+    prometheus: str | None,
     heartbeat: bool,
     report: Path | None,
     channels: Path | None,
@@ -54,6 +55,8 @@ def run(
         settings: Settings of the job.
         session: Settings of Spark.
         address: Address of page and metrics.
+        prometheus: URL of the Prometheus that evaluates the alerts; None if there is
+            none.
         heartbeat: Whether to write heartbeats to the topic.
         report: File for the report at the end; None to write none.
         channels: File of channels, read again on SIGHUP; None if there is none.
@@ -68,7 +71,7 @@ def run(
         with (
             reload_on_hangup(channels) as table_file,
             # Before Spark starts, which takes so long that people open the page.
-            status_server(pending, *address) as url,
+            status_server(pending, *address, prometheus=prometheus) as url,
             started_spark(session, settings.source.kafka) as (spark, ending),
             heartbeats(settings.source.kafka) if heartbeat else nullcontext(),
             progress_display(Console(), log_format, url, _progress_line) as display,

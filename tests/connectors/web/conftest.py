@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from connectors.history.errors import NoHistory
 from connectors.history.schema import Row
 from connectors.prometheus.collector import SnapshotCollector
+from connectors.prometheus.firing import NOT_ASKED, FiringAlerts
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
@@ -62,6 +63,7 @@ class Stage:
         minutes: Rows of the only channel that has any.
         has_history: Whether there is one.
         recent: Figures of channels at ends of minutes, in order.
+        firing: The alerts that fire.
     """
 
     snapshot: Snapshot
@@ -71,6 +73,7 @@ class Stage:
     minutes: list[Row] = field(default_factory=list)
     has_history: bool = True
     recent: dict[str, list[Recorded]] = field(default_factory=dict)
+    firing: FiringAlerts = NOT_ASKED
 
     @property
     def app(self) -> Starlette:
@@ -84,15 +87,27 @@ class Stage:
             self.runbooks,
             self.find_recent,
             self.find_steps,
+            lambda: self.firing,
         )
         return create_app(sources, registry)
 
     def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
-        """The store: kind and limit; the rest it leaves to other tests."""
+        """The store: channel, kind, state and limit, in the order of the list."""
         self._check()
         self.asked.append(query)
         kinds = [query.kind] if query.kind else list(IncidentKind)
-        found = [one for one in self.incidents if one.incident.kind in kinds]
+        unwanted = {False: query.resolved, True: query.standing}
+        found = [
+            one
+            for one in self.incidents
+            if query.channel in (None, one.channel)
+            and one.incident.kind in kinds
+            and not unwanted[one.incident.ended_ms is not None]
+        ]
+        if query.after is not None:
+            _, *last = query.after
+            keys = [[one.channel, *one.incident.key] for one in found]
+            found = found[keys.index(last) + 1 :]
         return found[: query.limit]
 
     def find_minutes(

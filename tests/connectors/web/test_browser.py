@@ -8,17 +8,24 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from connectors.history.schema import NumberedMinute, minute_row
+from connectors.prometheus.firing import FiringAlert, FiringAlerts
 from connectors.web.server import WebServer
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from sds_core.observer.growth import Recorded, counted_values
 from sds_core.observer.histogram import Histogram
+from sds_core.observer.incidents import IncidentKind
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
-from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.sds.participant_figures import (
+    ParticipantFigures,
+    ParticipantTable,
+)
+from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
@@ -113,6 +120,20 @@ def busy(
             messages=123_456,
             definite_latency=histogram(900_000),
             observers=["t1"],
+            participant_table=msgspec.msgpack.encode(
+                ParticipantTable(
+                    [
+                        ParticipantFigures(
+                            "participant-003",
+                            minute_ms,
+                            *(28, minute_ms - 900_000, 28, 171, 28),
+                            BloomGauge(100, 1_000, 2),
+                        ),
+                        ParticipantFigures(HOSTILE * 9, minute_ms - 3_000),
+                    ],
+                    others=7,
+                )
+            ),
         ),
         HOSTILE * 9: totals(Verdict.BLIND),
         "muted": totals(Verdict.FAILING),
@@ -147,10 +168,26 @@ def busy(
     ]
     stage.incidents = [
         lost("/waku/1"),
+        lost(
+            "/waku/1",
+            kind=IncidentKind.UNDELIVERED,
+            message_id="m2",
+            lacking={"participant-003": minute_ms - 900_000, HOSTILE * 9: minute_ms},
+        ),
         lost("/waku/1", message_id=ESCAPED, sender=HOSTILE, ended_ms=1_786_276_400_000),
     ]
+    stage.firing = FiringAlerts(
+        [
+            FiringAlert("SdsLoss", "critical", "/waku/1", "Messages are lost.", ""),
+            FiringAlert(HOSTILE * 9, "warning", HOSTILE * 9, "", ""),
+        ],
+        asked=True,
+    )
+    for alert in ("SdsMessagesLost", "SdsDeliveryBudgetBurn"):
+        (stage.runbooks / f"{alert}.md").write_text(f"# {alert}\n\n## What to do\n")
     (stage.runbooks / "SdsLoss.md").write_text(
-        "# SdsLoss\n\n## Do\n\n| a | b |\n|---|---|\n| 1 | `x` |\n\n"
+        "# SdsLoss\n\n**Severity:** critical, warning. Messages are lost.\n\n## Do\n\n"
+        "| a | b |\n|---|---|\n| 1 | `x` |\n\n"
         f"```\nsds-monitor {'x' * 200}\n```\n"
     )
     return stage
@@ -290,20 +327,22 @@ def test_fleet_follows_the_snapshot(
     page.goto("/")
     names = page.locator("tbody th a")
     expect(names).to_have_text([HOSTILE, "a"])
-    page.get_by_role("link", name="a", exact=True).focus()
+    page.get_by_role("rowheader").get_by_role("link", name="a", exact=True).focus()
 
     worse = totals(Verdict.FAILING, verdict_reason="lost", gaps_lost=1)
     stage.snapshot = snapshot(
         {"a": worse, "new": totals(), "<b>": totals(Verdict.BLIND)}, records_behind=5
     )
     expect(names).to_have_text(["a", "<b>", "new"])
-    expect(page.locator("tbody tr").first).to_contain_text("messages were lost")
+    expect(page.locator("tbody tr").first).to_contain_text("messages reached nobody")
     expect(page.locator("body")).to_have_attribute("data-level", "trouble")
     expect(page).to_have_title(
         "1 of 3 channels failing: a; 1 of 3 channels blind: <b> · sds-monitor"
     )
     # Somebody who reads by keyboard is not thrown back to the top.
-    expect(page.get_by_role("link", name="a", exact=True)).to_be_focused()
+    expect(
+        page.get_by_role("rowheader").get_by_role("link", name="a", exact=True)
+    ).to_be_focused()
     live = page.locator("body").inner_html()
     page.reload()
     assert page.locator("body").inner_html() == live
@@ -344,16 +383,18 @@ def test_one_click_leads_from_the_fleet_to_the_lost_message(
 ) -> None:
     """Its id can be copied completely."""
     page.goto("/")
-    page.get_by_role("link", name="Town").click()
+    page.get_by_role("rowheader").get_by_role("link", name="Town").click()
     incident = page.locator("article").first
+    for summary in page.locator("article summary").all():
+        summary.click()
     expect(incident).to_contain_text("bob since 2026-08-09 11:47:40 UTC")
-    for article, text in ((page.locator("article").nth(1), ESCAPED), (incident, HASH)):
+    for article, text in ((page.locator("article").nth(2), ESCAPED), (incident, HASH)):
         article.get_by_role("button", name="Copy message id").click()
         copied = article.get_by_role("button", name="Copied message id")
         expect(copied).to_have_text("Copied")
         assert page.evaluate("navigator.clipboard.readText()") == text
     page.locator("figure summary").first.click()
-    incident.locator("code").first.click()
+    incident.locator("code.whole").first.click()
     assert page.evaluate("String(getSelection())") == HASH
     busy.snapshot.channels["/waku/1"].gaps_tap_gap = 4_321
     expect(page.get_by_text("4,321", exact=True)).to_be_visible()
@@ -361,6 +402,42 @@ def test_one_click_leads_from_the_fleet_to_the_lost_message(
     expect(page.locator("figure").first.get_by_role("table")).to_be_visible()
     assert page.evaluate("String(getSelection())") == HASH
     assert complaints == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_red_banner_leads_to_who_lacks_what_and_to_the_runbook(
+    page: Page, complaints: list[str], busy: Any, width: int
+) -> None:
+    """In one click and in two, on a phone too; without scrolling past charts."""
+    page.set_viewport_size({"width": width, "height": 844})
+    channels = {"/waku/1": busy.snapshot.channels["/waku/1"]}
+    busy.snapshot = replace(busy.snapshot, channels=channels)
+    page.goto("/")
+    page.locator(".sentence").get_by_role("link", name="Town").click()
+    lack = page.locator(".lacks li", has_text="participant-003 lacks 1 message since")
+    expect(lack).to_be_in_viewport()
+    expect(lack).to_contain_text("11:48:00")
+    row = page.locator(".participants tr", has_text="participant-003")
+    expect(row).to_contain_text("28")
+    lack.get_by_role("link", name="What to do").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("SdsDeliveryBudgetBurn")
+    page.go_back()
+    lack.get_by_role("link", name="participant-003 lacks").first.click()
+    expect(page.locator("article")).to_have_count(1)
+    expect(page.get_by_label("Not delivered to")).to_have_value("participant-003")
+    assert complaints == []
+
+
+def test_opened_message_stays_open_while_others_come(page: Page, busy: Any) -> None:
+    """Updates of the page touch only what differs."""
+    page.goto("/incidents")
+    first = page.locator("article").first
+    first.locator("summary").click()
+    expect(first.get_by_text("Waku hash", exact=True)).to_be_visible()
+    busy.incidents.insert(0, lost("/waku/1", message_id="m3"))
+    expect(page.locator("article")).to_have_count(4)
+    assert page.locator("article details[open]").count() == 1
+    expect(page.locator("article").nth(1).get_by_text(HASH).last).to_be_visible()
 
 
 def test_unreachable_monitor_is_reported_until_it_returns(
@@ -424,7 +501,7 @@ def test_incidents_are_filtered_without_loading_the_page_again(
     page.goto("/incidents")
     page.evaluate("window.same = true")
     busy.incidents = [lost("/waku/1", message_id="m")]
-    page.get_by_label("State").select_option("still standing")
+    page.get_by_label("State").select_option("only unresolved ones")
     expect(page.locator("article")).to_have_count(1)
     assert busy.asked[-1].standing
     assert page.evaluate("window.same")
@@ -445,5 +522,5 @@ def test_pages_need_no_script(browser: Browser, served: str, busy: Any) -> None:
     assert tab.url.endswith("/?find=town&sort=gaps_lost")
     tab.goto("/incidents")
     tab.get_by_role("button", name="Show").click()
-    expect(tab.locator("article")).to_have_count(2)
+    expect(tab.locator("article")).to_have_count(3)
     context.close()

@@ -30,7 +30,7 @@ def test_fleet_has_the_state_of_each_channel(
     failing = totals(Verdict.FAILING, verdict_reason="lost", gaps_lost=4_321)
     stage.snapshot = snapshot({"a/b c": failing}, records_behind=98_765)
     text = text_of(client, "/")
-    for part in ("Failing messages were lost", "4,321", "98,765", "1: 1 failing"):
+    for part in ("Failing messages reached nobody", "4,321", "98,765", "1: 1 failing"):
         assert part in text
     assert 'href="channel?id=a%2Fb%20c"' in client.get("/").text
 
@@ -135,17 +135,21 @@ def test_channel_page_has_lost_messages_and_who_lacks_them(
     text = text_of(client, "/channel?id=c")
     assert text.index(HASH) < text.index("Message m0") < text.index("Message m4")
     assert "m5" not in text
-    assert "More of this kind in this channel: Not delivered" in text
+    assert "All incidents of this channel" in text
     for part in (
-        "Lost Still stands",
-        "Not delivered Still stands",
+        "Incidents: 10 messages unresolved",
+        "Lost to everybody 1 message reached nobody but its sender since 11:46:40",
+        "Not delivered bob lacks 9 messages since 11:47:40 "
+        "9 while the taps were interrupted What to do",
+        "from alice since 11:46:40 Unresolved",
+        "to bob since 11:46:40 Unresolved",
         f"Message {HASH}",
         "Lacked by bob since 2026-08-09 11:47:40 UTC",
         "Named by carol",
         "Waku hash 0x000102030405060708090a0b0c0d0e0f",
         "Retrieval hint 0a0b",
-        "Why Named in a causal history by carol",
-        "Every tap of the channel had a hole in its records meanwhile",
+        "Why Reached nobody but the sender: carol named it",
+        "The taps were interrupted meanwhile",
     ):
         assert part in text
     assert stage.asked[0].channel == "c"

@@ -99,7 +99,7 @@ def test_columns_of_all_channels_keep_their_headings() -> None:
             "Acknowledgement",
             ["messages", "ack_p50", "ack_p95", "in_time", "unacknowledged"],
         ),
-        ("Deliveries", ["delivered"]),
+        ("Deliveries", ["delivered", "deliveries_lost"]),
         ("Missing dependencies", ["gaps_open", "gaps_lost"]),
         ("Repair", ["answered", "redundant"]),
     ]

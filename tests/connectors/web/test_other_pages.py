@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from connectors.prometheus.firing import FiringAlert, FiringAlerts
 from connectors.web.pages.taps import LISTED_TAPS
 from connectors.web.words import NOTHING
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
@@ -34,18 +35,73 @@ def test_form_selects_incidents(
     """By kind, state and channel; an empty field selects all."""
     table = ChannelTable([ChannelEntry("c", name="Town")])
     stage.snapshot = snapshot({"c": totals()}).with_table(table, 0)
-    stage.incidents = [lost(message_id=f"m{n}", ended_ms=1) for n in range(201)]
+    stage.incidents = [lost("c/", message_id=f"m{n}") for n in range(51)] + [lost()]
     path = "/incidents?kind=lost&standing=true&channel=c%2F"
-    assert len(keys(client, path, "article")) == 200
+    assert len(keys(client, path, "article")) == 50
     assert stage.asked == [
-        IncidentQuery("c/", IncidentKind.LOST, standing=True, limit=201)
+        IncidentQuery("c/", IncidentKind.LOST, standing=True, limit=1_001)
     ]
+    stage.incidents = [lost()]
     html = client.get("/incidents?kind=&standing=&channel=").text
-    assert stage.asked[-1] == IncidentQuery(limit=201)
+    assert stage.asked[-2:] == [
+        IncidentQuery(standing=True, limit=1_001),
+        IncidentQuery(resolved=True, limit=50),
+    ]
     text = " ".join(Tags(html).text.split())
-    assert "There are more than the 200 found last" in text
     assert "in Town" in text
     assert 'href="channel?id=c"' in html
+
+
+def test_unresolved_incidents_come_first_and_each_is_on_one_page(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """In pages of 50; who lacks what is said once, on the first one."""
+    stage.snapshot = snapshot({"c": totals()})
+    undelivered = IncidentKind.UNDELIVERED
+    resolved = [lost(message_id=f"old{n}", ended_ms=1, lacking={}) for n in range(3)]
+    standing = [lost(message_id=f"m{n}", kind=undelivered) for n in range(50)]
+    stage.incidents = [*resolved, *standing]
+    html = client.get("/incidents").text
+    text = " ".join(Tags(html).text.split())
+    assert "Unresolved: 50 messages Not delivered bob lacks 50 messages since" in text
+    assert "old0" not in text
+    (link,) = [
+        str(attrs["href"])
+        for tag, attrs in Tags(html).found
+        if tag == "a" and attrs.get("rel") == "next"
+    ]
+    later = text_of(client, f"/{link}")
+    assert "bob lacks" not in later
+    assert "It came: " in later
+    for n in range(3):
+        assert f"old{n} " in later
+    assert "First page" in later
+    assert "Next page" not in later
+
+
+def test_incidents_of_a_participant_are_those_that_it_lacks(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """The group of who lacks what links to them, and to the runbook."""
+    stage.snapshot = snapshot({"c": totals()})
+    undelivered = IncidentKind.UNDELIVERED
+    stage.incidents = [
+        lost(message_id="m1", kind=undelivered, lacking={"bob": 1}),
+        lost(message_id="m2", kind=undelivered, lacking={"bob": 1, "eve": 2}),
+        lost(message_id="m3"),
+    ]
+    html = client.get("/incidents").text
+    links = [str(a["href"]) for tag, a in Tags(html).found if tag == "a"]
+    path = next(link for link in links if "participant=eve" in link)
+    assert path == (
+        "incidents?channel=c&standing=true&kind=undelivered&participant=eve"
+    )
+    assert {"runbooks/SdsMessagesLost", "runbooks/SdsDeliveryBudgetBurn"} <= {*links}
+    text = text_of(client, f"/{path}")
+    assert "eve lacks 1 message since" in text
+    assert "bob lacks" not in text
+    assert "m1" not in text
+    assert len(keys(client, f"/{path}", "article")) == 1
 
 
 def test_taps_are_sorted_by_what_they_miss(
@@ -274,7 +330,7 @@ def test_runbook_contains_no_html(client: httpx.Client, stage: Any) -> None:
     )
     (stage.runbooks / "SdsBlind.md").write_text("# SdsBlind\n")
     (stage.runbooks / "not a runbook.txt").write_text("")
-    assert "SdsBlind SdsLoss" in text_of(client, "/runbooks")
+    assert keys(client, "/runbooks") == ["SdsBlind", "SdsLoss"]
     tags = Tags(client.get("/runbooks/SdsLoss").text)
     assert "<b>raw</b>" in tags.text
     assert {"table", "code"} <= {tag for tag, _ in tags.found}
@@ -283,3 +339,62 @@ def test_runbook_contains_no_html(client: httpx.Client, stage: Any) -> None:
     assert "SdsBlind#do" in targets
     assert "https://example.org/" in targets
     assert {"title": "../../docs/x.md"} in links
+
+
+def test_runbooks_are_listed_with_severity_and_meaning(
+    client: httpx.Client, stage: Any
+) -> None:
+    """Those of the gravest alerts first; without Prometheus the page says how to."""
+    for name, line in (
+        ("SdsA", "**Severity:** info. A note."),
+        ("SdsB", "**Severity:** warning. Soon."),
+        ("SdsC", "**Severity:** critical, warning. Act now: `a` failed."),
+        ("SdsD", "No such line."),
+    ):
+        (stage.runbooks / f"{name}.md").write_text(f"# {name}\n\n{line}\n")
+    assert keys(client, "/runbooks") == ["SdsC", "SdsB", "SdsA", "SdsD"]
+    text = text_of(client, "/runbooks")
+    assert "SdsC critical, warning Act now: `a` failed. SdsB warning Soon." in text
+    assert "Start the monitor with --prometheus URL" in text
+
+
+def test_firing_alerts_are_named_on_every_page(
+    client: httpx.Client, stage: Any
+) -> None:
+    """With severity and channels, and a link to the runbook of each."""
+    alerts = [
+        FiringAlert("SdsMessagesLost", "critical", f"c{n}", "", "") for n in range(5)
+    ]
+    alerts += [FiringAlert(f"Sds{n}", "warning", "", "", "") for n in range(6)]
+    stage.firing = FiringAlerts(alerts, asked=True)
+    (stage.runbooks / "SdsMessagesLost.md").write_text("# SdsMessagesLost\n")
+    for path in ("/", "/taps", "/runbooks/SdsMessagesLost"):
+        text = text_of(client, path)
+        assert "SdsMessagesLost critical, c0, c1, c2, 2 more ;" in text
+        assert text.count(" warning ;") == 4
+        assert "2 more" in text
+    up = {
+        a.get("href")
+        for _, a in Tags(client.get("/runbooks/SdsMessagesLost").text).found
+    }
+    assert "../runbooks/SdsMessagesLost" in up
+    assert "Firing: critical" in text_of(client, "/runbooks")
+
+
+@pytest.mark.parametrize(
+    ("firing", "note"),
+    [
+        (FiringAlerts([], asked=True), "No alert fires."),
+        (
+            FiringAlerts(asked=True, problem="Prometheus does not answer"),
+            "Which alerts fire is not known: Prometheus does not answer.",
+        ),
+    ],
+)
+def test_page_says_if_no_alert_fires_or_nobody_knows(
+    client: httpx.Client, stage: Any, firing: FiringAlerts, note: str
+) -> None:
+    """No list is not the same as an empty one."""
+    stage.firing = firing
+    assert note in text_of(client, "/runbooks")
+    assert "Firing" not in text_of(client, "/")

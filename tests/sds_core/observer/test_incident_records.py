@@ -150,8 +150,8 @@ def test_incident_in_json_has_every_field() -> None:
         "waku_hash": "0x" + bytes(range(32)).hex(),
         "retrieval_hint": "01ff",
         "tap_hole": True,
-        "why": "named in a causal history by sue and carol; for 300 s no tap saw it, "
-        "and nobody but its sender showed to have it",
+        "why": "reached nobody but the sender: sue and carol named it, and for "
+        "5 minutes nobody else showed to have it",
     }
     bare = Incident(IncidentKind.UNDELIVERED, "m", "", 1, 2)
     shown_object = incident_object(ChannelIncident("c", bare, tap_hole=False))
@@ -165,20 +165,18 @@ def test_incident_in_json_has_every_field() -> None:
     [
         (
             IncidentKind.LOST,
-            "named in a causal history by a participant without a name; for 1.5 s no "
-            "tap saw it, and at most one participant, who may be its sender, showed to "
-            "have it",
-        ),
-        (
-            IncidentKind.UNDELIVERED,
-            "more than 2 s after their frames first lacked it, participants still sent "
-            "new frames, with a greater Lamport timestamp, whose filters were without "
+            "reached at most one participant, who may be the sender: a participant "
+            "without a name named it, and for 1.5 seconds nobody else showed to have "
             "it",
         ),
         (
+            IncidentKind.UNDELIVERED,
+            "2 seconds later a participant was still sending, and its list of received "
+            "messages did not contain it",
+        ),
+        (
             IncidentKind.UNACKNOWLEDGED,
-            "for 3 s no other participant named it and too few filters held it, "
-            "although others spoke after it",
+            "others sent messages after it, but for 3 seconds nobody showed to have it",
         ),
     ],
 )
@@ -188,3 +186,22 @@ def test_incident_is_explained_by_its_rule(kind: IncidentKind, sentence: str) ->
         gap_deadline_ms=1_500, delivery_deadline_ms=2_000, ack_deadline_ms=3_000
     )
     assert explain(Incident(kind, "m", "", 1, 2), settings) == sentence
+
+
+@pytest.mark.parametrize(
+    ("names", "others", "sentence"),
+    [
+        (1, 0, "p1 was still sending, and its list of received messages did"),
+        (2, 0, "p1 and p2 were still sending, and their lists of received messages"),
+        (4, 3, "p1, p2, p3 and 4 others were still sending, and their lists"),
+    ],
+)
+def test_explanation_names_who_did_not_receive_the_message(
+    names: int, others: int, sentence: str
+) -> None:
+    """At most three of them; the others are counted."""
+    lacking = {f"p{n}": n for n in range(1, names + 1)}
+    incident = Incident(
+        IncidentKind.UNDELIVERED, "m", "", 1, 2, lacking=lacking, lacking_others=others
+    )
+    assert explain(incident).startswith(f"5 minutes later {sentence}")

@@ -72,14 +72,20 @@ def test_view_without_records_emits_no_minute() -> None:
     assert [fed(view, [], clock_ms) for clock_ms in (0, 59_999, 10**9)] == [[]] * 3
 
 
+def lasting(totals: ChannelTotals) -> ChannelTotals:
+    """Totals without what belongs to the moment: evidence, single participants."""
+    return msgspec.structs.replace(totals, evidence=None, participant_table=b"")
+
+
 def test_minute_is_emitted_when_the_clock_reaches_its_end() -> None:
-    """With the totals at its end; the view has a deadline for it."""
+    """With the totals at its end, without those of the moment; there is a deadline."""
     view = ChannelView()
     assert fed(view, [at(70_000, FrameFactory())], 119_999) == []
     assert view.next_deadline_ms == START_MS + 119_999
     (minute,) = fed(view, [], 120_000)
     assert minute.minute_ms == START_MS + 60_000
-    assert minute.totals == view.totals
+    assert minute.totals == lasting(view.totals)
+    assert view.totals.participant_table
     assert minute.totals.clock_ms == START_MS + 120_000
 
 
@@ -214,9 +220,7 @@ def minute_by_minute(
         taken = upto
         ended_ms = TESTS_START_MS + until_ms
         found += told(view.apply(digests, ended_ms))
-        # What the verdict rests on belongs to the moment.
-        lasting = msgspec.structs.replace(view.totals, evidence=None)
-        packed = msgspec.msgpack.encode(lasting)
+        packed = msgspec.msgpack.encode(lasting(view.totals))
         totals = msgspec.msgpack.decode(packed, type=ChannelTotals)
         if figures_of(totals) != before:
             before = figures_of(totals)

@@ -223,20 +223,20 @@ def test_incident_has_all_known_fields() -> None:
         "waku_hash": "0x" + "01" * 32,
         "retrieval_hint": "02ff",
         "tap_hole": True,
-        "why": "named in a causal history by bob and dave; for 300 s no tap saw it, "
-        "and nobody but its sender showed to have it",
+        "why": "reached nobody but the sender: bob and dave named it, and for "
+        "5 minutes nobody else showed to have it",
     }
 
 
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        (IncidentKind.LOST, "at most one participant, who may be its sender,"),
+        (IncidentKind.LOST, "at most one participant, who may be the sender:"),
         (
             IncidentKind.UNDELIVERED,
-            "more than 300 s after their frames first lacked it",
+            "5 minutes later a participant was still sending",
         ),
-        (IncidentKind.UNACKNOWLEDGED, "for 120 s no other participant named it"),
+        (IncidentKind.UNACKNOWLEDGED, "for 2 minutes nobody showed to have it"),
     ],
 )
 def test_incident_always_has_an_explanation(kind: IncidentKind, said: str) -> None:

@@ -273,6 +273,18 @@ def test_the_version_is_that_of_the_project() -> None:
             ["run", "--bootstrap", "x:1", "--checkpoint", "x", "--start", "soon"],
             "'soon' is neither",
         ),
+        (
+            [
+                "run",
+                "--bootstrap",
+                "x:1",
+                "--checkpoint",
+                "x",
+                "--prometheus",
+                "box:9090",
+            ],
+            "'box:9090' is no URL such as http://127.0.0.1:9090",
+        ),
     ],
 )
 def test_wrong_use_is_one_line_and_code_2(arguments: list[str], said: str) -> None:

@@ -25,9 +25,9 @@ def test_each_incident_is_one_plain_line(report: MakeReport) -> None:
         "carol since 2026-08-09T12:03:16.000Z; named by alice; "
         "since 2026-08-09T12:03:10.123Z; found 2026-08-09T12:08:10.123Z; "
         "retrieval hint 02ff; "
-        "why named in a causal history by alice; for 300 s no tap saw it, and nobody "
-        "but its sender showed to have it; "
-        "note every tap had a hole meanwhile: it may be of the taps' making"
+        "why reached nobody but the sender: alice named it, and for 5 minutes nobody "
+        "else showed to have it; "
+        "note the taps were interrupted meanwhile: they may have missed it"
     )
     assert late.startswith("undelivered, ended 2026-08-09T12:13:20.000Z; message m2; ")
     assert f"Waku hash 0x{HASH.hex()}; " in late

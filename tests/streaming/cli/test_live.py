@@ -73,7 +73,13 @@ def test_table_begins_with_verdict_and_worst_channel() -> None:
         "repaired",
     ]
     assert first.startswith("Support rooms support-1 ")
-    for words in ("Failing messages were lost", "≤ 1 s", "≤ 2 min", "1,234", "90 %"):
+    for words in (
+        "Failing messages reached nobody",
+        "≤ 1 s",
+        "≤ 2 min",
+        "1,234",
+        "90 %",
+    ):
         assert words in first
     assert [line.split()[0] for line in others if line] == ["quiet-000", "fine"]
     assert last == f"{URL}/"

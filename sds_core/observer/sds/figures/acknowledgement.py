@@ -103,12 +103,12 @@ ENTRIES: tuple[Entry, ...] = (
     Figure(
         "unwitnessed",
         Unit.COUNT,
-        "Messages whose deadline passed while nobody could have acknowledged them: "
-        "not a fault.",
+        "Messages that could not be confirmed by their deadline, because nobody else "
+        "spoke: not a fault.",
         report=("unwitnessed",),
         series=(counter("sds_messages_unwitnessed_total").of(),),
         group=groups.ACKNOWLEDGEMENT,
-        heading="Unwitnessed",
+        heading="Nobody else spoke",
     ),
     Figure(
         "in_flight",

@@ -55,12 +55,14 @@ ENTRIES: tuple[Entry, ...] = (
     Figure(
         "deliveries_lost",
         Unit.COUNT,
-        "Deliveries that were still missing after the deadline.",
+        "Messages that a participant still lacked after the deadline, counted for "
+        "each participant.",
         report=("deliveries.lost",),
         series=(_DELIVERED.of("lost"),),
         group=groups.DELIVERIES,
         heading="Not delivered",
         grave=True,
+        column=7,
     ),
     Figure(
         "deliveries_retracted",

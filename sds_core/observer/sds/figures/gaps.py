@@ -63,13 +63,14 @@ ENTRIES: tuple[Entry, ...] = (
     Figure(
         "gaps_lost",
         Unit.COUNT,
-        "Missing dependencies that nobody but the sender had shown by the deadline.",
+        "Messages that reached nobody but their sender: others refer to them, and "
+        "nobody showed to have them by the deadline.",
         report=("gaps.lost",),
         series=(_CLOSED.of("lost"),),
         group=groups.GAPS,
-        heading="Lost",
+        heading="Lost to everybody",
         grave=True,
-        column=8,
+        column=9,
         line=Line("gaps", "lost"),
     ),
     Figure(
@@ -99,7 +100,7 @@ ENTRIES: tuple[Entry, ...] = (
         series=(gauge("sds_dependencies_missing").of(),),
         group=groups.GAPS,
         heading="Open now",
-        column=7,
+        column=8,
     ),
     Figure(
         "gap_duration",

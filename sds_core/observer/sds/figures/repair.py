@@ -51,7 +51,7 @@ ENTRIES: tuple[Entry, ...] = (
         rest=("repair_expired",),
         group=groups.REPAIR,
         heading="Answered",
-        column=9,
+        column=10,
     ),
     Figure(
         "repair_answered",
@@ -83,13 +83,14 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Share(
         key="redundant",
-        help="Responses after the first to an episode, of all responses.",
+        help="Unneeded extra repair answers: those after the first to an episode, of "
+        "all responses.",
         part=("repair_redundant",),
         rest=("repair_answered",),
         group=groups.REPAIR,
-        heading="Redundant",
+        heading="Unneeded answers",
         more_is_better=False,
-        column=10,
+        column=11,
     ),
     Figure(
         "repair_redundant",

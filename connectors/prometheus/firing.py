@@ -1,0 +1,158 @@
+"""Alerts that fire, as Prometheus reports them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import NamedTuple, Self
+
+import httpx
+import msgspec
+
+POLL_S = 15.0
+"""Time between two questions: rules are evaluated once in 15 to 60 s."""
+
+_TIMEOUT_S = 5.0
+
+_OURS = "Sds"
+"""First letters of the names of our alerts."""
+
+SEVERITIES = ("critical", "warning", "info")
+"""Severities of our alerts, the gravest first."""
+
+
+class FiringAlert(NamedTuple):
+    """One alert that fires.
+
+    Attributes:
+        name: Its name; also the name of its runbook.
+        severity: Its severity.
+        channel: Channel id; empty if it is of no channel.
+        summary: What it means, in one sentence.
+        since: When it began, as Prometheus writes it: RFC 3339.
+    """
+
+    name: str
+    severity: str
+    channel: str
+    summary: str
+    since: str
+
+
+class FiringAlerts(NamedTuple):
+    """Alerts that fire.
+
+    Attributes:
+        alerts: The alerts, the gravest first.
+        asked: Whether there is a Prometheus to ask.
+        problem: Why they are not known; empty if they are.
+    """
+
+    alerts: Sequence[FiringAlert] = ()
+    asked: bool = False
+    problem: str = ""
+
+
+NOT_ASKED = FiringAlerts()
+"""Without a Prometheus to ask."""
+
+
+class _Alert(msgspec.Struct):
+    labels: dict[str, str]
+    annotations: dict[str, str] = {}
+    state: str = ""
+    activeAt: str = ""
+
+
+class _Data(msgspec.Struct):
+    alerts: list[_Alert]
+
+
+class _Answer(msgspec.Struct):
+    data: _Data
+
+
+def firing_of(body: bytes) -> list[FiringAlert]:
+    """Return the firing alerts of ours in an answer of ``/api/v1/alerts``.
+
+    Raises:
+        msgspec.DecodeError: It is not such an answer.
+    """
+    found = [
+        FiringAlert(
+            one.labels.get("alertname", ""),
+            one.labels.get("severity", ""),
+            one.labels.get("channel", ""),
+            one.annotations.get("summary", ""),
+            one.activeAt,
+        )
+        for one in msgspec.json.decode(body, type=_Answer).data.alerts
+        if one.state == "firing" and one.labels.get("alertname", "").startswith(_OURS)
+    ]
+    return sorted(found, key=_gravity)
+
+
+def _gravity(one: FiringAlert) -> tuple[int, FiringAlert]:
+    known = one.severity in SEVERITIES
+    return SEVERITIES.index(one.severity) if known else len(SEVERITIES), one
+
+
+def ask(url: str, get: Callable[..., httpx.Response] = httpx.get) -> FiringAlerts:
+    """Ask a Prometheus once; a failure is a `FiringAlerts` with a problem."""
+    try:
+        answer = get(f"{url.rstrip('/')}/api/v1/alerts", timeout=_TIMEOUT_S)
+        answer.raise_for_status()
+        return FiringAlerts(firing_of(answer.content), asked=True)
+    except httpx.HTTPStatusError as error:
+        problem = f"Prometheus answers with an error ({error.response.status_code})"
+    except (httpx.HTTPError, httpx.InvalidURL):
+        problem = "Prometheus does not answer"
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        problem = "what answers is no Prometheus"
+    return FiringAlerts(asked=True, problem=problem)
+
+
+class FiringPoll:
+    """Asks a Prometheus again and again while the block runs.
+
+    Args:
+        url: URL of the Prometheus; None to ask none.
+        poll_s: Time between two questions, seconds.
+    """
+
+    def __init__(self, url: str | None, poll_s: float = POLL_S) -> None:
+        self._url = url
+        self._poll_s = poll_s
+        self._ending = threading.Event()
+        self._newest = FiringAlerts(asked=url is not None)
+        self._thread: threading.Thread | None = None
+
+    def __call__(self) -> FiringAlerts:
+        """Return the alerts that the newest answer had."""
+        return self._newest
+
+    def __enter__(self) -> Self:
+        """Begin to ask."""
+        if self._url is not None:
+            self._thread = threading.Thread(
+                target=self._run, args=(self._url,), name="alerts", daemon=True
+            )
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop asking."""
+        self._ending.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self, url: str) -> None:
+        while not self._ending.is_set():
+            self._newest = ask(url)
+            self._ending.wait(self._poll_s)

@@ -1,0 +1,140 @@
+"""Who lacks how many messages since when, in one sentence for each group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from connectors.web import words
+from connectors.web.incident_words import KINDS, RUNBOOKS
+from connectors.web.naming import called, channel_href, channel_query, short_key
+from sds_core.observer.incidents import ChannelIncident, IncidentKind
+from sds_core.observer.lacking import Lack, lacks_of, standing_of
+from sds_core.observer.snapshot import Snapshot
+
+READ_INCIDENTS = 1_000
+"""Standing incidents that are grouped, at most; those found last."""
+
+LISTED_LACKS = 20
+"""Groups on a page; the others are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class LackWords:
+    """Messages with the same problem, and for whom, as a page shows them.
+
+    Attributes:
+        key: Identifies the group within the page.
+        kind: The problem, in words.
+        sentence: Who lacks how many messages since when.
+        doubt: How many of them the taps may have missed; empty if none.
+        channel: Display name of the channel.
+        channel_href: The channel's page, relative to the root of the site.
+        href: The list of these messages, relative to the root of the site.
+        runbook: Name of the runbook that says what to do.
+    """
+
+    key: str
+    kind: str
+    sentence: str
+    doubt: str
+    channel: str
+    channel_href: str
+    href: str
+    runbook: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lacks:
+    """All groups of a page.
+
+    Attributes:
+        groups: At most `LISTED_LACKS`, the gravest first.
+        hidden: Number of further groups.
+        messages: Number of incidents that were grouped.
+        more: Whether there are more incidents than `READ_INCIDENTS`.
+    """
+
+    groups: list[LackWords]
+    hidden: int
+    messages: int
+    more: bool
+
+    @property
+    def count(self) -> str:
+        """Number of messages in words."""
+        if self.more:
+            return f"more than {words.counted(self.messages, 'message')}"
+        return words.counted(self.messages, "message")
+
+
+def group_words(
+    snapshot: Snapshot, found: Iterable[ChannelIncident], participant: str = ""
+) -> Lacks:
+    """Group standing incidents by who lacks what.
+
+    Args:
+        snapshot: Has the display names of channels, and the clock.
+        found: Incidents that have not ended, at most one more than `READ_INCIDENTS`.
+        participant: Only what this participant lacks, given by its id or its key;
+            empty for all groups.
+    """
+    standing = standing_of(found)
+    more = len(standing) > READ_INCIDENTS
+    read = standing[:READ_INCIDENTS]
+    lacks = [
+        one
+        for one in lacks_of(read)
+        if not participant or is_participant(one.participant or "", participant)
+    ]
+    return Lacks(
+        [_words(snapshot, one) for one in lacks[:LISTED_LACKS]],
+        hidden=max(0, len(lacks) - LISTED_LACKS),
+        messages=len(read),
+        more=more,
+    )
+
+
+def is_participant(name: str, wanted: str) -> bool:
+    """Whether a participant has an id or a key."""
+    return wanted in (name, short_key(name))
+
+
+def _words(snapshot: Snapshot, lack: Lack) -> LackWords:
+    since = words.moment(lack.since_ms, snapshot.clock_ms)
+    return LackWords(
+        key=short_key(" ".join((lack.channel, lack.kind, lack.participant or ""))),
+        kind=KINDS[lack.kind],
+        sentence=lack.sentence(words.short(lack.participant or ""), since),
+        doubt=f"{words.number(lack.tap_hole)} while the taps were interrupted"
+        if lack.tap_hole
+        else "",
+        channel=called(snapshot, lack.channel),
+        channel_href=channel_href(lack.channel),
+        href=_href(lack),
+        runbook=RUNBOOKS[lack.kind],
+    )
+
+
+def _href(lack: Lack) -> str:
+    return incidents_href(lack.channel, lack.kind, lack.participant)
+
+
+def incidents_href(
+    channel: str, kind: IncidentKind | None = None, participant: str | None = None
+) -> str:
+    """Return the address of the list of a channel's unresolved incidents.
+
+    Args:
+        channel: Channel id.
+        kind: Only incidents of this kind.
+        participant: Only messages that this participant lacks.
+    """
+    chosen = {"standing": "true"}
+    if kind is not None:
+        chosen["kind"] = kind.value
+    if participant is not None:
+        chosen["participant"] = short_key(participant)
+    rest = urlencode(chosen, errors="surrogatepass")
+    return f"incidents?{channel_query(channel, 'channel')}&{rest}"

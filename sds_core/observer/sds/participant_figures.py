@@ -1,0 +1,114 @@
+"""Figures of single participants, for the page of a channel (docs/figures.md, 5).
+
+They leave the job with the totals, packed and bounded: unpacked they would take more
+memory than the totals of thousands of channels, and only the page and the API read
+them.
+"""
+
+from __future__ import annotations
+
+from heapq import nsmallest
+
+import msgspec
+
+from sds_core.observer.sds.capacity import Capacity
+from sds_core.observer.sds.deliveries import Deliveries
+from sds_core.observer.sds.participants import Participants
+from sds_core.observer.sds.totals import BloomGauge
+
+MOST_PARTICIPANTS = 100
+"""Participants of a channel with figures of their own, at most: those that lack most,
+then those heard last."""
+
+
+class ParticipantFigures(msgspec.Struct, array_like=True, frozen=True):
+    """One participant. Times are event times in Unix ms.
+
+    Attributes:
+        name: Participant id.
+        heard_ms: Time of its latest first copy.
+        lacks: Number of messages that its frames show it to lack, and not to have
+            received since.
+        lacks_since_ms: When a frame first showed that it lacked one of these; None if
+            it lacks none.
+        undelivered: Number of these that count as not delivered: it lacked them beyond
+            the deadline.
+        delivered: Deliveries to it that succeeded.
+        failed: Deliveries to it that count as lost and are not retracted.
+        filter: Its newest bloom filter; None if it is not known.
+        epoch_messages: First copies that it sent in the current rate-limit epoch.
+    """
+
+    name: str
+    heard_ms: int
+    lacks: int = 0
+    lacks_since_ms: int | None = None
+    undelivered: int = 0
+    delivered: int = 0
+    failed: int = 0
+    filter: BloomGauge | None = None
+    epoch_messages: int = 0
+
+
+class ParticipantTable(msgspec.Struct, array_like=True, frozen=True):
+    """Figures of the participants of a channel.
+
+    Attributes:
+        participants: At most `MOST_PARTICIPANTS`, those that lack most first.
+        others: Number of further participants that ever spoke, those that have been
+            silent for two horizons included.
+    """
+
+    participants: list[ParticipantFigures] = []
+    others: int = 0
+
+
+_DECODER = msgspec.msgpack.Decoder(ParticipantTable)
+
+
+def unpack_participants(packed: bytes) -> ParticipantTable:
+    """Figures from `ChannelTotals.participant_table`; empty for empty bytes."""
+    return _DECODER.decode(packed) if packed else ParticipantTable()
+
+
+def pack_participants(
+    participants: Participants,
+    deliveries: Deliveries,
+    capacity: Capacity,
+    spoken: int,
+) -> bytes:
+    """Pack the figures of the participants whose deliveries are followed.
+
+    Args:
+        participants: Has their names.
+        deliveries: What they received.
+        capacity: Has their filters and messages.
+        spoken: Number of participants that ever spoke.
+    """
+    receivers = deliveries.receivers
+    worst = nsmallest(
+        MOST_PARTICIPANTS,
+        receivers,
+        key=lambda by: (
+            -len(receivers[by].lost),
+            -len(receivers[by].missing),
+            -participants.last_ms(by),
+            by,
+        ),
+    )
+    rows = [
+        ParticipantFigures(
+            participants.name(by),
+            participants.last_ms(by),
+            len(receivers[by].missing),
+            min(receivers[by].missing.values(), default=None),
+            len(receivers[by].lost),
+            receivers[by].delivered,
+            receivers[by].failed,
+            capacity.filter_of(by),
+            capacity.epoch_messages(by),
+        )
+        for by in worst
+    ]
+    others = max(0, spoken - len(rows))
+    return msgspec.msgpack.encode(ParticipantTable(rows, others))

@@ -1,0 +1,66 @@
+"""Lists who lacks how many messages since when."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from sds_core.observer.channel_table import ChannelTable
+from sds_core.observer.lacking import Lack, StandingIncident, lacks_of
+from sds_core.text import iso_time, printable
+from streaming.cli import FINDING
+from streaming.cli.actions.incident_sources import Incident, read_incidents
+from streaming.cli.incident_options import IncidentFilter, IncidentSource
+
+
+def list_lacks(
+    source: IncidentSource, wanted: IncidentFilter, table: ChannelTable, as_json: bool
+) -> None:
+    """Print groups of unresolved incidents, the gravest first.
+
+    Args:
+        source: Source to read from.
+        wanted: Selected incidents; those that have ended are in no group.
+        table: Names of channels, before those that the source gives.
+        as_json: Whether to print JSON.
+
+    Raises:
+        click.exceptions.Exit: There are unresolved incidents.
+    """
+    found = read_incidents(source, wanted._replace(standing=True))
+    names = {one.channel: one.channel_name or "" for one in found}
+    lacks = lacks_of(map(_standing, found))
+    for one in lacks:
+        name = table.of(one.channel).name or names[one.channel]
+        click.echo(json.dumps(_object(one, name)) if as_json else _line(one, name))
+    if not (lacks or as_json):
+        click.echo("no unresolved incidents")
+    if lacks:
+        raise click.exceptions.Exit(FINDING)
+
+
+def _standing(one: Incident) -> StandingIncident:
+    return StandingIncident(one.channel, one.kind, one.since, one.lacking, one.tap_hole)
+
+
+def _object(one: Lack, name: str) -> dict[str, str | int | None]:
+    return {
+        "channel": one.channel,
+        "channel_name": name or None,
+        "kind": one.kind.value,
+        "participant": one.participant,
+        "messages": one.messages,
+        "since": one.since_ms,
+        "tap_hole": one.tap_hole,
+    }
+
+
+def _line(one: Lack, name: str) -> str:
+    sentence = one.sentence(printable(one.participant or ""), iso_time(one.since_ms))
+    facts = [sentence, f"channel {printable(one.channel)}"]
+    if name:
+        facts.append(f"channel name {printable(name)}")
+    if one.tap_hole:
+        facts.append(f"{one.tap_hole} of them while the taps were interrupted")
+    return "; ".join(facts)

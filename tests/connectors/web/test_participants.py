@@ -1,0 +1,205 @@
+"""Participants of a channel, on its page and in the API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+from connectors.web.reasons import reason_of
+from connectors.web.words import NOTHING
+from sds_core.observer.sds.evidence import Evidence
+from sds_core.observer.sds.participant_figures import (
+    ParticipantFigures,
+    ParticipantTable,
+)
+from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
+from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.tap_view import TapTotals
+from sds_core.observer.verdict import Verdict
+from tests.support.web.reading import Tags, text_of
+
+MakeSnapshot = Callable[..., Snapshot]
+MakeTotals = Callable[..., ChannelTotals]
+
+
+def packed(*participants: ParticipantFigures, others: int = 0) -> bytes:
+    """The figures of participants, as totals hold them."""
+    return msgspec.msgpack.encode(ParticipantTable([*participants], others))
+
+
+def lacking(name: str, messages: int) -> ParticipantFigures:
+    """A participant to which messages were not delivered."""
+    return ParticipantFigures(name, 1, messages, 1, messages)
+
+
+def test_channel_page_says_what_each_participant_lacks(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """Since when, what reached it, its filter, and when it was heard last."""
+    now_ms = snapshot().clock_ms
+    table = packed(
+        ParticipantFigures(
+            "participant-003",
+            now_ms - 240_000,
+            lacks=30,
+            lacks_since_ms=now_ms - 987_123,
+            undelivered=28,
+            delivered=171,
+            failed=28,
+            filter=BloomGauge(100, 1_000, 2),
+            epoch_messages=7,
+        ),
+        ParticipantFigures("p4", now_ms - 3_000, delivered=5),
+        others=12,
+    )
+    stage.snapshot = snapshot({"c": totals(participant_table=table)})
+    html = client.get("/channel?id=c").text
+    text = " ".join(Tags(html).text.split())
+    assert (
+        "participant-003 4 min ago 30 11:46:43 28 85.9 % 1 % false positives 7 "
+        f"p4 3 s ago 0 {NOTHING} 0 100 % {NOTHING} 0 12 other participants have been"
+    ) in text
+    # Only the one that lacks messages leads to them.
+    hrefs = [str(a.get("href")) for tag, a in Tags(html).found if tag == "a"]
+    assert "incidents?channel=c&standing=true&participant=participant-003" in hrefs
+    assert not any("participant=p4" in href for href in hrefs)
+
+
+def test_channel_without_figures_of_participants_says_so(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """An empty table would look like a channel without participants."""
+    stage.snapshot = snapshot({"c": totals()})
+    assert "No participant has spoken within the last two hours." in text_of(
+        client, "/channel?id=c"
+    )
+
+
+def test_api_has_the_participants_of_a_channel(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """All figures as numbers; what is not known is null."""
+    table = packed(
+        ParticipantFigures("p3", 5, 3, 4, 2, 6, 2, BloomGauge(10, 100, 1, 9), 1),
+        ParticipantFigures("p4", 6),
+        others=1,
+    )
+    stage.snapshot = snapshot({"a b": totals(participant_table=table)})
+    answer = client.get("/api/v1/participants?channel=a%20b")
+    assert answer.json() == {
+        "channel": "a b",
+        "channel_name": None,
+        "clock": stage.snapshot.clock_ms,
+        "participants": [
+            {
+                "id": "p3",
+                "heard": 5,
+                "lacks": 3,
+                "lacks_since": 4,
+                "undelivered": 2,
+                "delivered": 6,
+                "failed": 2,
+                "delivered_ratio": 0.75,
+                "filter": {
+                    "bits": 100,
+                    "bits_set": 10,
+                    "hashes": 1,
+                    "false_positive_ratio": 0.1,
+                    "one_percent": 9,
+                },
+                "epoch_messages": 1,
+            },
+            {
+                "id": "p4",
+                "heard": 6,
+                "lacks": 0,
+                "lacks_since": None,
+                "undelivered": 0,
+                "delivered": 0,
+                "failed": 0,
+                "delivered_ratio": None,
+                "filter": None,
+                "epoch_messages": 0,
+            },
+        ],
+        "others": 1,
+    }
+
+
+@pytest.mark.parametrize("query", ["", "?channel=nobody", "?key=0123456789abcdef"])
+def test_api_refuses_participants_of_no_channel(
+    client: httpx.Client, query: str
+) -> None:
+    """As for other questions about one channel."""
+    answer = client.get(f"/api/v1/participants{query}")
+    assert answer.status_code == 404
+    assert "no channel has this" in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("participants", "sentence"),
+    [
+        ([lacking("p1", 3)], "3 messages did not reach p1"),
+        ([lacking("p1", 1)], "1 message did not reach p1"),
+        (
+            [lacking("p3", 28), lacking("p4", 1), ParticipantFigures("p5", 1)],
+            "28 messages did not reach p3; 1 other participant lacks messages too",
+        ),
+        (
+            [lacking("p3", 2), lacking("p4", 1), lacking("p5", 1)],
+            "2 messages did not reach p3; 2 other participants lack messages too",
+        ),
+        ([], "messages did not reach a participant"),
+    ],
+)
+def test_verdict_says_whom_messages_did_not_reach(
+    snapshot: MakeSnapshot,
+    totals: MakeTotals,
+    participants: list[ParticipantFigures],
+    sentence: str,
+) -> None:
+    """Instead of a loss, beside a column of losses that says 0."""
+    figures = totals(
+        Verdict.DEGRADED,
+        verdict_reason="undelivered",
+        participant_table=packed(*participants),
+    )
+    assert reason_of(snapshot({"c": figures}), figures) == sentence
+
+
+def test_verdict_says_how_many_messages_were_lost_to_everybody(
+    snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """Those in the window of the verdict."""
+    evidence = Evidence(
+        9, 9, False, True, [(1, 2, 2), (3, 4, 1)], [], [], [], [], gaps=[]
+    )
+    figures = totals(Verdict.FAILING, verdict_reason="lost", evidence=evidence)
+    shown = snapshot({"c": figures})
+    sentence = "3 messages reached nobody but their senders"
+    assert reason_of(shown, figures) == sentence
+
+
+@pytest.mark.parametrize(
+    ("silent_ms", "sentence"),
+    [
+        (3_000, "the taps were interrupted; verdict again at 12:13"),
+        (60_000, "the taps are silent"),
+    ],
+)
+def test_blind_channel_says_when_there_is_a_verdict_again(
+    snapshot: MakeSnapshot, totals: MakeTotals, silent_ms: int, sentence: str
+) -> None:
+    """The first tap without a hole in the window decides."""
+    now_ms = snapshot().clock_ms
+    figures = totals(Verdict.BLIND, verdict_reason="tap_hole", observers=["t1", "t2"])
+    holes = [(now_ms - 90_000, now_ms - 60_000)]
+    tap = TapTotals(now_ms - silent_ms, 1, now_ms - 60_000, holes)
+    later = TapTotals(now_ms - silent_ms, 1, now_ms - 1_000, holes)
+    shown = replace(snapshot({"c": figures}), taps={"t1": tap, "t2": later})
+    assert reason_of(shown, figures) == sentence
