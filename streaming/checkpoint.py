@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated
@@ -15,7 +14,7 @@ from typing import Annotated
 import msgspec
 
 from connectors.lock import locked
-from sds_core.observer.settings_table import Values, read_values, settings_of
+from sds_core.observer.settings_table import Values, read_values, settings_of, values_of
 from sds_core.text import printable
 from streaming.damage import (
     IDENTITY,
@@ -186,7 +185,7 @@ def _observer_of(
         path = own_files(checkpoint) / IDENTITY
         remedy = "restore the checkpoint from a backup"
         raise wrong_content(path, error, remedy) from error
-    stored: dict[str, int | float] = asdict(begun)
+    stored = values_of(begun)
     for name, value in given.items():
         if stored[name] != value:
             message = (

@@ -47,9 +47,8 @@ def _interrupted(snapshot: Snapshot, totals: ViewTotals) -> str:
     until_ms = blind_until_ms(totals.observers, snapshot, snapshot.observer)
     if until_ms is None:
         return "the taps are silent"
-    # Rounded up: at the time that the page gives, the verdict is there.
-    minute_ms = -(-until_ms // 60_000) * 60_000
-    return f"the taps were interrupted; verdict again at {words.time_of_day(minute_ms)}"
+    again = words.since(words.next_minute_ms(until_ms), snapshot.clock_ms)
+    return f"the taps were interrupted; verdict again at {again}"
 
 
 def _lost(totals: ChannelTotals) -> str:

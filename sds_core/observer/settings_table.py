@@ -101,11 +101,17 @@ def settings_of(values: Values) -> ObserverSettings:
     return settings
 
 
+def values_of(settings: ObserverSettings) -> dict[str, int | float]:
+    """Return all values by name, without those that a flag sets."""
+    values = asdict(settings)
+    return {name: values[name] for name in values if name not in _BY_FLAG}
+
+
 def changed(settings: ObserverSettings) -> dict[str, int | float]:
     """Return the values that are not the defaults, by name."""
-    defaults = asdict(DEFAULTS)
+    defaults = values_of(DEFAULTS)
     return {
         name: value
-        for name, value in asdict(settings).items()
-        if value != defaults[name] and name not in _BY_FLAG
+        for name, value in values_of(settings).items()
+        if value != defaults[name]
     }

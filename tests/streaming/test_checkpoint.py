@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from sds_core.observer.settings import DEFAULTS
+from sds_core.observer.settings_table import values_of
 from streaming.checkpoint import (
     CheckpointIdentity,
     CheckpointInUse,
@@ -96,7 +96,7 @@ def test_checkpoint_of_an_older_release_has_the_defaults(tmp_path: Path) -> None
     path.write_text('{"topic":"frames","report_detail":false,"starts":3,"files":[]}')
     with pytest.raises(CheckpointMismatch, match="= 120000, not 60000"):
         start(tmp_path, ack_deadline_ms=60_000)
-    assert start(tmp_path).observer == asdict(DEFAULTS)
+    assert start(tmp_path).observer == values_of(DEFAULTS)
 
 
 def test_stored_settings_that_are_not_allowed_are_damage(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 import msgspec
+from msgspec.structs import replace
 
 from sds_core.observer import blob
 from sds_core.observer.deadlines import Deadlines, Due
@@ -51,6 +52,9 @@ from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.wire import Dialect, FrameKind
 
 _SWEEP_MS = 60_000
+
+_MOMENTARY = {"evidence": None, "participant_table": b""}
+"""Figures of the present alone, as minutes and the last totals have them."""
 """Time between sweeps: old messages and gaps are forgotten up to this much later."""
 
 _COUNTED = {
@@ -136,7 +140,7 @@ class ChannelView:
             totals,
             state.minutes,
             state.clock_ms,
-            momentary={"evidence": None, "participant_table": b""},
+            momentary=_MOMENTARY,
         )
 
     @classmethod
@@ -195,7 +199,8 @@ class ChannelView:
             return []
         self._summarise()
         self._minutes.finish(self._state.clock_ms)
-        events = [*self._drain(), Forgotten(blob.pack_totals(self.totals))]
+        last = replace(self.totals, **_MOMENTARY)
+        events = [*self._drain(), Forgotten(blob.pack_totals(last))]
         self._begin(ChannelTotals(), ChannelState())
         return events
 

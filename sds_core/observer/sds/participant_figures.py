@@ -111,4 +111,6 @@ def pack_participants(
         for by in worst
     ]
     others = max(0, spoken - len(rows))
+    if not rows and not others:
+        return b""
     return msgspec.msgpack.encode(ParticipantTable(rows, others))

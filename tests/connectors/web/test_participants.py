@@ -188,7 +188,7 @@ def test_verdict_says_how_many_messages_were_lost_to_everybody(
 @pytest.mark.parametrize(
     ("silent_ms", "sentence"),
     [
-        (3_000, "the taps were interrupted; verdict again at 12:13"),
+        (3_000, "the taps were interrupted; verdict again at 12:13 UTC"),
         (60_000, "the taps are silent"),
     ],
 )

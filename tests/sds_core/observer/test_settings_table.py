@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 
 from sds_core.observer.settings import DEFAULTS
-from sds_core.observer.settings_table import changed, read_values, settings_of
+from sds_core.observer.settings_table import (
+    changed,
+    read_values,
+    settings_of,
+    values_of,
+)
 from sds_core.reading import TableError
 
 
@@ -21,7 +26,8 @@ def test_values_that_are_given_replace_the_defaults() -> None:
 
 def test_every_setting_can_be_given_with_its_default() -> None:
     """Each has a type, and its default is allowed."""
-    assert read_values(asdict(DEFAULTS)) == asdict(DEFAULTS)
+    assert read_values(values_of(DEFAULTS)) == values_of(DEFAULTS)
+    assert asdict(DEFAULTS).keys() - values_of(DEFAULTS) == {"forget_ms"}
     assert changed(DEFAULTS) == {}
 
 
