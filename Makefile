@@ -15,7 +15,8 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	@python3 -c 'import sys; sys.exit("sds-monitor needs Python 3.11 or newer, python3 is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	python3 -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --upgrade 'pip>=25.1'
-	$(VENV)/bin/pip install --quiet --constraint constraints.txt --group dev --editable '.[dashboards]'
+	PYTHONWARNINGS='ignore:Editable installation' \
+		$(VENV)/bin/pip install --quiet --constraint constraints.txt --group dev --editable '.[dashboards]'
 	touch $@
 
 .PHONY: install
