@@ -108,7 +108,9 @@ def test_remedy_helps(
     assert_goes_on(checkpoint, recorded, spark)
 
 
-@pytest.mark.parametrize("name", ["labels.json", "incidents.sqlite", "views.sqlite"])
+@pytest.mark.parametrize(
+    "name", ["labels.json", "incidents.sqlite", "minutes.sqlite", "views.sqlite"]
+)
 def test_job_goes_on_without_a_file_that_is_taken_out_of_the_list(
     name: str, checkpoint: Path, recorded: KafkaSettings, spark: SparkSession
 ) -> None:

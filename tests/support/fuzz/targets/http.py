@@ -38,11 +38,11 @@ _PATHS = (
 )  # fmt: skip
 _PARAMETERS = (
     "id", "key", "channel", "hours", "limit", "kind", "since", "standing", "q", "page",
-    "offset", "after",
+    "offset", "after", "sort", "find", "window",
 )  # fmt: skip
 _VALUES = (
     *_CHANNELS, *TEXTS, *map(str, NUMBERS), "-1", "true", "lost", "undelivered", "3",
-    "24", "1e3", "0x10", "٣",
+    "24", "1e3", "0x10", "٣", "all", "-messages",
 )  # fmt: skip
 _HEADERS = ("accept", "accept-encoding", "host", "cookie", "range", "if-none-match")
 _TARGET = re.compile(rb"/[\x21-\x7e]*")
