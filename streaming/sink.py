@@ -121,8 +121,11 @@ class Sink:
         self._recent.record(leaving[Outlet.MINUTES])  # 3
         if self._with_minutes:
             self._findings.record_minutes(leaving[Outlet.MINUTES])
+        forgotten = [self._kinds.split(key)[1] for key, _ in ended]
+        for name in forgotten:
+            self._recent.forget(name)
         if self._details is not None:
-            self._details.forget(self._kinds.split(key)[1] for key, _ in ended)
+            self._details.forget(forgotten)
             self._details.record(leaving[Outlet.DETAILS])  # 4
         self._register_views(totals, gone, ended, batch_id)  # 5
         self.publish(totals, gone)  # 6
