@@ -50,7 +50,7 @@ class HealthState(msgspec.Struct, array_like=True):
         since_ms: When the verdict began; None before the first.
         pairs: Number of deliveries that ended in a step, by its end, ascending.
         lacked: When a frame first showed that the participant lacked the message, for
-            each of `undelivered`; states of releases before 0.6 have none.
+            each of `undelivered`; states of releases before 0.8 have none.
         recovered, expired: Of the deliveries that recovered in a step, and of the
             repair episodes that expired in it, when the one that began last began, by
             the end of the step, ascending.
