@@ -52,10 +52,10 @@ from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.wire import Dialect, FrameKind
 
 _SWEEP_MS = 60_000
+"""Time between sweeps: old messages and gaps are forgotten up to this much later."""
 
 _MOMENTARY = {"evidence": None, "participant_table": b""}
 """Figures of the present alone, as minutes and the last totals have them."""
-"""Time between sweeps: old messages and gaps are forgotten up to this much later."""
 
 _COUNTED = {
     (kind, dialect): f"{kind.value}.{dialect.value}"
