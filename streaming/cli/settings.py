@@ -15,15 +15,17 @@ import shlex
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
 from connectors.toml_file import UnreadableToml, read_toml
-from sds_core.observer.settings_table import Values, read_values
 from sds_core.text import did_you_mean, printable, shorten, shown
 from streaming.cli.log import logger
+
+if TYPE_CHECKING:
+    from sds_core.observer.settings_table import Values
 
 STDIN = "-"
 """Name of standard input among the names of files."""
@@ -128,7 +130,8 @@ def _read_config(
         message = f"{path}: {error}"
         raise click.BadParameter(message, param=parameter) from None
     try:
-        context.meta[_OBSERVER] = _observer(given.pop(_TABLE, {}))
+        if _TABLE in given:
+            context.meta[_OBSERVER] = _observer(given.pop(_TABLE))
     except ValueError as error:
         message = f"{path}: {printable(shorten(str(error), _LONGEST_ERROR))}"
         raise click.BadParameter(message, param=parameter) from None
@@ -155,6 +158,9 @@ def _observer(table: Any) -> Values:
     if not isinstance(table, dict):
         message = f"{_TABLE} is {shown(table)}: it must be a table"
         raise ValueError(message)
+    # numpy comes with it, and most commands have no such table.
+    from sds_core.observer.settings_table import read_values
+
     return read_values(table)
 
 
