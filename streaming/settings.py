@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -20,7 +21,10 @@ from connectors.kafka.settings import (
     KafkaSettings,
 )
 from sds_core.observer.channel_table import ChannelTable
-from sds_core.observer.settings_table import Values
+
+if TYPE_CHECKING:
+    # numpy comes with it, and every command reads these settings.
+    from sds_core.observer.settings_table import Values
 
 EARLIEST = "earliest"
 LATEST = "latest"
