@@ -19,6 +19,7 @@ from tests.support.streaming.damage import (
     Damage,
     flip,
     newest,
+    newest_values,
     of_newest,
     removed,
     truncate,
@@ -149,7 +150,7 @@ def test_command_ends_with_code_2_and_one_line(
         shutil.rmtree(checkpoint / "commits")
     else:
         without_checksums(checkpoint)
-        flip(checkpoint / "state/0/1/2.changelog")
+        flip(newest_values(checkpoint))
     result = subprocess.run(
         [
             *(sys.executable, "-m", "streaming.cli", "run", "--until-caught-up"),

@@ -43,6 +43,15 @@ def version(checkpoint: Path) -> int:
     return int(newest(checkpoint / "commits").name) + 1
 
 
+def newest_values(checkpoint: Path) -> Path:
+    """The newest changelog of a partition that has values: none of them is outdated."""
+    logs = sorted(
+        (checkpoint / "state/0/1").glob("*.changelog"), key=lambda path: int(path.stem)
+    )
+    smallest = min(path.stat().st_size for path in logs)
+    return [path for path in logs if path.stat().st_size > 2 * smallest][-1]
+
+
 def removed(*names: str) -> Damage:
     """Remove files or directories."""
 
