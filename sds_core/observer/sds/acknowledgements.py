@@ -186,12 +186,13 @@ class Acknowledgements:
             newest = [
                 message
                 for message in newest
-                if message.key in judged or self._may_witness(message, by)
+                if message.key in judged or by not in message.witnesses
             ]
             held = frame.filter.contain([message.message_id for message in newest])
         for message, is_held in reversed(list(zip(newest, held, strict=True))):
             if not is_held:
-                message.opportunity |= message.key in judged
+                if message.key in judged:
+                    message.opportunity = True
             elif frame.filter is not None and self._may_witness(message, by):
                 self._witnessed(message, by, frame.filter, time_ms, clock_ms)
 
@@ -241,6 +242,8 @@ class Acknowledgements:
 
     def oldest_in_flight_ms(self) -> int | None:
         """Event time of the oldest message in flight; None if there is none."""
+        if not self._totals.in_flight:
+            return None
         if self._oldest is None or not self._is_in_flight(self._oldest):
             in_flight = filter(self._is_in_flight, self._unacknowledged.values())
             self._oldest = min(in_flight, key=_T0, default=None)

@@ -11,7 +11,7 @@ from sds_core.observer.sds.participants import UNKNOWN, Participants
 from sds_core.observer.sds.seen_frames import SeenFrame
 from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
 from sds_core.observer.settings import ObserverSettings
-from sds_core.wire import estimated_ids
+from sds_core.wire import estimated_ids, false_positive_rate
 
 _LEAST_GROWTH_MS = 60_000
 """Growth is not estimated over a shorter time, since ids arrive in bursts."""
@@ -104,16 +104,13 @@ class Capacity:
 
     def _worst_filter(self, clock_ms: int) -> BloomGauge | None:
         """The fullest of the filters that were seen lately; None if there is none."""
-        gauges = [
-            self._gauge(t)
-            for t in self._filters.traces.values()
-            if t.time_ms >= clock_ms - self._settings.lately_ms
-        ]
-        return max(
-            gauges,
-            key=lambda gauge: (gauge.false_positive_ratio, gauge.m_bits),
+        since_ms = clock_ms - self._settings.lately_ms
+        worst = max(
+            (t for t in self._filters.traces.values() if t.time_ms >= since_ms),
+            key=lambda t: (false_positive_rate(t.bits_set, t.m_bits, t.k), t.m_bits),
             default=None,
         )
+        return None if worst is None else self._gauge(worst)
 
     def _gauge(self, trace: FilterTrace) -> BloomGauge:
         return BloomGauge(

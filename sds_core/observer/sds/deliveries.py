@@ -9,7 +9,7 @@ participant sends a frame, so a pair needs no state before that.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from heapq import nsmallest
 
 import msgspec
@@ -170,17 +170,18 @@ class Deliveries:
         A filter without a message proves that its owner lacked it if the owner could
         have had it.
         """
-        messages = []
-        for order in sorted(receiver.waiting):
-            message = self._messages.get(order)
-            if message is None:
-                self._end(receiver, by, order)
+        known = self._messages
+        for order in [order for order in receiver.waiting if order not in known]:
+            self._end(receiver, by, order)
+        # Local: these are the innermost loops for a participant that was away.
+        time_ms, lamport, dialect = frame.time_ms, frame.lamport, frame.dialect
+        messages = [
+            message
+            for message in map(known.__getitem__, sorted(receiver.waiting))
             # A filter of one dialect cannot be searched for ids of the other.
-            elif message.dialect is frame.dialect:
-                messages.append(message)
+            if message.dialect is dialect
+        ]
         held = filter_.contain([message.message_id for message in messages])
-        # Local: this is the innermost loop for a participant that was away.
-        time_ms, lamport = frame.time_ms, frame.lamport
         proves = frame.kind is not FrameKind.EPHEMERAL
         # What was sent before a roll-over may be missing from the filter alone.
         since_ms = self._filters.rolled_ms(by)
@@ -196,7 +197,7 @@ class Deliveries:
         # Each is an incident; the participant's next frame shows the others.
         left = _LOSSES_PER_FRAME
         for message, is_held in zip(messages, held, strict=True):
-            order, t0_ms = message.order, message.t0_ms
+            order = message.order
             if is_held:
                 if order in lost:
                     if not left:
@@ -205,17 +206,21 @@ class Deliveries:
                 if is_newest:
                     receiver.watched[WATCHED - 1 :] = [order]
                 self._delivered(receiver, by, message, time_ms, clock_ms)
+            elif order in missing and (
+                not left or order in lost or missing[order] >= overdue_ms
+            ):
+                continue
             elif (
                 proves
                 and lamport > message.lamport
-                and t0_ms < grace_ms
-                and (since_ms is None or t0_ms >= since_ms)
+                and message.t0_ms < grace_ms
+                and (since_ms is None or message.t0_ms >= since_ms)
             ):
-                if order not in missing:
-                    missing[order] = self._missing[order][by] = time_ms
-                elif missing[order] < overdue_ms and order not in lost and left:
+                if order in missing:
                     left -= 1
                     self._overdue(receiver, by, message, clock_ms)
+                else:
+                    missing[order] = self._missing[order][by] = time_ms
 
     def returned_ms(self, by: int) -> int:
         """Event time of a participant's latest return after a long silence, Unix ms.
@@ -323,7 +328,7 @@ class Deliveries:
         totals, limit = self._totals, self._settings.awaited
         unread_from = max(receiver.checked_to, self._oldest())
         first = max(unread_from, totals.messages - limit)
-        new = [one.order for one in self._new_to(by, first)]
+        new = self._new_to(by, first)
         receiver.checked_to = totals.messages
         room = max(0, self._settings.awaited_by_all - self._awaited)
         excess = max(0, len(receiver.waiting) + len(new[:room]) - limit)
@@ -340,21 +345,21 @@ class Deliveries:
         """Order of the oldest message; if there is none, that of the next one."""
         return next(iter(self._messages), self._totals.messages)
 
-    def _new_to(self, by: int, first: int) -> Iterator[Message]:
-        """Messages of others from an order on for which a participant is active.
+    def _new_to(self, by: int, first: int) -> list[int]:
+        """Orders of messages, from one on, that a participant is expected to receive.
 
-        It is not expected to receive others.
+        These are of others, and it is active for them.
         """
         after_ms, until_ms = self._participants.active_span(by)
-        for order in range(first, self._totals.messages):
-            message = self._messages.get(order)
-            if (
-                message is not None
-                and after_ms < message.t0_ms <= until_ms
-                and message.sender != by
-                and message.sender != UNKNOWN
-            ):
-                yield message
+        known = map(self._messages.get, range(first, self._totals.messages))
+        return [
+            message.order
+            for message in known
+            if message is not None
+            and after_ms < message.t0_ms <= until_ms
+            and message.sender != by
+            and message.sender != UNKNOWN
+        ]
 
     def _detect_roll_over(self, receiver: Receiver, by: int, frame: SeenFrame) -> None:
         """Record a roll-over if ids that the participant's filter held are gone."""

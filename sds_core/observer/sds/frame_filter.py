@@ -21,9 +21,17 @@ from sds_core.wire import (
 _probes = lru_cache(maxsize=8_192)(probes)
 """Cached, since the same few ids are searched in every frame's filter."""
 
-_hashes = lru_cache(maxsize=32_768)(id_hashes)
-"""The same for many ids at once. The key has no size of a filter: a stranger who
-changes it in each frame does not empty the cache."""
+
+@lru_cache(maxsize=32_768)
+def _hashes(message_id: str, dialect: Dialect) -> bytes:
+    """The same for many ids at once: both hashes as int64.
+
+    The key has no size of a filter: a stranger who changes it in each frame does not
+    empty the cache. Bytes, since joining them is much faster than an array of tuples.
+    """
+    return np.array(id_hashes(message_id, dialect), np.int64).tobytes()
+
+
 
 _FEW = 32
 """Below this number of ids, arrays cost more than they save."""
@@ -71,10 +79,12 @@ class Filter:
         if len(message_ids) < _FEW:
             return [self.contains(one) for one in message_ids]
         dialect = self.dialect
-        hashes = np.array([_hashes(one, dialect) for one in message_ids], np.int64)
-        return [
-            bool(one) for one in held(self.bits, dialect, self.m_bits, self.k, hashes)
-        ]
+        packed = b"".join([_hashes(one, dialect) for one in message_ids])
+        hashes = np.frombuffer(packed, np.int64).reshape(-1, 2)
+        found: list[bool] = held(
+            self.bits, dialect, self.m_bits, self.k, hashes
+        ).tolist()
+        return found
 
     def false_positive_rate(self) -> float:
         """Probability of a false positive, from the fill: a ratio in [0, 1]."""

@@ -101,7 +101,8 @@ def pack_participants(
             participants.name(by),
             participants.last_ms(by),
             len(receivers[by].missing),
-            min(receivers[by].missing.values(), default=None),
+            # The one that has been in it for longest comes first.
+            next(iter(receivers[by].missing.values()), None),
             len(receivers[by].lost),
             receivers[by].delivered,
             receivers[by].failed,
