@@ -15,7 +15,6 @@ from heapq import nsmallest
 import msgspec
 import numpy as np
 
-from sds_core.observer.columns import pack_set, unpack_set
 from sds_core.observer.incidents import (
     MOST_LACKING,
     Incident,
@@ -29,76 +28,14 @@ from sds_core.observer.sds.health import Health
 from sds_core.observer.sds.limits import LeftOut
 from sds_core.observer.sds.messages import Message
 from sds_core.observer.sds.participants import UNKNOWN, Participants
+from sds_core.observer.sds.receivers import WATCHED, PackedReceiver, Receiver
 from sds_core.observer.sds.seen_frames import SeenFrame
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import FrameKind
 
-_WATCHED = 4
-"""Number of ids by which a roll-over is detected even if the fill increases.
-
-The first three ids that were held, which a filter drops first, and the newest, which is
-missing after a participant restarts with an old state."""
-
-
 _LOSSES_PER_FRAME = 25
 """Deliveries that one frame can show to be lost, or to have arrived after all."""
-
-
-class Receiver(msgspec.Struct):
-    """What one participant has received, as far as its frames show.
-
-    Messages are given by their order.
-
-    Attributes:
-        checked_to: Messages from this one on were sent after its latest first copy.
-        waiting: Earlier messages that it is not known to have.
-        missing: The waiting messages that it lacked, with the event time of the first
-            frame that showed this.
-        lost: The waiting messages that count as lost to it.
-        watched: Messages that its newest filter held, at most `_WATCHED`.
-    """
-
-    checked_to: int = 0
-    waiting: set[int] = set()
-    missing: dict[int, int] = {}
-    lost: set[int] = set()
-    watched: list[int] = []
-
-
-class PackedReceiver(msgspec.Struct, array_like=True):
-    """Packed form of a `Receiver`.
-
-    Attributes:
-        checked_to, missing, lost, watched: See `Receiver`.
-        first: Least order of the waiting messages.
-        waiting: Bitmap of the waiting messages, from `first` on.
-    """
-
-    checked_to: int
-    first: int
-    waiting: bytes
-    missing: dict[int, int]
-    lost: list[int]
-    watched: list[int]
-
-    @classmethod
-    def of(cls, receiver: Receiver) -> PackedReceiver:
-        """The packed form of a receiver."""
-        return cls(
-            receiver.checked_to,
-            *pack_set(receiver.waiting),
-            receiver.missing,
-            sorted(receiver.lost),
-            receiver.watched,
-        )
-
-    def unpacked(self) -> Receiver:
-        """The receiver."""
-        waiting = unpack_set(self.first, self.waiting)
-        return Receiver(
-            self.checked_to, waiting, self.missing, set(self.lost), self.watched
-        )
 
 
 class DeliveriesState(msgspec.Struct, array_like=True):
@@ -248,7 +185,7 @@ class Deliveries:
                         continue
                     left -= 1
                 if is_newest:
-                    receiver.watched[_WATCHED - 1 :] = [order]
+                    receiver.watched[WATCHED - 1 :] = [order]
                 self._delivered(receiver, by, message, time_ms, clock_ms)
             elif (
                 proves
