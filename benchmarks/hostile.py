@@ -37,7 +37,12 @@ _START_S = 30
 
 
 @click.command(help=__doc__)
-@click.option("--seconds", default=180.0, help="Length of the traffic.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=_START_S + 10),
+    default=180.0,
+    help="Length of the traffic.",
+)
 def main(seconds: float) -> None:
     """Play both, and print how far the job was behind."""
     click.echo(f"{'traffic':10} records  s behind: median   p95  most   end")

@@ -11,16 +11,14 @@ from __future__ import annotations
 
 import uuid
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 
 from streaming.damage import RESTORE, DamagedCheckpoint, read_file, wrong_content
-from streaming.file_checksum import has_its_checksum, remove_stale_checksums
+from streaming.file_checksum import check_file, remove_stale_checksums
 from streaming.files import write_atomically
 from streaming.position import Position
-
-_Content = TypeVar("_Content")
 
 
 class BatchLog(NamedTuple):
@@ -168,8 +166,5 @@ def _read_lines(path: Path, types: tuple[type[Any], ...], remedy: str) -> list[A
 
 
 def _read(path: Path, remedy: str) -> bytes:
-    data = read_file(path, remedy)
-    if not has_its_checksum(path):
-        problem = f"does not have the checksum in .{path.name}.crc"
-        raise DamagedCheckpoint(path, problem, remedy)
-    return data
+    check_file(path, remedy)
+    return read_file(path, remedy)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from sds_core.text import printable
@@ -65,19 +67,30 @@ def do_without(path: Path) -> str:
     )
 
 
+@contextmanager
+def must_be_readable(path: Path, remedy: str = RESTORE) -> Iterator[None]:
+    """Turn an error of the system about a file of the checkpoint into one with remedy.
+
+    Raises:
+        DamagedCheckpoint: The file is missing, or cannot be read.
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise DamagedCheckpoint(path, "is missing", remedy) from error
+    except OSError as error:
+        problem = f"cannot be read ({error.strerror or error})"
+        raise DamagedCheckpoint(path, problem, remedy) from error
+
+
 def read_file(path: Path, remedy: str = RESTORE) -> bytes:
     """Return the content of a file of the checkpoint.
 
     Raises:
         DamagedCheckpoint: It is missing, empty, or cannot be read.
     """
-    try:
+    with must_be_readable(path, remedy):
         data = path.read_bytes()
-    except FileNotFoundError as error:
-        raise DamagedCheckpoint(path, "is missing", remedy) from error
-    except OSError as error:
-        problem = f"cannot be read ({error.strerror or error})"
-        raise DamagedCheckpoint(path, problem, remedy) from error
     if not data:
         raise DamagedCheckpoint(path, "is empty", remedy)
     return data

@@ -9,6 +9,8 @@ from __future__ import annotations
 import zlib
 from pathlib import Path
 
+from streaming.damage import RESTORE, DamagedCheckpoint, must_be_readable
+
 _MAGIC = b"crc\0"
 _WORD_BYTES = 4
 
@@ -22,6 +24,27 @@ def remove_stale_checksums(directory: Path) -> None:
     for checksum in directory.glob(".*.crc"):
         if not checksum.with_name(checksum.name[1 : -len(".crc")]).exists():
             checksum.unlink()
+
+
+def check_file(path: Path, remedy: str = RESTORE) -> None:
+    """Check a file that Spark has written.
+
+    Args:
+        path: The file.
+        remedy: What the operator can do if it is damaged.
+
+    Raises:
+        DamagedCheckpoint: It is missing, empty, cannot be read, or does not have the
+            checksum that is stored beside it.
+    """
+    with must_be_readable(path, remedy):
+        size = path.stat().st_size
+        right = has_its_checksum(path)
+    if not size:
+        raise DamagedCheckpoint(path, "is empty", remedy)
+    if not right:
+        problem = f"does not have the checksum in .{path.name}.crc"
+        raise DamagedCheckpoint(path, problem, remedy)
 
 
 def has_its_checksum(path: Path) -> bool:

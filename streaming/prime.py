@@ -181,12 +181,13 @@ def _totals(row: Row, kinds: Kinds) -> bytes:
     kind, _ = kinds.split(row.key)
     blob.check_version(row.version, kind.blob_version)
     packed = blob.totals_part(bytes(row.head))
+    if row.version >= kind.checksum_since:
+        if row.checksum != row.stored_checksum:
+            raise DamagedCheckpoint(state_of(row.key), blob.WRONG_CHECKSUM)
+        return packed
     try:
-        if row.version < kind.checksum_since:
-            blob.unpack_totals(packed, kind.totals)
+        blob.unpack_totals(packed, kind.totals)
     except msgspec.MsgspecError as error:
         problem = f"cannot be decoded ({error})"
         raise DamagedCheckpoint(state_of(row.key), problem) from error
-    if row.version >= kind.checksum_since and row.checksum != row.stored_checksum:
-        raise DamagedCheckpoint(state_of(row.key), blob.WRONG_CHECKSUM)
     return packed

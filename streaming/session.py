@@ -132,7 +132,7 @@ def make_session(
         )
         .getOrCreate()
     )
-    accumulators: Any = spark.sparkContext._accumulatorServer  # noqa: SLF001 - as below
+    accumulators: Any = spark.sparkContext._accumulatorServer  # noqa: SLF001 - has no option
     # It prints a traceback if the JVM ends, which the command reports in one line.
     accumulators.handle_error = lambda request, client_address: None
     return spark

@@ -17,8 +17,8 @@ from pathlib import Path
 import msgspec
 
 from streaming.batch_log import BatchLog
-from streaming.damage import RESTORE, DamagedCheckpoint, wrong_content
-from streaming.file_checksum import has_its_checksum
+from streaming.damage import DamagedCheckpoint, wrong_content
+from streaming.file_checksum import check_file
 
 _COMPRESSED = b"LZ4Block"
 _COMPRESSED_END = bytes(12)
@@ -66,7 +66,7 @@ def check_state(checkpoint: Path, log: BatchLog) -> None:
         return
     operator = checkpoint / "state" / "0"
     _check_metadata(operator / "_metadata" / "metadata")
-    _check_file(operator / "0" / "_metadata" / "schema")
+    check_file(operator / "0" / "_metadata" / "schema")
     _check_no_more_partitions(operator, log)
     version = log.committed + 1
     for partition in range(log.state_partitions):
@@ -89,12 +89,9 @@ def find_damaged_snapshot(checkpoint: Path, log: BatchLog) -> DamagedCheckpoint 
     For the case that Spark has failed: reads everything, and Spark can do without a
     damaged snapshot as long as there are older changelogs.
     """
-    for partition in range(log.state_partitions):
-        directory = checkpoint / "state" / "0" / str(partition)
-        newest = max(_versions(directory, "zip"), default=None)
+    for snapshot in _newest_snapshots(checkpoint, log):
         try:
-            if newest is not None:
-                _check_snapshot(directory / f"{newest}.zip")
+            _check_snapshot(snapshot)
         except DamagedCheckpoint as error:
             return error
     return None
@@ -105,19 +102,24 @@ def tables_without_checksum(checkpoint: Path, log: BatchLog) -> Iterator[Path]:
 
     Such files are in a copy without hidden files.
     """
-    for partition in range(log.state_partitions):
-        directory = checkpoint / "state" / "0" / str(partition)
-        newest = max(_versions(directory, "zip"), default=None)
-        if newest is None:
-            continue
+    for snapshot in _newest_snapshots(checkpoint, log):
         try:
-            tables = _tables(directory / f"{newest}.zip")
+            tables = _tables(snapshot)
         except (OSError, DamagedCheckpoint):
             # Spark takes older files.
             continue
         for table, _ in tables:
             if table.exists() and not table.with_name(f".{table.name}.crc").exists():
                 yield table
+
+
+def _newest_snapshots(checkpoint: Path, log: BatchLog) -> Iterator[Path]:
+    """Yield the newest snapshot of each partition that has one."""
+    for partition in range(log.state_partitions):
+        directory = checkpoint / "state" / "0" / str(partition)
+        newest = max(_versions(directory, "zip"), default=None)
+        if newest is not None:
+            yield directory / f"{newest}.zip"
 
 
 def _needed_changelogs(directory: Path, version: int) -> Iterator[Path]:
@@ -164,7 +166,7 @@ def _check_metadata(path: Path) -> None:
     if not path.exists():
         return
     remedy = "delete it, and Spark makes a new one; nothing is lost"
-    _check_file(path, remedy)
+    check_file(path, remedy)
     try:
         lines = path.read_bytes().decode().splitlines()
         msgspec.json.decode(lines[-1], type=_OperatorMetadata)
@@ -173,7 +175,7 @@ def _check_metadata(path: Path) -> None:
 
 
 def _check_changelog(path: Path) -> None:
-    _check_file(path)
+    check_file(path)
     with path.open("rb") as file:
         if file.read(len(_COMPRESSED)) == _COMPRESSED:
             file.seek(-len(_COMPRESSED_END), 2)
@@ -183,9 +185,9 @@ def _check_changelog(path: Path) -> None:
 
 
 def _check_snapshot(path: Path) -> None:
-    _check_file(path)
+    check_file(path)
     for table, size in _tables(path):
-        _check_file(table)
+        check_file(table)
         if table.stat().st_size != size:
             problem = f"has not the {size} bytes that {path} names"
             raise DamagedCheckpoint(table, problem)
@@ -203,19 +205,3 @@ def _tables(snapshot: Path) -> list[tuple[Path, int]]:
     return [
         (directory / one.dfs_sst_file_name, one.size_bytes) for one in found.sst_files
     ]
-
-
-def _check_file(path: Path, remedy: str = RESTORE) -> None:
-    try:
-        size = path.stat().st_size
-        right = has_its_checksum(path)
-    except FileNotFoundError as error:
-        raise DamagedCheckpoint(path, "is missing", remedy) from error
-    except OSError as error:
-        problem = f"cannot be read ({error.strerror or error})"
-        raise DamagedCheckpoint(path, problem, remedy) from error
-    if not size:
-        raise DamagedCheckpoint(path, "is empty", remedy)
-    if not right:
-        problem = f"does not have the checksum in .{path.name}.crc"
-        raise DamagedCheckpoint(path, problem, remedy)

@@ -28,14 +28,19 @@ from tests.support.waiting import wait_for
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
 
 
+def recorded(kafka: KafkaSettings) -> KafkaSettings:
+    """Make the topic, and write the recording to it."""
+    records = load_recording()
+    ensure_frames_topic(kafka, partitions_of(records))
+    write(records, kafka)
+    return kafka
+
+
 def test_run_serves_and_reports_at_its_end(
     topic: Callable[..., KafkaSettings], tmp_path: Path
 ) -> None:
     """SIGTERM gives exit code 0 and the report."""
-    records = load_recording()
-    kafka = topic(partitions=0)
-    ensure_frames_topic(kafka, partitions_of(records))
-    write(records, kafka)
+    kafka = recorded(topic(partitions=0))
     with started(kafka, tmp_path) as process:
         url = page_of(process)
         wait_for(lambda: is_ready(url))
@@ -96,10 +101,7 @@ def test_jvm_that_is_killed_is_one_line(
     topic: Callable[..., KafkaSettings], tmp_path: Path
 ) -> None:
     """Exit code 1: the supervisor starts it again, and nothing is lost."""
-    records = load_recording()
-    kafka = topic(partitions=0)
-    ensure_frames_topic(kafka, partitions_of(records))
-    write(records, kafka)
+    kafka = recorded(topic(partitions=0))
     with started(kafka, tmp_path, "--no-history-topics") as process:
         url = page_of(process)
         wait_for(
@@ -162,10 +164,7 @@ def test_hangup_reloads_the_channel_table(
     topic: Callable[..., KafkaSettings], tmp_path: Path
 ) -> None:
     """Names change at once; an invalid table changes nothing and is logged."""
-    records = load_recording()
-    kafka = topic(partitions=0)
-    ensure_frames_topic(kafka, partitions_of(records))
-    write(records, kafka)
+    kafka = recorded(topic(partitions=0))
     table = tmp_path / "channels.toml"
     table.write_text('[[channel]]\nmatch = "*"\nname = "Before"\n')
     flags = ("--channels", str(table), "--log-format", "json")
@@ -194,17 +193,14 @@ def test_hangup_reloads_the_channel_table(
     assert "channel table read again: 1 entry" in messages
     assert any("lacks the key 'match'" in message for message in messages)
     last = next(one for one in reversed(told) if "records" in one)
-    assert last["records"] == len(records)
+    assert last["records"] == len(load_recording())
     assert sum(last["channels"].values()) == 5
 
 
 def test_signal_ends_run_while_kafka_is_unreachable(tmp_path: Path) -> None:
     """SIGTERM gives exit code 0 and a report of what was read."""
-    records = load_recording()
     with EmbeddedBroker() as broker:
-        kafka = KafkaSettings(broker.bootstrap, "frames")
-        ensure_frames_topic(kafka, partitions_of(records))
-        write(records, kafka)
+        kafka = recorded(KafkaSettings(broker.bootstrap, "frames"))
         # Kafka is waited for for two minutes, as without any flag.
         with started(kafka, tmp_path) as process:
             url = page_of(process)
