@@ -32,7 +32,6 @@ def _hashes(message_id: str, dialect: Dialect) -> bytes:
     return np.array(id_hashes(message_id, dialect), np.int64).tobytes()
 
 
-
 _FEW = 32
 """Below this number of ids, arrays cost more than they save."""
 

@@ -7,7 +7,7 @@ them.
 
 from __future__ import annotations
 
-from heapq import nsmallest
+from itertools import chain, islice
 
 import msgspec
 
@@ -86,16 +86,15 @@ def pack_participants(
         spoken: Number of participants that ever spoke.
     """
     receivers = deliveries.receivers
-    worst = nsmallest(
-        MOST_PARTICIPANTS,
-        receivers,
-        key=lambda by: (
-            -len(receivers[by].lost),
-            -len(receivers[by].missing),
-            -participants.last_ms(by),
-            by,
-        ),
+    by_time = sorted(receivers, key=participants.last_ms, reverse=True)
+    # Sorting by what they lack keeps the order in time of those that lack as much.
+    lacking = sorted(
+        (by for by in by_time if receivers[by].missing),
+        key=lambda by: (len(receivers[by].lost), len(receivers[by].missing)),
+        reverse=True,
     )
+    others = (by for by in by_time if not receivers[by].missing)
+    listed = islice(chain(lacking, others), MOST_PARTICIPANTS)
     rows = [
         ParticipantFigures(
             participants.name(by),
@@ -109,9 +108,9 @@ def pack_participants(
             capacity.filter_of(by),
             capacity.epoch_messages(by),
         )
-        for by in worst
+        for by in listed
     ]
-    others = max(0, spoken - len(rows))
-    if not rows and not others:
+    unlisted = max(0, spoken - len(rows))
+    if not rows and not unlisted:
         return b""
-    return msgspec.msgpack.encode(ParticipantTable(rows, others))
+    return msgspec.msgpack.encode(ParticipantTable(rows, unlisted))
