@@ -8,25 +8,19 @@ participant sends a frame, so a pair needs no state before that.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
-from heapq import nsmallest
 
 import msgspec
 import numpy as np
 
-from sds_core.observer.incidents import (
-    MOST_LACKING,
-    Incident,
-    IncidentKind,
-    Incidents,
-)
+from sds_core.observer.incidents import Incidents
 from sds_core.observer.memory import oldest
 from sds_core.observer.sds.filters import Filters
 from sds_core.observer.sds.frame_filter import Filter
 from sds_core.observer.sds.health import Health
 from sds_core.observer.sds.limits import LeftOut
 from sds_core.observer.sds.messages import Message
+from sds_core.observer.sds.missing_deliveries import MissingDeliveries
 from sds_core.observer.sds.participants import UNKNOWN, Participants
 from sds_core.observer.sds.receivers import WATCHED, PackedReceiver, Receiver
 from sds_core.observer.sds.seen_frames import SeenFrame
@@ -71,24 +65,17 @@ class Deliveries:
         self._participants = participants
         self._filters = filters
         self._health = health
-        self._incidents = incidents
         self._by_key = messages
         self._messages = {message.order: message for message in messages.values()}
         self._receivers = {
             by: packed.unpacked() for by, packed in state.receivers.items()
         }
-        self._undelivered = state.undelivered
         # Number of waiting messages of all receivers.
         self._awaited = sum(len(one.waiting) for one in self._receivers.values())
-        # The receivers that lack a message, by its order; and of those the ones that
-        # it is lost to.
-        self._missing: defaultdict[int, dict[int, int]] = defaultdict(dict)
-        self._lost: defaultdict[int, dict[int, int]] = defaultdict(dict)
-        for by, receiver in self._receivers.items():
-            for order, missing_ms in receiver.missing.items():
-                self._missing[order][by] = missing_ms
-            for order in receiver.lost:
-                self._lost[order][by] = receiver.missing[order]
+        self._missing = MissingDeliveries(
+            participants, incidents, self._receivers, state.undelivered
+        )
+        self._undelivered = state.undelivered
 
     @property
     def receivers(self) -> Mapping[int, Receiver]:
@@ -220,7 +207,8 @@ class Deliveries:
                     left -= 1
                     self._overdue(receiver, by, message, clock_ms)
                 else:
-                    missing[order] = self._missing[order][by] = time_ms
+                    missing[order] = time_ms
+                    self._missing.missing(order, by, time_ms)
 
     def returned_ms(self, by: int) -> int:
         """Event time of a participant's latest return after a long silence, Unix ms.
@@ -237,7 +225,7 @@ class Deliveries:
             The event time of the first frame that showed this, by participant id, of
             the first `MOST_LACKING`; and the number of the others.
         """
-        return self._named(self._missing.get(message.order, {}))
+        return self._missing.of(message)
 
     def orders_of_use(self) -> set[int]:
         """Orders of the messages whose ids may still be searched for in a filter.
@@ -286,7 +274,7 @@ class Deliveries:
     def forget(self, message: Message) -> None:
         """Forget a message."""
         self._messages.pop(message.order, None)
-        self._undelivered.pop(message.order, None)
+        self._missing.forget(message.order)
 
     def forget_silent_since(self, clock_ms: int) -> None:
         """Forget receivers that are silent, and waiting messages that are forgotten.
@@ -391,7 +379,7 @@ class Deliveries:
             receiver.failed = max(0, receiver.failed - 1)
             totals.deliveries_retracted += 1
             self._health.delivered(order, by)
-            self._record_incident(message, clock_ms)
+            self._missing.record_incident(message, clock_ms)
         elif missing_ms is None:
             totals.deliveries_first_pass += 1
         else:
@@ -406,60 +394,18 @@ class Deliveries:
         order = message.order
         receiver.lost.add(order)
         receiver.failed += 1
-        self._lost[order][by] = receiver.missing[order]
         self._totals.deliveries_lost += 1
-        missing_ms = receiver.missing[order]
-        self._health.undelivered(order, by, clock_ms, missing_ms)
-        since_ms, found_ms = self._undelivered.get(order, (missing_ms, clock_ms))
-        since_ms = min(since_ms, missing_ms)
-        self._undelivered[order] = since_ms, found_ms
-        self._record_incident(message, clock_ms)
+        self._health.undelivered(order, by, clock_ms, receiver.missing[order])
+        self._missing.lost(message, by, clock_ms)
 
     def _end(self, receiver: Receiver, by: int, order: int) -> None:
         """Stop following the delivery of a message to a receiver."""
         if order in receiver.waiting:
             receiver.waiting.remove(order)
             self._awaited -= 1
-        for found, index in (
-            (receiver.missing.pop(order, None) is not None, self._missing),
-            (order in receiver.lost, self._lost),
-        ):
-            if found:
-                del index[order][by]
-                if not index[order]:
-                    del index[order]
+        if receiver.missing.pop(order, None) is not None:
+            self._missing.end(order, by)
         receiver.lost.discard(order)
-
-    def _named(self, lacking: Mapping[int, int]) -> tuple[dict[str, int], int]:
-        """Names and times of those that lacked a message first; number of others."""
-        timed = [(time_ms, by) for by, time_ms in lacking.items()]
-        name = self._participants.name
-        first = nsmallest(MOST_LACKING, timed)
-        return {name(by): ms for ms, by in first}, len(lacking) - len(first)
-
-    def _record_incident(self, message: Message, clock_ms: int) -> None:
-        """Record the incident of a message that is, or was, lost to participants."""
-        since_ms, found_ms = self._undelivered[message.order]
-        lost_to = self._lost.get(message.order, {})
-        count = len(lost_to)
-        # Beyond the names that an incident holds, each doubling is news enough.
-        if count > MOST_LACKING and count & (count - 1):
-            return
-        lacking, others = self._named(lost_to)
-        self._incidents.record(
-            Incident(
-                IncidentKind.UNDELIVERED,
-                message.message_id,
-                self._participants.name(message.sender),
-                since_ms=since_ms,
-                found_ms=found_ms,
-                ended_ms=None if lost_to else clock_ms,
-                lacking=lacking,
-                waku_hash=message.waku_hash,
-                hint=message.hint,
-                lacking_others=others,
-            )
-        )
 
     def _forget_old(self, clock_ms: int) -> None:
         """Forget messages older than the horizon; they are in order of age."""
@@ -468,4 +414,4 @@ class Deliveries:
             self._messages, lambda one: clock_ms > one.seen_ms + horizon_ms
         ):
             del self._messages[order]
-            self._undelivered.pop(order, None)
+            self._missing.forget(order)

@@ -1,0 +1,402 @@
+"""What a passive observer concludes from the frames of one channel.
+
+The model follows each frame, and each deadline that the clock passes. It knows nothing
+of batches: `ChannelView` calls it.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from sds_core.observer.deadlines import Deadlines, Due
+from sds_core.observer.incidents import Incident, Incidents
+from sds_core.observer.sds.acknowledgements import (
+    Acknowledgements,
+    DefiniteAcknowledgement,
+)
+from sds_core.observer.sds.capacity import Capacity
+from sds_core.observer.sds.channel_state import ChannelState
+from sds_core.observer.sds.copies import Copies, Copy
+from sds_core.observer.sds.deliveries import Deliveries
+from sds_core.observer.sds.filters import Filters
+from sds_core.observer.sds.gap_states import GapEvent, GapState
+from sds_core.observer.sds.gaps import Gaps
+from sds_core.observer.sds.health import Health
+from sds_core.observer.sds.history_heads import HistoryHeads
+from sds_core.observer.sds.limits import LeftOut
+from sds_core.observer.sds.messages import PackedMessages
+from sds_core.observer.sds.participant_figures import pack_participants
+from sds_core.observer.sds.participants import Participants
+from sds_core.observer.sds.repairs import Repairs
+from sds_core.observer.sds.seen_frames import Named, SeenFrame
+from sds_core.observer.sds.start import Start
+from sds_core.observer.sds.timing import RepairTiming
+from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.settings import ObserverSettings
+from sds_core.wire import Dialect, FrameKind
+
+_SWEEP_MS = 60_000
+"""Time between sweeps: old messages and gaps are forgotten up to this much later."""
+
+_COUNTED = {
+    (kind, dialect): f"{kind.value}.{dialect.value}"
+    for kind in FrameKind
+    for dialect in Dialect
+}
+"""Keys of `ChannelTotals.frames`."""
+
+
+class ChannelModel:
+    """Acknowledgement, delivery, missing dependencies and repair of one channel.
+
+    Args:
+        settings: Deadlines and limits.
+        totals: The figures, which the model keeps changing.
+        state: The model's state, which the model keeps changing; `pack` completes it.
+    """
+
+    def __init__(
+        self, settings: ObserverSettings, totals: ChannelTotals, state: ChannelState
+    ) -> None:
+        self._settings = settings
+        self._totals = totals
+        self._state = state
+        # Lower bound of the clocks in `_copies` and `_repairs`.
+        self._oldest_ms = 0
+        self._messages = messages = state.messages.unpacked()
+        self._deadlines = deadlines = Deadlines()
+        self._incidents = incidents = Incidents()
+        self._participants = participants = Participants(settings, state.participants)
+        self._health = health = Health(settings, state.health)
+        self._copies = Copies(settings, totals, state.copies)
+        self._heads = HistoryHeads(settings, participants, state.heads)
+        self._repairs = Repairs(settings, totals, deadlines, state.requests)
+        self._timing = RepairTiming(settings, totals)
+        self._filters = filters = Filters(settings, state.filters)
+        self._capacity = Capacity(settings, totals, participants, filters, state.epoch)
+        self._deliveries = Deliveries(
+            settings,
+            totals,
+            participants,
+            filters,
+            health,
+            incidents,
+            messages,
+            state.deliveries,
+        )
+        self._acknowledgements = Acknowledgements(
+            settings,
+            totals,
+            deadlines,
+            participants,
+            self._deliveries,
+            incidents,
+            messages,
+        )
+        self._gaps = Gaps(
+            settings,
+            totals,
+            deadlines,
+            participants,
+            self._repairs,
+            incidents,
+            state.gaps,
+        )
+        self._start = Start(
+            state.highest_lamports, messages, self._gaps, filters, self._heads
+        )
+
+    def pack(self) -> ChannelState:
+        """The state, with what changed since it was made."""
+        state = self._state
+        state.copies = self._copies.state()
+        state.deliveries = self._deliveries.state()
+        of_use = self._acknowledgements.orders_of_use(state.clock_ms)
+        state.messages = PackedMessages.of(self._messages, of_use)
+        return state
+
+    def apply(self, frame: SeenFrame) -> bool:
+        """Ignore a duplicate, count a replica, follow a broadcast.
+
+        Returns:
+            Whether the frame is anything but a duplicate.
+        """
+        clock_ms = self._state.clock_ms
+        copy = self._copies.classify(frame, clock_ms)
+        if copy is Copy.DUPLICATE:
+            return False
+        self._note_time(frame)
+        if copy is Copy.REPLICA:
+            self._totals.replicas += 1
+        else:
+            self._broadcast(frame, clock_ms)
+        self._health.judge(clock_ms, self._totals.gaps_open)
+        return True
+
+    def pass_to(self, clock_ms: int) -> None:
+        """Move the clock forward; fire each deadline that it passes."""
+        while (moment_ms := self.next_moment_ms) < clock_ms:
+            for deadline_ms, due, key in self._deadlines.passed(moment_ms + 1):
+                self._fire(deadline_ms, due, key)
+            self._health.judge(moment_ms + 1, self._totals.gaps_open)
+        self._state.clock_ms = clock_ms
+        self._forget(clock_ms)
+
+    @property
+    def next_moment_ms(self) -> int:
+        """Next deadline, or when an event leaves the verdict's window, if earlier."""
+        deadline_ms, edge_ms = self._deadlines.next_ms, self._health.edge_ms
+        return edge_ms if deadline_ms is None else min(deadline_ms, edge_ms)
+
+    def pending_ms(self) -> tuple[int | None, int | None]:
+        """When the next deadline passes, and when the verdict may change next.
+
+        Unix ms; None for never.
+        """
+        return self._deadlines.next_ms, self._health.next_change_ms
+
+    def next_gauge_change_ms(self, clock_ms: int) -> int | None:
+        """When a gauge may change without a new frame; see `Capacity`."""
+        return self._capacity.next_change_ms(clock_ms)
+
+    def summarise(self) -> None:
+        """Set the totals that are gauges, as of the clock."""
+        totals, clock_ms = self._totals, self._state.clock_ms
+        totals.clock_ms = clock_ms
+        totals.observers = self._copies.observers()
+        totals.oldest_in_flight_ms = self._acknowledgements.oldest_in_flight_ms()
+        health = self._state.health
+        totals.verdict, totals.verdict_reason = health.verdict, health.reason
+        totals.verdict_since_ms = health.since_ms
+        totals.evidence = self._health.evidence(clock_ms, totals.gaps_open)
+        self._capacity.summarise(clock_ms)
+
+    def drain(self) -> list[DefiniteAcknowledgement | Incident]:
+        """Return what happened since the last call; list the participants as of now."""
+        self._totals.participant_table = pack_participants(
+            self._participants,
+            self._deliveries,
+            self._capacity,
+            self._totals.participants,
+        )
+        return [
+            *self._acknowledgements.drain_definite(),
+            *self._incidents.drain(),
+        ]
+
+    def _fire(self, deadline_ms: int, due: Due, key: int) -> None:
+        """Handle a deadline that has passed."""
+        if due is Due.ACKNOWLEDGEMENT:
+            unacknowledged = self._acknowledgements.deadline_passed(key, deadline_ms)
+            if unacknowledged is not None:
+                self._health.deadline_passed(deadline_ms, unacknowledged)
+        elif due is Due.GAP_SETTLED:
+            if self._gaps.settle_time_passed(key, deadline_ms):
+                self._health.gap_opened(deadline_ms - self._settings.settle_ms)
+        elif due is Due.GAP_OVERDUE:
+            if self._gaps.deadline_passed(key, deadline_ms):
+                self._health.lost(key, deadline_ms)
+        elif self._repairs.window_passed(key, deadline_ms):
+            self._health.expired(deadline_ms)
+
+    def _broadcast(self, frame: SeenFrame, clock_ms: int) -> None:
+        """Follow a frame that is not a copy."""
+        self._count(frame)
+        if self._acknowledgements.is_too_old(frame, clock_ms):
+            return
+        by = self._participants.index(frame.sender)
+        is_first_copy = self._follow_own_id(frame)
+        if is_first_copy:
+            self._first_copy_by(frame, by, clock_ms)
+        after_start = self._start.first_copy_by(frame, by) if is_first_copy else 0
+        self._read_history(frame, by, after_start)
+        self._acknowledgements.read_frame(frame, by, clock_ms, is_first_copy)
+        if frame.filter is not None:
+            self._gaps.search_filter(frame, frame.filter, by, is_first_copy)
+        for named, held in frame.requests:
+            if self._repairs.requested(
+                named.fingerprint, by, held, frame.dialect, frame.time_ms, clock_ms
+            ):
+                self._time_request(frame, named, by)
+        self._evict()
+
+    def _first_copy_by(self, frame: SeenFrame, by: int, clock_ms: int) -> None:
+        """Record a participant's first copy."""
+        is_newest = self._filters.first_copy_by(frame, by)
+        if is_newest and frame.filter is not None:
+            rate = frame.filter.false_positive_rate()
+            self._health.filter(by, frame.time_ms, rate)
+        own = self._acknowledgements.get(frame.named.fingerprint)
+        was_named_before = (
+            frame.kind is FrameKind.CONTENT and own is not None and own.was_named_before
+        )
+        self._deliveries.first_copy_by(frame, by, clock_ms, is_newest, was_named_before)
+        if self._participants.spoke(by, frame.time_ms):
+            self._totals.participants += 1
+        self._capacity.first_copy_by(by, clock_ms)
+
+    def _note_time(self, frame: SeenFrame) -> None:
+        """Record the event time of a frame."""
+        self._health.record(self._state.clock_ms)
+        self._state.heard_ms = self._state.clock_ms
+        totals = self._totals
+        if totals.first_event_ms is None or totals.last_event_ms is None:
+            totals.first_event_ms = totals.last_event_ms = frame.time_ms
+        totals.first_event_ms = min(totals.first_event_ms, frame.time_ms)
+        totals.last_event_ms = max(totals.last_event_ms, frame.time_ms)
+
+    def _count(self, frame: SeenFrame) -> None:
+        """Count a broadcast, its bytes and its Lamport timestamp in the warm-up."""
+        counted = _COUNTED[frame.kind, frame.dialect]
+        self._totals.frames[counted] = self._totals.frames.get(counted, 0) + 1
+        self._totals.leave_out(LeftOut.HISTORY, frame.history_left_out)
+        self._totals.leave_out(LeftOut.REQUEST, frame.requests_left_out)
+        self._capacity.frame(frame)
+        clock_ms = self._state.clock_ms
+        if frame.kind is FrameKind.CONTENT:
+            self._health.content(clock_ms)
+        if self._health.in_warm_up(clock_ms):
+            self._start.in_warm_up(frame)
+
+    def _follow_own_id(self, frame: SeenFrame) -> bool:
+        """Follow the frame's own id; returns whether the frame is its first copy."""
+        if frame.kind is not FrameKind.CONTENT:
+            # Sync ids may repeat: each broadcast is a first copy (docs/figures.md, 2).
+            return True
+        key, clock_ms = frame.named.fingerprint, self._state.clock_ms
+        known = self._acknowledgements.get(key)
+        if known is None:
+            self._first_copy(frame)
+            return True
+        known.latest_ms = clock_ms
+        sender = self._participants.index(frame.sender)
+        if (known.sender, known.lamport) != (sender, frame.lamport):
+            self._totals.message_id_collisions += 1
+            return False
+        if self._repairs.is_live(key, clock_ms):
+            self._totals.rebroadcasts_repair += 1
+        else:
+            self._totals.rebroadcasts_retry += 1
+        self._check_response(frame)
+        return False
+
+    def _first_copy(self, frame: SeenFrame) -> None:
+        """Begin to follow a message; it fills the gap that waits for it."""
+        key, clock_ms = frame.named.fingerprint, self._state.clock_ms
+        message = self._acknowledgements.first_copy(frame, clock_ms)
+        gap = self._gaps.arrived(frame, clock_ms)
+        self._check_response(frame)
+        if gap is not None:
+            message.was_named_before = True
+            message.hint = gap.hint
+            if gap.state is GapState.LOST:
+                self._health.retracted(key)
+            for by, time_ms in gap.mentions:
+                self._acknowledgements.mentioned(message, by, time_ms, clock_ms)
+
+    def _check_response(self, frame: SeenFrame) -> None:
+        """Count a broadcast of a content message as a response if it was requested."""
+        key, clock_ms = frame.named.fingerprint, self._state.clock_ms
+        if not self._repairs.responded(key, frame.time_ms, clock_ms):
+            return
+        self._capacity.response(frame)
+        if frame.dialect is Dialect.SPEC and frame.sender:
+            if len(self._participants) > self._settings.timed_participants:
+                # Each of them would have to be tried.
+                self._totals.leave_out(LeftOut.RESPONSE)
+                return
+            self._timing.responded(
+                frame.sender,
+                frame.named.message_id,
+                self._repairs.requests_ms(key),
+                self._participants.names(),
+                frame.time_ms,
+            )
+
+    def _time_request(self, frame: SeenFrame, named: Named, by: int) -> None:
+        """Check the time of a participant's first request for an id."""
+        message = self._acknowledgements.get(named.fingerprint)
+        if message is None:
+            known_ms = self._gaps.named_by_other_ms(named.fingerprint, by)
+        elif message.was_named_before or message.sender == by:
+            # It is unknown when the requester could first know of the message.
+            known_ms = None
+        else:
+            known_ms = message.t0_ms
+        if known_ms is not None and frame.dialect is Dialect.SPEC:
+            self._timing.requested(
+                frame.sender, named.message_id, known_ms, frame.time_ms
+            )
+
+    def _read_history(self, frame: SeenFrame, by: int, after_start: int) -> None:
+        """Follow each id that the frame's causal history names.
+
+        The last `after_start` of them were sent after the start.
+        """
+        clock_ms = self._state.clock_ms
+        naming = before_start = GapEvent.NAMED_BEFORE_START
+        if self._health.in_warm_up(clock_ms):
+            naming = GapEvent.NAMED_IN_WARM_UP
+        first_after = len(frame.history) - after_start
+        for place, named in enumerate(frame.history):
+            key = named.fingerprint
+            message = self._acknowledgements.get(key)
+            if naming is before_start and (
+                place >= first_after or not self._start.is_before(key)
+            ):
+                naming = GapEvent.NAMED_AFTER_START
+            if message is not None:
+                message.latest_ms = clock_ms
+                if self._acknowledgements.is_recent(message, clock_ms):
+                    message.hint = message.hint or named.hint
+                    self._acknowledgements.mentioned(
+                        message, by, frame.time_ms, clock_ms
+                    )
+            elif key != frame.named.fingerprint:
+                self._gaps.named(named, naming, frame, by, clock_ms)
+
+    def _forget(self, clock_ms: int) -> None:
+        """Forget entries older than the horizon.
+
+        Happens before each frame and by the clock alone, so that memory does not
+        depend on how the frames are cut into batches.
+        """
+        state, horizon_ms = self._state, self._settings.horizon_ms
+        if clock_ms - horizon_ms > self._oldest_ms:
+            self._copies.forget_before(clock_ms - horizon_ms)
+            self._repairs.forget_before(clock_ms - horizon_ms)
+            oldest = (self._copies.oldest_ms, self._repairs.oldest_ms)
+            self._oldest_ms = min((ms for ms in oldest if ms), default=clock_ms)
+        if clock_ms - state.swept_ms >= _SWEEP_MS:
+            self._sweep(clock_ms // _SWEEP_MS * _SWEEP_MS)
+
+    def _evict(self) -> None:
+        """Forget the oldest messages, gaps and requests beyond the limit.
+
+        Happens right after the frame that exceeded the limit, in the same batch.
+        """
+        limit = self._settings.remembered
+        for entries, forget in (
+            (self._messages, self._acknowledgements.forget),
+            (self._state.gaps, self._gaps.forget),
+        ):
+            excess = max(0, len(entries) - limit)
+            for key in list(islice(entries, excess)):
+                forget(key)
+            self._totals.remembered_evicted += excess
+        self._repairs.evict()
+
+    def _sweep(self, sweep_ms: int) -> None:
+        """Forget messages and gaps that were neither seen nor named for the horizon."""
+        state = self._state
+        state.swept_ms = sweep_ms
+        edge_ms = sweep_ms - self._settings.horizon_ms
+        for key in [k for k, m in self._messages.items() if m.latest_ms < edge_ms]:
+            self._acknowledgements.forget(key)
+        for key in [k for k, gap in state.gaps.items() if gap.last_named_ms < edge_ms]:
+            self._gaps.forget(key)
+        # A participant silent for longer is active for no message in the horizon.
+        silent_ms = edge_ms - self._settings.horizon_ms
+        self._filters.forget_before(silent_ms)
+        self._deliveries.forget_silent_since(silent_ms)
+        self._heads.forget_silent_since(silent_ms)

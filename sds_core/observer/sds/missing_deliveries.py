@@ -1,0 +1,114 @@
+"""Which participants lack which message, and the incidents that follow from it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from heapq import nsmallest
+
+from sds_core.observer.incidents import (
+    MOST_LACKING,
+    Incident,
+    IncidentKind,
+    Incidents,
+)
+from sds_core.observer.sds.messages import Message
+from sds_core.observer.sds.participants import Participants
+from sds_core.observer.sds.receivers import Receiver
+
+
+class MissingDeliveries:
+    """An index of the receivers by the messages that they lack.
+
+    Messages are given by their order, receivers by their participant index.
+
+    Args:
+        participants: Has the names of participants.
+        incidents: Takes the incidents of messages that are lost to a participant.
+        receivers: Receivers by participant index.
+        undelivered: See `DeliveriesState`; the index keeps changing it.
+    """
+
+    def __init__(
+        self,
+        participants: Participants,
+        incidents: Incidents,
+        receivers: Mapping[int, Receiver],
+        undelivered: dict[int, tuple[int, int]],
+    ) -> None:
+        self._participants = participants
+        self._incidents = incidents
+        self._undelivered = undelivered
+        # The receivers that lack a message, by its order; and of those the ones that
+        # it is lost to. With each, when a frame first showed that it lacks the message.
+        self._missing: defaultdict[int, dict[int, int]] = defaultdict(dict)
+        self._lost: defaultdict[int, dict[int, int]] = defaultdict(dict)
+        for by, receiver in receivers.items():
+            for order, missing_ms in receiver.missing.items():
+                self._missing[order][by] = missing_ms
+            for order in receiver.lost:
+                self._lost[order][by] = receiver.missing[order]
+
+    def of(self, message: Message) -> tuple[dict[str, int], int]:
+        """Participants known to lack a message, and not known to have it since.
+
+        Returns:
+            The event time of the first frame that showed this, by participant id, of
+            the first `MOST_LACKING`; and the number of the others.
+        """
+        return self._named(self._missing.get(message.order, {}))
+
+    def missing(self, order: int, by: int, missing_ms: int) -> None:
+        """Record that a frame of this event time first showed the lack."""
+        self._missing[order][by] = missing_ms
+
+    def lost(self, message: Message, by: int, clock_ms: int) -> None:
+        """Record that a message which a receiver lacks counts as lost to it."""
+        order = message.order
+        missing_ms = self._lost[order][by] = self._missing[order][by]
+        since_ms, found_ms = self._undelivered.get(order, (missing_ms, clock_ms))
+        self._undelivered[order] = min(since_ms, missing_ms), found_ms
+        self.record_incident(message, clock_ms)
+
+    def end(self, order: int, by: int) -> None:
+        """Record that a receiver has a message, or is no longer followed."""
+        for index in (self._missing, self._lost):
+            if order in index:
+                index[order].pop(by, None)
+                if not index[order]:
+                    del index[order]
+
+    def forget(self, order: int) -> None:
+        """Forget that a message was ever lost to a participant."""
+        self._undelivered.pop(order, None)
+
+    def record_incident(self, message: Message, clock_ms: int) -> None:
+        """Record the incident of a message that is, or was, lost to participants."""
+        since_ms, found_ms = self._undelivered[message.order]
+        lost_to = self._lost.get(message.order, {})
+        count = len(lost_to)
+        # Beyond the names that an incident holds, each doubling is news enough.
+        if count > MOST_LACKING and count & (count - 1):
+            return
+        lacking, others = self._named(lost_to)
+        self._incidents.record(
+            Incident(
+                IncidentKind.UNDELIVERED,
+                message.message_id,
+                self._participants.name(message.sender),
+                since_ms=since_ms,
+                found_ms=found_ms,
+                ended_ms=None if lost_to else clock_ms,
+                lacking=lacking,
+                waku_hash=message.waku_hash,
+                hint=message.hint,
+                lacking_others=others,
+            )
+        )
+
+    def _named(self, lacking: Mapping[int, int]) -> tuple[dict[str, int], int]:
+        """Names and times of those that lacked a message first; number of others."""
+        timed = [(time_ms, by) for by, time_ms in lacking.items()]
+        name = self._participants.name
+        first = nsmallest(MOST_LACKING, timed)
+        return {name(by): ms for ms, by in first}, len(lacking) - len(first)
