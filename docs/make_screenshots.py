@@ -31,7 +31,7 @@ _ARGUMENTS = [
 ]
 _DESKTOP = {"width": 1280, "height": 720}
 _PHONE = {"width": 390, "height": 844}
-_LARGEST_BYTES = 150_000
+_LARGEST_BYTES = 200_000
 
 
 def main() -> None:
