@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import NewPartitions
 from pyspark.sql import SparkSession
 
@@ -22,12 +22,6 @@ from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording, load_truth
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.simulation.comparison import compare
-from sds_core.wire import Dialect, Frame, HistoryEntry, encode
-from streaming.checkpoint import (
-    CheckpointInUse,
-    CheckpointMismatch,
-    CheckpointUnwritable,
-)
 from streaming.cli.output import wall_ms
 from streaming.cli.serving import status_server
 from streaming.failure import JobFailed
@@ -35,56 +29,13 @@ from streaming.job import running_job
 from streaming.settings import HistorySettings
 from tests.support.history.stored import in_files, in_topics
 from tests.support.streaming.jobs import job_settings, wait_for_end, wait_until
+from tests.support.streaming.records import T0, a_frame, heartbeat, produce
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 Topic = Callable[..., KafkaSettings]
 Drain = Callable[..., dict[str, Any]]
 Live = Callable[..., Any]
-
-T0 = 1_768_478_430_000
-
-
-def a_frame(
-    message_id: str,
-    sender: str = "ana",
-    lamport: int = T0,
-    history: tuple[str, ...] = (),
-    channel: str = "town",
-) -> bytes:
-    """A content frame on the wire."""
-    return encode(
-        Frame.build(
-            Dialect.SPEC,
-            message_id=message_id,
-            channel_id=channel,
-            sender_id=sender,
-            lamport=lamport,
-            causal_history=[HistoryEntry(name) for name in history],
-            content=b"hello",
-        )
-    )
-
-
-def produce(kafka: KafkaSettings, *records: dict[str, Any]) -> None:
-    """Write records one after the other to partition 0, or the one named."""
-    producer = KafkaProducer(
-        bootstrap_servers=kafka.bootstrap, max_request_size=32 * 1024 * 1024
-    )
-    for record in records:
-        producer.send(kafka.topic, **({"partition": 0} | record)).get(30)
-    producer.close()
-
-
-def heartbeat(time_ms: int, partition: int = 0, seq: int = 0) -> dict[str, Any]:
-    """A heartbeat of one tap."""
-    headers = [("kind", b"heartbeat"), ("observer", b"tap"), ("seq", b"%d" % seq)]
-    return {
-        "value": b"",
-        "headers": headers,
-        "timestamp_ms": time_ms,
-        "partition": partition,
-    }
 
 
 @pytest.fixture(scope="module")
@@ -358,21 +309,6 @@ def test_offsets_are_committed_for_lag_tools(
     assert sum(at.offset for at in found.values()) == 1731
 
 
-def test_start_option_decides_where_a_new_checkpoint_begins(
-    topic: Topic, drain: Drain
-) -> None:
-    """``latest`` skips all old records, a time those before it."""
-    kafka = topic()
-    produce(
-        kafka,
-        {"value": a_frame("a"), "timestamp_ms": T0},
-        {"value": a_frame("b"), "timestamp_ms": T0 + 1_000},
-    )
-    assert drain(kafka, "latest", start="latest")["channels"] == {}
-    report = drain(kafka, "time", start=T0 + 500)
-    assert report["channels"]["town"]["messages"] == 1
-
-
 def test_channels_beyond_the_label_budget_share_one(
     topic: Topic, drain: Drain, live: Live
 ) -> None:
@@ -388,68 +324,6 @@ def test_channels_beyond_the_label_budget_share_one(
         scraped = httpx.get(f"{url}/metrics").text
         assert 'sds_messages_total{channel="first"} 1.0' in scraped
         assert 'sds_messages_total{channel="other"} 2.0' in scraped
-
-
-def test_an_empty_topic_is_caught_up_at_once(topic: Topic, drain: Drain) -> None:
-    """Draining it gives an empty report."""
-    report = drain(topic())
-    assert report["channels"] == {}
-    assert report["window"] == {"first_event": None, "last_event": None}
-
-
-def test_checkpoint_is_for_one_job_and_one_topic(
-    topic: Topic, drain: Drain, live: Live
-) -> None:
-    """A second job, another topic and detail requested later are refused."""
-    kafka, other = topic(), topic()
-    produce(kafka, {"value": a_frame("a"), "timestamp_ms": T0})
-    with live(kafka) as job:
-        with pytest.raises(CheckpointInUse):
-            drain(kafka)
-        wait_until(job, lambda: "town" in job.board.snapshot.channels)
-    with pytest.raises(CheckpointMismatch, match=other.topic):
-        drain(other)
-    with pytest.raises(CheckpointMismatch, match="--report-detail"):
-        drain(kafka, report_detail=True)
-
-
-def test_settings_of_the_model_are_those_of_the_first_start(
-    topic: Topic, drain: Drain
-) -> None:
-    """They hold in Spark's workers, are in the report, and others are refused."""
-    kafka = topic()
-    produce(
-        kafka,
-        {"value": a_frame("a"), "timestamp_ms": T0},
-        {"value": a_frame("b"), "timestamp_ms": T0 + 61_000},
-    )
-    report = drain(kafka, observer={"ack_deadline_ms": 60_000})
-    assert report["observer"] == {"ack_deadline_ms": 60_000}
-    assert report["totals"]["unwitnessed"] + report["totals"]["unacknowledged"] == 1
-    assert drain(kafka)["observer"] == {"ack_deadline_ms": 60_000}
-    with pytest.raises(CheckpointMismatch, match="= 60000, not 120000"):
-        drain(kafka, observer={"ack_deadline_ms": 120_000})
-
-
-def test_a_checkpoint_that_cannot_be_written_is_named(
-    topic: Topic, spark: SparkSession, tmp_path: Path
-) -> None:
-    """Before any record is read."""
-    (tmp_path / "file").write_text("")
-    settings = job_settings(topic(), tmp_path / "file" / "checkpoint")
-    with (
-        pytest.raises(CheckpointUnwritable, match="cannot be written to"),
-        running_job(spark, settings),
-    ):
-        pass
-
-
-@pytest.mark.parametrize("name", ["two words", "100%", "p%41x", "ü"])
-def test_checkpoint_may_be_at_any_path(name: str, topic: Topic, drain: Drain) -> None:
-    """Spark's state reader has problems with some paths."""
-    kafka = topic()
-    produce(kafka, {"value": a_frame("a"), "timestamp_ms": T0})
-    assert drain(kafka, name) == drain(kafka, name)
 
 
 def test_stopping_the_query_ends_the_job(topic: Topic, live: Live) -> None:

@@ -44,6 +44,8 @@ _ORDER = (
     INTEROP,
     "tests/dashboards/test_alerts.py",
     "tests/connectors/web/test_browser.py",
+    "tests/connectors/web/test_browser_live.py",
+    "tests/connectors/web/test_browser_layout.py",
 )
 """The longest first, so that no worker ends late."""
 

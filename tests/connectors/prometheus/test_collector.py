@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from textwrap import dedent
 
@@ -25,97 +25,20 @@ from sds_core.observer.channel_table import (
 )
 from sds_core.observer.figures import Figure, Unit
 from sds_core.observer.figures import histogram as histogram_of
-from sds_core.observer.forgotten import Remainder
-from sds_core.observer.histogram import Histogram
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.snapshot_metrics import SETTINGS_METRICS, SNAPSHOT_METRICS
 from sds_core.observer.tap_figures import TAP_FIGURES
-from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
 from sds_core.reason import Reason
-
-HOSTILE_IDS = (
-    '<b>"quoted"\\',
-    "two\nlines\r",
-    "日本\u202e",
-    "",
-    " ",
-    "le",
-    "a" * 5_000,
+from tests.support.exported import (
+    HOSTILE_IDS,
+    families_of,
+    histogram,
+    registry_of,
+    snapshot,
 )
-
-
-def histogram(*durations_ms: int) -> Histogram:
-    """A histogram of the given durations."""
-    made = Histogram()
-    for duration_ms in durations_ms:
-        made.observe(duration_ms)
-    return made
-
-
-def totals(messages: int = 4) -> ChannelTotals:
-    """A channel all of whose kinds of figures depend on the number of messages."""
-    return ChannelTotals(
-        frames={"content.spec": messages, "sync.nim": 2},
-        messages=messages,
-        acknowledged_definite=messages - 1,
-        definite_latency=histogram(*range(300, 300 * messages, 300)),
-        in_flight=1,
-        oldest_in_flight_ms=1_786_276_990_123 - messages,
-        gaps_opened=messages,
-        gaps_late=messages,
-        repair_requests=messages * 3,
-        repair_answered=messages,
-        repair_response=histogram(700_000),
-        verdict=Verdict.OK,
-        verdict_reason="ok",
-    )
-
-
-def snapshot(
-    channels: Iterable[str] = ("a", "b", "c"), labelled: int | None = None
-) -> Snapshot:
-    """A primed snapshot; the first `labelled` channels have a label."""
-    made = {name: totals(4 + number) for number, name in enumerate(channels)}
-    return Snapshot(
-        primed=True,
-        channels=made,
-        labels=tuple(made)[:labelled],
-        taps={"tap": TapTotals(last_seen_ms=5_500, missing_records=3)},
-        tap_labels=("tap",),
-        undecodable={"too_large": 2},
-        job=JobFigures(
-            running=True,
-            records=7,
-            event_time_lag_seconds=1.5,
-            batch_duration=histogram(100, 2_600),
-            version="1.2.3",
-        ),
-    )
-
-
-def registry_of(current: Callable[[], Snapshot]) -> CollectorRegistry:
-    """A fresh registry with one collector."""
-    registry = CollectorRegistry()
-    registry.register(SnapshotCollector(current))
-    return registry
-
-
-def families_of(exported: Snapshot) -> dict[str, Family]:
-    """All families of one scrape by name."""
-    return {f.name: f for f in registry_of(lambda: exported).collect()}
-
-
-def counters_of(exported: Snapshot) -> dict[tuple[object, ...], float]:
-    """Everything in a scrape that may only grow."""
-    return {
-        (sample.name, *sorted(sample.labels.items())): sample.value
-        for family in families_of(exported).values()
-        if family.type in {"counter", "histogram"}
-        for sample in family.samples
-    }
 
 
 class Chosen(Collector):
@@ -255,95 +178,6 @@ def test_unprimed_monitor_exports_only_figures_of_the_job() -> None:
     assert families["sds_monitor_build"].samples[0].labels == {"version": "1.2.3"}
 
 
-def test_channels_without_a_label_are_exported_together() -> None:
-    """`other` has the sums over all channels without a label of their own."""
-    families = families_of(snapshot(["a", "b", "c"], labelled=1))
-    messages = {s.labels["channel"]: s.value for s in families["sds_messages"].samples}
-    assert messages == {"a": 4, "other": 5 + 6}
-
-
-def test_merged_channels_have_no_verdict() -> None:
-    """A verdict on several channels together would be meaningless."""
-    families = families_of(snapshot(["a", "b", "c"], labelled=1))
-    verdicts = families["sds_channel_verdict"].samples
-    assert {sample.labels["channel"] for sample in verdicts} == {"a"}
-
-
-def test_there_is_no_other_while_all_channels_have_a_label() -> None:
-    """Without merged channels there is no series `other`."""
-    text = generate_latest(registry_of(snapshot)).decode()
-    assert 'channel="other"' not in text
-    assert 'observer="other"' not in text
-
-
-def test_channel_called_other_is_merged_into_other() -> None:
-    """A scrape never holds two series with the same labels."""
-    families = families_of(snapshot(["a", "other", "c"], labelled=2))
-    messages = [
-        (s.labels["channel"], s.value) for s in families["sds_messages"].samples
-    ]
-    assert messages == [("a", 4), ("other", 5 + 6)]
-
-
-def test_label_without_figures_is_left_out() -> None:
-    """A label in the ledger makes no series if its channel has no state."""
-    exported = replace(snapshot(["a"]), labels=("gone", "a"))
-    samples = families_of(exported)["sds_messages"].samples
-    assert [sample.labels["channel"] for sample in samples] == ["a"]
-
-
-@pytest.mark.parametrize("labelled", [0, 1, 2, 3])
-def test_counters_add_up_over_channels_whatever_the_budget(labelled: int) -> None:
-    """Each event is exported exactly once."""
-    exported = snapshot(labelled=labelled)
-    whole = {"all": CHANNEL_FIGURES.sum(exported.channels.values())}
-    expected = counters_of(replace(exported, channels=whole, labels=("all",)))
-    found: dict[tuple[object, ...], float] = {}
-    for (name, *labels), value in counters_of(exported).items():
-        merged = (
-            ("channel", "all") if label[0] == "channel" else label for label in labels
-        )
-        key = (name, *merged)
-        found[key] = found.get(key, 0) + value
-    assert found == pytest.approx(expected)
-
-
-def test_no_counter_falls_when_channels_come_and_grow() -> None:
-    """A new channel does not change channels that have labels."""
-    before = counters_of(snapshot(["a", "b", "c"], labelled=2))
-    grown = snapshot(["a", "b", "c", "d", "e"], labelled=2)
-    after = counters_of(grown)
-    assert all(after[series] >= value for series, value in before.items())
-    of_a = {key: value for key, value in before.items() if ("channel", "a") in key}
-    assert of_a
-    assert {key: after[key] for key in of_a} == of_a
-
-
-def test_taps_without_a_label_are_exported_together() -> None:
-    """`other` tells the stalest of the rest, and the sum of what they miss.
-
-    Labels are in the order of the ledger, not in that of the figures.
-    """
-    taps = {f"tap-{n}": TapTotals((100 - n) * 1_000, n) for n in range(52)}
-    taps["other"] = TapTotals(last_seen_ms=90_000, missing_records=1)
-    labels = tuple(f"tap-{n}" for n in reversed(range(50)))
-    exported = replace(snapshot(), taps=taps, tap_labels=("other", *labels))
-    families = families_of(exported)
-    missing = families["sds_tap_missing_records"].samples
-    last_seen = families["sds_tap_last_seen_timestamp_seconds"].samples
-    assert len(missing) == 51
-    assert (missing[0].labels, missing[0].value) == ({"observer": "tap-49"}, 49)
-    assert (missing[50].labels, missing[50].value) == ({"observer": "other"}, 102)
-    assert last_seen[50].value == 49
-
-
-def test_forgotten_tap_has_no_series() -> None:
-    """It keeps its label and has a series again when it returns."""
-    exported = replace(snapshot(), tap_labels=("gone", "tap"))
-    samples = families_of(exported)["sds_tap_last_seen_timestamp_seconds"].samples
-    assert [sample.labels["observer"] for sample in samples] == ["tap"]
-
-
 @pytest.mark.parametrize(
     ("verdicts", "lag_s", "ok"),
     [
@@ -426,34 +260,3 @@ def test_promtool_finds_no_problem(exported: Snapshot) -> None:
         ["promtool", "check", "metrics"], input=text, capture_output=True, check=False
     )
     assert (run.returncode, run.stdout, run.stderr) == (0, b"", b"")
-
-
-def test_other_keeps_what_its_forgotten_channels_had_counted() -> None:
-    """So its counters never fall; a forgotten channel with a label adds nothing.
-
-    Its counts would look like an increase of the others.
-    """
-    remainder = Remainder(2, totals=totals(30), other=totals(10))
-    snapshot = Snapshot(
-        primed=True,
-        channels={"town": totals(1), "unlabelled": totals(5)},
-        labels=("town", "forgotten"),
-        remainder=remainder,
-    )
-    for channels, count in ((snapshot.channels, 15), ({"town": totals(1)}, 10)):
-        found = samples(replace(snapshot, channels=channels), "sds_messages_total")
-        assert found == {"town": 1, "other": count}
-    labelled = replace(remainder, other=None)
-    only = replace(snapshot, channels={"town": totals(1)}, remainder=labelled)
-    assert samples(only, "sds_messages_total") == {"town": 1}
-
-
-def samples(snapshot: Snapshot, name: str) -> dict[str, float]:
-    """Values of a metric of channels, by label."""
-    families = SnapshotCollector(lambda: snapshot).collect()
-    return {
-        sample.labels["channel"]: sample.value
-        for family in families
-        for sample in family.samples
-        if sample.name == name
-    }

@@ -26,6 +26,10 @@ from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentQ
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.verdict import Verdict
+from tests.support.web.browser import browser, complaints, page
+from tests.support.web.busy import busy
+
+__all__ = ["browser", "busy", "complaints", "page"]
 
 CLOCK_MS = 1_786_276_990_123
 """Of every snapshot: 2026-08-09 12:03:10 UTC."""
