@@ -6,12 +6,15 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+Column = np.ndarray
+"""Integers of one kind, shape (n,), dtype int64 or uint64."""
+
 _WIDTHS = tuple(np.dtype(name) for name in ("<u1", "<u2", "<u4", "<u8"))
 
 _BASE_BYTES = 8
 
 
-def pack_ints(values: Sequence[int], *, signed: bool = False) -> bytes:
+def pack_ints(values: Sequence[int] | Column, *, signed: bool = False) -> bytes:
     """Pack integers as their differences from the least, each in the fewest bytes.
 
     Args:
@@ -22,9 +25,9 @@ def pack_ints(values: Sequence[int], *, signed: bool = False) -> bytes:
         Empty if there are no values; otherwise the code of the width (1 byte), the
         least value (8 bytes, little-endian) and the differences, shape (n,).
     """
-    if not values:
+    if not len(values):
         return b""
-    column = np.array(values, dtype=np.int64 if signed else np.uint64)
+    column = np.asarray(values, dtype=np.int64 if signed else np.uint64)
     base, span = int(column.min()), int(column.max()) - int(column.min())
     code = next(i for i, width in enumerate(_WIDTHS) if span < 1 << 8 * width.itemsize)
     # Subtraction wraps around modulo 2**64, so a span over 2**63 is correct too.
@@ -36,18 +39,17 @@ def pack_ints(values: Sequence[int], *, signed: bool = False) -> bytes:
     )
 
 
-def unpack_ints(data: bytes, *, signed: bool = False) -> list[int]:
-    """The integers that `pack_ints` packed."""
+def unpack_ints(data: bytes, *, signed: bool = False) -> Column:
+    """The integers that `pack_ints` packed; int64 if `signed`, otherwise uint64."""
+    dtype = np.int64 if signed else np.uint64
     if not data:
-        return []
+        return np.zeros(0, dtype)
     base = int.from_bytes(data[1 : 1 + _BASE_BYTES], "little", signed=signed)
     differences = np.frombuffer(data, dtype=_WIDTHS[data[0]], offset=1 + _BASE_BYTES)
-    dtype = np.int64 if signed else np.uint64
-    values: list[int] = (differences.astype(dtype) + dtype(base)).tolist()
-    return values
+    return differences.astype(dtype) + dtype(base)
 
 
-def pack_steps(values: Sequence[int]) -> bytes:
+def pack_steps(values: Sequence[int] | Column) -> bytes:
     """Pack integers that mostly rise, as the steps between them.
 
     Args:
@@ -57,21 +59,22 @@ def pack_steps(values: Sequence[int]) -> bytes:
         Empty if there are no values; otherwise the first value (8 bytes,
         little-endian), then the steps, packed by `pack_ints`.
     """
-    if not values:
+    if not len(values):
         return b""
     first = int(values[0]).to_bytes(_BASE_BYTES, "little", signed=True)
-    steps = np.diff(np.array(values, dtype=np.int64))
-    return first + pack_ints(steps.tolist(), signed=True)
+    return first + pack_ints(np.diff(np.asarray(values, np.int64)), signed=True)
 
 
-def unpack_steps(data: bytes) -> list[int]:
-    """The integers that `pack_steps` packed."""
+def unpack_steps(data: bytes) -> Column:
+    """The integers that `pack_steps` packed, int64."""
     if not data:
-        return []
+        return np.zeros(0, np.int64)
     first = int.from_bytes(data[:_BASE_BYTES], "little", signed=True)
     steps = unpack_ints(data[_BASE_BYTES:], signed=True)
-    values: list[int] = np.cumsum([first, *steps], dtype=np.int64).tolist()
-    return values
+    values = np.empty(len(steps) + 1, np.int64)
+    values[0] = first
+    values[1:] = steps
+    return values.cumsum()
 
 
 def pack_set(values: Collection[int]) -> tuple[int, bytes]:

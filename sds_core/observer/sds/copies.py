@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
-from itertools import islice
 
 import msgspec
+import numpy as np
 
 from sds_core.observer.columns import pack_ints, pack_steps, unpack_ints, unpack_steps
-from sds_core.observer.memory import Memory, Remembered, oldest
+from sds_core.observer.memory import Memory, Remembered
 from sds_core.observer.record import NO_HASH, NO_SEQ
 from sds_core.observer.sds.seen_frames import SeenFrame
 from sds_core.observer.sds.totals import ChannelTotals
@@ -24,28 +23,16 @@ class Copy(enum.Enum):
     DUPLICATE = enum.auto()
 
 
-class Broadcast(msgspec.Struct):
-    """The latest broadcast of one byte string.
-
-    Attributes:
-        time_ms: Record time of its first copy, Unix ms.
-        clock_ms: The channel's clock at the first copy, Unix ms.
-        has_hash: Whether any copy carried a Waku hash.
-    """
-
-    time_ms: int
-    clock_ms: int
-    has_hash: bool
-
-
 class PackedBroadcasts(msgspec.Struct, array_like=True):
-    """Broadcasts in order of age, as packed columns of shape (n,).
+    """Latest broadcast of each byte string, in order of age, as packed columns.
 
     Attributes:
-        contents: Fingerprints of the byte strings, packed by `pack_ints`.
-        times: Record times, Unix ms, packed by `pack_steps`.
-        delays: Time from there to the clock, ms, packed by `pack_ints`.
-        with_hash: 1 if any copy carried a Waku hash, packed by `pack_ints`.
+        contents: Fingerprints of the byte strings, packed by `pack_ints`, shape (n,).
+        times: Record times of the first copies, Unix ms, packed by `pack_steps`, shape
+            (n,).
+        delays: Time from there to the channel's clock, ms, packed by `pack_ints`,
+            shape (n,).
+        with_hash: 1 if any copy carried a Waku hash, packed by `pack_ints`, shape (n,).
     """
 
     contents: bytes = b""
@@ -54,29 +41,23 @@ class PackedBroadcasts(msgspec.Struct, array_like=True):
     with_hash: bytes = b""
 
     @classmethod
-    def of(cls, broadcasts: Mapping[int, Broadcast]) -> PackedBroadcasts:
-        """Pack broadcasts, given by content fingerprint."""
-        every = broadcasts.values()
+    def of(cls, broadcasts: Memory) -> PackedBroadcasts:
+        """Pack broadcasts by content: record time, and whether any copy had a hash."""
+        contents, clocks, times, with_hash = broadcasts.columns()
         return cls(
-            pack_ints(list(broadcasts), signed=True),
-            pack_steps([one.time_ms for one in every]),
-            pack_ints([one.clock_ms - one.time_ms for one in every]),
-            pack_ints([int(one.has_hash) for one in every]),
+            pack_ints(contents, signed=True),
+            pack_steps(times),
+            pack_ints(clocks - times),
+            pack_ints(with_hash),
         )
 
-    def unpacked(self) -> dict[int, Broadcast]:
-        """The broadcasts by content fingerprint."""
-        columns = zip(
-            unpack_ints(self.contents, signed=True),
-            unpack_steps(self.times),
-            unpack_ints(self.delays),
-            unpack_ints(self.with_hash),
-            strict=True,
-        )
-        return {
-            content: Broadcast(time_ms, time_ms + delay_ms, bool(with_hash))
-            for content, time_ms, delay_ms, with_hash in columns
-        }
+    def unpacked(self, limit: int) -> Memory:
+        """The broadcasts, at most `limit`."""
+        times = unpack_steps(self.times)
+        clocks = times + unpack_ints(self.delays).astype(np.int64)
+        with_hash = unpack_ints(self.with_hash).astype(np.int64)
+        contents = unpack_ints(self.contents, signed=True)
+        return Memory(limit, contents, clocks, (times, with_hash))
 
 
 class CopiesState(msgspec.Struct, array_like=True):
@@ -107,11 +88,11 @@ class Copies:
         self._settings = settings
         self._totals = totals
         self._numbers = {
-            observer: Memory(settings.remembered, packed)
+            observer: Memory.of(settings.remembered, packed)
             for observer, packed in state.numbers.items()
         }
-        self._hashes = Memory(settings.remembered, state.hashes)
-        self._broadcasts = state.broadcasts.unpacked()
+        self._hashes = Memory.of(settings.remembered, state.hashes)
+        self._broadcasts = state.broadcasts.unpacked(settings.remembered)
         self._observers = state.observers
 
     def classify(self, frame: SeenFrame, clock_ms: int) -> Copy:
@@ -137,16 +118,14 @@ class Copies:
         for observer in [o for o, seen in self._observers.items() if seen < clock_ms]:
             del self._observers[observer]
         self._hashes.forget_before(clock_ms)
-        for content in oldest(self._broadcasts, lambda one: one.clock_ms < clock_ms):
-            del self._broadcasts[content]
+        self._broadcasts.forget_before(clock_ms)
 
     @property
     def oldest_ms(self) -> int | None:
         """Clock of the oldest entry, Unix ms; None if there is no entry."""
         oldest = [numbers.oldest_ms for numbers in self._numbers.values()]
         oldest += self._observers.values()
-        oldest.append(self._hashes.oldest_ms)
-        oldest += [one.clock_ms for one in islice(self._broadcasts.values(), 1)]
+        oldest += (self._hashes.oldest_ms, self._broadcasts.oldest_ms)
         return min((ms for ms in oldest if ms is not None), default=None)
 
     def observers(self) -> list[str]:
@@ -168,7 +147,9 @@ class Copies:
             return False
         numbers = self._numbers.get(frame.observer)
         if numbers is None:
-            numbers = self._numbers[frame.observer] = Memory(self._settings.remembered)
+            numbers = self._numbers[frame.observer] = Memory.of(
+                self._settings.remembered
+            )
         if frame.seq in numbers:
             return True
         self._totals.remembered_evicted += numbers.add(frame.seq, clock_ms)
@@ -178,13 +159,16 @@ class Copies:
         """Whether the frame is a further copy of a broadcast that was seen."""
         if frame.waku_hash != NO_HASH and frame.waku_hash in self._hashes:
             return True
-        earlier = self._broadcasts.get(frame.content)
-        if earlier is None or (earlier.has_hash and frame.waku_hash != NO_HASH):
+        earlier = self._broadcasts.facts(frame.content)
+        if earlier is None:
             return False
-        apart = abs(frame.time_ms - earlier.time_ms)
-        if apart > self._settings.replica_window_ms:
+        time_ms, had_hash = earlier
+        if had_hash and frame.waku_hash != NO_HASH:
             return False
-        earlier.has_hash = earlier.has_hash or frame.waku_hash != NO_HASH
+        if abs(frame.time_ms - time_ms) > self._settings.replica_window_ms:
+            return False
+        if frame.waku_hash != NO_HASH:
+            self._broadcasts.change(frame.content, time_ms, True)
         return True
 
     def _remember_hash(self, frame: SeenFrame, clock_ms: int) -> None:
@@ -193,12 +177,6 @@ class Copies:
             self._totals.remembered_evicted += evicted
 
     def _remember_broadcast(self, frame: SeenFrame, clock_ms: int) -> None:
-        if frame.content in self._broadcasts:
-            # Removed first, so that the dictionary stays in order of age.
-            del self._broadcasts[frame.content]
-        self._broadcasts[frame.content] = Broadcast(
-            frame.time_ms, clock_ms, frame.waku_hash != NO_HASH
+        self._totals.remembered_evicted += self._broadcasts.add(
+            frame.content, clock_ms, frame.time_ms, frame.waku_hash != NO_HASH
         )
-        if len(self._broadcasts) > self._settings.remembered:
-            del self._broadcasts[next(iter(self._broadcasts))]
-            self._totals.remembered_evicted += 1

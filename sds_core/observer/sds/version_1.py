@@ -8,7 +8,7 @@ import numpy as np
 from sds_core.observer.columns import pack_ints, pack_steps
 from sds_core.observer.memory import Remembered
 from sds_core.observer.sds.channel_state import ChannelState
-from sds_core.observer.sds.copies import Broadcast, CopiesState, PackedBroadcasts
+from sds_core.observer.sds.copies import CopiesState, PackedBroadcasts
 from sds_core.observer.sds.gaps import Gap
 from sds_core.observer.sds.health import HealthState
 from sds_core.observer.sds.messages import Message, PackedMessages
@@ -36,6 +36,16 @@ class _Broadcast(msgspec.Struct, array_like=True):
     has_hash: bool
 
 
+def _broadcasts(old: dict[int, _Broadcast]) -> PackedBroadcasts:
+    every = old.values()
+    return PackedBroadcasts(
+        pack_ints(list(old), signed=True),
+        pack_steps([one.time_ms for one in every]),
+        pack_ints([one.clock_ms - one.time_ms for one in every]),
+        pack_ints([one.has_hash for one in every]),
+    )
+
+
 class _Copies(msgspec.Struct, array_like=True):
     numbers: dict[str, _Remembered]
     hashes: _Remembered
@@ -46,12 +56,7 @@ class _Copies(msgspec.Struct, array_like=True):
         return CopiesState(
             {observer: one.upgraded() for observer, one in self.numbers.items()},
             self.hashes.upgraded(),
-            PackedBroadcasts.of(
-                {
-                    content: Broadcast(one.time_ms, one.clock_ms, one.has_hash)
-                    for content, one in self.broadcasts.items()
-                }
-            ),
+            _broadcasts(self.broadcasts),
             self.observers,
         )
 
