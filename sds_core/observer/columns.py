@@ -14,6 +14,12 @@ _WIDTHS = tuple(np.dtype(name) for name in ("<u1", "<u2", "<u4", "<u8"))
 _BASE_BYTES = 8
 
 
+def integers(column: Column) -> list[int]:
+    """The integers of a column as Python has them."""
+    listed: list[int] = column.tolist()
+    return listed
+
+
 def pack_ints(values: Sequence[int] | Column, *, signed: bool = False) -> bytes:
     """Pack integers as their differences from the least, each in the fewest bytes.
 

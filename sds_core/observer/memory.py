@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from itertools import takewhile
 from typing import TypeVar
@@ -75,7 +76,9 @@ class Memory:
         self._first = 0
         self._moved: set[int] = set()
         self._sorted: Column | None = None
-        self._added: dict[int, tuple[int, ...]] = {}
+        # Ordered, since a plain dictionary searches long for its first entry if many
+        # before it were deleted.
+        self._added: OrderedDict[int, tuple[int, ...]] = OrderedDict()
 
     @classmethod
     def of(cls, limit: int, packed: Remembered | None = None) -> Memory:

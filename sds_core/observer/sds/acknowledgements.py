@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from itertools import islice
-from operator import attrgetter
+from itertools import islice, takewhile
 
 import msgspec
 
 from sds_core.observer.deadlines import Deadlines, Due
 from sds_core.observer.incidents import Incident, IncidentKind, Incidents
-from sds_core.observer.memory import oldest
 from sds_core.observer.sds.deliveries import Deliveries
 from sds_core.observer.sds.frame_filter import Filter
 from sds_core.observer.sds.limits import LeftOut
-from sds_core.observer.sds.messages import Message
+from sds_core.observer.sds.messages import Message, MessageTable
 from sds_core.observer.sds.participants import UNKNOWN, Participants
 from sds_core.observer.sds.seen_frames import SeenFrame
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import FrameKind
-
-_T0 = attrgetter("t0_ms")
 
 _MOST_WITNESSES = 64
 """Witnesses of one message, at most: enough for filters with a false-positive rate of
@@ -52,7 +48,8 @@ class Acknowledgements:
         participants: Participants,
         deliveries: Deliveries,
         incidents: Incidents,
-        messages: dict[int, Message],
+        messages: MessageTable,
+        clock_ms: int,
     ) -> None:
         self._settings = settings
         self._totals = totals
@@ -61,12 +58,15 @@ class Acknowledgements:
         self._deliveries = deliveries
         self._incidents = incidents
         self._messages = messages
-        self._unacknowledged: dict[int, Message] = {}
-        # The oldest message in flight; None if it must be searched for.
-        self._oldest: Message | None = None
         self._definite: list[DefiniteAcknowledgement] = []
-        for key, message in messages.items():
-            self._follow(key, message)
+        # Recent messages without acknowledgement, the newest last; and the event times
+        # of those whose deadline has not passed.
+        self._unacknowledged = dict.fromkeys(
+            messages.unacknowledged(clock_ms - settings.horizon_ms)
+        )
+        self._in_flight = dict(messages.in_flight())
+        for key, seen_ms in messages.not_overdue():
+            deadlines.add(seen_ms + settings.ack_deadline_ms, Due.ACKNOWLEDGEMENT, key)
 
     def get(self, key: int) -> Message | None:
         """The message with this fingerprint; None if it is not remembered."""
@@ -110,11 +110,12 @@ class Acknowledgements:
             message_id=frame.named.message_id,
             waku_hash=frame.waku_hash_bytes,
         )
-        self._messages[key] = message
+        self._messages.add(message)
         self._totals.messages += 1
         self._totals.in_flight += 1
-        self._follow(key, message)
-        self._deliveries.first_copy(message)
+        self._deadlines.add(self._deadline_of(message), Due.ACKNOWLEDGEMENT, key)
+        self._unacknowledged[key] = None
+        self._in_flight[key] = message.t0_ms
         return message
 
     def mentioned(self, message: Message, by: int, time_ms: int, clock_ms: int) -> None:
@@ -153,17 +154,15 @@ class Acknowledgements:
         is_opportunity = is_first_copy and frame.kind is not FrameKind.EPHEMERAL
         if by == UNKNOWN or not (is_opportunity or frame.filter is not None):
             return
-        for key in oldest(
-            self._unacknowledged, lambda one: not self.is_recent(one, clock_ms)
-        ):
-            del self._unacknowledged[key]
+        self._forget_old(clock_ms)
         searched = self._settings.searched
         if frame.filter is not None:
             excess = max(0, len(self._unacknowledged) - searched)
             self._totals.leave_out(LeftOut.SEARCH, excess)
+        keys = islice(reversed(self._unacknowledged), searched)
         newest = [
             message
-            for message in islice(reversed(self._unacknowledged.values()), searched)
+            for message in map(self._messages.__getitem__, keys)
             if message.sender not in (by, UNKNOWN)
         ]
         # Local: this is the innermost loop of a channel without acknowledgements.
@@ -216,6 +215,7 @@ class Acknowledgements:
         ):
             return None
         message.overdue = True
+        self._in_flight.pop(key, None)
         if message.in_time:
             return False
         self._totals.in_flight -= 1
@@ -233,8 +233,10 @@ class Acknowledgements:
 
     def forget(self, key: int) -> None:
         """Forget a message. One still in flight ends as unwitnessed: no fault."""
-        message = self._messages.pop(key)
+        message = self._messages[key]
+        del self._messages[key]
         self._deliveries.forget(message)
+        self._in_flight.pop(key, None)
         if not (message.overdue or message.in_time):
             self._totals.in_flight -= 1
             self._totals.unwitnessed += 1
@@ -242,34 +244,21 @@ class Acknowledgements:
 
     def oldest_in_flight_ms(self) -> int | None:
         """Event time of the oldest message in flight; None if there is none."""
-        if not self._totals.in_flight:
-            return None
-        if self._oldest is None or not self._is_in_flight(self._oldest):
-            in_flight = filter(self._is_in_flight, self._unacknowledged.values())
-            self._oldest = min(in_flight, key=_T0, default=None)
-        return None if self._oldest is None else self._oldest.t0_ms
+        return min(self._in_flight.values(), default=None)
 
-    def orders_of_use(self, clock_ms: int) -> set[int]:
-        """Orders of the messages whose ids a later frame may still need."""
-        of_use = self._deliveries.orders_of_use()
-        of_use.update(m.order for m in self._messages.values() if not m.definite)
-        return {
-            message.order
-            for message in self._messages.values()
-            if message.order in of_use and self.is_recent(message, clock_ms)
-        }
+    def forget_ids(self, clock_ms: int) -> None:
+        """Forget ids, hashes and hints that no later frame can need."""
+        since_ms = clock_ms - self._settings.horizon_ms
+        self._messages.keep_ids_of(self._deliveries.orders_of_use(), since_ms)
 
-    def _follow(self, key: int, message: Message) -> None:
-        """Queue the deadline of a message, and search for its acknowledgement."""
-        if not message.overdue:
-            self._deadlines.add(self._deadline_of(message), Due.ACKNOWLEDGEMENT, key)
-        if not (message.definite or message.probable):
-            self._unacknowledged[key] = message
-            if self._oldest is not None and message.t0_ms < self._oldest.t0_ms:
-                self._oldest = message
-
-    def _is_in_flight(self, message: Message) -> bool:
-        return not message.overdue and message.key in self._unacknowledged
+    def _forget_old(self, clock_ms: int) -> None:
+        """Search no longer for messages beyond the horizon."""
+        old = takewhile(
+            lambda key: not self.is_recent(self._messages[key], clock_ms),
+            self._unacknowledged,
+        )
+        for key in list(old):
+            del self._unacknowledged[key]
 
     def _deadline_of(self, message: Message) -> int:
         return message.seen_ms + self._settings.ack_deadline_ms
@@ -294,6 +283,7 @@ class Acknowledgements:
     def _acknowledged(self, message: Message, clock_ms: int) -> None:
         """Count an acknowledgement by its time; end the incident if there is one."""
         self._unacknowledged.pop(message.key, None)
+        self._in_flight.pop(message.key, None)
         if message.definite:
             message.witnesses = []
         if message.is_unacknowledged:

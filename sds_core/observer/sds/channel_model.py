@@ -6,8 +6,6 @@ of batches: `ChannelView` calls it.
 
 from __future__ import annotations
 
-from itertools import islice
-
 from sds_core.observer.deadlines import Deadlines, Due
 from sds_core.observer.incidents import Incident, Incidents
 from sds_core.observer.sds.acknowledgements import (
@@ -20,14 +18,16 @@ from sds_core.observer.sds.copies import Copies, Copy
 from sds_core.observer.sds.deliveries import Deliveries
 from sds_core.observer.sds.filters import Filters
 from sds_core.observer.sds.gap_states import GapEvent, GapState
+from sds_core.observer.sds.gap_table import GapTable
 from sds_core.observer.sds.gaps import Gaps
 from sds_core.observer.sds.health import Health
 from sds_core.observer.sds.history_heads import HistoryHeads
 from sds_core.observer.sds.limits import LeftOut
-from sds_core.observer.sds.messages import PackedMessages
+from sds_core.observer.sds.messages import MessageTable
 from sds_core.observer.sds.participant_figures import pack_participants
 from sds_core.observer.sds.participants import Participants
 from sds_core.observer.sds.repairs import Repairs
+from sds_core.observer.sds.requests import RequestTable
 from sds_core.observer.sds.seen_frames import Named, SeenFrame
 from sds_core.observer.sds.start import Start
 from sds_core.observer.sds.timing import RepairTiming
@@ -63,14 +63,16 @@ class ChannelModel:
         self._state = state
         # Lower bound of the clocks in `_copies` and `_repairs`.
         self._oldest_ms = 0
-        self._messages = messages = state.messages.unpacked()
+        self._messages = messages = MessageTable(state.messages)
+        self._gap_table = gaps = GapTable(state.gaps)
+        self._request_table = requests = RequestTable(state.requests)
         self._deadlines = deadlines = Deadlines()
         self._incidents = incidents = Incidents()
         self._participants = participants = Participants(settings, state.participants)
         self._health = health = Health(settings, state.health)
         self._copies = Copies(settings, totals, state.copies)
         self._heads = HistoryHeads(settings, participants, state.heads)
-        self._repairs = Repairs(settings, totals, deadlines, state.requests)
+        self._repairs = Repairs(settings, totals, deadlines, requests)
         self._timing = RepairTiming(settings, totals)
         self._filters = filters = Filters(settings, state.filters)
         self._capacity = Capacity(settings, totals, participants, filters, state.epoch)
@@ -83,6 +85,7 @@ class ChannelModel:
             incidents,
             messages,
             state.deliveries,
+            state.clock_ms,
         )
         self._acknowledgements = Acknowledgements(
             settings,
@@ -92,6 +95,7 @@ class ChannelModel:
             self._deliveries,
             incidents,
             messages,
+            state.clock_ms,
         )
         self._gaps = Gaps(
             settings,
@@ -100,7 +104,7 @@ class ChannelModel:
             participants,
             self._repairs,
             incidents,
-            state.gaps,
+            gaps,
         )
         self._start = Start(
             state.highest_lamports, messages, self._gaps, filters, self._heads
@@ -111,8 +115,9 @@ class ChannelModel:
         state = self._state
         state.copies = self._copies.state()
         state.deliveries = self._deliveries.state()
-        of_use = self._acknowledgements.orders_of_use(state.clock_ms)
-        state.messages = PackedMessages.of(self._messages, of_use)
+        state.messages = self._messages.packed()
+        state.gaps = self._gap_table.packed()
+        state.requests = self._request_table.packed()
         return state
 
     def apply(self, frame: SeenFrame) -> bool:
@@ -375,15 +380,13 @@ class ChannelModel:
 
         Happens right after the frame that exceeded the limit, in the same batch.
         """
-        limit = self._settings.remembered
         for entries, forget in (
             (self._messages, self._acknowledgements.forget),
-            (self._state.gaps, self._gaps.forget),
+            (self._gap_table, self._gaps.forget),
         ):
-            excess = max(0, len(entries) - limit)
-            for key in list(islice(entries, excess)):
-                forget(key)
-            self._totals.remembered_evicted += excess
+            while len(entries) > self._settings.remembered:
+                forget(entries.first())
+                self._totals.remembered_evicted += 1
         self._repairs.evict()
 
     def _sweep(self, sweep_ms: int) -> None:
@@ -391,10 +394,12 @@ class ChannelModel:
         state = self._state
         state.swept_ms = sweep_ms
         edge_ms = sweep_ms - self._settings.horizon_ms
-        for key in [k for k, m in self._messages.items() if m.latest_ms < edge_ms]:
+        for key in self._messages.silent_since(edge_ms):
             self._acknowledgements.forget(key)
-        for key in [k for k, gap in state.gaps.items() if gap.last_named_ms < edge_ms]:
+        for key in self._gap_table.not_named_since(edge_ms):
             self._gaps.forget(key)
+        self._deliveries.forget_old(sweep_ms)
+        self._acknowledgements.forget_ids(sweep_ms)
         # A participant silent for longer is active for no message in the horizon.
         silent_ms = edge_ms - self._settings.horizon_ms
         self._filters.forget_before(silent_ms)

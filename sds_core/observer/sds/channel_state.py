@@ -9,20 +9,18 @@ from sds_core.observer.sds.capacity import EpochState
 from sds_core.observer.sds.copies import CopiesState
 from sds_core.observer.sds.deliveries import DeliveriesState
 from sds_core.observer.sds.filters import FilterTrace
-from sds_core.observer.sds.gaps import Gap
 from sds_core.observer.sds.health import HealthState
 from sds_core.observer.sds.history_heads import HistoryHead
-from sds_core.observer.sds.messages import PackedMessages
 from sds_core.observer.sds.participants import Participant
-from sds_core.observer.sds.repairs import Request
+from sds_core.observer.table import PackedTable
 from sds_core.wire import Dialect
 
-BLOB_VERSION = 4
+BLOB_VERSION = 5
 """Version of `ChannelView.to_blob`; every version from 1 on can be read.
 
 Version 3 adds one field at the end of the state of version 2. A release that writes 2
 would ignore the field and lose the minutes that end meanwhile, so it must refuse.
-Version 4 adds the checksum.
+Version 4 adds the checksum; version 5 has tables of messages, gaps and requests.
 """
 
 CHECKSUM_SINCE = 4
@@ -41,9 +39,9 @@ class ChannelState(msgspec.Struct, array_like=True):
     highest_lamports: dict[Dialect, int] = {}
     participants: list[Participant] = []
     copies: CopiesState = msgspec.field(default_factory=CopiesState)
-    messages: PackedMessages = msgspec.field(default_factory=PackedMessages)
-    gaps: dict[int, Gap] = {}
-    requests: dict[int, Request] = {}
+    messages: PackedTable = msgspec.field(default_factory=PackedTable)
+    gaps: PackedTable = msgspec.field(default_factory=PackedTable)
+    requests: PackedTable = msgspec.field(default_factory=PackedTable)
     health: HealthState = msgspec.field(default_factory=HealthState)
     deliveries: DeliveriesState = msgspec.field(default_factory=DeliveriesState)
     filters: dict[int, FilterTrace] = {}

@@ -17,7 +17,7 @@ from sds_core.observer import blob
 from sds_core.observer.forgotten import Forgotten
 from sds_core.observer.incidents import Incident
 from sds_core.observer.minutes import Minutes
-from sds_core.observer.sds import version_1
+from sds_core.observer.sds import version_1, version_4
 from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
 from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.channel_model import ChannelModel
@@ -30,6 +30,9 @@ from sds_core.observer.sds.digest import ChannelDigest
 from sds_core.observer.sds.seen_frames import frames_of
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
+
+_OLD_VERSION = 4
+"""Newest version of blobs whose messages are not a table."""
 
 _MOMENTARY = {"evidence": None, "participant_table": b""}
 """Figures of the present alone, as minutes and the last totals have them."""
@@ -79,6 +82,8 @@ class ChannelView:
             totals = blob.unpack_totals(head, ChannelTotals)
             if version == 1:
                 return cls(settings, totals, version_1.channel_state(rest, totals))
+            if version <= _OLD_VERSION:
+                return cls(settings, totals, version_4.channel_state(rest))
             state = msgspec.msgpack.decode(rest, type=ChannelState)
             return cls(settings, totals, state)
 

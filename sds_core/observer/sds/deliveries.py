@@ -14,12 +14,11 @@ import msgspec
 import numpy as np
 
 from sds_core.observer.incidents import Incidents
-from sds_core.observer.memory import oldest
 from sds_core.observer.sds.filters import Filters
 from sds_core.observer.sds.frame_filter import Filter
 from sds_core.observer.sds.health import Health
 from sds_core.observer.sds.limits import LeftOut
-from sds_core.observer.sds.messages import Message
+from sds_core.observer.sds.messages import Message, MessageTable
 from sds_core.observer.sds.missing_deliveries import MissingDeliveries
 from sds_core.observer.sds.participants import UNKNOWN, Participants
 from sds_core.observer.sds.receivers import WATCHED, PackedReceiver, Receiver
@@ -57,16 +56,21 @@ class Deliveries:
         filters: Filters,
         health: Health,
         incidents: Incidents,
-        messages: Mapping[int, Message],
+        messages: MessageTable,
         state: DeliveriesState,
+        clock_ms: int,
     ) -> None:
         self._settings = settings
         self._totals = totals
         self._participants = participants
         self._filters = filters
         self._health = health
-        self._by_key = messages
-        self._messages = {message.order: message for message in messages.values()}
+        self._messages = messages
+        # Order of the oldest message within the horizon; no later one was forgotten.
+        self._oldest = totals.messages
+        first = messages.first_seen_since(clock_ms - settings.horizon_ms)
+        if first is not None:
+            self._oldest = first
         self._receivers = {
             by: packed.unpacked() for by, packed in state.receivers.items()
         }
@@ -81,10 +85,6 @@ class Deliveries:
     def receivers(self) -> Mapping[int, Receiver]:
         """Receivers by participant index."""
         return self._receivers
-
-    def first_copy(self, message: Message) -> None:
-        """Begin to follow a message whose first copy was seen."""
-        self._messages[message.order] = message
 
     def first_copy_by(
         self,
@@ -108,7 +108,7 @@ class Deliveries:
                 then composed long before, and the participant may have received since
                 what it lacks: no delivery becomes lost by it.
         """
-        self._forget_old(clock_ms)
+        self.forget_old(clock_ms)
         if by == UNKNOWN:
             return
         receiver = self._receivers.get(by)
@@ -128,12 +128,12 @@ class Deliveries:
         if is_newest:
             self._detect_roll_over(receiver, by, frame)
         for one in frame.history:
-            message = self._by_key.get(one.fingerprint)
+            message = self._messages.get(one.fingerprint)
             # Messages that are still named are remembered for longer than a horizon.
             if (
                 message is not None
                 and message.order in receiver.waiting
-                and message.order in self._messages
+                and message.order >= self._oldest
             ):
                 self._delivered(receiver, by, message, frame.time_ms, clock_ms)
         if frame.filter is not None:
@@ -157,16 +157,15 @@ class Deliveries:
         A filter without a message proves that its owner lacked it if the owner could
         have had it.
         """
-        known = self._messages
-        for order in [order for order in receiver.waiting if order not in known]:
+        for order in [one for one in receiver.waiting if one < self._oldest]:
             self._end(receiver, by, order)
         # Local: these are the innermost loops for a participant that was away.
         time_ms, lamport, dialect = frame.time_ms, frame.lamport, frame.dialect
         messages = [
             message
-            for message in map(known.__getitem__, sorted(receiver.waiting))
+            for message in map(self._messages.by_order, sorted(receiver.waiting))
             # A filter of one dialect cannot be searched for ids of the other.
-            if message.dialect is dialect
+            if message is not None and message.dialect is dialect
         ]
         held = filter_.contain([message.message_id for message in messages])
         proves = frame.kind is not FrameKind.EPHEMERAL
@@ -248,19 +247,18 @@ class Deliveries:
         end = self._totals.messages
         checked = (receiver.checked_to for receiver in self._receivers.values())
         first = max(
-            min(checked, default=end), self._oldest(), end - self._settings.awaited
+            min(checked, default=end), self._oldest, end - self._settings.awaited
         )
-        messages = [self._messages.get(order) for order in range(first, end)]
-        # No receiver is active for a message that is gone.
-        times = np.array([0 if one is None else one.t0_ms for one in messages])
-        senders = np.array([UNKNOWN if one is None else one.sender for one in messages])
+        orders, times, senders = (
+            np.array(self._messages.sent_since(first, end), np.int64).reshape(-1, 3).T
+        )
         found = end
         for by, receiver in self._receivers.items():
             begin = max(receiver.checked_to, first)
             if begin >= found:
                 continue
             after_ms, until_ms = self._participants.active_span(by)
-            part = slice(begin - first, found - first)
+            part = slice(*orders.searchsorted((begin, found)).tolist())
             is_new = (
                 (after_ms < times[part])
                 & (times[part] <= until_ms)
@@ -268,13 +266,12 @@ class Deliveries:
                 & (senders[part] != UNKNOWN)
             )
             if is_new.any():
-                found = begin + int(is_new.argmax())
+                found = int(orders[part][is_new.argmax()])
         return found
 
     def forget(self, message: Message) -> None:
-        """Forget a message."""
-        self._messages.pop(message.order, None)
-        self._missing.forget(message.order)
+        """Follow a message no longer that is being forgotten."""
+        self._oldest = max(self._oldest, message.order + 1)
 
     def forget_silent_since(self, clock_ms: int) -> None:
         """Forget receivers that are silent, and waiting messages that are forgotten.
@@ -283,12 +280,11 @@ class Deliveries:
             clock_ms: Event time, Unix ms. A participant whose latest first copy is
                 before it is active for no message within the horizon.
         """
+        self._missing.forget_before(self._oldest)
         for by, receiver in list(self._receivers.items()):
             is_silent = not self._participants.has_spoken_since(by, clock_ms)
             forgotten = [
-                one
-                for one in receiver.waiting
-                if is_silent or one not in self._messages
+                one for one in receiver.waiting if is_silent or one < self._oldest
             ]
             for order in forgotten:
                 self._end(receiver, by, order)
@@ -314,7 +310,7 @@ class Deliveries:
     def _await_new(self, receiver: Receiver, by: int) -> None:
         """Await the messages sent since the participant's latest first copy."""
         totals, limit = self._totals, self._settings.awaited
-        unread_from = max(receiver.checked_to, self._oldest())
+        unread_from = max(receiver.checked_to, self._oldest)
         first = max(unread_from, totals.messages - limit)
         new = self._new_to(by, first)
         receiver.checked_to = totals.messages
@@ -329,29 +325,24 @@ class Deliveries:
         receiver.waiting.update(new[:room])
         self._awaited += len(new[:room])
 
-    def _oldest(self) -> int:
-        """Order of the oldest message; if there is none, that of the next one."""
-        return next(iter(self._messages), self._totals.messages)
-
     def _new_to(self, by: int, first: int) -> list[int]:
         """Orders of messages, from one on, that a participant is expected to receive.
 
         These are of others, and it is active for them.
         """
         after_ms, until_ms = self._participants.active_span(by)
-        known = map(self._messages.get, range(first, self._totals.messages))
         return [
-            message.order
-            for message in known
-            if message is not None
-            and after_ms < message.t0_ms <= until_ms
-            and message.sender != by
-            and message.sender != UNKNOWN
+            order
+            for order, t0_ms, sender in self._messages.sent_since(
+                first, self._totals.messages
+            )
+            if after_ms < t0_ms <= until_ms and sender not in (by, UNKNOWN)
         ]
 
     def _detect_roll_over(self, receiver: Receiver, by: int, frame: SeenFrame) -> None:
         """Record a roll-over if ids that the participant's filter held are gone."""
-        known = [self._messages.get(order) for order in receiver.watched]
+        orders = [order for order in receiver.watched if order >= self._oldest]
+        known = [self._messages.by_order(order) for order in orders]
         watched = [message for message in known if message is not None]
         receiver.watched = [message.order for message in watched]
         if self._filters.has_rolled:
@@ -407,11 +398,11 @@ class Deliveries:
             self._missing.end(order, by)
         receiver.lost.discard(order)
 
-    def _forget_old(self, clock_ms: int) -> None:
-        """Forget messages older than the horizon; they are in order of age."""
-        horizon_ms = self._settings.horizon_ms
-        for order in oldest(
-            self._messages, lambda one: clock_ms > one.seen_ms + horizon_ms
-        ):
-            del self._messages[order]
-            self._missing.forget(order)
+    def forget_old(self, clock_ms: int) -> None:
+        """Follow messages older than the horizon no longer."""
+        since_ms = clock_ms - self._settings.horizon_ms
+        while self._oldest < self._totals.messages:
+            message = self._messages.by_order(self._oldest)
+            if message is not None and message.seen_ms >= since_ms:
+                return
+            self._oldest += 1

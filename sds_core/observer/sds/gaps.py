@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from itertools import islice
 
-import msgspec
-
 from sds_core.observer.deadlines import Deadlines, Due
 from sds_core.observer.incidents import (
     MOST_LACKING,
@@ -16,52 +14,17 @@ from sds_core.observer.incidents import (
 from sds_core.observer.sds.frame_filter import Filter
 from sds_core.observer.sds.gap_states import (
     AFTER_START,
-    WAITING,
     GapEvent,
     GapState,
     transition,
 )
+from sds_core.observer.sds.gap_table import Gap, GapTable
 from sds_core.observer.sds.limits import LeftOut
 from sds_core.observer.sds.participants import UNKNOWN, Participants
 from sds_core.observer.sds.repairs import Repairs
 from sds_core.observer.sds.seen_frames import Named, SeenFrame
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
-from sds_core.wire import Dialect
-
-
-class Gap(msgspec.Struct, array_like=True):
-    """One id that is named but not seen. Stored in the state, by position.
-
-    Attributes:
-        named_ms: Event time of the naming from which its duration runs.
-        since_ms: The channel's clock at that naming; deadlines run from it.
-        last_named_ms: The channel's clock when it was last named.
-        sender: Sender in the naming: participant index or `UNKNOWN`.
-        state: State of the gap.
-        mentions: The first naming by each of the first two distinct participants:
-            index and event time.
-        witnesses: Participants other than the named sender that had it.
-        message_id: The id, while it waits or is lost; otherwise empty.
-        naming: Dialect and Lamport timestamp of the frame from which its duration
-            runs: frames after it could have had the id.
-        lacking: Participants known to lack it, and not known to have it since, with
-            the event time of the first frame that showed this; at most
-            `MOST_LACKING`: a stranger may invent names.
-        hint: A retrieval hint for it; empty if there is none.
-    """
-
-    named_ms: int
-    since_ms: int
-    last_named_ms: int
-    sender: int
-    state: GapState = GapState.NOTED
-    mentions: list[tuple[int, int]] = []
-    witnesses: list[int] = []
-    message_id: str = ""
-    naming: tuple[Dialect, int] | None = None
-    lacking: dict[int, int] = {}
-    hint: bytes = b""
 
 
 class Gaps:
@@ -78,7 +41,7 @@ class Gaps:
         participants: Participants,
         repairs: Repairs,
         incidents: Incidents,
-        gaps: dict[int, Gap],
+        gaps: GapTable,
     ) -> None:
         self._settings = settings
         self._totals = totals
@@ -87,11 +50,10 @@ class Gaps:
         self._repairs = repairs
         self._incidents = incidents
         self._gaps = gaps
-        # Waiting gaps for which evidence is still needed.
-        self._searched: dict[int, Gap] = {}
-        for key, gap in sorted(gaps.items(), key=lambda entry: entry[1].since_ms):
-            if gap.state in WAITING:
-                self._await(key, gap)
+        # Waiting gaps for which evidence is still needed, in order of `since_ms`.
+        self._searched = dict.fromkeys(gaps.searched())
+        for key, state, since_ms in gaps.waiting():
+            self._queue(key, state, since_ms)
 
     def named(
         self, named: Named, event: GapEvent, frame: SeenFrame, by: int, clock_ms: int
@@ -153,9 +115,12 @@ class Gaps:
             return
         limit = self._settings.searched
         self._totals.leave_out(LeftOut.SEARCH, max(0, len(self._searched) - limit))
+        newest = [
+            (key, self._gaps[key]) for key in islice(reversed(self._searched), limit)
+        ]
         searched = [
             (key, gap)
-            for key, gap in islice(reversed(self._searched.items()), limit)
+            for key, gap in newest
             if by != gap.sender and by not in gap.witnesses
         ]
         held = filter_.contain([gap.message_id for _, gap in searched])
@@ -190,7 +155,7 @@ class Gaps:
         if gap is None or self._deadline_of(gap) != deadline_ms:
             return False
         was = gap.state
-        if self._is_witnessed(gap):
+        if gap.is_witnessed:
             state = self._move(gap, GapEvent.DEADLINE_PASSED_WITH_EVIDENCE)
         else:
             state = self._move(gap, GapEvent.DEADLINE_PASSED)
@@ -211,7 +176,7 @@ class Gaps:
             The gap as it was; None if the id was not followed.
         """
         key = frame.named.fingerprint
-        gap = self._gaps.pop(key, None)
+        gap = self._gaps.pop(key)
         if gap is None:
             return None
         self._searched.pop(key, None)
@@ -227,7 +192,8 @@ class Gaps:
 
     def forget(self, key: int) -> None:
         """Stop following an id: nobody names it any more, or the limit is reached."""
-        gap = self._gaps.pop(key)
+        gap = self._gaps[key]
+        del self._gaps[key]
         self._searched.pop(key, None)
         self._move(gap, GapEvent.FORGOTTEN)
 
@@ -257,11 +223,11 @@ class Gaps:
 
     def _add_witness(self, key: int, gap: Gap, by: int) -> None:
         """Record that a participant has the message, unless that is no evidence."""
-        if by == gap.sender or by in gap.witnesses or self._is_witnessed(gap):
+        if by == gap.sender or by in gap.witnesses or gap.is_witnessed:
             return
         gap.witnesses.append(by)
         gap.lacking.pop(by, None)
-        if self._is_witnessed(gap):
+        if gap.is_witnessed:
             self._searched.pop(key, None)
 
     def _could_have(self, frame: SeenFrame, gap: Gap) -> bool:
@@ -298,18 +264,19 @@ class Gaps:
             )
         )
 
-    def _is_witnessed(self, gap: Gap) -> bool:
-        """Whether the network had it: one witness, two if its sender is unknown."""
-        return len(gap.witnesses) >= (2 if gap.sender == UNKNOWN else 1)
-
     def _deadline_of(self, gap: Gap) -> int:
         return gap.since_ms + self._settings.gap_deadline_ms
 
     def _await(self, key: int, gap: Gap) -> None:
         """Queue the deadlines of a waiting gap, and search filters for it."""
-        if gap.state is GapState.SETTLING:
-            settle_ms = gap.since_ms + self._settings.settle_ms
+        self._queue(key, gap.state, gap.since_ms)
+        if not gap.is_witnessed:
+            self._searched[key] = None
+
+    def _queue(self, key: int, state: GapState, since_ms: int) -> None:
+        """Queue the deadlines of a waiting gap."""
+        if state is GapState.SETTLING:
+            settle_ms = since_ms + self._settings.settle_ms
             self._deadlines.add(settle_ms, Due.GAP_SETTLED, key)
-        self._deadlines.add(self._deadline_of(gap), Due.GAP_OVERDUE, key)
-        if not self._is_witnessed(gap):
-            self._searched[key] = gap
+        overdue_ms = since_ms + self._settings.gap_deadline_ms
+        self._deadlines.add(overdue_ms, Due.GAP_OVERDUE, key)

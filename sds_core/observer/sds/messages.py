@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
-from sds_core.observer.columns import pack_ints, pack_steps, unpack_ints, unpack_steps
+from sds_core.observer.columns import Column, integers
+from sds_core.observer.table import RISING, SIGNED, UNSIGNED, PackedTable, Table
 from sds_core.wire import Dialect
 
 
@@ -29,7 +32,7 @@ class Message(msgspec.Struct):
         opportunity: Whether another participant could have acknowledged it.
         witnesses: Participants whose filter held it, as long as it is not definite.
         witness_rate: Product of the false-positive rates of those filters.
-        message_id: The id. Empty after a restart if no later frame can need it.
+        message_id: The id. Empty if no later frame can need it.
         waku_hash: Waku message hash of the first copy, 32 bytes; empty if unknown or
             if the id is.
         was_named_before: Whether it was named before any tap saw it.
@@ -77,128 +80,196 @@ class Message(msgspec.Struct):
 ) = (1 << bit for bit in range(9))
 
 
-class PackedMessages(msgspec.Struct, array_like=True):
-    """Messages in order of their first copies, as columns packed by `pack_ints`.
+_ORDER, _T0, _SEEN, _LATEST, _SENDER, _LAMPORT, _NEEDED, _STATE = range(8)
+"""Columns of the table."""
+
+
+class _Rest(NamedTuple):
+    """What a message has beside its columns.
 
     Attributes:
-        keys, orders, t0s, delays, latest, senders, lamports, needed: Fields of each
-            message, shape (n,). `orders` and `t0s` are packed by `pack_steps`;
-            `delays` is `seen_ms - t0_ms`; `needed` is `witnesses_needed`.
-        flags: Bits of each message, shape (n,): its booleans, its dialect, whether its
-            id is hex stored as bytes, and whether its hint equals its hash (as in
-            js-waku).
-        ids, hashes, hints: Values of each message, shape (n,); empty if no later frame
-            can need them.
-        witnesses: `witnesses` and `witness_rate` by order, of messages that have any.
+        message_id: The bytes of an id in hex; otherwise the id in UTF-8.
+        waku_hash: See `Message`.
+        hint: Empty if it equals the hash.
+        witnesses, witness_rate: See `Message`.
     """
 
-    keys: bytes = b""
-    orders: bytes = b""
-    t0s: bytes = b""
-    delays: bytes = b""
-    latest: bytes = b""
-    senders: bytes = b""
-    lamports: bytes = b""
-    needed: bytes = b""
-    flags: bytes = b""
-    ids: list[bytes] = []
-    hashes: list[bytes] = []
-    hints: list[bytes] = []
-    witnesses: dict[int, tuple[list[int], float]] = {}
+    message_id: bytes
+    waku_hash: bytes
+    hint: bytes
+    witnesses: list[int]
+    witness_rate: float
 
-    @classmethod
-    def of(
-        cls, messages: Mapping[int, Message], with_ids: Collection[int]
-    ) -> PackedMessages:
-        """Pack messages, in their order.
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(_Rest)
+_NOTHING = _ENCODER.encode(_Rest(b"", b"", b"", [], 1.0))
+
+
+class _MessageCodec:
+    """Splits messages into the columns above, and what is seldom needed."""
+
+    packings = (RISING, RISING, RISING, SIGNED, SIGNED, UNSIGNED, UNSIGNED, UNSIGNED)
+
+    def split(self, message: Message) -> tuple[tuple[int, ...], bytes]:
+        """See `Codec`."""
+        message_id = _packed_id(message.message_id)
+        hint = b"" if message.hint == message.waku_hash else message.hint
+        rest = _Rest(
+            message_id, message.waku_hash, hint, message.witnesses, message.witness_rate
+        )
+        return (
+            message.order,
+            message.t0_ms,
+            message.seen_ms,
+            message.latest_ms,
+            message.sender,
+            message.lamport,
+            message.witnesses_needed,
+            # An id in hex is twice as long as its bytes.
+            _flags(message, is_hex=0 < 2 * len(message_id) == len(message.message_id)),
+        ), _ENCODER.encode(rest)
+
+    def join(self, key: int, values: Sequence[int], rest: bytes) -> Message:
+        """See `Codec`."""
+        order, t0_ms, seen_ms, latest_ms, sender, lamport, needed, flags = values
+        packed_id, waku_hash, hint, witnesses, rate = _DECODER.decode(rest)
+        return Message(
+            key,
+            order,
+            t0_ms,
+            seen_ms,
+            latest_ms,
+            sender,
+            lamport,
+            Dialect.NIM if flags & _NIM else Dialect.SPEC,
+            needed,
+            definite=bool(flags & _DEFINITE),
+            probable=bool(flags & _PROBABLE),
+            overdue=bool(flags & _OVERDUE),
+            in_time=bool(flags & _IN_TIME),
+            opportunity=bool(flags & _OPPORTUNITY),
+            witnesses=witnesses,
+            witness_rate=rate,
+            message_id=packed_id.hex() if flags & _HEX_ID else packed_id.decode(),
+            waku_hash=waku_hash,
+            was_named_before=bool(flags & _NAMED),
+            hint=waku_hash if flags & _HINT_IS_HASH else hint,
+        )
+
+
+class MessageTable(Table[Message]):
+    """Messages by fingerprint, in order of their first copies.
+
+    Order, times of the first copy, sender and Lamport timestamp of a message never
+    change.
+    """
+
+    def __init__(self, packed: PackedTable) -> None:
+        super().__init__(_MessageCodec(), packed)
+        self._added_by_order: dict[int, Message] = {}
+
+    def add(self, message: Message) -> None:
+        """Append a message; its order is greater than all others."""
+        self[message.key] = message
+        self._added_by_order[message.order] = message
+
+    def by_order(self, order: int) -> Message | None:
+        """The message with this order; None if it is not remembered."""
+        message = self._added_by_order.get(order)
+        if message is not None:
+            return message
+        orders = self._columns[_ORDER]
+        row = int(orders.searchsorted(order))
+        return self.at(row) if row < len(orders) and orders[row] == order else None
+
+    def __delitem__(self, key: int) -> None:
+        """Remove the message with this key, if there is one."""
+        message = self._added.get(key)
+        if message is not None:
+            del self._added_by_order[message.order]
+        super().__delitem__(key)
+
+    def flush(self) -> None:
+        """See `Table`."""
+        super().flush()
+        self._added_by_order.clear()
+
+    def sent_since(self, first: int, end: int) -> list[tuple[int, int, int]]:
+        """Order, event time and sender of the messages from one order to another.
 
         Args:
-            messages: Messages by key.
-            with_ids: Orders of the messages whose ids, hashes and hints are stored.
+            first: The first order; no message from it on was forgotten.
+            end: The order after the last.
         """
-        every = [m if m.order in with_ids else _bare(m) for m in messages.values()]
-        ids = [_packed_id(m) for m in every]
-        return cls(
-            keys=pack_ints(list(messages), signed=True),
-            orders=pack_steps([m.order for m in every]),
-            t0s=pack_steps([m.t0_ms for m in every]),
-            delays=pack_ints([m.seen_ms - m.t0_ms for m in every]),
-            latest=pack_ints([m.latest_ms for m in every], signed=True),
-            senders=pack_ints([m.sender for m in every], signed=True),
-            lamports=pack_ints([m.lamport for m in every]),
-            needed=pack_ints([m.witnesses_needed for m in every]),
-            flags=pack_ints(
-                [
-                    # An id in hex is twice as long as its bytes.
-                    _flags(m, is_hex=0 < 2 * len(packed) == len(m.message_id))
-                    for m, packed in zip(every, ids, strict=True)
-                ]
-            ),
-            ids=ids,
-            hashes=[m.waku_hash for m in every],
-            hints=[b"" if m.hint == m.waku_hash else m.hint for m in every],
-            witnesses={
-                m.order: (m.witnesses, m.witness_rate) for m in every if m.witnesses
-            },
-        )
+        added = [self._added_by_order.get(order) for order in range(first, end)]
+        found = [(one.order, one.t0_ms, one.sender) for one in added if one is not None]
+        if len(found) == end - first:
+            return found
+        columns = [self._columns[number] for number in (_ORDER, _T0, _SENDER)]
+        begin, stop = columns[0].searchsorted((first, end)).tolist()
+        rows = (column[begin:stop].tolist() for column in columns)
+        return [*zip(*rows, strict=True), *found]
 
-    def unpacked(self) -> dict[int, Message]:
-        """The messages by key, in their order."""
-        return {message.key: message for message in self._each()}
+    def first_seen_since(self, clock_ms: int) -> int | None:
+        """Order of the first message seen at or after this clock; None if none is."""
+        self.flush()
+        row = int(self.column(_SEEN).searchsorted(clock_ms))
+        return int(self.column(_ORDER)[row]) if row < len(self) else None
 
-    def _each(self) -> Iterator[Message]:
-        columns = zip(
-            unpack_ints(self.keys, signed=True).tolist(),
-            unpack_steps(self.orders).tolist(),
-            unpack_steps(self.t0s).tolist(),
-            unpack_ints(self.delays).tolist(),
-            unpack_ints(self.latest, signed=True).tolist(),
-            unpack_ints(self.senders, signed=True).tolist(),
-            unpack_ints(self.lamports).tolist(),
-            unpack_ints(self.needed).tolist(),
-            unpack_ints(self.flags).tolist(),
-            self.ids,
-            self.hashes,
-            self.hints,
-            strict=True,
-        )
-        for (
-            key, order, t0_ms, delay_ms, latest_ms, sender, lamport, needed, flags, id_,
-            waku_hash, hint,
-        ) in columns:  # fmt: skip
-            witnesses, rate = self.witnesses.get(order, ([], 1.0))
-            yield Message(
-                key,
-                order,
-                t0_ms,
-                t0_ms + delay_ms,
-                latest_ms,
-                sender,
-                lamport,
-                Dialect.NIM if flags & _NIM else Dialect.SPEC,
-                needed,
-                definite=bool(flags & _DEFINITE),
-                probable=bool(flags & _PROBABLE),
-                overdue=bool(flags & _OVERDUE),
-                in_time=bool(flags & _IN_TIME),
-                opportunity=bool(flags & _OPPORTUNITY),
-                witnesses=witnesses,
-                witness_rate=rate,
-                message_id=id_.hex() if flags & _HEX_ID else id_.decode(),
-                waku_hash=waku_hash,
-                was_named_before=bool(flags & _NAMED),
-                hint=waku_hash if flags & _HINT_IS_HASH else hint,
-            )
+    def not_overdue(self) -> list[tuple[int, int]]:
+        """Key and `seen_ms` of the messages whose deadline has not passed."""
+        self.flush()
+        rows = self.column(_STATE) & np.uint64(_OVERDUE) == 0
+        return _pairs(self.keys[rows], self.column(_SEEN)[rows])
+
+    def unacknowledged(self, since_ms: int) -> list[int]:
+        """Keys of messages seen since a clock without any acknowledgement."""
+        self.flush()
+        rows = self._has_none() & (self.column(_SEEN) >= since_ms)
+        return integers(self.keys[rows])
+
+    def in_flight(self) -> list[tuple[int, int]]:
+        """Key and event time of messages without acknowledgement and not overdue."""
+        self.flush()
+        overdue = self.column(_STATE) & np.uint64(_OVERDUE) != 0
+        rows = self._has_none() & ~overdue
+        return _pairs(self.keys[rows], self.column(_T0)[rows])
+
+    def silent_since(self, clock_ms: int) -> list[int]:
+        """Keys of messages neither seen nor named since this clock."""
+        self.flush()
+        return integers(self.keys[self.column(_LATEST) < clock_ms])
+
+    def keep_ids_of(self, orders: set[int], since_ms: int) -> None:
+        """Forget ids, hashes and hints that no later frame can need.
+
+        Args:
+            orders: Messages whose ids may be searched for; those without a definite
+                acknowledgement are kept too.
+            since_ms: Those seen before this clock are not needed.
+        """
+        self.flush()
+        of_use = self.column(_STATE) & np.uint64(_DEFINITE) == 0
+        wanted = np.fromiter(orders, np.int64, len(orders))
+        of_use |= np.isin(self.column(_ORDER), wanted)
+        bare = ~(of_use & (self.column(_SEEN) >= since_ms))
+        self.strip(bare, _NOTHING)
+        flags = self.column(_STATE)
+        flags[bare] = flags[bare] & ~np.uint64(_HEX_ID) | np.uint64(_HINT_IS_HASH)
+
+    def _has_none(self) -> Column:
+        """Which messages have neither kind of acknowledgement."""
+        rows: Column = self.column(_STATE) & np.uint64(_DEFINITE | _PROBABLE) == 0
+        return rows
 
 
-def _bare(message: Message) -> Message:
-    """The message without id, hash and hint."""
-    return msgspec.structs.replace(message, message_id="", waku_hash=b"", hint=b"")
+def _pairs(first: Column, second: Column) -> list[tuple[int, int]]:
+    return list(zip(integers(first), integers(second), strict=True))
 
 
-def _packed_id(message: Message) -> bytes:
+def _packed_id(message_id: str) -> bytes:
     """The bytes of an id in lower-case hex; otherwise the id in UTF-8."""
-    message_id = message.message_id
     try:
         raw = bytes.fromhex(message_id)
     except ValueError:

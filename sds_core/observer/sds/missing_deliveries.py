@@ -78,9 +78,10 @@ class MissingDeliveries:
                 if not index[order]:
                     del index[order]
 
-    def forget(self, order: int) -> None:
-        """Forget that a message was ever lost to a participant."""
-        self._undelivered.pop(order, None)
+    def forget_before(self, order: int) -> None:
+        """Forget that earlier messages were ever lost to a participant."""
+        for earlier in [one for one in self._undelivered if one < order]:
+            del self._undelivered[earlier]
 
     def record_incident(self, message: Message, clock_ms: int) -> None:
         """Record the incident of a message that is, or was, lost to participants."""

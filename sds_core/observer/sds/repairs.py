@@ -2,39 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import islice
-
-import msgspec
-
 from sds_core.observer.deadlines import Deadlines, Due
-from sds_core.observer.memory import oldest
 from sds_core.observer.sds.participants import UNKNOWN
+from sds_core.observer.sds.requests import REMEMBERED, Request, RequestTable
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import Dialect
-
-_REMEMBERED = 32
-"""Participants and requests remembered for one id, at most: enough to check times."""
-
-
-class Request(msgspec.Struct, array_like=True):
-    """Repair requests for one message id. Stored in the state, by position.
-
-    Attributes:
-        first_ms: Event time of the first request of the newest episode, Unix ms.
-        latest_ms: The channel's clock at the latest request, Unix ms.
-        window_ms: Time after the latest request in which a response answers it.
-        is_open: Whether the newest episode has no answer and has not expired.
-        requesters: The first `_REMEMBERED` participants that requested it.
-        requests_ms: Event times of its latest requests, at most `_REMEMBERED`.
-    """
-
-    first_ms: int
-    latest_ms: int
-    window_ms: int
-    is_open: bool = True
-    requesters: list[int] = []
-    requests_ms: list[int] = []
 
 
 class Repairs:
@@ -45,15 +18,14 @@ class Repairs:
         settings: ObserverSettings,
         totals: ChannelTotals,
         deadlines: Deadlines,
-        requests: dict[int, Request],
+        requests: RequestTable,
     ) -> None:
         self._settings = settings
         self._totals = totals
         self._deadlines = deadlines
         self._requests = requests
-        for key, request in requests.items():
-            if request.is_open:
-                self._await_answer(key, request)
+        for key, end_ms in requests.open_until():
+            deadlines.add(end_ms, Due.EPISODE_EXPIRED, key)
 
     def was_requested(self, key: int) -> bool:
         """Whether the id was requested within the horizon."""
@@ -88,8 +60,8 @@ class Repairs:
         """
         self._totals.repair_requests += 1
         self._totals.repair_requests_for_received += held
-        # Removed first, so that the dictionary stays in order of the latest request.
-        request = self._requests.pop(key, None)
+        # Removed first, so that the table stays in order of the latest request.
+        request = self._requests.pop(key)
         window_ms = self._settings.repair_window_ms(dialect)
         if request is None:
             request = Request(time_ms, clock_ms, window_ms)
@@ -97,16 +69,16 @@ class Repairs:
             request.first_ms, request.is_open = time_ms, True
         request.latest_ms = clock_ms
         request.window_ms = window_ms
-        request.requests_ms = [*request.requests_ms, time_ms][-_REMEMBERED:]
+        request.requests_ms = [*request.requests_ms, time_ms][-REMEMBERED:]
         is_first = by != UNKNOWN and by not in request.requesters
-        if is_first and len(request.requesters) < _REMEMBERED:
+        if is_first and len(request.requesters) < REMEMBERED:
             request.requesters.append(by)
         self._requests[key] = request
         self._await_answer(key, request)
         return is_first and by in request.requesters
 
     def requests_ms(self, key: int) -> list[int]:
-        """Event times of the latest requests for an id, at most `_REMEMBERED`."""
+        """Event times of the latest requests for an id, at most `REMEMBERED`."""
         request = self._requests.get(key)
         return [] if request is None else request.requests_ms
 
@@ -129,7 +101,7 @@ class Repairs:
         It does not expire if it was answered or if the id was requested again.
         """
         request = self._requests.get(key)
-        if request is None or not request.is_open or _end_of(request) != deadline_ms:
+        if request is None or not request.is_open or request.end_ms != deadline_ms:
             return False
         self._expire(request)
         return True
@@ -137,33 +109,30 @@ class Repairs:
     @property
     def oldest_ms(self) -> int | None:
         """Least `Request.latest_ms`; None if there is no request."""
-        return next((one.latest_ms for one in self._requests.values()), None)
+        return self._requests.oldest_ms
 
     def forget_before(self, clock_ms: int) -> None:
         """Forget ids whose latest request is before this clock, Unix ms."""
-        for key in oldest(self._requests, lambda one: one.latest_ms < clock_ms):
-            del self._requests[key]
+        while (oldest_ms := self._requests.oldest_ms) is not None:
+            if oldest_ms >= clock_ms:
+                return
+            del self._requests[self._requests.first()]
 
     def evict(self) -> None:
         """Forget the oldest requests beyond the limit; one still open expires."""
-        excess = max(0, len(self._requests) - self._settings.remembered)
-        for key in list(islice(self._requests, excess)):
-            request = self._requests.pop(key)
-            if request.is_open:
+        while len(self._requests) > self._settings.remembered:
+            request = self._requests.pop(self._requests.first())
+            if request is not None and request.is_open:
                 self._expire(request)
             self._totals.remembered_evicted += 1
 
     def _await_answer(self, key: int, request: Request) -> None:
-        self._deadlines.add(_end_of(request), Due.EPISODE_EXPIRED, key)
+        self._deadlines.add(request.end_ms, Due.EPISODE_EXPIRED, key)
 
     def _expire(self, request: Request) -> None:
         request.is_open = False
         self._totals.repair_expired += 1
 
 
-def _end_of(request: Request) -> int:
-    return request.latest_ms + request.window_ms
-
-
 def _within_window(request: Request, clock_ms: int) -> bool:
-    return clock_ms <= _end_of(request)
+    return clock_ms <= request.end_ms

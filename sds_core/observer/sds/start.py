@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from sds_core.observer.sds.filters import Filters
 from sds_core.observer.sds.gaps import Gaps
 from sds_core.observer.sds.history_heads import HistoryHeads
-from sds_core.observer.sds.messages import Message
+from sds_core.observer.sds.messages import MessageTable
 from sds_core.observer.sds.seen_frames import SeenFrame
 from sds_core.wire import Dialect, FrameKind
 
@@ -27,7 +25,7 @@ class Start:
     def __init__(
         self,
         highest: dict[Dialect, int],
-        messages: Mapping[int, Message],
+        messages: MessageTable,
         gaps: Gaps,
         filters: Filters,
         heads: HistoryHeads,

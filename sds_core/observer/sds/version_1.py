@@ -9,12 +9,17 @@ from sds_core.observer.columns import pack_ints, pack_steps
 from sds_core.observer.memory import Remembered
 from sds_core.observer.sds.channel_state import ChannelState
 from sds_core.observer.sds.copies import CopiesState, PackedBroadcasts
-from sds_core.observer.sds.gaps import Gap
+from sds_core.observer.sds.gap_table import Gap
 from sds_core.observer.sds.health import HealthState
-from sds_core.observer.sds.messages import Message, PackedMessages
+from sds_core.observer.sds.messages import Message
 from sds_core.observer.sds.participants import Participant
-from sds_core.observer.sds.repairs import Request
+from sds_core.observer.sds.requests import Request
 from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.sds.version_4 import (
+    packed_gaps,
+    packed_messages,
+    packed_requests,
+)
 from sds_core.wire import Dialect
 
 
@@ -121,8 +126,8 @@ def channel_state(data: bytes | memoryview, totals: ChannelTotals) -> ChannelSta
         old.highest_lamports,
         old.participants,
         old.copies.upgraded(),
-        PackedMessages.of(messages, with_ids={m.order for m in messages.values()}),
-        old.gaps,
-        old.requests,
+        packed_messages(messages),
+        packed_gaps(old.gaps),
+        packed_requests(old.requests),
         old.health,
     )

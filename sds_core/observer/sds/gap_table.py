@@ -1,0 +1,120 @@
+"""The ids that are named but not seen, and their packed form in the state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from sds_core.observer.columns import Column, integers
+from sds_core.observer.sds.gap_states import WAITING, GapState
+from sds_core.observer.sds.participants import UNKNOWN
+from sds_core.observer.table import SIGNED, UNSIGNED, PackedTable, Table
+from sds_core.wire import Dialect
+
+
+class Gap(msgspec.Struct, array_like=True):
+    """One id that is named but not seen. Stored in the state, by position.
+
+    Attributes:
+        named_ms: Event time of the naming from which its duration runs.
+        since_ms: The channel's clock at that naming; deadlines run from it.
+        last_named_ms: The channel's clock when it was last named.
+        sender: Sender in the naming: participant index or `UNKNOWN`.
+        state: State of the gap.
+        mentions: The first naming by each of the first two distinct participants:
+            index and event time.
+        witnesses: Participants other than the named sender that had it.
+        message_id: The id, while it waits or is lost; otherwise empty.
+        naming: Dialect and Lamport timestamp of the frame from which its duration
+            runs: frames after it could have had the id.
+        lacking: Participants known to lack it, and not known to have it since, with
+            the event time of the first frame that showed this; at most
+            `MOST_LACKING`: a stranger may invent names.
+        hint: A retrieval hint for it; empty if there is none.
+    """
+
+    named_ms: int
+    since_ms: int
+    last_named_ms: int
+    sender: int
+    state: GapState = GapState.NOTED
+    mentions: list[tuple[int, int]] = []
+    witnesses: list[int] = []
+    message_id: str = ""
+    naming: tuple[Dialect, int] | None = None
+    lacking: dict[int, int] = {}
+    hint: bytes = b""
+
+    @property
+    def is_witnessed(self) -> bool:
+        """Whether the network had it: one witness, two if its sender is unknown."""
+        return len(self.witnesses) >= (2 if self.sender == UNKNOWN else 1)
+
+
+_SINCE, _LAST_NAMED, _STATE, _IS_WITNESSED = range(4)
+"""Columns of the table."""
+
+_STATES = tuple(GapState)
+_CODES = {state: code for code, state in enumerate(_STATES)}
+_WAITING_CODES = [_CODES[state] for state in WAITING]
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(Gap)
+
+
+class _GapCodec:
+    """Repeats in columns what is asked of many gaps at once."""
+
+    packings = (SIGNED, SIGNED, UNSIGNED, UNSIGNED)
+
+    def split(self, entry: Gap) -> tuple[tuple[int, ...], bytes]:
+        """See `Codec`."""
+        columns = (
+            entry.since_ms,
+            entry.last_named_ms,
+            _CODES[entry.state],
+            entry.is_witnessed,
+        )
+        return columns, _ENCODER.encode(entry)
+
+    def join(self, key: int, values: Sequence[int], rest: bytes) -> Gap:
+        """See `Codec`."""
+        return _DECODER.decode(rest)
+
+
+class GapTable(Table[Gap]):
+    """Ids that are named but not seen, by fingerprint."""
+
+    def __init__(self, packed: PackedTable) -> None:
+        super().__init__(_GapCodec(), packed)
+
+    def waiting(self) -> list[tuple[int, GapState, int]]:
+        """Key, state and `since_ms` of the gaps whose outcome is not decided."""
+        rows = self._waiting_rows()
+        return [
+            (key, _STATES[code], since_ms)
+            for key, code, since_ms in zip(
+                self.keys[rows].tolist(),
+                self.column(_STATE)[rows].tolist(),
+                self.column(_SINCE)[rows].tolist(),
+                strict=True,
+            )
+        ]
+
+    def searched(self) -> list[int]:
+        """Keys of the waiting gaps without enough witnesses, by `since_ms`."""
+        rows = self._waiting_rows()
+        rows = rows[self.column(_IS_WITNESSED)[rows] == 0]
+        in_order = self.column(_SINCE)[rows].argsort(kind="stable")
+        return integers(self.keys[rows[in_order]])
+
+    def not_named_since(self, clock_ms: int) -> list[int]:
+        """Keys of the gaps that were last named before this clock."""
+        self.flush()
+        return integers(self.keys[self.column(_LAST_NAMED) < clock_ms])
+
+    def _waiting_rows(self) -> Column:
+        self.flush()
+        return np.flatnonzero(np.isin(self.column(_STATE), _WAITING_CODES))
