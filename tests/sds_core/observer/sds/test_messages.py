@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sds_core.observer.sds.messages import Message, PackedMessages
+from sds_core.observer.columns import integers
+from sds_core.observer.sds.messages import Message, MessageTable
 from sds_core.observer.sds.participants import UNKNOWN
+from sds_core.observer.table import PackedTable
 from sds_core.wire import Dialect
 from tests.support.properties import CAREFUL
 
@@ -67,19 +69,26 @@ FLAGS = (
 )
 
 
-def through_the_state(packed: PackedMessages) -> dict[int, Message]:
-    """Messages after a round trip through a blob."""
-    data = msgspec.msgpack.encode(packed)
-    return msgspec.msgpack.decode(data, type=PackedMessages).unpacked()
+def table_of(messages: dict[int, Message]) -> MessageTable:
+    """A table to which the messages were added."""
+    table = MessageTable(PackedTable())
+    for message in messages.values():
+        table.add(message)
+    return table
+
+
+def through_the_state(table: MessageTable) -> dict[int, Message]:
+    """Messages after a round trip through a blob, in order."""
+    data = msgspec.msgpack.encode(table.packed())
+    again = MessageTable(msgspec.msgpack.decode(data, type=PackedTable))
+    return {key: again[key] for key in integers(again.keys)}
 
 
 @CAREFUL
 @given(messages())
 def test_messages_round_trip(drawn: dict[int, Message]) -> None:
     """All fields survive, in order."""
-    every = {message.order for message in drawn.values()}
-    again = through_the_state(PackedMessages.of(drawn, every))
-    assert list(again.items()) == list(drawn.items())
+    assert list(through_the_state(table_of(drawn)).items()) == list(drawn.items())
 
 
 @CAREFUL
@@ -87,13 +96,51 @@ def test_messages_round_trip(drawn: dict[int, Message]) -> None:
 def test_ids_that_nobody_needs_are_left_out(
     drawn: dict[int, Message], places: set[int]
 ) -> None:
-    """Their hashes too; all else stays."""
+    """Their hashes too, if they are acknowledged; all else stays."""
     kept = {m.order for place, m in enumerate(drawn.values()) if place in places}
-    again = through_the_state(PackedMessages.of(drawn, kept))
+    table = table_of(drawn)
+    table.keep_ids_of(kept, since_ms=0)
+    again = through_the_state(table)
     for key, message in drawn.items():
-        if message.order not in kept:
-            message = msgspec.structs.replace(message, message_id="", waku_hash=b"")
+        if message.order not in kept and message.definite:
+            message = msgspec.structs.replace(
+                message, message_id="", waku_hash=b"", witnesses=[], witness_rate=1.0
+            )
         assert again[key] == message
+
+
+@CAREFUL
+@given(messages(), st.integers(0, 2**46))
+def test_ids_of_old_messages_are_left_out(
+    drawn: dict[int, Message], since_ms: int
+) -> None:
+    """Even of those that nobody has acknowledged."""
+    table = table_of(drawn)
+    table.keep_ids_of({m.order for m in drawn.values()}, since_ms)
+    for key, message in through_the_state(table).items():
+        recent = drawn[key].seen_ms >= since_ms
+        assert message.message_id == (drawn[key].message_id if recent else "")
+
+
+@CAREFUL
+@given(messages(), st.integers(0, 8), st.integers(-30, 30))
+def test_messages_are_found_by_order(
+    drawn: dict[int, Message], in_columns: int, offset: int
+) -> None:
+    """Whether they lie in columns or were added since."""
+    every = list(drawn.values())
+    table = MessageTable(table_of({m.key: m for m in every[:in_columns]}).packed())
+    for message in every[in_columns:]:
+        table.add(message)
+    by_order = {message.order: message for message in every}
+    first = min(by_order, default=0)
+    for order in range(first - 2, first + 30):
+        assert table.by_order(order) == by_order.get(order)
+    begin = max(0, first + offset)
+    for end in (begin, begin + 1, begin + 30):
+        assert table.sent_since(begin, end) == [
+            (m.order, m.t0_ms, m.sender) for m in every if begin <= m.order < end
+        ]
 
 
 def one(message_id: str, **known: Any) -> dict[int, Message]:
@@ -107,20 +154,20 @@ def one(message_id: str, **known: Any) -> dict[int, Message]:
 @pytest.mark.parametrize("message_id", ODD_IDS)
 def test_odd_ids_survive(message_id: str) -> None:
     """An id is any text; hex only saves space."""
-    assert through_the_state(PackedMessages.of(one(message_id), {5})) == one(message_id)
+    assert through_the_state(table_of(one(message_id))) == one(message_id)
 
 
 def test_id_in_hex_takes_half_its_length() -> None:
     """In lower case, as js-waku writes it; other ids are stored unchanged."""
-    assert PackedMessages.of(one("f" * 64), {5}).ids == [b"\xff" * 32]
-    assert PackedMessages.of(one("F" * 64), {5}).ids == [b"F" * 64]
+    assert b"\xff" * 32 in table_of(one("f" * 64)).packed().rests
+    assert b"F" * 64 in table_of(one("F" * 64)).packed().rests
 
 
 @pytest.mark.parametrize("flag", FLAGS)
 def test_each_flag_has_a_bit_of_its_own(flag: str) -> None:
     """No flag changes another."""
     known = one("m", **{flag: True})
-    assert through_the_state(PackedMessages.of(known, {5})) == known
+    assert through_the_state(table_of(known)) == known
 
 
 @pytest.mark.parametrize(
