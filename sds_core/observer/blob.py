@@ -65,10 +65,13 @@ def check_version(version: int, newest: int) -> None:
 
 def pack(totals: Any, state: Any) -> bytes:
     """The blob of a view's totals and state."""
-    head = _ENCODER.encode(totals)
-    length = len(head).to_bytes(LENGTH_BYTES, "big")
-    body = length + head + _ENCODER.encode(state)
-    return body + zlib.crc32(body).to_bytes(CHECKSUM_BYTES, "big")
+    blob = bytearray(LENGTH_BYTES)
+    _ENCODER.encode_into(totals, blob, LENGTH_BYTES)
+    head = len(blob) - LENGTH_BYTES
+    blob[:LENGTH_BYTES] = head.to_bytes(LENGTH_BYTES, "big")
+    _ENCODER.encode_into(state, blob, len(blob))
+    blob += zlib.crc32(blob).to_bytes(CHECKSUM_BYTES, "big")
+    return bytes(blob)
 
 
 @contextmanager

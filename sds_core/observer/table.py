@@ -141,6 +141,11 @@ class Table(Generic[Entry]):
         row = self._index.get(key)
         return None if row is None else self._entry(row)
 
+    def many(self, keys: Iterable[int]) -> list[Entry]:
+        """The entries with these keys, which there must be, in the order given."""
+        added = self._added
+        return [added.get(key) or self[key] for key in keys]
+
     def at(self, row: int) -> Entry | None:
         """The entry of a row of the columns; None if it is gone."""
         if row < self._first or row in self._gone:
@@ -205,8 +210,12 @@ class Table(Generic[Entry]):
         if new:
             added = [np.array(list(self._added), np.int64), *_transposed(new, codec)]
             kept = [np.concatenate(pair) for pair in zip(kept, added, strict=True)]
+        if self._first or self._gone:
+            self._rows, self._first, self._gone = None, 0, set()
+        elif self._rows is not None:
+            rows_added = range(len(self._keys), len(kept[0]))
+            self._rows.update(zip(self._added, rows_added, strict=True))
         self._keys, self._columns = kept[0], kept[1:]
-        self._rows, self._first, self._gone = None, 0, set()
         self._touched.clear()
         self._added.clear()
 

@@ -162,7 +162,7 @@ class Acknowledgements:
         keys = islice(reversed(self._unacknowledged), searched)
         newest = [
             message
-            for message in map(self._messages.__getitem__, keys)
+            for message in self._messages.many(keys)
             if message.sender not in (by, UNKNOWN)
         ]
         # Local: this is the innermost loop of a channel without acknowledgements.

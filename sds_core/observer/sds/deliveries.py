@@ -163,9 +163,9 @@ class Deliveries:
         time_ms, lamport, dialect = frame.time_ms, frame.lamport, frame.dialect
         messages = [
             message
-            for message in map(self._messages.by_order, sorted(receiver.waiting))
+            for message in self._messages.by_orders(sorted(receiver.waiting))
             # A filter of one dialect cannot be searched for ids of the other.
-            if message is not None and message.dialect is dialect
+            if message.dialect is dialect
         ]
         held = filter_.contain([message.message_id for message in messages])
         proves = frame.kind is not FrameKind.EPHEMERAL

@@ -115,12 +115,10 @@ class Gaps:
             return
         limit = self._settings.searched
         self._totals.leave_out(LeftOut.SEARCH, max(0, len(self._searched) - limit))
-        newest = [
-            (key, self._gaps[key]) for key in islice(reversed(self._searched), limit)
-        ]
+        newest = list(islice(reversed(self._searched), limit))
         searched = [
             (key, gap)
-            for key, gap in newest
+            for key, gap in zip(newest, self._gaps.many(newest), strict=True)
             if by != gap.sender and by not in gap.witnesses
         ]
         held = filter_.contain([gap.message_id for _, gap in searched])

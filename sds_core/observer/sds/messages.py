@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -182,6 +182,12 @@ class MessageTable(Table[Message]):
         orders = self._columns[_ORDER]
         row = int(orders.searchsorted(order))
         return self.at(row) if row < len(orders) and orders[row] == order else None
+
+    def by_orders(self, orders: Iterable[int]) -> list[Message]:
+        """The messages with these orders, without those that are not remembered."""
+        added = self._added_by_order
+        found = [added.get(order) or self.by_order(order) for order in orders]
+        return [message for message in found if message is not None]
 
     def __delitem__(self, key: int) -> None:
         """Remove the message with this key, if there is one."""
