@@ -39,7 +39,7 @@ def test_query_that_worked_for_long_begins_a_new_row_of_failures() -> None:
 
 
 def test_query_that_only_waited_for_kafka_does_not_begin_a_new_row() -> None:
-    """It waits for --kafka-timeout, 120 s, before it fails; --retry-for is over once."""
+    """It waits for --kafka-timeout, 120 s, and fails; --retry-for ends nevertheless."""
     retries = Retries(300)
     found = []
     for now_s in (0.0, 125.0, 250.0, 375.0):
