@@ -11,7 +11,7 @@ import pytest
 from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
-from tests.support.kafka import free_port
+from tests.support.kafka import free_port, refused_sockets_stay_open
 from tests.support.streaming.jobs import wait_until
 from tests.support.streaming.records import T0, a_frame, produce
 
@@ -20,8 +20,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
 Live = Callable[..., Any]
 
 
-# kafka-python leaves the sockets of a broker that has ended to the garbage collector.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@refused_sockets_stay_open
 def test_query_works_while_it_waits_for_records_and_not_while_it_waits_for_kafka(
     live: Live, tmp_path: Path
 ) -> None:
