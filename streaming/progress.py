@@ -31,6 +31,8 @@ class Progress:
         position: End of the newest batch; None before the first.
         fired_ms: Event time, Unix ms, before which every deadline has fired.
         batches: Batches that this query has finished.
+        triggers: The same with the triggers that found nothing to do; Spark reports
+            one of these about every ten seconds.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Progress:
         self.position = position
         self.fired_ms = 0
         self.batches = 0
+        self.triggers = 0
 
     def update(self, query: StreamingQuery) -> None:
         """Publish the figures of all batches since the last call, and the lag.
@@ -86,6 +89,7 @@ class Progress:
         if new:
             self._last_trigger = (new[-1]["batchId"], new[-1]["timestamp"])
         # Spark also reports triggers that found nothing to do.
+        self.triggers += len(new)
         return [p for p in new if "addBatch" in p["durationMs"]]
 
 

@@ -94,17 +94,23 @@ class Supervisor:
             ) as job:
                 self._pending.job = job
                 for _ in every_second(job, self._ending):
+                    self._note_progress(job)
                     self._each_second()
                 at_end(job)
         except JobFailed as failure:
             if self._ending.is_set() or exit_status_of_jvm() is not None:
                 raise
-            has_worked = job is not None and job.progress.batches > 0
-            wait_s = self._retries.wait_after(failure, has_worked, time.monotonic())
+            if job is not None:
+                self._note_progress(job)
+            wait_s = self._retries.wait_after(failure, time.monotonic())
             if wait_s is None:
                 raise
             return _Pause(failure, wait_s)
         return None
+
+    def _note_progress(self, job: Job) -> None:
+        done = job.progress
+        self._retries.note_progress(done.batches, done.triggers, time.monotonic())
 
     def _wait(self, pause: _Pause, watch: TopicWatch) -> bool:
         """Wait until the query should start again; returns False if it is to end.
