@@ -52,13 +52,16 @@ class Lacks:
     Attributes:
         groups: At most `LISTED_LACKS`, the gravest first.
         hidden: Number of further groups.
-        messages: Number of incidents that were grouped.
+        messages: Number of messages in all groups; one with several problems counts
+            once.
+        read: Number of incidents that were grouped.
         more: Whether there are more incidents than `READ_INCIDENTS`.
     """
 
     groups: list[LackWords]
     hidden: int
     messages: int
+    read: int
     more: bool
 
     @property
@@ -91,7 +94,8 @@ def group_words(
     return Lacks(
         [_words(snapshot, one) for one in lacks[:LISTED_LACKS]],
         hidden=max(0, len(lacks) - LISTED_LACKS),
-        messages=len(read),
+        messages=len({(one.channel, one.message_id) for one in read}),
+        read=len(read),
         more=more,
     )
 

@@ -13,13 +13,14 @@ class StandingIncident(NamedTuple):
     """What a group needs to know of an incident that has not ended.
 
     Attributes:
-        channel, kind, since_ms: See `Incident`.
+        channel, kind, message_id, since_ms: See `Incident`.
         lacking: Participants that lack the message; see `Incident`.
         tap_hole: See `ChannelIncident`.
     """
 
     channel: str
     kind: IncidentKind
+    message_id: str
     since_ms: int
     lacking: Mapping[str, int]
     tap_hole: bool
@@ -77,7 +78,12 @@ def standing_of(found: Iterable[ChannelIncident]) -> list[StandingIncident]:
     """The incidents that have not ended."""
     return [
         StandingIncident(
-            channel, incident.kind, incident.since_ms, incident.lacking, tap_hole
+            channel,
+            incident.kind,
+            incident.message_id,
+            incident.since_ms,
+            incident.lacking,
+            tap_hole,
         )
         for channel, incident, tap_hole in found
         if incident.ended_ms is None

@@ -41,7 +41,9 @@ def list_lacks(
 
 
 def _standing(one: Incident) -> StandingIncident:
-    return StandingIncident(one.channel, one.kind, one.since, one.lacking, one.tap_hole)
+    return StandingIncident(
+        one.channel, one.kind, one.message_id, one.since, one.lacking, one.tap_hole
+    )
 
 
 def _object(one: Lack, name: str) -> dict[str, str | int | None]:

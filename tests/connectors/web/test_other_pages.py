@@ -79,6 +79,18 @@ def test_unresolved_incidents_come_first_and_each_is_on_one_page(
     assert "Next page" not in later
 
 
+def test_message_with_two_problems_counts_once(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """Undelivered and unacknowledged are two incidents of one message."""
+    stage.snapshot = snapshot({"c": totals()})
+    kinds = (IncidentKind.UNDELIVERED, IncidentKind.UNACKNOWLEDGED)
+    stage.incidents = [lost(message_id="m", kind=kind) for kind in kinds]
+    assert "Unresolved: 1 message Not delivered" in text_of(client, "/incidents")
+    page = text_of(client, "/channel?id=c")
+    assert "Incidents: 1 message unresolved" in page
+
+
 def test_incidents_of_a_participant_are_those_that_it_lacks(
     client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
