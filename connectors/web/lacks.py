@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from connectors.web import words
 from connectors.web.incident_words import KINDS, RUNBOOKS
 from connectors.web.naming import called, channel_href, channel_query, short_key
+from connectors.web.participants import table_of
 from sds_core.observer.incidents import ChannelIncident, IncidentKind
 from sds_core.observer.lacking import Lack, lacks_of, standing_of
+from sds_core.observer.sds.participant_figures import ParticipantFigures
 from sds_core.observer.snapshot import Snapshot
 
 READ_INCIDENTS = 1_000
@@ -88,7 +90,7 @@ def group_words(
     read = standing[:READ_INCIDENTS]
     lacks = [
         one
-        for one in lacks_of(read)
+        for one in _as_of_now(snapshot, lacks_of(read))
         if not participant or is_participant(one.participant or "", participant)
     ]
     return Lacks(
@@ -103,6 +105,36 @@ def group_words(
 def is_participant(name: str, wanted: str) -> bool:
     """Whether a participant has an id or a key."""
     return wanted in (name, short_key(name))
+
+
+def _as_of_now(snapshot: Snapshot, lacks: Iterable[Lack]) -> Iterator[Lack]:
+    """Yield the groups with the figures of participants, where these are known.
+
+    Incidents do not name everybody who lacks a message, and the monitor may follow a
+    message no longer.
+    """
+    tables: dict[str, dict[str, ParticipantFigures]] = {}
+    for lack in lacks:
+        totals = snapshot.channels.get(lack.channel)
+        if lack.participant is None or totals is None:
+            yield lack
+            continue
+        if lack.channel not in tables:
+            rows = table_of(totals).participants
+            tables[lack.channel] = {row.name: row for row in rows}
+        figures = tables[lack.channel].get(lack.participant)
+        if figures is None:
+            yield lack
+        elif figures.undelivered:
+            since_ms = figures.lacks_since_ms or lack.since_ms
+            yield lack._replace(
+                messages=figures.undelivered,
+                # The table's time may be that of a message that may still arrive in
+                # time, and that of a group lacks incidents that name others.
+                since_ms=since_ms if lack.at_least else max(since_ms, lack.since_ms),
+                tap_hole=min(lack.tap_hole, figures.undelivered),
+                at_least=False,
+            )
 
 
 def _words(snapshot: Snapshot, lack: Lack) -> LackWords:

@@ -15,6 +15,7 @@ class StandingIncident(NamedTuple):
     Attributes:
         channel, kind, message_id, since_ms: See `Incident`.
         lacking: Participants that lack the message; see `Incident`.
+        lacking_others: Number of further participants that lack it.
         tap_hole: See `ChannelIncident`.
     """
 
@@ -23,6 +24,7 @@ class StandingIncident(NamedTuple):
     message_id: str
     since_ms: int
     lacking: Mapping[str, int]
+    lacking_others: int
     tap_hole: bool
 
 
@@ -38,6 +40,8 @@ class Lack(NamedTuple):
         since_ms: For a participant, when it first showed to lack one of them; else the
             earliest `Incident.since_ms`. Unix ms.
         tap_hole: Number of messages that the taps may have missed instead.
+        at_least: Whether there may be more messages: incidents of the channel do not
+            name all participants that lack theirs.
     """
 
     channel: str
@@ -46,6 +50,7 @@ class Lack(NamedTuple):
     messages: int
     since_ms: int
     tap_hole: int
+    at_least: bool = False
 
     def sentence(self, who: str, since: str) -> str:
         """Say who lacks how many messages since when.
@@ -61,7 +66,8 @@ class Lack(NamedTuple):
                 senders = "its sender" if one else "their senders"
                 return f"{count} reached nobody but {senders} since {since}"
             case IncidentKind.UNDELIVERED if self.participant is not None:
-                return f"{who} lacks {count} since {since}"
+                bound = "at least " if self.at_least else ""
+                return f"{who} lacks {bound}{count} since {since}"
             case _:
                 verb = "was" if one else "were"
                 return f"{count} since {since} {verb} not acknowledged"
@@ -83,6 +89,7 @@ def standing_of(found: Iterable[ChannelIncident]) -> list[StandingIncident]:
             incident.message_id,
             incident.since_ms,
             incident.lacking,
+            incident.lacking_others,
             tap_hole,
         )
         for channel, incident, tap_hole in found
@@ -100,10 +107,13 @@ def lacks_of(found: Iterable[StandingIncident]) -> list[Lack]:
         of each the groups with most messages first.
     """
     groups: dict[tuple[str, IncidentKind, str | None], tuple[int, int, int]] = {}
+    unnamed = set()
     for one in found:
         who: Mapping[str | None, int] = {None: one.since_ms}
         if one.kind is IncidentKind.UNDELIVERED:
             who = {name: since_ms for name, since_ms in one.lacking.items()}
+            if one.lacking_others:
+                unnamed.add(one.channel)
         for name, since_ms in who.items():
             key = one.channel, one.kind, name
             messages, first_ms, holes = groups.get(key, (0, since_ms, 0))
@@ -112,7 +122,10 @@ def lacks_of(found: Iterable[StandingIncident]) -> list[Lack]:
                 min(first_ms, since_ms),
                 holes + one.tap_hole,
             )
-    lacks = [Lack(*key, *counts) for key, counts in groups.items()]
+    lacks = [
+        Lack(*key, *counts, at_least=key[2] is not None and key[0] in unnamed)
+        for key, counts in groups.items()
+    ]
     lacks.sort(
         key=lambda one: (
             _RANK[one.kind],

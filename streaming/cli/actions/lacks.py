@@ -42,7 +42,13 @@ def list_lacks(
 
 def _standing(one: Incident) -> StandingIncident:
     return StandingIncident(
-        one.channel, one.kind, one.message_id, one.since, one.lacking, one.tap_hole
+        one.channel,
+        one.kind,
+        one.message_id,
+        one.since,
+        one.lacking,
+        one.lacking_others or 0,
+        one.tap_hole,
     )
 
 
@@ -53,6 +59,7 @@ def _object(one: Lack, name: str) -> dict[str, str | int | None]:
         "kind": one.kind.value,
         "participant": one.participant,
         "messages": one.messages,
+        "at_least": one.at_least,
         "since": one.since_ms,
         "tap_hole": one.tap_hole,
     }

@@ -13,6 +13,7 @@ import pytest
 from connectors.web.participants import table_of
 from connectors.web.reasons import reason_of
 from connectors.web.words import NOTHING
+from sds_core.observer.incidents import ChannelIncident, Incident, IncidentKind
 from sds_core.observer.sds.evidence import Evidence, Found
 from sds_core.observer.sds.participant_figures import (
     ParticipantFigures,
@@ -35,9 +36,9 @@ def packed(*participants: ParticipantFigures, others: int = 0) -> bytes:
     return msgspec.msgpack.encode(ParticipantTable([*participants], others))
 
 
-def lacking(name: str, messages: int) -> ParticipantFigures:
+def lacking(name: str, messages: int, since_ms: int) -> ParticipantFigures:
     """A participant to which messages were not delivered."""
-    return ParticipantFigures(name, 1, messages, 1, messages)
+    return ParticipantFigures(name, 1, messages, since_ms, messages)
 
 
 def test_channel_page_says_what_each_participant_lacks(
@@ -71,6 +72,30 @@ def test_channel_page_says_what_each_participant_lacks(
     hrefs = [str(a.get("href")) for tag, a in Tags(html).found if tag == "a"]
     assert "incidents?channel=c&standing=true&participant=participant-003" in hrefs
     assert not any("participant=p4" in href for href in hrefs)
+
+
+def test_groups_have_the_counts_of_the_table_of_participants(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """Incidents may name only some of those that lack a message."""
+    now_ms = snapshot().clock_ms
+    table = packed(lacking("bob", 50, now_ms - 600_000), ParticipantFigures("eve", 1))
+    stage.snapshot = snapshot({"c": totals(participant_table=table)})
+    who = dict.fromkeys(("bob", "eve", "dan"), now_ms - 400_000)
+    found = Incident(
+        IncidentKind.UNDELIVERED,
+        "m",
+        "alice",
+        now_ms - 400_000,
+        now_ms - 100_000,
+        lacking=who,
+        lacking_others=57,
+    )
+    stage.incidents = [ChannelIncident("c", found, tap_hole=False)]
+    text = text_of(client, "/channel?id=c")
+    assert "Not delivered bob lacks 50 messages since 11:53:10 What to do" in text
+    assert "dan lacks at least 1 message since 11:56:30" in text
+    assert "eve lacks" not in text
 
 
 def test_channel_without_figures_of_participants_says_so(

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sds_core.observer.incidents import ChannelIncident, Incident, IncidentKind
+from sds_core.observer.incidents import (
+    ChannelIncident,
+    Incident,
+    IncidentKind,
+    Incidents,
+)
 from sds_core.observer.lacking import Lack, lacks_of, standing_of
 
 LOST, UNDELIVERED, UNACKNOWLEDGED = IncidentKind
@@ -50,3 +55,20 @@ def test_ended_incident_is_in_no_group() -> None:
     """An unacknowledged message that was acknowledged may still be lacked."""
     ended = found(UNACKNOWLEDGED, "m", 5, lacking={"bob": 7}, ended_ms=9)
     assert lacks_of(standing_of([ended])) == []
+
+
+def test_group_is_at_least_so_large_if_incidents_do_not_name_everybody() -> None:
+    """Which names an incident keeps depends on the cut into batches."""
+    who = {f"p{number:02}": 1 for number in range(60)}
+    incidents = Incidents()
+    for number in range(50):
+        one = Incident(UNDELIVERED, f"m{number}", "alice", 1, 2, lacking=dict(who))
+        incidents.record(one)
+    drained = incidents.drain()
+    lacks = lacks_of(standing_of(ChannelIncident("c", one, False) for one in drained))
+    (last,) = [one for one in lacks if one.participant == "p59"]
+    assert last.messages < 50
+    text = f"p59 lacks at least {last.messages} messages since now"
+    assert last.sentence("p59", "now") == text
+    whole = lacks_of(standing_of([found(UNDELIVERED, "m", 1, lacking=who)]))
+    assert not any(one.at_least for one in whole)

@@ -51,6 +51,7 @@ def test_groups_are_json_lines(report: MakeReport) -> None:
         "kind": "undelivered",
         "participant": "bob",
         "messages": 1,
+        "at_least": False,
         "since": 1_000,
         "tap_hole": 0,
     }
