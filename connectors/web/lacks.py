@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import urlencode
 
 from connectors.web import words
+from connectors.web.following import follows
 from connectors.web.incident_words import KINDS, RUNBOOKS
 from connectors.web.naming import called, channel_href, channel_query, short_key
 from connectors.web.participants import table_of
@@ -48,22 +50,20 @@ class LackWords:
 
 
 @dataclass(frozen=True, slots=True)
-class Lacks:
-    """All groups of a page.
+class LackGroups:
+    """Some groups of a page.
 
     Attributes:
         groups: At most `LISTED_LACKS`, the gravest first.
         hidden: Number of further groups.
         messages: Number of messages in all groups; one with several problems counts
             once.
-        read: Number of incidents that were grouped.
-        more: Whether there are more incidents than `READ_INCIDENTS`.
+        more: Whether there are more than these.
     """
 
     groups: list[LackWords]
     hidden: int
     messages: int
-    read: int
     more: bool
 
     @property
@@ -74,6 +74,23 @@ class Lacks:
         return words.counted(self.messages, "message")
 
 
+@dataclass(frozen=True, slots=True)
+class Lacks:
+    """All groups of a page.
+
+    Attributes:
+        now: Messages that may still be seen to arrive.
+        past: Messages that the monitor follows no longer.
+        read: Number of incidents that were grouped.
+        more: Whether there are more incidents than `READ_INCIDENTS`.
+    """
+
+    now: LackGroups
+    past: LackGroups
+    read: int
+    more: bool
+
+
 def group_words(
     snapshot: Snapshot, found: Iterable[ChannelIncident], participant: str = ""
 ) -> Lacks:
@@ -81,25 +98,34 @@ def group_words(
 
     Args:
         snapshot: Has the display names of channels, and the clock.
-        found: Incidents that have not ended, at most one more than `READ_INCIDENTS`.
+        found: Incidents that have not ended, found last first, at most one more than
+            `READ_INCIDENTS`.
         participant: Only what this participant lacks, given by its id or its key;
             empty for all groups.
     """
-    standing = standing_of(found)
+    standing = standing_of(found, partial(follows, snapshot))
     more = len(standing) > READ_INCIDENTS
     read = standing[:READ_INCIDENTS]
     lacks = [
         one
-        for one in _as_of_now(snapshot, lacks_of(read))
+        for one in lacks_of(read)
         if not participant or is_participant(one.participant or "", participant)
     ]
-    return Lacks(
-        [_words(snapshot, one) for one in lacks[:LISTED_LACKS]],
-        hidden=max(0, len(lacks) - LISTED_LACKS),
-        messages=len({(one.channel, one.message_id) for one in read}),
-        read=len(read),
-        more=more,
-    )
+
+    def groups(followed: bool) -> LackGroups:
+        some = [one for one in lacks if one.followed is followed]
+        if followed:
+            some = list(_as_of_now(snapshot, some))
+        messages = {(o.channel, o.message_id) for o in read if o.followed is followed}
+        return LackGroups(
+            [_words(snapshot, one) for one in some[:LISTED_LACKS]],
+            hidden=max(0, len(some) - LISTED_LACKS),
+            messages=len(messages),
+            # Those that were not read are older than the last one that was.
+            more=more and (read[-1].followed or not followed),
+        )
+
+    return Lacks(groups(True), groups(False), len(read), more)
 
 
 def is_participant(name: str, wanted: str) -> bool:
@@ -139,8 +165,9 @@ def _as_of_now(snapshot: Snapshot, lacks: Iterable[Lack]) -> Iterator[Lack]:
 
 def _words(snapshot: Snapshot, lack: Lack) -> LackWords:
     since = words.moment(lack.since_ms, snapshot.clock_ms)
+    name = () if lack.participant is None else (lack.participant,)
     return LackWords(
-        key=short_key(" ".join((lack.channel, lack.kind, lack.participant or ""))),
+        key=short_key(" ".join((lack.channel, lack.kind, *name, str(lack.followed)))),
         kind=KINDS[lack.kind],
         sentence=lack.sentence(words.short(lack.participant or ""), since),
         doubt=f"{words.number(lack.tap_hole)} while the taps were interrupted"
