@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from hashlib import blake2b
 from urllib.parse import quote
 
@@ -54,6 +55,11 @@ def short_key(text: str) -> str:
     if not is_long(text):
         return text
     return blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+
+
+def is_key(text: str) -> bool:
+    """Whether a text may be the key of a long text."""
+    return re.fullmatch("[0-9a-f]{16}", text) is not None
 
 
 def _quoted(text: str) -> str:
