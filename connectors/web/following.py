@@ -15,6 +15,10 @@ def follows(snapshot: Snapshot, found: ChannelIncident) -> bool:
         found: The incident.
     """
     incident = found.incident
+    totals = snapshot.channels.get(found.channel)
+    # A channel that was forgotten and has returned is a new one.
+    if totals is None or incident.found_ms < (totals.first_event_ms or 0):
+        return False
     return incident.ended_ms is None and is_followed(
         incident.since_ms, snapshot.clock_ms, snapshot.observer
     )

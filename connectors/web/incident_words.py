@@ -10,7 +10,7 @@ import msgspec
 
 from connectors.web import words
 from connectors.web.following import follows
-from connectors.web.naming import called, channel_href, short_key
+from connectors.web.naming import called, href_if_known, short_key
 from sds_core.observer.incidents import (
     ChannelIncident,
     Incident,
@@ -69,7 +69,8 @@ class IncidentWords:
         stands: Whether the incident has not ended, and may still end.
         standing: The same in words, with the time of the end.
         channel: Display name of the channel.
-        channel_href: The channel's page, relative to the root of the site.
+        channel_href: The channel's page, relative to the root of the site; empty if
+            the channel has ended.
         message_id: Id of the message, unchanged.
         lacked_by: Participants that lack the message, each with the time since when;
             those that have lacked it longest.
@@ -129,7 +130,7 @@ def incident_words(snapshot: Snapshot, found: ChannelIncident) -> IncidentWords:
     )
     is_followed = follows(snapshot, found)
     if incident.ended_ms is None and not is_followed:
-        facts.append(("Followed", _until(snapshot, incident)))
+        facts.append(("Followed", _until(snapshot, found)))
     why = words.whole(explain(shortened, snapshot.observer))
     return IncidentWords(
         key=short_key(" ".join((found.channel, *incident.key))),
@@ -141,7 +142,7 @@ def incident_words(snapshot: Snapshot, found: ChannelIncident) -> IncidentWords:
         stands=is_followed,
         standing=_standing(incident, is_followed),
         channel=called(snapshot, found.channel),
-        channel_href=channel_href(found.channel),
+        channel_href=href_if_known(snapshot, found.channel),
         message_id=incident.message_id,
         lacked_by=[
             (words.bounded(name), words.utc(since_ms)) for name, since_ms in lacked_by
@@ -162,12 +163,15 @@ def _standing(incident: Incident, is_followed: bool) -> str:
     return "Unresolved" if is_followed else _NEVER_ENDED[incident.kind]
 
 
-def _until(snapshot: Snapshot, incident: Incident) -> str:
+def _until(snapshot: Snapshot, found: ChannelIncident) -> str:
     """Return until when an incident was followed that did not end."""
     horizon_ms = snapshot.observer.horizon_ms
+    until_ms = found.incident.since_ms + horizon_ms
+    if snapshot.clock_ms <= until_ms:
+        return "until the channel ended"
     return (
-        f"until {words.utc(incident.since_ms + horizon_ms)}: the monitor follows a "
-        f"message for {words.duration(horizon_ms)}"
+        f"until {words.utc(until_ms)}: the monitor follows a message for "
+        f"{words.duration(horizon_ms)}"
     )
 
 

@@ -10,7 +10,13 @@ from urllib.parse import urlencode
 from connectors.web import words
 from connectors.web.following import follows
 from connectors.web.incident_words import KINDS, RUNBOOKS
-from connectors.web.naming import called, channel_href, channel_query, short_key
+from connectors.web.naming import (
+    called,
+    channel_query,
+    href_if_known,
+    is_long,
+    short_key,
+)
 from connectors.web.participants import table_of
 from sds_core.observer.incidents import ChannelIncident, IncidentKind
 from sds_core.observer.lacking import Lack, lacks_of, standing_of
@@ -34,8 +40,10 @@ class LackWords:
         sentence: Who lacks how many messages since when.
         doubt: How many of them the taps may have missed; empty if none.
         channel: Display name of the channel.
-        channel_href: The channel's page, relative to the root of the site.
-        href: The list of these messages, relative to the root of the site.
+        channel_href: The channel's page, relative to the root of the site; empty if
+            the channel has ended.
+        href: The list of these messages, relative to the root of the site; empty if
+            the channel has ended and has a long id.
         runbook: Name of the runbook that says what to do.
     """
 
@@ -174,13 +182,15 @@ def _words(snapshot: Snapshot, lack: Lack) -> LackWords:
         if lack.tap_hole
         else "",
         channel=called(snapshot, lack.channel),
-        channel_href=channel_href(lack.channel),
-        href=_href(lack),
+        channel_href=href_if_known(snapshot, lack.channel),
+        href=_href(snapshot, lack),
         runbook=RUNBOOKS[lack.kind],
     )
 
 
-def _href(lack: Lack) -> str:
+def _href(snapshot: Snapshot, lack: Lack) -> str:
+    if is_long(lack.channel) and lack.channel not in snapshot.channels:
+        return ""
     return incidents_href(lack.channel, lack.kind, lack.participant)
 
 

@@ -30,6 +30,11 @@ def channel_href(channel: str) -> str:
     return f"channel?{channel_query(channel)}"
 
 
+def href_if_known(snapshot: Snapshot, channel: str) -> str:
+    """Return the address of a channel's page; empty if the channel has ended."""
+    return channel_href(channel) if channel in snapshot.channels else ""
+
+
 def channel_query(channel: str, name: str = "id") -> str:
     """Return a channel as a parameter of an address, by its id or its key.
 

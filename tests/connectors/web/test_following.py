@@ -1,18 +1,27 @@
-"""Messages that the monitor follows no longer are not said to be lacked."""
+"""Messages that the monitor follows no longer, and channels that have ended."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from rich.console import Console
 
+from connectors.web.following import follows
+from connectors.web.incident_places import ListedIncident
 from connectors.web.lacks import group_words
-from sds_core.observer.incidents import ChannelIncident, IncidentKind
+from connectors.web.paging import PageRequest, next_page
+from sds_core.observer.forgotten import Remainder
+from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentQuery
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
+from streaming.cli.live import live_view
+from streaming.findings import Findings
 from tests.support.channel import Channel
 from tests.support.frames import START_MS
 from tests.support.observer.deliveries import T0, lose
@@ -86,3 +95,64 @@ def test_pages_list_older_messages_apart(
         str(attrs["data-stands"]) for tag, attrs in Tags(html).found if tag == "article"
     }
     assert stands == {"true", "false"}
+
+
+@pytest.mark.parametrize("channel", ["gone", "gone" * 50])
+def test_incident_of_a_channel_that_has_ended_is_not_unresolved(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, channel: str
+) -> None:
+    """And no link leads to a page that does not exist."""
+    stage.snapshot = snapshot()
+    stage.incidents = [lost(channel)]
+    html = client.get("/incidents").text
+    text = text_of(client, "/incidents")
+    assert "Unresolved: 0 messages Followed no longer: 1 message" in text
+    assert "was seen at nobody but its sender" in text
+    assert ": the channel has ended" in text
+    assert "Followed until the channel ended" in text
+    links = [str(a["href"]) for tag, a in Tags(html).found if tag == "a"]
+    assert not any(link.startswith("channel?") for link in links)
+    for link in links:
+        if link.startswith("incidents?"):
+            assert client.get(f"/{link}").status_code == 200
+
+
+def test_channel_that_has_returned_is_a_new_one(
+    snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """What was found before its first record is followed no longer."""
+    one = lost()
+    for first_ms, is_followed in ((-1, True), (1, False)):
+        figures = totals(first_event_ms=one.incident.found_ms + first_ms)
+        assert follows(snapshot({"c": figures}), one) is is_followed
+
+
+def test_list_goes_on_after_a_channel_with_a_long_id_that_has_ended(
+    tmp_path: Path,
+) -> None:
+    """Only channels that exist are found by their key."""
+    findings = Findings(tmp_path / "incidents.sqlite", 1)
+    for channel in ("x" * 200, "y"):
+        findings.record_incidents({channel: [lost(channel).incident]})
+    first, second = findings.find_incidents(IncidentQuery())
+    after = next_page(ListedIncident.of(first))
+    place = PageRequest(1, after).place(ListedIncident)
+    assert place is not None
+    rest = findings.find_incidents(IncidentQuery(after=place.find(["y"])))
+    assert rest == [second]
+
+
+def test_all_is_well_after_all_channels_have_ended(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """The monitor does not wait for a first channel then."""
+    ended = replace(snapshot(), remainder=Remainder(1, totals()))
+    assert not snapshot().ok
+    assert ended.ok
+    stage.snapshot = ended
+    assert "Nothing to watch: all channels have ended" in text_of(client, "/")
+    terminal = Console(width=100, record=True, file=StringIO())
+    terminal.print(live_view(ended, "http://x", 100, 20))
+    printed = terminal.export_text()
+    assert "all channels have ended" in printed
+    assert "no channel has been seen yet" not in printed
