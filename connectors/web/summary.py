@@ -119,6 +119,8 @@ def summarise(snapshot: Snapshot) -> Summary:
         if snapshot.channels:
             return _too_early("every channel is warming up")
         return _too_early("no channel has been seen yet")
+    if snapshot.all_ended:
+        return Summary.plain(Level.FINE, "Nothing to watch: all channels have ended")
     if degraded := _views_with(snapshot, Verdict.DEGRADED):
         head = Piece("Nothing is failing; ")
         return Summary(Level.WARNING, [head, *_joined(degraded), Piece(muted)])
