@@ -127,7 +127,6 @@ def test_kafka_that_is_away_is_said_everywhere_until_it_is_back(
         wait_for(is_fine, 240)
         assert "Everything is fine" in page_text(page)
         wait_for(lambda: page.metric("sds_monitor_records_behind") == 0)
-        verdicts = page.verdicts()
 
         broker.stop()
         since_s = time.monotonic()
@@ -143,7 +142,7 @@ def test_kafka_that_is_away_is_said_everywhere_until_it_is_back(
             assert process.poll() is None
             assert SILENT in page_text(page)
             assert page.metric("sds_monitor_ok") == 0
-            assert page.verdicts() == verdicts
+            assert "blind" not in page.verdicts()
             time.sleep(min(5, left_s))
         after = page.metric("sds_monitor_event_time_lag_seconds")
         assert after - before > (AWAY_S - 25) / 2
