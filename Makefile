@@ -119,6 +119,11 @@ chaos: install ## Kill every process again and again: docs/guarantees.md (KILLS=
 		--kills $(or $(KILLS),20) $(if $(SEED),--seed $(SEED))
 	$(PYTHON) -m docs.make_guarantees artifacts/chaos.json
 
+.PHONY: away
+away: install ## Kafka away for 5 minutes, with default timeouts (SECONDS=300)
+	SDS_MONITOR_AWAY_SECONDS=$(or $(SECONDS),300) $(PYTEST) -s \
+		tests/streaming/test_kafka_away.py -k until_it_is_back
+
 .PHONY: recording
 recording: ## Make the shipped recording again (needs Node 20 and xz)
 	cd tools/recording && npm ci --silent && npm run --silent record

@@ -59,7 +59,7 @@ Each change of an incident adds a complete row.
 
 A minute's figures are totals since the checkpoint's first batch, at the minute's end.
 A minute without a change has no row: the row before it holds.
-For what happened between two minutes, subtract their rows, buckets too.
+For what happened between two minutes, subtract their rows, buckets too; the totals of a channel that was forgotten and has returned begin at 0.
 
 ## Query
 
@@ -95,17 +95,30 @@ WITH latest AS (
     WHERE day <= '2026-08-11'
     QUALIFY row_number() OVER (PARTITION BY channel, minute ORDER BY told DESC) = 1
 ),
-new AS (
+steps AS (
     SELECT
         channel,
         day,
         minute,
-        messages - lag(messages, 1, 0) OVER before AS messages,
-        gaps_lost - lag(gaps_lost, 1, 0) OVER before AS lost
+        messages,
+        gaps_lost,
+        lag(messages, 1, 0) OVER before AS messages_before,
+        lag(gaps_lost, 1, 0) OVER before AS lost_before
     FROM latest
     WINDOW before AS (PARTITION BY channel ORDER BY minute)
+),
+new AS (
+    SELECT
+        *,
+        CASE WHEN messages < messages_before OR gaps_lost < lost_before
+            THEN 0 ELSE 1 END AS continues
+    FROM steps
 )
-SELECT channel, date_trunc('hour', minute) AS hour, sum(messages) AS messages, sum(lost) AS lost
+SELECT
+    channel,
+    date_trunc('hour', minute) AS hour,
+    sum(messages - continues * messages_before) AS messages,
+    sum(gaps_lost - continues * lost_before) AS lost
 FROM new
 WHERE day BETWEEN '2026-08-10' AND '2026-08-11'
 GROUP BY channel, hour
@@ -113,7 +126,7 @@ ORDER BY channel, hour;
 ```
 
 Earlier days are read too, for the row before each channel's first one of these days.
-A channel without an earlier row begins at 0.
+A channel without an earlier row begins at 0, and so does one that was [forgotten](figures.md#forgotten-channels) and has returned: its totals are smaller than before (if the first ones are not, the difference is missing).
 If its earlier rows have expired, its first hour therefore has everything from before: ask for days after the oldest one.
 If a file disappears during your query because of a merge, repeat the query; `sds-monitor incidents` does so itself.
 

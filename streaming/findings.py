@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,6 @@ WHERE (:channel IS NULL OR channel = :channel)
         )
     )
 ORDER BY found_ms DESC, channel, kind, message_id
-LIMIT coalesce(:limit, -1)
 """
 
 _PENDING = """
@@ -230,12 +230,21 @@ class Findings:
 
     def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
         """Stored incidents that match a query, found last first."""
+        values, who = query.sql_values, query.participant
+        if who is not None:
+            # Only a decoded incident names who lacks its message.
+            values["limit"] = None
         with self._database.transaction() as connection:
-            rows = connection.execute(_FIND_INCIDENTS, query.sql_values).fetchall()
-        return [
-            ChannelIncident(channel, self._decode(packed, Incident), bool(tap_hole))
-            for channel, packed, tap_hole in rows
-        ]
+            found = (
+                ChannelIncident(channel, self._decode(packed, Incident), bool(tap_hole))
+                for channel, packed, tap_hole in connection.execute(
+                    _FIND_INCIDENTS, values
+                )
+            )
+            wanted = (
+                one for one in found if who is None or one.incident.is_lacked(who)
+            )
+            return list(islice(wanted, query.limit))
 
     def forget_before(self, found_ms: int) -> None:
         """Remove incidents found before an event time, Unix ms.

@@ -31,6 +31,8 @@ class Progress:
         position: End of the newest batch; None before the first.
         fired_ms: Event time, Unix ms, before which every deadline has fired.
         batches: Batches that this query has finished.
+        works: Whether it had finished a batch since the update before, or waited for
+            new records, at the last update; not while it waits for Kafka.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Progress:
         self.position = position
         self.fired_ms = 0
         self.batches = 0
+        self.works = False
 
     def update(self, query: StreamingQuery) -> None:
         """Publish the figures of all batches since the last call, and the lag.
@@ -56,7 +59,9 @@ class Progress:
         Raises:
             connectors.kafka.settings.KafkaRefused: A broker refuses the client.
         """
-        for progress in self._new_batches(query):
+        finished = self._new_batches(query)
+        self.works = bool(finished) or _waits_for_records(query)
+        for progress in finished:
             self.batches += 1
             self._durations.observe(progress["durationMs"].get("triggerExecution", 0))
             end = progress["sources"][0]["endOffset"]
@@ -87,6 +92,13 @@ class Progress:
             self._last_trigger = (new[-1]["batchId"], new[-1]["timestamp"])
         # Spark also reports triggers that found nothing to do.
         return [p for p in new if "addBatch" in p["durationMs"]]
+
+
+def _waits_for_records(query: StreamingQuery) -> bool:
+    """Whether the query has read all there was, and has not begun to read again."""
+    status = query.status
+    # Before its first batch no trigger is active either.
+    return not status["isTriggerActive"] and status["message"].startswith("Waiting")
 
 
 def _warn_of_another_topic(before: Position | None, after: Position) -> None:

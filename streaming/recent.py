@@ -119,6 +119,7 @@ class RecentMinutes:
             before_ms = (_newest_ms(connection) - RECENT_MS,)
             connection.execute(_MOVE, before_ms)
             connection.execute("DELETE FROM minutes WHERE end_ms <= ?", before_ms)
+        self._drop_answers_without(rows)
 
     def begin(self, totals: Mapping[str, Any], clock_ms: int) -> None:
         """Store the figures of channels of which no minute is stored, as of now.
@@ -159,7 +160,7 @@ class RecentMinutes:
         """Return the figures of all channels at a moment in the last hour.
 
         The answer for one moment is kept, because the page asks for the same one for
-        five minutes: figures at a moment that is over do not change.
+        five minutes. A minute that is stored after T has passed it drops the answer.
 
         Args:
             at_ms: The moment, Unix ms of event time.
@@ -214,6 +215,19 @@ class RecentMinutes:
             for end_ms, packed in baseline + later
             if since_ms <= end_ms - MINUTE_MS < until_ms
         ]
+
+    def _drop_answers_without(self, rows: Sequence[tuple[int, str, bytes]]) -> None:
+        """Drop the kept answers to which new rows belong.
+
+        A quiet channel's minute ends by a timeout, one batch after T has passed it.
+        """
+        with self._lock:
+            if self._found is not None and rows[0][0] <= self._found[0]:
+                self._found = None
+            asked, kept = self._steps
+            for end_ms, channel, _ in rows:
+                if kept and end_ms <= asked[1]:
+                    kept.pop(channel, None)
 
     def _drop_answers(self) -> None:
         with self._lock:

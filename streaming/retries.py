@@ -9,7 +9,8 @@ _LONGEST_S = 60.0
 """First and longest wait before a start, seconds; each is twice the one before."""
 
 _STEADY_S = 120.0
-"""A query that ran for so long begins a new row of failures, seconds."""
+"""A query that worked for so long begins a new row of failures, seconds. Waiting for
+Kafka is no work: the default of ``--kafka-timeout`` is as long."""
 
 
 class Retries:
@@ -32,11 +33,16 @@ class Retries:
         self._wait_s = _FIRST_S
         # None before the first failure of a row.
         self._give_up_s: float | None = None
-        self._started_s = float("-inf")
+        # Start of the newest query, and until when it is known to have worked.
+        self._started_s = self._worked_s = float("-inf")
 
     def note_start(self, now_s: float) -> None:
         """Take notice of a start, at a time in seconds of a monotonic clock."""
-        self._started_s = now_s
+        self._started_s = self._worked_s = now_s
+
+    def note_work(self, now_s: float) -> None:
+        """Take notice that the query works: see `streaming.progress.Progress.works`."""
+        self._worked_s = now_s
 
     def wait_after(
         self, failure: JobFailed, has_worked: bool, now_s: float
@@ -50,7 +56,8 @@ class Retries:
         """
         if not (has_worked if failure.passes is None else failure.passes):
             return None
-        if self._give_up_s is None or now_s - self._started_s >= _STEADY_S:
+        worked_s = self._worked_s - self._started_s
+        if self._give_up_s is None or worked_s >= _STEADY_S:
             self._wait_s = _FIRST_S
             self._give_up_s = now_s + self._longest_s
         if self.is_over(now_s):

@@ -91,6 +91,9 @@ class TopicWatch:
 
     def start(self) -> None:
         """Begin to ask."""
+        if self._board.snapshot.job.kafka.answered_ms is None:
+            question = Freshness(asked_ms=_wall_ms(), answered_s=time.monotonic())
+            self._board.set_job(kafka=question)
         self._thread.start()
 
     def close(self) -> None:

@@ -51,6 +51,12 @@ WHERE ($since_ms IS NULL OR epoch_ms(found) >= $since_ms OR ended IS NULL)
     AND (ended IS NULL OR NOT $standing)
     AND (ended IS NOT NULL OR NOT $resolved)
     AND (
+        $participant IS NULL OR (
+            kind = 'undelivered' AND ended IS NULL
+            AND list_contains(map_keys(lacking), $participant)
+        )
+    )
+    AND (
         $after_found_ms IS NULL OR epoch_ms(found) < $after_found_ms
         OR (
             epoch_ms(found) = $after_found_ms AND (

@@ -118,6 +118,7 @@ def routes(
                     | {"channel_name": _name(snapshot, one.channel)}
                     for one in shown
                 ],
+                "clock": snapshot.clock_ms or None,
                 "more": more,
                 "next": next_page(ListedIncident.of(shown[-1]))
                 if more and shown

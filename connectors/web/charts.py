@@ -19,6 +19,7 @@ from sds_core.observer.figures import (
     Unit,
 )
 from sds_core.observer.histogram import BUCKETS_MS
+from sds_core.observer.settings import ObserverSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,10 @@ class Chart:
 
 
 def charts_of(
-    table: FigureTable[Any], trend: Trend, settings: ChannelSettings
+    table: FigureTable[Any],
+    trend: Trend,
+    settings: ChannelSettings,
+    observer: ObserverSettings,
 ) -> list[Chart]:
     """The charts of a view's page.
 
@@ -93,6 +97,7 @@ def charts_of(
         table: The figures of the view's kind.
         trend: The growth to draw.
         settings: Settings of the view, which have its objectives.
+        observer: Settings of the model, which have the limits.
     """
     times = [words.time_of_day(begin_ms) for begin_ms in trend.begins_ms]
     ticks = [words.time_of_day(begin_ms) for begin_ms in _ticks_ms(trend)]
@@ -100,25 +105,30 @@ def charts_of(
         Chart(
             shape.key,
             shape.title,
-            " ".join(_notes(shape, table.in_chart(shape.key), trend)),
+            " ".join(_notes(shape, table.in_chart(shape.key), trend, observer)),
             shape.scale,
             times,
             ticks,
-            list(_all_series(shape, table.in_chart(shape.key), trend, settings)),
+            list(
+                _all_series(shape, table.in_chart(shape.key), trend, settings, observer)
+            ),
         )
         for shape in table.charts
     ]
 
 
 def _notes(
-    shape: ChartShape, entries: Sequence[Figure | Share], trend: Trend
+    shape: ChartShape,
+    entries: Sequence[Figure | Share],
+    trend: Trend,
+    observer: ObserverSettings,
 ) -> Iterator[str]:
     """Yield the sentences that explain how to read a chart."""
     yield shape.note
     if shape.scale is Scale.SECONDS:
         yield "Each percentile is the upper bound of its bucket."
     if shape.limit is not None:
-        yield f"The straight line is the {_limit_name(shape.limit)}."
+        yield f"The straight line is the {_limit_name(shape.limit, observer)}."
     shares = [one for one in entries if isinstance(one, Share) and one.line]
     if any(share.objective for share in shares):
         yield "The straight lines are the objectives."
@@ -145,6 +155,7 @@ def _all_series(
     entries: Sequence[Figure | Share],
     trend: Trend,
     settings: ChannelSettings,
+    observer: ObserverSettings,
 ) -> Iterator[Series]:
     """Return the lines or bars of a chart, limits and objectives last."""
     for entry in entries:
@@ -156,7 +167,8 @@ def _all_series(
         else:
             yield _count(trend, entry)
     if shape.limit is not None:
-        yield _limit(trend, _limit_name(shape.limit), shape.limit.ms / 1000)
+        name = _limit_name(shape.limit, observer)
+        yield _limit(trend, name, _limit_ms(shape.limit, observer) / 1000)
     for entry in entries:
         if isinstance(entry, Share) and entry.objective is not None:
             least = getattr(settings, entry.objective.setting)
@@ -168,8 +180,13 @@ def _name(entry: Figure | Share) -> str:
     return entry.line.name if entry.line else ""
 
 
-def _limit_name(limit: Limit) -> str:
-    return f"{limit.name} {words.duration(limit.ms)}"
+def _limit_name(limit: Limit, observer: ObserverSettings) -> str:
+    return f"{limit.name} {words.duration(_limit_ms(limit, observer))}"
+
+
+def _limit_ms(limit: Limit, observer: ObserverSettings) -> int:
+    value: int = getattr(observer, limit.setting)
+    return value
 
 
 def _ticks_ms(trend: Trend) -> list[int]:

@@ -39,9 +39,11 @@ def _obstacle(snapshot: Snapshot) -> str:
     kafka = snapshot.job.kafka
     if kafka.is_stale:
         why = f" ({one_line(kafka.cause)})" if kafka.cause else ""
-        return f"{words.no_answer(kafka.answered_ms)}{why}"
+        return f"{words.no_answer(kafka)}{why}"
     if snapshot.job.error:
         return f"the query stopped: {one_line(snapshot.job.error)}"
+    if not snapshot.primed and kafka.is_awaited:
+        return "Kafka has not answered yet"
     if not snapshot.primed:
         return "the totals of the checkpoint have not been read yet"
     if not snapshot.job.running:

@@ -9,7 +9,8 @@ from heapq import nsmallest
 import msgspec
 
 from connectors.web import words
-from connectors.web.naming import called, channel_href, short_key
+from connectors.web.following import follows
+from connectors.web.naming import called, href_if_known, short_key
 from sds_core.observer.incidents import (
     ChannelIncident,
     Incident,
@@ -44,6 +45,11 @@ _ENDED = {
     IncidentKind.UNDELIVERED: "All have it since",
     IncidentKind.UNACKNOWLEDGED: "Acknowledged",
 }
+_NEVER_ENDED = {
+    IncidentKind.LOST: "Not seen to arrive",
+    IncidentKind.UNDELIVERED: "Not seen to reach all",
+    IncidentKind.UNACKNOWLEDGED: "Not acknowledged",
+}
 _TAP_HOLE = (
     "The taps were interrupted meanwhile: they may have missed what the network had."
 )
@@ -60,10 +66,11 @@ class IncidentWords:
         summary: Who lacks the message, or who sent it.
         since: When it began.
         runbook: Name of the runbook that says what to do.
-        stands: Whether the incident has not ended.
+        stands: Whether the incident has not ended, and may still end.
         standing: The same in words, with the time of the end.
         channel: Display name of the channel.
-        channel_href: The channel's page, relative to the root of the site.
+        channel_href: The channel's page, relative to the root of the site; empty if
+            the channel has ended.
         message_id: Id of the message, unchanged.
         lacked_by: Participants that lack the message, each with the time since when;
             those that have lacked it longest.
@@ -121,6 +128,9 @@ def incident_words(snapshot: Snapshot, found: ChannelIncident) -> IncidentWords:
         lacking={words.short(name): since_ms for name, since_ms in lacked_by},
         lacking_others=others_lack,
     )
+    is_followed = follows(snapshot, found)
+    if incident.ended_ms is None and not is_followed:
+        facts.append(("Followed", _until(snapshot, found)))
     why = words.whole(explain(shortened, snapshot.observer))
     return IncidentWords(
         key=short_key(" ".join((found.channel, *incident.key))),
@@ -129,12 +139,10 @@ def incident_words(snapshot: Snapshot, found: ChannelIncident) -> IncidentWords:
         summary=_summary(shortened),
         since=words.moment(incident.since_ms, snapshot.clock_ms),
         runbook=RUNBOOKS[incident.kind],
-        stands=incident.ended_ms is None,
-        standing="Unresolved"
-        if incident.ended_ms is None
-        else f"{_ENDED[incident.kind]}: {words.utc(incident.ended_ms)}",
+        stands=is_followed,
+        standing=_standing(incident, is_followed),
         channel=called(snapshot, found.channel),
-        channel_href=channel_href(found.channel),
+        channel_href=href_if_known(snapshot, found.channel),
         message_id=incident.message_id,
         lacked_by=[
             (words.bounded(name), words.utc(since_ms)) for name, since_ms in lacked_by
@@ -145,6 +153,25 @@ def incident_words(snapshot: Snapshot, found: ChannelIncident) -> IncidentWords:
         hint=incident.hint.hex(),
         why=why[0].upper() + why[1:] + ".",
         doubt=_TAP_HOLE if found.tap_hole else "",
+    )
+
+
+def _standing(incident: Incident, is_followed: bool) -> str:
+    """Return how an incident stands, in a few words."""
+    if incident.ended_ms is not None:
+        return f"{_ENDED[incident.kind]}: {words.utc(incident.ended_ms)}"
+    return "Unresolved" if is_followed else _NEVER_ENDED[incident.kind]
+
+
+def _until(snapshot: Snapshot, found: ChannelIncident) -> str:
+    """Return until when an incident was followed that did not end."""
+    horizon_ms = snapshot.observer.horizon_ms
+    until_ms = found.incident.since_ms + horizon_ms
+    if snapshot.clock_ms <= until_ms:
+        return "until the channel ended"
+    return (
+        f"until {words.utc(until_ms)}: the monitor follows a message for "
+        f"{words.duration(horizon_ms)}"
     )
 
 

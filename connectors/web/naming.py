@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from hashlib import blake2b
 from urllib.parse import quote
 
@@ -29,6 +30,11 @@ def channel_href(channel: str) -> str:
     return f"channel?{channel_query(channel)}"
 
 
+def href_if_known(snapshot: Snapshot, channel: str) -> str:
+    """Return the address of a channel's page; empty if the channel has ended."""
+    return channel_href(channel) if channel in snapshot.channels else ""
+
+
 def channel_query(channel: str, name: str = "id") -> str:
     """Return a channel as a parameter of an address, by its id or its key.
 
@@ -54,6 +60,11 @@ def short_key(text: str) -> str:
     if not is_long(text):
         return text
     return blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+
+
+def is_key(text: str) -> bool:
+    """Whether a text may be the key of a long text."""
+    return re.fullmatch("[0-9a-f]{16}", text) is not None
 
 
 def _quoted(text: str) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from connectors.web import words
-from sds_core.observer.blindness import blind_until_ms
-from sds_core.observer.sds.participant_figures import unpack_participants
+from sds_core.observer.blindness import blind_until_ms, excuse_of
+from sds_core.observer.sds.evidence import count_without
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.view_totals import ViewTotals
+from sds_core.observer.view_totals import Excused, ViewTotals
 
 _RUNBOOKS = {
     "lost": "SdsMessagesLost",
@@ -36,9 +36,9 @@ def reason_of(snapshot: Snapshot, totals: ViewTotals) -> str:
         case "tap_hole":
             return _interrupted(snapshot, totals)
         case "undelivered" if isinstance(totals, ChannelTotals):
-            return _undelivered(totals)
+            return _undelivered(snapshot, totals)
         case "lost" if isinstance(totals, ChannelTotals):
-            return _lost(totals)
+            return _lost(snapshot, totals)
         case code:
             return words.reason(code)
 
@@ -51,24 +51,40 @@ def _interrupted(snapshot: Snapshot, totals: ViewTotals) -> str:
     return f"the taps were interrupted; verdict again at {again}"
 
 
-def _lost(totals: ChannelTotals) -> str:
+def _lost(snapshot: Snapshot, totals: ChannelTotals) -> str:
     if totals.evidence is None:
         return words.reason("lost")
-    count = sum(number for *_, number in totals.evidence.lost)
+    count = count_without(totals.evidence.lost, _excuse(snapshot, totals))
     senders = "its sender" if count == 1 else "their senders"
     return f"{words.counted(count, 'message')} reached nobody but {senders}"
 
 
-def _undelivered(totals: ChannelTotals) -> str:
-    rows = unpack_participants(totals.participant_table).participants
-    lacking = [one for one in rows if one.undelivered]
-    if not lacking:
+def _undelivered(snapshot: Snapshot, totals: ChannelTotals) -> str:
+    if totals.evidence is None:
         return words.reason("undelivered")
-    worst, *others = lacking
-    name = words.short(worst.name)
-    text = f"{words.counted(worst.undelivered, 'message')} did not reach {name}"
+    excused = _excuse(snapshot, totals)
+    counts = {
+        name: count
+        for name, found in totals.evidence.lacking
+        if (count := count_without(found, excused))
+    }
+    if not counts:
+        return words.reason("undelivered")
+    worst = max(counts, key=lambda name: counts[name])
+    name = words.short(worst)
+    text = f"{words.counted(counts[worst], 'message')} did not reach {name}"
+    others = len(counts) - 1 + totals.evidence.lacking_others
     if not others:
         return text
-    verb = "lacks" if len(others) == 1 else "lack"
-    rest = words.counted(len(others), "other participant")
+    verb = "lacks" if others == 1 else "lack"
+    rest = words.counted(others, "other participant")
     return f"{text}; {rest} {verb} messages too"
+
+
+def _excuse(snapshot: Snapshot, totals: ChannelTotals) -> Excused:
+    excused = excuse_of(totals.observers, snapshot, snapshot.observer)
+    return _nothing_excused if excused is None else excused
+
+
+def _nothing_excused(since_ms: int, found_ms: int) -> bool:
+    return False

@@ -78,12 +78,14 @@ def summarise(snapshot: Snapshot) -> Summary:
     job = snapshot.job
     runbook = _runbook("SdsMonitorStopped")
     if job.kafka.is_stale:
-        sentence = words.no_answer(job.kafka.answered_ms)
+        sentence = words.no_answer(job.kafka)
         return Summary.plain(Level.TROUBLE, sentence, _runbook("SdsMonitorKafkaAway"))
     if job.error:
         sentence = f"{stopped(job)}: {words.one_line(job.error)}"
         return Summary.plain(Level.TROUBLE, sentence, runbook)
     if not snapshot.primed:
+        if job.kafka.is_awaited:
+            return Summary.plain(Level.STARTING, "Starting: waiting for Kafka")
         if job.reading_checkpoint:
             return Summary.plain(Level.STARTING, "Starting: reading the checkpoint")
         return Summary.plain(Level.STARTING, "Starting Spark, about 10 s")
@@ -117,6 +119,8 @@ def summarise(snapshot: Snapshot) -> Summary:
         if snapshot.channels:
             return _too_early("every channel is warming up")
         return _too_early("no channel has been seen yet")
+    if snapshot.all_ended:
+        return Summary.plain(Level.FINE, "Nothing to watch: all channels have ended")
     if degraded := _views_with(snapshot, Verdict.DEGRADED):
         head = Piece("Nothing is failing; ")
         return Summary(Level.WARNING, [head, *_joined(degraded), Piece(muted)])

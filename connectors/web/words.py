@@ -7,6 +7,7 @@ the script.
 
 from __future__ import annotations
 
+from sds_core.observer.freshness import Freshness
 from sds_core.observer.histogram import BUCKETS_MS, Histogram
 from sds_core.observer.verdict import Verdict
 from sds_core.text import (
@@ -180,9 +181,11 @@ def more_than(value: float) -> str:
     return f"over {int(value // 10) * 10:,} s"
 
 
-def no_answer(since_ms: int | None) -> str:
-    """Return that Kafka is silent since a wall time, Unix ms, without a full stop."""
-    return f"Kafka has not answered since {utc(since_ms)}"
+def no_answer(kafka: Freshness) -> str:
+    """Return since which wall time Kafka is silent, without a full stop."""
+    if kafka.is_awaited:
+        return f"Kafka has not answered since the start at {utc(kafka.asked_ms)}"
+    return f"Kafka has not answered since {utc(kafka.answered_ms)}"
 
 
 def next_minute_ms(unix_ms: int) -> int:

@@ -18,7 +18,7 @@ from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
-from sds_core.observer.view_totals import ViewTotals
+from sds_core.observer.view_totals import Excused, ViewTotals
 
 Totals = TypeVar("Totals", bound=ViewTotals)
 
@@ -37,13 +37,16 @@ def judge_blindness(snapshot: Snapshot, wall_ms: int | None = None) -> Snapshot:
     Args:
         snapshot: Figures with the verdicts of the views.
         wall_ms: Wall time now, for a topic that fell silent as a whole; None to
-            judge by event time alone, as a report does.
+            judge by event time alone, as a report does. While Kafka does not answer,
+            it is judged by event time alone too.
     """
     settings = snapshot.observer
     silent = (
         wall_ms is not None
         and snapshot.clock_ms > 0
         and wall_ms - snapshot.clock_ms > SILENT_MS
+        # Nothing is known of the topic then, and its end as of the last answer is old.
+        and not snapshot.job.kafka.is_stale
         and not snapshot.job.records_behind
     )
 
@@ -129,6 +132,35 @@ def blind_until_ms(
     return min(ends, default=None)
 
 
+def excuse_of(
+    observers: Iterable[str],
+    snapshot: Snapshot,
+    settings: ObserverSettings = DEFAULTS,
+) -> Excused | None:
+    """Return which evidence of a view does not count, because of holes of its taps.
+
+    Args:
+        observers: Its taps; those that are not in the snapshot are ignored.
+        snapshot: Has the taps and the clock.
+        settings: Settings of the rules in docs/figures.md.
+
+    Returns:
+        None if all evidence counts.
+    """
+    taps = [
+        _holes(snapshot.taps[name], snapshot.clock_ms, settings)
+        for name in observers
+        if name in snapshot.taps
+    ]
+    if not taps or not all(taps):
+        return None
+
+    def excused(since_ms: int, found_ms: int) -> bool:
+        return _have_holes(taps, since_ms - settings.tap_hole_ms, found_ms)
+
+    return excused
+
+
 class _Span(NamedTuple):
     """Event time from and up to two moments, both inclusive, Unix ms."""
 
@@ -174,17 +206,9 @@ def _excused(
     """Return the totals with the verdict that the evidence outside of holes gives."""
     if totals.verdict not in (Verdict.FAILING, Verdict.DEGRADED):
         return totals
-    taps = [
-        _holes(snapshot.taps[name], snapshot.clock_ms, settings)
-        for name in totals.observers
-        if name in snapshot.taps
-    ]
-    if not taps or not all(taps):
+    excused = excuse_of(totals.observers, snapshot, settings)
+    if excused is None:
         return totals
-
-    def excused(since_ms: int, found_ms: int) -> bool:
-        return _have_holes(taps, since_ms - settings.tap_hole_ms, found_ms)
-
     verdict, reason = totals.verdict_without(excused, settings)
     if verdict is totals.verdict:
         return _replaced(totals, verdict_reason=reason)

@@ -252,11 +252,12 @@ class Limit(NamedTuple):
 
     Attributes:
         name: Name of the limit.
-        ms: Value in milliseconds.
+        setting: Field of `sds_core.observer.settings.ObserverSettings` that has its
+            value, milliseconds.
     """
 
     name: str
-    ms: int
+    setting: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

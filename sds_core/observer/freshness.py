@@ -20,15 +20,24 @@ class Freshness:
     Attributes:
         answered_ms: When it came, wall time, Unix ms; None before the first answer.
         answered_s: The same moment on the monotonic clock, seconds: setting the wall
-            clock must not look like a silence.
+            clock must not look like a silence. Before the first answer that of
+            `asked_ms`.
         silent_s: Seconds since then, as of the last `as_of`.
         cause: Why the newest question got no answer, in one line; empty if it got one.
+        asked_ms: When Kafka was first asked, wall time, Unix ms, if it has not answered
+            since; None if it has answered, or was not asked.
     """
 
     answered_ms: int | None = None
     answered_s: float = 0.0
     silent_s: float = 0.0
     cause: str = ""
+    asked_ms: int | None = None
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether Kafka has not answered the first question yet."""
+        return self.answered_ms is None and self.asked_ms is not None
 
     @property
     def is_stale(self) -> bool:
@@ -37,6 +46,6 @@ class Freshness:
 
     def as_of(self, monotonic_s: float) -> Freshness:
         """Return the same as of another moment, seconds of the monotonic clock."""
-        if self.answered_ms is None:
+        if self.answered_ms is None and self.asked_ms is None:
             return self
         return replace(self, silent_s=max(0.0, monotonic_s - self.answered_s))

@@ -77,6 +77,14 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
         """Kind and message id: of incidents with the same key the latest counts."""
         return self.kind.value, self.message_id
 
+    def is_lacked(self, participant: str) -> bool:
+        """Whether the message was not delivered to a participant, and is not yet."""
+        return (
+            self.kind is IncidentKind.UNDELIVERED
+            and self.ended_ms is None
+            and participant in self.lacking
+        )
+
 
 class ChannelIncident(NamedTuple):
     """An incident of a channel, and whether taps had holes.
@@ -119,6 +127,8 @@ class IncidentQuery(msgspec.Struct, frozen=True):
         limit: Number of incidents at most; those found last are selected.
         after: Incidents that come after this place.
         resolved: Only incidents that have ended.
+        participant: Only undelivered messages that this participant is known to lack,
+            given by its id.
     """
 
     channel: str | None = None
@@ -128,6 +138,7 @@ class IncidentQuery(msgspec.Struct, frozen=True):
     limit: int | None = None
     after: IncidentPlace | None = None
     resolved: bool = False
+    participant: str | None = None
 
     @property
     def sql_values(self) -> dict[str, Any]:

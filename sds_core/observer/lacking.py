@@ -1,11 +1,16 @@
-"""Who lacks how many messages since when: standing incidents, grouped."""
+"""Who lacks how many messages since when: standing incidents, grouped.
+
+The monitor follows a message for the horizon. After that, nobody knows whether it
+arrived, so the groups of these incidents state what was known then.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from sds_core.observer.incidents import ChannelIncident, IncidentKind
+from sds_core.observer.settings import ObserverSettings
 from sds_core.text import counted
 
 
@@ -13,16 +18,21 @@ class StandingIncident(NamedTuple):
     """What a group needs to know of an incident that has not ended.
 
     Attributes:
-        channel, kind, since_ms: See `Incident`.
+        channel, kind, message_id, since_ms: See `Incident`.
         lacking: Participants that lack the message; see `Incident`.
+        lacking_others: Number of further participants that lack it.
         tap_hole: See `ChannelIncident`.
+        followed: Whether frames may still end the incident.
     """
 
     channel: str
     kind: IncidentKind
+    message_id: str
     since_ms: int
     lacking: Mapping[str, int]
+    lacking_others: int
     tap_hole: bool
+    followed: bool
 
 
 class Lack(NamedTuple):
@@ -37,6 +47,9 @@ class Lack(NamedTuple):
         since_ms: For a participant, when it first showed to lack one of them; else the
             earliest `Incident.since_ms`. Unix ms.
         tap_hole: Number of messages that the taps may have missed instead.
+        at_least: Whether there may be more messages: incidents of the channel do not
+            name all participants that lack theirs.
+        followed: Whether these are messages that may still be seen to arrive.
     """
 
     channel: str
@@ -45,6 +58,8 @@ class Lack(NamedTuple):
     messages: int
     since_ms: int
     tap_hole: int
+    at_least: bool = False
+    followed: bool = True
 
     def sentence(self, who: str, since: str) -> str:
         """Say who lacks how many messages since when.
@@ -55,15 +70,27 @@ class Lack(NamedTuple):
         """
         count = counted(self.messages, "message")
         one = self.messages == 1
+        senders = "its sender" if one else "their senders"
+        verb = "was" if one else "were"
+        bound = "at least " if self.at_least else ""
         match self.kind:
-            case IncidentKind.LOST:
-                senders = "its sender" if one else "their senders"
+            case IncidentKind.LOST if self.followed:
                 return f"{count} reached nobody but {senders} since {since}"
+            case IncidentKind.LOST:
+                return f"{count} since {since} {verb} seen at nobody but {senders}"
             case IncidentKind.UNDELIVERED if self.participant is not None:
-                return f"{who} lacks {count} since {since}"
+                if self.followed:
+                    return f"{who} lacks {bound}{count} since {since}"
+                return f"{bound}{count} since {since} {verb} not seen to reach {who}"
             case _:
-                verb = "was" if one else "were"
                 return f"{count} since {since} {verb} not acknowledged"
+
+
+class _Group(NamedTuple):
+    channel: str
+    kind: IncidentKind
+    participant: str | None
+    followed: bool
 
 
 _RANK = {
@@ -73,42 +100,80 @@ _RANK = {
 }
 
 
-def standing_of(found: Iterable[ChannelIncident]) -> list[StandingIncident]:
-    """The incidents that have not ended."""
+def is_followed(since_ms: int, clock_ms: int, settings: ObserverSettings) -> bool:
+    """Whether frames may still end an incident that has not ended.
+
+    Args:
+        since_ms: See `Incident`.
+        clock_ms: Event time now, Unix ms.
+        settings: Have the horizon.
+    """
+    return clock_ms <= since_ms + settings.horizon_ms
+
+
+def standing_of(
+    found: Iterable[ChannelIncident], follows: Callable[[ChannelIncident], bool]
+) -> list[StandingIncident]:
+    """The incidents that have not ended.
+
+    Args:
+        found: Incidents.
+        follows: Whether frames may still end an incident.
+    """
     return [
         StandingIncident(
-            channel, incident.kind, incident.since_ms, incident.lacking, tap_hole
+            one.channel,
+            one.incident.kind,
+            one.incident.message_id,
+            one.incident.since_ms,
+            one.incident.lacking,
+            one.incident.lacking_others,
+            one.tap_hole,
+            follows(one),
         )
-        for channel, incident, tap_hole in found
-        if incident.ended_ms is None
+        for one in found
+        if one.incident.ended_ms is None
     ]
 
 
 def lacks_of(found: Iterable[StandingIncident]) -> list[Lack]:
-    """Group incidents by channel and by who lacks the messages.
+    """Group incidents by channel, by who lacks the messages, and by `followed`.
 
     A message that was not delivered to several participants counts for each of them.
 
     Returns:
-        What everybody lacks, then participants, then messages without acknowledgement;
-        of each the groups with most messages first.
+        Those that are followed, then the others: what everybody lacks, participants,
+        and messages without acknowledgement; of each the groups with most messages
+        first.
     """
-    groups: dict[tuple[str, IncidentKind, str | None], tuple[int, int, int]] = {}
+    groups: dict[_Group, tuple[int, int, int]] = {}
+    unnamed = set()
     for one in found:
         who: Mapping[str | None, int] = {None: one.since_ms}
         if one.kind is IncidentKind.UNDELIVERED:
             who = {name: since_ms for name, since_ms in one.lacking.items()}
+            if one.lacking_others:
+                unnamed.add(one.channel)
         for name, since_ms in who.items():
-            key = one.channel, one.kind, name
+            key = _Group(one.channel, one.kind, name, one.followed)
             messages, first_ms, holes = groups.get(key, (0, since_ms, 0))
             groups[key] = (
                 messages + 1,
                 min(first_ms, since_ms),
                 holes + one.tap_hole,
             )
-    lacks = [Lack(*key, *counts) for key, counts in groups.items()]
+    lacks = [
+        Lack(
+            *key[:3],
+            *counts,
+            at_least=key.participant is not None and key.channel in unnamed,
+            followed=key.followed,
+        )
+        for key, counts in groups.items()
+    ]
     lacks.sort(
         key=lambda one: (
+            not one.followed,
             _RANK[one.kind],
             -one.messages,
             one.since_ms,

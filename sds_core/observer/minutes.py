@@ -112,12 +112,15 @@ class Minutes(Generic[Totals, MinuteOf]):
             self.might_change(next_change_ms)
 
     def finish(self, clock_ms: int) -> None:
-        """Emit the running minute before its end, because the view ends.
+        """Emit the last figures before the running minute ends: the view ends.
+
+        They stand in the minute before. The name may return as a new view within the
+        running minute, and the figures of that one would replace them.
 
         Args:
             clock_ms: The view's clock; the totals are as of it.
         """
-        self.might_change(clock_ms)
+        self._check_ms = _end_of_minute(clock_ms) - MINUTE_MS
         self.check(None)
 
     def deadline_ms(self, clock_ms: int) -> int | None:

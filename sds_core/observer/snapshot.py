@@ -179,20 +179,30 @@ class Snapshot:
     def warming_up(self) -> bool:
         """Whether no view has a verdict yet, so that nothing can be said.
 
-        Muted channels are ignored, unless there is nothing else.
+        Muted channels are ignored, unless there is nothing else. If all views have
+        ended, nothing is awaited.
         """
         verdicts = self._verdicts()
         if not verdicts:
-            return not self.muted
+            return not (self.muted or self.all_ended)
         return verdicts == {Verdict.WARMING_UP}
+
+    @property
+    def all_ended(self) -> bool:
+        """Whether there were views, and all were forgotten."""
+        views = self.views.values()
+        return any(one.remainder is not None for one in views) and not any(
+            one.totals for one in views
+        )
 
     @property
     def ok(self) -> bool:
         """Whether the job has fresh figures, and no view is failing or blind.
 
         The figures are fresh if Kafka answers, and the job runs and is not behind. At
-        least one view must have a verdict. The clock must not be wrong either, because
-        it makes dead letters of records. Muted channels are ignored.
+        least one view must have a verdict, unless all have ended. The clock must not
+        be wrong either, because it makes dead letters of records. Muted channels are
+        ignored.
         """
         return (
             self.primed

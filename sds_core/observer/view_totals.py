@@ -8,6 +8,9 @@ from typing import Protocol
 from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.verdict import Verdict
 
+Excused = Callable[[int, int], bool]
+"""Whether evidence does not count, by its begin and when it was found, Unix ms."""
+
 
 class ViewTotals(Protocol):
     """The part of a view's totals that verdict, minutes and summary read.
@@ -41,13 +44,12 @@ class ViewTotals(Protocol):
         """Begin of the verdict, Unix ms of event time; None if it is not known."""
 
     def verdict_without(
-        self, excused: Callable[[int, int], bool], settings: ObserverSettings
+        self, excused: Excused, settings: ObserverSettings
     ) -> tuple[Verdict, str]:
         """The verdict and its reason without some of the evidence.
 
         Args:
-            excused: Whether evidence does not count, by its begin and the time when it
-                was found, Unix ms.
+            excused: Whether evidence does not count.
             settings: Settings of the rules.
         """
 

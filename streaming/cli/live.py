@@ -112,6 +112,8 @@ _FIGURES = (
     ),
 )
 
+_NO_CHANNEL = "no channel has been seen yet"
+
 
 def live_view(snapshot: Snapshot, url: str, width: int, height: int) -> RenderableType:
     """Render the overall verdict, the channels with the worst ones, and the page's URL.
@@ -137,13 +139,14 @@ def live_view(snapshot: Snapshot, url: str, width: int, height: int) -> Renderab
             *(_cell(figure, totals) for figure in figures),
         )
     summary = summarise(snapshot)
+    nothing = "all channels have ended" if snapshot.all_ended else _NO_CHANNEL
     hidden = len(channels) - len(rows)
     more = f"{counted(hidden, 'more channel')}   " if hidden else ""
     return Group(
         _one_line(summary.sentence, _LEVELS[summary.level]),
         _one_line(_job(snapshot), "dim"),
         Text(),
-        table if rows else Text("no channel has been seen yet", "dim"),
+        table if rows else Text(nothing, "dim"),
         Text(),
         _one_line(f"{more}{url}/", "dim"),
     )

@@ -19,8 +19,9 @@ class SilenceLog:
         if kafka.is_stale and before is None:
             self._silent_since = kafka
             why = f": {kafka.cause}" if kafka.cause else ""
-            logger.warning("%s%s", words.no_answer(kafka.answered_ms), why)
+            logger.warning("%s%s", words.no_answer(kafka), why)
         elif before is not None and kafka.answered_s > before.answered_s:
             self._silent_since = None
             silent_s = kafka.answered_s - before.answered_s
-            logger.info("Kafka answers again after %s s", f"{silent_s:,.0f}")
+            again = "" if before.is_awaited else " again"
+            logger.info("Kafka answers%s after %s s", again, f"{silent_s:,.0f}")

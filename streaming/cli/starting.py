@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 
 import click
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import KafkaSettings, KafkaUnreachable
 from streaming.board import Board
+from streaming.cli.first_answer import wait_for_kafka
 from streaming.cli.log import logger
 from streaming.cli.signals import end_requested
 from streaming.failure import JobFailed
@@ -41,8 +41,9 @@ def started_job(
     Raises:
         Exception: See `started_spark` and `streaming.job.running_job`.
     """
+    board = Board() if board is None else board
     with (
-        started_spark(session, settings.source.kafka) as (spark, ending),
+        started_spark(session, settings.source.kafka, board) as (spark, ending),
         running_job(spark, settings, board) as job,
     ):
         yield job, ending
@@ -50,7 +51,7 @@ def started_job(
 
 @contextmanager
 def started_spark(
-    session: SessionSettings, kafka: KafkaSettings
+    session: SessionSettings, kafka: KafkaSettings, board: Board
 ) -> Iterator[tuple[SparkSession, threading.Event]]:
     """Wait for Kafka, start Spark, and stop it at the end of the block.
 
@@ -59,6 +60,7 @@ def started_spark(
     Args:
         session: Settings of Spark.
         kafka: Cluster and topic.
+        board: See `wait_for_kafka`.
 
     Raises:
         click.Abort: A signal came before the block, or ended the JVM too.
@@ -68,8 +70,7 @@ def started_spark(
     """
     # Before Spark starts, because this may wait minutes for Kafka, and before Spark
     # starts a signal can end the program immediately.
-    with closing(TopicOffsets(kafka)) as offsets:
-        offsets.partitions()
+    wait_for_kafka(kafka, board)
     # An exception while Spark starts would leave a JVM that never ends.
     with end_requested() as ending:
         spark = _started_spark(session)

@@ -94,6 +94,8 @@ class Supervisor:
             ) as job:
                 self._pending.job = job
                 for _ in every_second(job, self._ending):
+                    if job.progress.works:
+                        self._retries.note_work(time.monotonic())
                     self._each_second()
                 at_end(job)
         except JobFailed as failure:

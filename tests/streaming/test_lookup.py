@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import httpx
 import pytest
@@ -128,6 +129,26 @@ def test_older_version_in_the_history_does_not_count(checkpoint: Checkpoint) -> 
     checkpoint.findings.record_incidents({"town": [ended]})
     assert checkpoint.incidents(IncidentQuery(standing=True)) == [("a", True)]
     assert checkpoint.incidents(IncidentQuery(standing=True, limit=1)) == [("a", True)]
+
+
+@pytest.mark.parametrize("days", [0, 2])
+def test_messages_of_a_participant_are_found_before_the_limit_applies(
+    checkpoint: Checkpoint, days: int
+) -> None:
+    """Beside the checkpoint, and in the history that has them later."""
+    kind = IncidentKind.UNDELIVERED
+
+    def undelivered(message_id: str, **values: Any) -> Incident:
+        return Incident(kind, message_id, "ana", 1, MONDAY_MS, **values)
+
+    mine = [undelivered(name, lacking={"eve": 5, "bob": 6}) for name in ("x", "y")]
+    others = [lost("lost", MONDAY_MS + 1), undelivered("other", lacking={"bob": 5})]
+    others.append(undelivered("ended", ended_ms=MONDAY_MS + 2, lacking={"eve": 5}))
+    checkpoint.findings.record_incidents({"town": [*others, *mine]})
+    checkpoint.export(MONDAY_MS + days * DAY_MS)
+    for limit, expected in ((1, ["x"]), (None, ["x", "y"])):
+        query = IncidentQuery(participant="eve", limit=limit)
+        assert [name for name, _ in checkpoint.incidents(query)] == expected
 
 
 def test_missing_history_directory_is_an_error(checkpoint: Checkpoint) -> None:

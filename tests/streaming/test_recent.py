@@ -83,6 +83,34 @@ def test_last_minute_of_each_step_is_returned(recent: RecentMinutes) -> None:
     assert recent.steps(["a"], MONDAY_MS, until_ms, STEP_MS) == {"a": []}
 
 
+def test_minute_that_is_stored_late_is_in_the_answer_at_once(
+    recent: RecentMinutes,
+) -> None:
+    """That of a quiet channel ends by a timeout, one batch after T has passed it."""
+    recent.record({"quiet": [minute(0, 10)], "busy": [minute(4, 7)]})
+    since_ms, until_ms = MONDAY_MS, MONDAY_MS + STEP_MS
+
+    def steps() -> list[list[int]]:
+        found = recent.steps(["quiet", "busy"], since_ms, until_ms, STEP_MS)
+        return [ends(found["quiet"]), ends(found["busy"])]
+
+    assert steps() == [[1], [5]]
+    assert ends(list(recent.at(until_ms).values())) == [1, 5]
+    recent.record({"quiet": [minute(4, 90)], "busy": [minute(5, 8)]})
+    assert steps() == [[5], [5]]
+    assert ends(list(recent.at(until_ms).values())) == [5, 5]
+
+
+def test_later_minutes_do_not_drop_an_answer(recent: RecentMinutes) -> None:
+    """The page asks for the same one for five minutes, for thousands of channels."""
+    recent.record({"a": [minute(4, 7)]})
+    asked = ["a"], MONDAY_MS, MONDAY_MS + STEP_MS, STEP_MS
+    steps, at = recent.steps(*asked)["a"], recent.at(MONDAY_MS + STEP_MS)
+    recent.record({"a": [minute(5, 8)]})
+    assert recent.steps(*asked)["a"] is steps
+    assert recent.at(MONDAY_MS + STEP_MS) is at
+
+
 def test_only_the_last_hour_and_the_minute_before_it_are_stored(
     recent: RecentMinutes,
 ) -> None:

@@ -27,14 +27,34 @@ def test_wait_doubles_up_to_a_minute() -> None:
     ]  # fmt: skip
 
 
-def test_query_that_ran_for_long_begins_a_new_row_of_failures() -> None:
+def test_query_that_worked_for_long_begins_a_new_row_of_failures() -> None:
     """With a short wait, and a new limit."""
     retries = Retries(100)
     assert waits(retries, [0, 10, 20]) == [1, 2, 4]
     retries.note_start(30)
+    retries.note_work(150)
     assert retries.wait_after(AWAY, True, 150) == 1
     assert not retries.is_over(249)
     assert retries.is_over(250)
+
+
+def test_query_that_only_waited_for_kafka_does_not_begin_a_new_row() -> None:
+    """It waits for --kafka-timeout, 120 s, and fails; --retry-for ends nevertheless."""
+    retries = Retries(300)
+    found = []
+    for now_s in (0.0, 125.0, 250.0, 375.0):
+        retries.note_start(now_s)
+        found.append(retries.wait_after(AWAY, False, now_s + 121))
+    assert found == [1, 2, 4, None]
+
+
+def test_time_after_the_last_work_is_not_steady() -> None:
+    """A query that worked for some seconds and then waited for minutes."""
+    retries = Retries(300)
+    assert waits(retries, [0]) == [1]
+    retries.note_start(1)
+    retries.note_work(20)
+    assert retries.wait_after(AWAY, True, 200) == 2
 
 
 def test_operator_limits_the_time_of_a_row() -> None:

@@ -57,12 +57,14 @@ def test_run_serves_and_reports_at_its_end(
 
 
 def test_run_serves_before_kafka_answers(tmp_path: Path) -> None:
-    """The page says that it is starting; exit code 3 after the timeout."""
+    """Page and probe say for what it waits; exit code 3 after the timeout."""
     kafka = KafkaSettings("127.0.0.1:1", "frames")
-    with started(kafka, tmp_path, "--kafka-timeout", "2") as process:
+    with started(kafka, tmp_path, "--kafka-timeout", "5") as process:
         url = page_of(process)
-        assert "Starting Spark, about 10 s" in httpx.get(url).text
-        assert not is_ready(url)
+        wait_for(lambda: "Starting: waiting for Kafka" in httpx.get(url).text)
+        ready = httpx.get(f"{url}readyz")
+        assert ready.status_code == 503
+        assert ready.text == "not ready: Kafka has not answered yet\n"
         assert "sds_monitor_ok 0" in httpx.get(f"{url}metrics").text
         assert process.wait(60) == 3
     last = (tmp_path / "stderr").read_text().strip().splitlines()[-1]

@@ -74,12 +74,14 @@ def test_lag_is_measured_from_the_newest_batch(kafka_topic: TopicMaker) -> None:
 
 @refused_sockets_stay_open
 def test_reason_why_kafka_does_not_answer_is_put_on_the_board() -> None:
-    """It has never answered, so no time is known."""
+    """It has never answered: known is since when it is asked."""
     board = Board()
     with watched_topic(NOBODY, board, None) as watch:
         wait_for(lambda: board.snapshot.job.kafka.cause)
         assert "127.0.0.1:1 cannot be reached" in board.snapshot.job.kafka.cause
         assert board.snapshot.job.kafka.answered_ms is None
+        assert board.snapshot.job.kafka.is_awaited
+        assert board.snapshot.as_of(time.monotonic() + 16).job.kafka.is_stale
         assert watch.ends is None
         watch.check()
 

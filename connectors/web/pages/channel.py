@@ -172,7 +172,7 @@ def _history(
     except (HistoryBusy, HistoryUnreadable, NoRecord) as error:
         found["no_charts"] = str(error)
     else:
-        charts = charts_of(table, trend, snapshot.table.of(channel))
+        charts = charts_of(table, trend, snapshot.table.of(channel), snapshot.observer)
         found["charts"] = [
             (chart, Markup() if chart.is_empty else draw(chart)) for chart in charts
         ]

@@ -16,12 +16,13 @@ from connectors.web.incident_places import ListedIncident
 from connectors.web.incident_words import KINDS, IncidentWords, incident_words
 from connectors.web.lacks import READ_INCIDENTS, Lacks, group_words, is_participant
 from connectors.web.lookups import Lookups
+from connectors.web.naming import is_key
 from connectors.web.pages.layout import Layout
 from connectors.web.paging import PageRequest, next_page
 from connectors.web.parameters import incident_query
 from connectors.web.refusals import HistoryBusy, HistoryUnreadable
 from connectors.web.sources import Sources
-from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentQuery
+from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.snapshot import Snapshot
 
 LISTED_INCIDENTS = 50
@@ -129,14 +130,14 @@ def _read(
     after = None if place is None else place.incident.find(snapshot.channels)
     if participant:
         # Only unresolved incidents name who lacks a message.
-        query = msgspec.structs.replace(query, standing=True)
+        query = msgspec.structs.replace(
+            query, standing=True, participant=_named(lookups, query, participant)
+        )
     if place is None or not place.resolved:
         wanted = msgspec.structs.replace(query, standing=True, after=after)
         # One more than is grouped, to know whether there are more.
         wanted = msgspec.structs.replace(wanted, limit=READ_INCIDENTS + 1)
         shown = list(lookups.incidents(wanted))
-        if participant:
-            shown = [one for one in shown if _lacks(one, participant)]
         if place is None:
             lacks = group_words(snapshot, shown, participant)
     if len(shown) <= LISTED_INCIDENTS and not query.standing:
@@ -155,12 +156,20 @@ def _read(
     )
 
 
-def _lacks(found: ChannelIncident, participant: str) -> bool:
-    """Whether a message was not delivered to a participant, given its id or key."""
-    incident = found.incident
-    return incident.kind is IncidentKind.UNDELIVERED and any(
-        is_participant(name, participant) for name in incident.lacking
-    )
+def _named(lookups: Lookups, query: IncidentQuery, participant: str) -> str:
+    """Return the id of a participant, given this or its key.
+
+    Only long ids have keys, and addresses have these instead. The id is looked for in
+    the incidents of the query.
+    """
+    if not is_key(participant):
+        return participant
+    standing = msgspec.structs.replace(query, standing=True)
+    for one in lookups.incidents(standing):
+        for name in one.incident.lacking:
+            if is_participant(name, participant):
+                return name
+    return participant
 
 
 def _next(listed: Sequence[ChannelIncident]) -> str:

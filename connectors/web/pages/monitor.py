@@ -58,6 +58,8 @@ def _state(snapshot: Snapshot) -> str:
     if job.error:
         return f"{stopped(job)}: {words.one_line(job.error)}"
     if not snapshot.primed:
+        if job.kafka.is_awaited:
+            return "The monitor waits for Kafka, and then starts the query."
         if job.reading_checkpoint:
             return "The query is starting: the checkpoint is being read."
         return "The query is starting: Spark needs about 10 s."
@@ -131,8 +133,10 @@ def _silence(kafka: Freshness) -> str:
     if not kafka.is_stale:
         return ""
     why = f": {words.one_line(kafka.cause)}" if kafka.cause else ""
+    if kafka.is_awaited:
+        return f"{words.no_answer(kafka)}{why}. There are no figures yet."
     return (
-        f"{words.no_answer(kafka.answered_ms)}{why}. The figures are those of then; "
+        f"{words.no_answer(kafka)}{why}. The figures are those of then; "
         "the job goes on as soon as Kafka answers."
     )
 

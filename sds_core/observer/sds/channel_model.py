@@ -173,7 +173,9 @@ class ChannelModel:
         health = self._state.health
         totals.verdict, totals.verdict_reason = health.verdict, health.reason
         totals.verdict_since_ms = health.since_ms
-        totals.evidence = self._health.evidence(clock_ms, totals.gaps_open)
+        totals.evidence = self._health.evidence(
+            clock_ms, totals.gaps_open, self._participants.name
+        )
         self._capacity.summarise(clock_ms)
 
     def drain(self) -> list[DefiniteAcknowledgement | Incident]:

@@ -120,7 +120,7 @@ class ChannelView:
     def forget(self) -> list[ChannelEvent]:
         """Forget the channel; see `View.forget`.
 
-        The last minute is returned although it has not ended.
+        The last figures are returned in the minute before the one that runs.
         """
         if self.is_forgotten:
             return []

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
 
 from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.verdict import Verdict
+from sds_core.observer.view_totals import Excused
 
 STEP_MS = 10_000
 """Evidence is grouped by times of this resolution."""
@@ -75,6 +76,9 @@ class Evidence(msgspec.Struct, array_like=True, frozen=True):
         lost, undelivered, unacknowledged: All of them.
         recovered, expired: Of those found in one step the one that began last.
         gaps: The gaps that are open; the one that began last stands for all.
+        lacking: Of `undelivered` those of each participant, by its id, of the
+            participants to which most messages are lost.
+        lacking_others: Number of further participants to which messages are lost.
     """
 
     messages: int
@@ -87,20 +91,21 @@ class Evidence(msgspec.Struct, array_like=True, frozen=True):
     recovered: list[Found]
     expired: list[Found]
     gaps: list[Found]
+    lacking: list[tuple[str, list[Found]]] = []
+    lacking_others: int = 0
 
     def verdict_without(
-        self, excused: Callable[[int, int], bool], settings: ObserverSettings
+        self, excused: Excused, settings: ObserverSettings
     ) -> tuple[Verdict, str]:
         """Return the verdict and its reason without some of the evidence.
 
         Args:
-            excused: Whether evidence does not count, by its begin and the time when it
-                was found, Unix ms.
+            excused: Whether evidence does not count.
             settings: Settings of the rules.
         """
 
         def count(found: Iterable[Found]) -> int:
-            return sum(n for since, at, n in found if not excused(since, at))
+            return count_without(found, excused)
 
         counts = Counts(
             self.messages,
@@ -114,6 +119,11 @@ class Evidence(msgspec.Struct, array_like=True, frozen=True):
             self.content,
         )
         return verdict_of(counts, settings)
+
+
+def count_without(found: Iterable[Found], excused: Excused) -> int:
+    """Return the number of events of one kind that are not excused."""
+    return sum(count for since, at, count in found if not excused(since, at))
 
 
 def step_before(time_ms: int) -> int:

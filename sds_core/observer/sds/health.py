@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable
 from itertools import islice
 from typing import Any
 
@@ -27,6 +27,9 @@ _NEVER = 1 << 62
 
 _MOST_LOSSES = 2_000
 """Losses of each kind that are kept, the latest: any one in the window decides."""
+
+_MOST_NAMED = 10
+"""Participants that the evidence names, at most."""
 
 
 class HealthState(msgspec.Struct, array_like=True):
@@ -229,8 +232,16 @@ class Health:
         if has_left:
             self._edge_ms = self._next_edge_ms()
 
-    def evidence(self, clock_ms: int, gaps_open: int) -> Evidence | None:
-        """What the verdict rests on; None if it is not bad."""
+    def evidence(
+        self, clock_ms: int, gaps_open: int, name: Callable[[int], str]
+    ) -> Evidence | None:
+        """What the verdict rests on; None if it is not bad.
+
+        Args:
+            clock_ms: The clock.
+            gaps_open: Number of open gaps.
+            name: Gives the id of a participant, by its index.
+        """
         state, settings = self._state, self._settings
         if state.verdict not in (Verdict.FAILING, Verdict.DEGRADED):
             return None
@@ -258,7 +269,23 @@ class Health:
             [(began_ms, end_ms, 1) for end_ms, began_ms in state.recovered.items()],
             [(began_ms, end_ms, 1) for end_ms, began_ms in state.expired.items()],
             gaps,
+            *self._lacking(name),
         )
+
+    def _lacking(
+        self, name: Callable[[int], str]
+    ) -> tuple[list[tuple[str, list[Found]]], int]:
+        """Lost deliveries by participant, those with most; number of the others."""
+        spans: defaultdict[int, Counter[tuple[int, int]]] = defaultdict(Counter)
+        for order, lost_to in self._state.undelivered.items():
+            for by, found_ms in lost_to.items():
+                spans[by][self._span_of(order, by, found_ms)] += 1
+        most = sorted(spans, key=lambda by: (-spans[by].total(), by))[:_MOST_NAMED]
+        lacking = [
+            (name(by), [(*span, count) for span, count in sorted(spans[by].items())])
+            for by in most
+        ]
+        return lacking, len(spans) - len(most)
 
     @property
     def edge_ms(self) -> int:

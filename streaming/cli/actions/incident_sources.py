@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import click
 import httpx
@@ -53,17 +54,37 @@ class Incident(msgspec.Struct, omit_defaults=True):
         return self.ended is None
 
 
+class ReadIncidents(NamedTuple):
+    """Incidents of a source.
+
+    Attributes:
+        incidents: Those that were selected, found last first.
+        clock_ms: Event time of the source, Unix ms: a report's at its end, a monitor's
+            now; of a history, the time now.
+    """
+
+    incidents: list[Incident]
+    clock_ms: int
+
+
 class _Answer(msgspec.Struct):
     incidents: list[Incident]
     more: bool
+    # Monitors up to 0.8 do not say.
+    clock: _Time | None = None
 
 
 class _Refusal(msgspec.Struct):
     error: str
 
 
+class _Span(msgspec.Struct):
+    last_event: int | None = None
+
+
 class _Report(msgspec.Struct):
     incidents: list[Incident] | None = None
+    window: _Span = msgspec.field(default_factory=_Span)
     channels: dict[str, msgspec.Raw] = msgspec.field(default_factory=dict)
 
 
@@ -80,7 +101,12 @@ class _Unreachable(click.ClickException):
 
 
 def read_incidents(source: IncidentSource, wanted: IncidentFilter) -> list[Incident]:
-    """Read incidents from the source, those found last first.
+    """Read incidents from the source, those found last first; see `read_with_clock`."""
+    return read_with_clock(source, wanted).incidents
+
+
+def read_with_clock(source: IncidentSource, wanted: IncidentFilter) -> ReadIncidents:
+    """Read incidents from the source, and its clock.
 
     Args:
         source: Source to read from; by default a monitor on this machine.
@@ -91,7 +117,7 @@ def read_incidents(source: IncidentSource, wanted: IncidentFilter) -> list[Incid
             the source does not know the channel.
     """
     found = _selected(source, wanted)
-    if wanted.channel is not None and not found:
+    if wanted.channel is not None and not found.incidents:
         _check_channel(source, wanted.channel)
     return found
 
@@ -102,7 +128,8 @@ def _check_channel(source: IncidentSource, channel: str) -> None:
     Raises:
         click.UsageError: The source does not know the channel.
     """
-    if _selected(source, IncidentFilter(channel, since_ms=None, standing=False)):
+    every = IncidentFilter(channel, since_ms=None, standing=False)
+    if _selected(source, every).incidents:
         return
     if source.report is not None:
         known = _channels_of_report(source.report)
@@ -145,30 +172,41 @@ def _channels_of_monitor(url: str, channel: str) -> list[str]:
     return [one.id for one in found]
 
 
-def _selected(source: IncidentSource, wanted: IncidentFilter) -> list[Incident]:
+def _selected(source: IncidentSource, wanted: IncidentFilter) -> ReadIncidents:
     channel, since_ms, standing = wanted
     if source.report is not None:
-        return [
+        found, clock_ms = _incidents_of_report(source.report)
+        selected = [
             one
-            for one in _incidents_of_report(source.report)
+            for one in found
             if channel in (None, one.channel)
             and (one.is_standing or not standing)
             and (since_ms is None or one.is_standing or one.found >= since_ms)
         ]
+        return ReadIncidents(selected, clock_ms)
     if source.history is not None:
         query = IncidentQuery(channel, since_ms=since_ms, standing=standing)
-        return _read_history(source.history, query)
+        return ReadIncidents(_read_history(source.history, query), _now_ms())
     parameters = {"channel": channel, "since": since_ms, "standing": standing or None}
     url = DEFAULT_API if source.api is None else source.api
-    return _query_monitor(url, parameters)
+    page = _query_monitor(url, parameters)
+    return ReadIncidents(page.incidents, page.clock or _now_ms())
 
 
-def _incidents_of_report(path: Path) -> list[Incident]:
-    found = _read_report(path).incidents
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _incidents_of_report(path: Path) -> ReadIncidents:
+    report = _read_report(path)
+    found = report.incidents
     if found is None:
         message = f"--report: {path} was written without --report-detail"
         raise click.UsageError(message)
-    return sorted(found, key=lambda one: -one.found)
+    # Deadlines may have passed after the last record.
+    times = [one.found if one.ended is None else one.ended for one in found]
+    clock_ms = max([report.window.last_event or 0, *times])
+    return ReadIncidents(sorted(found, key=lambda one: -one.found), clock_ms)
 
 
 def _read_report(path: Path) -> _Report:
@@ -204,7 +242,7 @@ def _history_errors(directory: Path) -> Iterator[None]:
         raise click.UsageError(message) from error
 
 
-def _query_monitor(url: str, parameters: dict[str, Any]) -> list[Incident]:
+def _query_monitor(url: str, parameters: dict[str, Any]) -> _Answer:
     """Query a running monitor; a parameter of None is left out."""
     try:
         answer = httpx.get(
@@ -230,7 +268,7 @@ def _query_monitor(url: str, parameters: dict[str, Any]) -> list[Incident]:
             "only the %s found last are shown: narrow it by --channel or --since",
             f"{len(page.incidents):,}",
         )
-    return page.incidents
+    return page
 
 
 def _refusal(url: str, answer: httpx.Response) -> str:

@@ -7,10 +7,11 @@ import json
 import click
 
 from sds_core.observer.channel_table import ChannelTable
-from sds_core.observer.lacking import Lack, StandingIncident, lacks_of
+from sds_core.observer.lacking import Lack, StandingIncident, is_followed, lacks_of
+from sds_core.observer.settings import DEFAULTS
 from sds_core.text import iso_time, printable
 from streaming.cli import FINDING
-from streaming.cli.actions.incident_sources import Incident, read_incidents
+from streaming.cli.actions.incident_sources import Incident, read_with_clock
 from streaming.cli.incident_options import IncidentFilter, IncidentSource
 
 
@@ -28,9 +29,9 @@ def list_lacks(
     Raises:
         click.exceptions.Exit: There are unresolved incidents.
     """
-    found = read_incidents(source, wanted._replace(standing=True))
+    found, clock_ms = read_with_clock(source, wanted._replace(standing=True))
     names = {one.channel: one.channel_name or "" for one in found}
-    lacks = lacks_of(map(_standing, found))
+    lacks = lacks_of(_standing(one, clock_ms) for one in found)
     for one in lacks:
         name = table.of(one.channel).name or names[one.channel]
         click.echo(json.dumps(_object(one, name)) if as_json else _line(one, name))
@@ -40,8 +41,17 @@ def list_lacks(
         raise click.exceptions.Exit(FINDING)
 
 
-def _standing(one: Incident) -> StandingIncident:
-    return StandingIncident(one.channel, one.kind, one.since, one.lacking, one.tap_hole)
+def _standing(one: Incident, clock_ms: int) -> StandingIncident:
+    return StandingIncident(
+        one.channel,
+        one.kind,
+        one.message_id,
+        one.since,
+        one.lacking,
+        one.lacking_others or 0,
+        one.tap_hole,
+        is_followed(one.since, clock_ms, DEFAULTS),
+    )
 
 
 def _object(one: Lack, name: str) -> dict[str, str | int | None]:
@@ -51,8 +61,10 @@ def _object(one: Lack, name: str) -> dict[str, str | int | None]:
         "kind": one.kind.value,
         "participant": one.participant,
         "messages": one.messages,
+        "at_least": one.at_least,
         "since": one.since_ms,
         "tap_hole": one.tap_hole,
+        "followed": one.followed,
     }
 
 

@@ -72,7 +72,10 @@ def run(
             reload_on_hangup(channels) as table_file,
             # Before Spark starts, which takes so long that people open the page.
             status_server(pending, *address, prometheus=prometheus) as url,
-            started_spark(session, settings.source.kafka) as (spark, ending),
+            started_spark(session, settings.source.kafka, pending.board) as (
+                spark,
+                ending,
+            ),
             heartbeats(settings.source.kafka) if heartbeat else nullcontext(),
             progress_display(Console(), log_format, url, _progress_line) as display,
         ):
@@ -121,5 +124,5 @@ def _progress_line(snapshot: Snapshot) -> str:
         f"{counted(len(snapshot.channels), 'channel')}"
     )
     if job.kafka.is_stale:
-        return f"{words.no_answer(job.kafka.answered_ms)}; {line}"
+        return f"{words.no_answer(job.kafka)}; {line}"
     return line

@@ -88,3 +88,21 @@ def test_hourly_example_counts_the_first_minute_of_a_channel(
         connection.execute("SET TimeZone = 'UTC'")
         found = connection.sql(hours).project("messages").fetchall()
     assert found == [(5,), (3,)]
+
+
+def test_hourly_example_counts_a_channel_that_was_forgotten_and_returned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its totals begin at 0: without negative numbers."""
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        minute(MONDAY_MS, messages=900, gaps_lost=4),
+        minute(TUESDAY_MS, messages=5, gaps_lost=1),
+        minute(TUESDAY_MS + 60_000, messages=8, gaps_lost=1),
+    ]
+    ParquetHistory(Path("history")).write(CHANNEL_MINUTES, rows)
+    _, hours, *_ = examples()
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        found = connection.sql(hours).project("messages, lost").fetchall()
+    assert found == [(900, 4), (8, 1)]

@@ -96,7 +96,7 @@ class Stage:
         return create_app(sources, registry)
 
     def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
-        """The store: channel, kind, state and limit, in the order of the list."""
+        """The store: all but times, in the order of the list."""
         self._check()
         self.asked.append(query)
         kinds = [query.kind] if query.kind else list(IncidentKind)
@@ -107,6 +107,7 @@ class Stage:
             if query.channel in (None, one.channel)
             and one.incident.kind in kinds
             and not unwanted[one.incident.ended_ms is not None]
+            and (query.participant is None or one.incident.is_lacked(query.participant))
         ]
         if query.after is not None:
             _, *last = query.after

@@ -56,6 +56,7 @@ def test_ready_while_primed_and_running(client: httpx.Client) -> None:
     ("primed", "job", "reason"),
     [
         (False, {}, "the totals of the checkpoint have not been read yet"),
+        (False, {"kafka": Freshness(asked_ms=7)}, "Kafka has not answered yet"),
         (True, {"running": False}, "the query is not running"),
         (
             True,
@@ -66,6 +67,12 @@ def test_ready_while_primed_and_running(client: httpx.Client) -> None:
             True,
             {"kafka": Freshness(1_786_276_990_123, 1.0, 15.1, "no\nbroker")},
             "Kafka has not answered since 2026-08-09 12:03:10 UTC (no broker)",
+        ),
+        (
+            False,
+            {"kafka": Freshness(None, 1.0, 15.1, "no broker", 1_786_276_990_123)},
+            "Kafka has not answered since the start at 2026-08-09 12:03:10 UTC "
+            "(no broker)",
         ),
     ],
 )

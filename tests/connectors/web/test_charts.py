@@ -13,6 +13,7 @@ from sds_core.observer.channel_table import ChannelSettings
 from sds_core.observer.figures import Scale
 from sds_core.observer.histogram import BUCKETS_MS
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
+from sds_core.observer.settings import DEFAULTS, ObserverSettings
 
 NOTHING = Growth.zero(CHANNEL_FIGURES)
 NOON_MS = 1_786_276_800_000
@@ -27,11 +28,16 @@ def growth(latency_bucket: int | None = None, **counts: int) -> Growth:
     return Growth({**NOTHING.counts, **counts}, {"definite_latency": buckets})
 
 
-def charts(*found: Growth | None, step_ms: int = MINUTE_MS) -> dict[str, Chart]:
+def charts(
+    *found: Growth | None,
+    step_ms: int = MINUTE_MS,
+    observer: ObserverSettings = DEFAULTS,
+) -> dict[str, Chart]:
     """The charts of a trend from noon on."""
     settings = ChannelSettings(delivery_objective=0.999)
     trend = Trend(NOON_MS, step_ms, found, NOTHING)
-    return {chart.key: chart for chart in charts_of(CHANNEL_FIGURES, trend, settings)}
+    made = charts_of(CHANNEL_FIGURES, trend, settings, observer)
+    return {chart.key: chart for chart in made}
 
 
 def test_table_has_the_figures_of_the_picture_newest_first() -> None:
@@ -66,6 +72,18 @@ def test_objectives_are_drawn_beside_the_reached_shares() -> None:
     nothing_delivered = charts(growth(acknowledged_in_time=1))["objectives"]
     assert "Over all intervals: 100 % in time." in nothing_delivered.note
     assert "Over all" not in charts(NOTHING)["objectives"].note
+
+
+def test_deadline_in_the_chart_is_that_of_the_job() -> None:
+    """The line, its name and the sentence follow `[observer] ack_deadline_ms`."""
+    for observer, seconds, name in (
+        (DEFAULTS, 120, "deadline 2 min"),
+        (ObserverSettings(ack_deadline_ms=60_000), 60, "deadline 1 min"),
+    ):
+        chart = charts(growth(3), observer=observer)["latency"]
+        (line,) = [series for series in chart.series if series.is_limit]
+        assert (line.name, list(line.values)) == (name, [seconds])
+        assert f"The straight line is the {name}." in chart.note
 
 
 def test_percentiles_of_the_whole_time_are_said_in_words() -> None:

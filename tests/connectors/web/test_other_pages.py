@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from connectors.prometheus.firing import FiringAlert, FiringAlerts
+from connectors.web.naming import short_key
 from connectors.web.pages.taps import LISTED_TAPS
 from connectors.web.words import NOTHING
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
@@ -79,6 +80,18 @@ def test_unresolved_incidents_come_first_and_each_is_on_one_page(
     assert "Next page" not in later
 
 
+def test_message_with_two_problems_counts_once(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """Undelivered and unacknowledged are two incidents of one message."""
+    stage.snapshot = snapshot({"c": totals()})
+    kinds = (IncidentKind.UNDELIVERED, IncidentKind.UNACKNOWLEDGED)
+    stage.incidents = [lost(message_id="m", kind=kind) for kind in kinds]
+    assert "Unresolved: 1 message Not delivered" in text_of(client, "/incidents")
+    page = text_of(client, "/channel?id=c")
+    assert "Incidents: 1 message unresolved" in page
+
+
 def test_incidents_of_a_participant_are_those_that_it_lacks(
     client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
@@ -102,6 +115,35 @@ def test_incidents_of_a_participant_are_those_that_it_lacks(
     assert "bob lacks" not in text
     assert "m1" not in text
     assert len(keys(client, f"/{path}", "article")) == 1
+
+
+@pytest.mark.parametrize("name", ["eve", "eve" * 100])
+def test_messages_of_a_participant_are_found_behind_many_others(
+    client: httpx.Client,
+    stage: Any,
+    snapshot: MakeSnapshot,
+    totals: MakeTotals,
+    name: str,
+) -> None:
+    """However many newer incidents concern others, and however long its id is."""
+    stage.snapshot = snapshot({"c": totals()})
+    others = [
+        lost(message_id=f"u{n}", kind=IncidentKind.UNACKNOWLEDGED) for n in range(1_100)
+    ]
+    since_ms = others[0].incident.since_ms
+    hers = [
+        lost(
+            message_id=f"d{n}", kind=IncidentKind.UNDELIVERED, lacking={name: since_ms}
+        )
+        for n in range(60)
+    ]
+    stage.incidents = [*others, *hers]
+    path = f"/incidents?participant={short_key(name)}"
+    assert len(keys(client, path, "article")) == 50
+    text = text_of(client, path)
+    assert "lacks 60 messages since" in text
+    assert "are grouped" not in text
+    assert "Next page" in text
 
 
 def test_taps_are_sorted_by_what_they_miss(

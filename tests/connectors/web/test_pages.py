@@ -11,8 +11,9 @@ import httpx
 import pytest
 
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
+from sds_core.observer.freshness import Freshness
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
 from tests.support.web.reading import Tags, lost, text_of
@@ -118,6 +119,20 @@ def test_every_view_begins_with_the_verdict_on_everything(
     assert "1 of 1 channel failing: c" in text
     assert "Figures up to 2026-08-09 12:03:10 UTC" in text
     assert "Channels Incidents Taps Monitor Runbooks" in text
+
+
+def test_monitor_page_says_that_kafka_has_not_answered_since_the_start(
+    client: httpx.Client, stage: Any
+) -> None:
+    """With the cause; there are no older figures."""
+    kafka = Freshness(None, 1.0, 15.1, "no broker", 1_786_276_990_123)
+    stage.snapshot = Snapshot(job=JobFigures(kafka=kafka))
+    text = text_of(client, "/monitor")
+    assert "The monitor waits for Kafka, and then starts the query." in text
+    assert (
+        "Kafka has not answered since the start at 2026-08-09 12:03:10 UTC: no broker. "
+        "There are no figures yet."
+    ) in text
 
 
 @pytest.mark.parametrize("path", VIEWS)

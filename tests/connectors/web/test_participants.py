@@ -10,9 +10,11 @@ import httpx
 import msgspec
 import pytest
 
+from connectors.web.participants import table_of
 from connectors.web.reasons import reason_of
 from connectors.web.words import NOTHING
-from sds_core.observer.sds.evidence import Evidence
+from sds_core.observer.incidents import ChannelIncident, Incident, IncidentKind
+from sds_core.observer.sds.evidence import Evidence, Found
 from sds_core.observer.sds.participant_figures import (
     ParticipantFigures,
     ParticipantTable,
@@ -21,6 +23,8 @@ from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
+from tests.support.channel import Channel
+from tests.support.observer.deliveries import T0, lose
 from tests.support.web.reading import Tags, text_of
 
 MakeSnapshot = Callable[..., Snapshot]
@@ -32,9 +36,9 @@ def packed(*participants: ParticipantFigures, others: int = 0) -> bytes:
     return msgspec.msgpack.encode(ParticipantTable([*participants], others))
 
 
-def lacking(name: str, messages: int) -> ParticipantFigures:
+def lacking(name: str, messages: int, since_ms: int) -> ParticipantFigures:
     """A participant to which messages were not delivered."""
-    return ParticipantFigures(name, 1, messages, 1, messages)
+    return ParticipantFigures(name, 1, messages, since_ms, messages)
 
 
 def test_channel_page_says_what_each_participant_lacks(
@@ -68,6 +72,30 @@ def test_channel_page_says_what_each_participant_lacks(
     hrefs = [str(a.get("href")) for tag, a in Tags(html).found if tag == "a"]
     assert "incidents?channel=c&standing=true&participant=participant-003" in hrefs
     assert not any("participant=p4" in href for href in hrefs)
+
+
+def test_groups_have_the_counts_of_the_table_of_participants(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """Incidents may name only some of those that lack a message."""
+    now_ms = snapshot().clock_ms
+    table = packed(lacking("bob", 50, now_ms - 600_000), ParticipantFigures("eve", 1))
+    stage.snapshot = snapshot({"c": totals(participant_table=table)})
+    who = dict.fromkeys(("bob", "eve", "dan"), now_ms - 400_000)
+    found = Incident(
+        IncidentKind.UNDELIVERED,
+        "m",
+        "alice",
+        now_ms - 400_000,
+        now_ms - 100_000,
+        lacking=who,
+        lacking_others=57,
+    )
+    stage.incidents = [ChannelIncident("c", found, tap_hole=False)]
+    text = text_of(client, "/channel?id=c")
+    assert "Not delivered bob lacks 50 messages since 11:53:10 What to do" in text
+    assert "dan lacks at least 1 message since 11:56:30" in text
+    assert "eve lacks" not in text
 
 
 def test_channel_without_figures_of_participants_says_so(
@@ -141,47 +169,108 @@ def test_api_refuses_participants_of_no_channel(
     assert "no channel has this" in answer.json()["error"]
 
 
+def evidence(**found: Any) -> Evidence:
+    """The evidence behind a bad verdict; by default there is none."""
+    nothing: list[Found] = []
+    kinds = ("lost", "undelivered", "unacknowledged", "recovered", "expired", "gaps")
+    return Evidence(9, 9, False, True, **(dict.fromkeys(kinds, nothing) | found))
+
+
 @pytest.mark.parametrize(
-    ("participants", "sentence"),
+    ("lacking", "others", "sentence"),
     [
-        ([lacking("p1", 3)], "3 messages did not reach p1"),
-        ([lacking("p1", 1)], "1 message did not reach p1"),
+        ({"p1": [(1, 2, 3)]}, 0, "3 messages did not reach p1"),
+        ({"p1": [(1, 2, 1)]}, 0, "1 message did not reach p1"),
         (
-            [lacking("p3", 28), lacking("p4", 1), ParticipantFigures("p5", 1)],
+            {"p3": [(1, 2, 20), (1, 3, 8)], "p4": [(1, 2, 1)]},
+            0,
             "28 messages did not reach p3; 1 other participant lacks messages too",
         ),
         (
-            [lacking("p3", 2), lacking("p4", 1), lacking("p5", 1)],
+            {"p3": [(1, 2, 2)], "p4": [(1, 2, 1)]},
+            1,
             "2 messages did not reach p3; 2 other participants lack messages too",
         ),
-        ([], "messages did not reach a participant"),
+        ({}, 0, "messages did not reach a participant"),
     ],
 )
 def test_verdict_says_whom_messages_did_not_reach(
     snapshot: MakeSnapshot,
     totals: MakeTotals,
-    participants: list[ParticipantFigures],
+    lacking: dict[str, list[Found]],
+    others: int,
     sentence: str,
 ) -> None:
     """Instead of a loss, beside a column of losses that says 0."""
-    figures = totals(
-        Verdict.DEGRADED,
-        verdict_reason="undelivered",
-        participant_table=packed(*participants),
-    )
+    found = evidence(lacking=[*lacking.items()], lacking_others=others)
+    figures = totals(Verdict.DEGRADED, verdict_reason="undelivered", evidence=found)
     assert reason_of(snapshot({"c": figures}), figures) == sentence
+
+
+def test_verdict_names_nobody_who_lacks_only_older_messages(
+    snapshot: MakeSnapshot,
+) -> None:
+    """What bob has lacked for longer than the window is not the reason."""
+    channel = Channel.after_warm_up()
+    for name in ("bob", "carol"):
+        channel.sync(name, at=T0 - 1_000, lamport=500)
+    ids = [f"m{number}" for number in range(8)]
+    for number, one in enumerate(ids):
+        channel.content(one, "alice", at=T0 + number, lamport=1_000 + number)
+    lose(channel, "bob", lamport=2_000)
+    for number in range(1, 6):
+        at = T0 + 340_000 + number * 200_000
+        channel.sync("bob", at=at, lamport=2_200 + number, holds=[])
+        channel.sync("carol", at=at + 1, lamport=2_300 + number, holds=ids)
+    at = T0 + 1_500_000
+    channel.content("x", "alice", at=at, lamport=5_000)
+    for number in range(3):
+        later = at + 10_000 + number * 151_000
+        channel.sync("carol", at=later, lamport=5_100 + number, holds=ids)
+        channel.sync("bob", at=later + 1, lamport=5_200 + number, holds=["x"])
+    assert channel.verdict == ("failing", "undelivered")
+    bob, *_ = table_of(channel.totals).participants
+    assert (bob.name, bob.undelivered) == ("bob", 8)
+    shown = snapshot({"c": channel.totals})
+    assert reason_of(shown, channel.totals) == "1 message did not reach carol"
 
 
 def test_verdict_says_how_many_messages_were_lost_to_everybody(
     snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
     """Those in the window of the verdict."""
-    evidence = Evidence(
-        9, 9, False, True, [(1, 2, 2), (3, 4, 1)], [], [], [], [], gaps=[]
-    )
-    figures = totals(Verdict.FAILING, verdict_reason="lost", evidence=evidence)
+    found = evidence(lost=[(1, 2, 2), (3, 4, 1)])
+    figures = totals(Verdict.FAILING, verdict_reason="lost", evidence=found)
     shown = snapshot({"c": figures})
     sentence = "3 messages reached nobody but their senders"
+    assert reason_of(shown, figures) == sentence
+
+
+@pytest.mark.parametrize(
+    ("reason", "sentence"),
+    [
+        ("lost", "1 message reached nobody but its sender"),
+        ("undelivered", "1 message did not reach eve"),
+    ],
+)
+def test_reason_leaves_out_what_a_hole_of_the_taps_excuses(
+    snapshot: MakeSnapshot, totals: MakeTotals, reason: str, sentence: str
+) -> None:
+    """As the verdict does."""
+    now_ms = snapshot().clock_ms
+    in_hole = (now_ms - 500_000, now_ms - 400_000, 7)
+    after = (now_ms - 100_000, now_ms - 10_000, 1)
+    found = evidence(
+        lost=[in_hole, after],
+        undelivered=[in_hole, after],
+        lacking=[("bob", [in_hole]), ("eve", [after])],
+    )
+    figures = totals(
+        Verdict.FAILING, verdict_reason=reason, evidence=found, observers=["t"]
+    )
+    holes = [(now_ms - 450_000, now_ms - 440_000)]
+    taps = {"t": TapTotals(now_ms, 1, now_ms - 440_000, holes)}
+    shown = replace(snapshot({"c": figures}), taps=taps)
     assert reason_of(shown, figures) == sentence
 
 

@@ -79,6 +79,22 @@ def test_unread_checkpoint_counts_as_starting(
     assert summary.sentence == sentence
 
 
+def test_kafka_that_does_not_answer_at_the_start_is_named(
+    snapshot: MakeSnapshot,
+) -> None:
+    """Nobody waits for Spark then; after 15 s it is a trouble."""
+    kafka = Freshness(asked_ms=1_786_276_990_123, answered_s=100)
+    waiting = replace(snapshot(kafka=kafka), primed=False)
+    summary = summarise(waiting.as_of(115))
+    assert summary.level is Level.STARTING
+    assert summary.sentence == "Starting: waiting for Kafka"
+    summary = summarise(waiting.as_of(115.1))
+    assert summary.level is Level.TROUBLE
+    assert summary.sentence == (
+        "Kafka has not answered since the start at 2026-08-09 12:03:10 UTC"
+    )
+
+
 def test_empty_topic_is_reported(snapshot: MakeSnapshot) -> None:
     """Without it, waiting for a first batch would look like a failure."""
     summary = summarise(replace(snapshot(event_time_lag_seconds=None), clock_ms=0))

@@ -11,6 +11,7 @@ from sds_core.observer.blindness import (
     coincides_with_hole,
     judge_blindness,
 )
+from sds_core.observer.freshness import Freshness
 from sds_core.observer.record import NO_SEQ
 from sds_core.observer.sds.evidence import Evidence, Found
 from sds_core.observer.sds.totals import ChannelTotals
@@ -86,6 +87,23 @@ def test_a_topic_without_any_record_is_blind_by_wall_time() -> None:
     assert judged(wall_ms=late - 1)[0] is Verdict.OK
     assert judged(wall_ms=late, behind=3)[0] is Verdict.OK
     assert judged(wall_ms=None)[0] is Verdict.OK
+
+
+def test_no_channel_is_blind_because_kafka_does_not_answer() -> None:
+    """The topic's end is that of the last answer: nobody knows whether it is silent."""
+    snapshot = Snapshot(
+        primed=True,
+        clock_ms=NOW_MS,
+        channels={"town": ChannelTotals(verdict=Verdict.OK, verdict_reason="ok")},
+        job=JobFigures(kafka=Freshness(NOW_MS, answered_s=1_000)),
+    )
+    for silent_s in (61, 3_600):
+        away = snapshot.as_of(1_000 + silent_s)
+        found = judge_blindness(away, NOW_MS + silent_s * 1_000).channels["town"]
+        assert (found.verdict, found.verdict_reason) == (Verdict.OK, "ok")
+    answering = snapshot.as_of(1_015)
+    found = judge_blindness(answering, NOW_MS + SILENT_MS + 1).channels["town"]
+    assert found.verdict_reason == "no_records"
 
 
 def test_warming_up_comes_before_blind() -> None:

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+from connectors.history.parquet import ParquetHistory
+from connectors.history.schema import INCIDENTS, NumberedIncident, incident_row
 from sds_core.observer.incidents import ChannelIncident, Incident, IncidentKind
 from tests.support.cli.incidents import ALL, LOST, MakeReport, invoke
 
+NOW_MS = 1_786_277_000_000
+"""2026-08-09 12:03:20 UTC."""
+
 
 def undelivered(message_id: str, **values: object) -> ChannelIncident:
-    """A message of channel `town` that bob lacks since a second after 1970 began."""
+    """A message of channel `town` that bob lacks since 12:03:20 UTC."""
     incident = Incident(
-        IncidentKind.UNDELIVERED, message_id, "alice", 1_000, 2_000, lacking={}
+        IncidentKind.UNDELIVERED,
+        message_id,
+        "alice",
+        NOW_MS,
+        NOW_MS + 300_000,
+        lacking={},
     )
     for name, value in values.items():
         setattr(incident, name, value)
@@ -20,9 +31,9 @@ def undelivered(message_id: str, **values: object) -> ChannelIncident:
 
 FOUND = [
     *ALL,
-    undelivered("u1", lacking={"bob": 1_000, "e\nve": 3_000}),
-    undelivered("u2", lacking={"bob": 2_000}),
-    undelivered("u3", ended_ms=9_000),
+    undelivered("u1", lacking={"bob": NOW_MS, "e\nve": NOW_MS + 3_000}),
+    undelivered("u2", lacking={"bob": NOW_MS + 2_000}),
+    undelivered("u3", ended_ms=NOW_MS + 400_000),
 ]
 
 
@@ -33,10 +44,28 @@ def test_each_participant_that_lacks_messages_is_one_line(report: MakeReport) ->
     assert result.stdout.splitlines() == [
         "1 message reached nobody but its sender since 2026-08-09T12:03:10.123Z; "
         "channel town; 1 of them while the taps were interrupted",
-        "bob lacks 2 messages since 1970-01-01T00:00:01.000Z; channel town",
-        r"e\nve lacks 1 message since 1970-01-01T00:00:03.000Z; channel town",
+        "bob lacks 2 messages since 2026-08-09T12:03:20.000Z; channel town",
+        r"e\nve lacks 1 message since 2026-08-09T12:03:23.000Z; channel town",
         "1 message since 2026-08-09T10:06:40.000Z was not acknowledged; channel town",
     ]
+
+
+def test_messages_of_more_than_an_hour_ago_are_not_said_to_be_lacked(
+    report: MakeReport, history: Path
+) -> None:
+    """They may have arrived since."""
+    old = undelivered("u0", lacking={"bob": NOW_MS})
+    now_ms = NOW_MS + 3_600_001
+    later = undelivered("u9", since_ms=now_ms, found_ms=now_ms, lacking={"eve": now_ms})
+    line = "1 message since 2026-08-09T12:03:20.000Z was not seen to reach bob"
+    result = invoke("--report", str(report([later, old])), "--by", "participant")
+    first, last = result.stdout.splitlines()
+    assert first.startswith("eve lacks 1 message since")
+    assert last == f"{line}; channel town"
+    rows = [incident_row(NumberedIncident(1, old))]
+    ParquetHistory(history).write(INCIDENTS, rows)
+    result = invoke("--history", str(history), "--by", "participant")
+    assert line in result.stdout
 
 
 def test_groups_are_json_lines(report: MakeReport) -> None:
@@ -51,8 +80,10 @@ def test_groups_are_json_lines(report: MakeReport) -> None:
         "kind": "undelivered",
         "participant": "bob",
         "messages": 1,
-        "since": 1_000,
+        "at_least": False,
+        "since": NOW_MS,
         "tap_hole": 0,
+        "followed": True,
     }
     assert eve["participant"] == "e\nve"
 

@@ -80,6 +80,25 @@ def test_name_from_the_api_is_printed(serve: Callable[[ASGIApp], str]) -> None:
     assert "; channel town; channel name Town hall; " in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("after_ms", "begin"),
+    [
+        (3_600_000, "1 message reached nobody but its sender since"),
+        (3_600_001, "1 message since 2026-08-09T12:03:10.123Z was seen at nobody but"),
+    ],
+)
+def test_clock_of_the_monitor_says_which_messages_are_followed(
+    serve: Callable[[ASGIApp], str], after_ms: int, begin: str
+) -> None:
+    """The monitor may read records of the past."""
+    clock_ms = LOST.incident.since_ms + after_ms
+    snapshot = Snapshot(primed=True, clock_ms=clock_ms)
+    sources = Sources(lambda: snapshot, lambda _: [LOST], lambda *_: [], Path())
+    url = serve(create_app(sources, CollectorRegistry()))
+    result = invoke("--api", url, "--by", "participant")
+    assert result.stdout.startswith(begin)
+
+
 SELECTIONS: list[tuple[list[str], list[ChannelIncident]]] = [
     (["--channel", "town"], [LOST, NOBODY_SPOKE]),
     (["--standing"], [LOST, NOBODY_SPOKE]),

@@ -29,6 +29,23 @@ def test_silence_is_logged_at_its_begin_and_at_its_end(
     assert caplog.messages == ["Kafka answers again after 308 s"]
 
 
+def test_silence_from_the_start_on_is_logged_too(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Kafka has not answered before, so it does not answer again."""
+    caplog.set_level(logging.INFO, "sds-monitor")
+    log = SilenceLog()
+    asked = Freshness(None, 100.0, 0.0, "no broker", 1_786_276_990_123)
+    log.observe(asked.as_of(115.0))
+    assert caplog.messages == []
+    log.observe(asked.as_of(116.0))
+    log.observe(Freshness(1_786_277_010_123, answered_s=120.0))
+    assert caplog.messages == [
+        "Kafka has not answered since the start at 2026-08-09 12:03:10 UTC: no broker",
+        "Kafka answers after 20 s",
+    ]
+
+
 def test_short_silence_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     """A partition that changes its leader is none of the operator's business."""
     caplog.set_level(logging.INFO, "sds-monitor")

@@ -20,7 +20,6 @@ from sds_core.observer.sds.figures import (
     traffic,
 )
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.settings import DEFAULTS
 
 _CHARTS = (
     ChartShape(
@@ -28,7 +27,7 @@ _CHARTS = (
         title="Acknowledgement latency",
         note="Definite acknowledgements.",
         scale=Scale.SECONDS,
-        limit=Limit("deadline", DEFAULTS.ack_deadline_ms),
+        limit=Limit("deadline", "ack_deadline_ms"),
     ),
     ChartShape(
         key="objectives",

@@ -103,14 +103,27 @@ def test_the_cut_into_batches_does_not_matter(cuts: int) -> None:
 
 
 def test_last_minute_is_emitted_by_request() -> None:
-    """Although it has not ended: the history has the last totals."""
+    """In the minute before, since the running one may be that of a new channel."""
     view = ChannelView(SETTINGS)
     applied(view, record(0, "a"), record(61_000, "b"), clock_ms=61_500)
     *events, end = view.forget()
     (minute,) = [one for one in events if isinstance(one, ChannelMinute)]
-    assert minute.minute_ms == (START_MS + 61_500) // 60_000 * 60_000
+    assert minute.minute_ms == (START_MS + 1_500) // 60_000 * 60_000
     assert [minute.totals] == ends([end])
     assert view.forget() == []
+
+
+def test_channel_that_returns_at_once_does_not_replace_the_last_totals() -> None:
+    """Of the minutes of a channel that begin at the same time the last one counts."""
+    view = ChannelView(SETTINGS)
+    events = applied(view, record(0, "a"), record(60_000, "b"), clock_ms=61_000)
+    events += view.forget()
+    events += applied(view, record(62_000, "c"), clock_ms=190_000)
+    minutes = [one for one in events if isinstance(one, ChannelMinute)]
+    latest = {one.minute_ms - START_MS // 60_000 * 60_000: one for one in minutes}
+    messages = [latest[at].totals.messages for at in sorted(latest)]
+    assert messages == [2, 1, *messages[2:]]
+    assert set(messages[2:]) <= {1}
 
 
 def test_late_record_ends_a_silence() -> None:
