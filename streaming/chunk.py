@@ -28,10 +28,11 @@ from sds_core.observer.record import (
 from sds_core.observer.tap_kind import TAPS
 from sds_core.observer.tap_view import TapDigester
 
-CHUNK_RECORDS = 5_000
+CHUNK_RECORDS = 10_000
 CHUNK_BYTES = 32 * 1024 * 1024
-"""Most records and bytes of a chunk: they limit the reader's memory, but allow enough
-records for ids and filters to repeat."""
+"""Most records of a chunk, and bytes that it keeps of them: they limit the reader's
+memory, but allow enough records for ids and filters to repeat. Of a frame that is not
+like the one before it, all bytes count as kept."""
 
 _BY_NAME = by_name(PROTOCOLS)
 
@@ -75,37 +76,41 @@ class Chunk:
     def add(self, record: RawRecord) -> None:
         """Judge one record, and collect it in the digests of the views it concerns."""
         self._records += 1
-        self._bytes += len(record.value or b"")
-        if not self._add_unread(record):
+        kept = self._add_unread(record)
+        if not kept:
             self._add_judged(record)
+        size = len(record.value or b"")
+        self._bytes += min(kept, size) if kept else size
 
-    def _add_unread(self, record: RawRecord) -> bool:
+    def _add_unread(self, record: RawRecord) -> int:
         """Add a record in which nothing is wrong, without decoding its frame.
 
         Returns:
-            Whether it was added. If not, it may be in order or not.
+            About how many bytes of memory are kept of it. 0 if it was not added: then
+            it may be in order or not.
         """
         _, offset, time_ms, key, value, raw_headers = record
         if not value or is_future(time_ms, self._admitted_ms):
-            return False
+            return 0
         try:
             headers = read_headers(raw_headers, self._protocols)
         except BadHeader:
-            return False
+            return 0
         observer, seq, waku_hash, waku_hash_bytes, is_heartbeat, protocol = headers
         reader = self._readers.get(protocol)
         if reader is None or is_heartbeat:
-            return False
+            return 0
         clock_ms = max(self.clock_ms, time_ms)
         arrival = Arrival(
             offset, time_ms, clock_ms, observer, seq, waku_hash, waku_hash_bytes
         )
-        if not reader.add(key, value, arrival):
-            return False
+        kept = reader.add(key, value, arrival)
+        if not kept:
+            return 0
         self.clock_ms = clock_ms
         if observer:
             self._tap(observer).add_frame(clock_ms, seq)
-        return True
+        return kept
 
     def _add_judged(self, record: RawRecord) -> None:
         judged = judge(record, self._admitted_ms, self._protocols)

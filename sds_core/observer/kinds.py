@@ -185,7 +185,7 @@ class Digester(Protocol[_FrameIn, _DigestOut]):
 class FrameReader(Protocol):
     """Reads frames into their digests faster than by decoding each, if it can."""
 
-    def add(self, key: bytes | None, value: bytes, arrival: Arrival) -> bool:
+    def add(self, key: bytes | None, value: bytes, arrival: Arrival) -> int:
         """Add the frame of a record to the digest of its view.
 
         Args:
@@ -194,8 +194,8 @@ class FrameReader(Protocol):
             arrival: When, where and by which tap the record arrived.
 
         Returns:
-            Whether it was added, exactly as decoding it would have. If not, nothing was
-            changed: the frame may be in order or not.
+            About how many bytes of memory the digest keeps of it. 0 if it was not
+            added: then nothing was changed, and the frame may be in order or not.
         """
 
 

@@ -27,6 +27,9 @@ _FILTER_FIELD = sds_spec_pb2.Outline(
 ).SerializeToString()[:-_FILTER_BYTES]
 """Tag and length of the field with a filter of the libraries' size."""
 
+_ID_TAG, _HINT_TAG, _SENDER_TAG = 0x0A, 0x12, 0x1A
+"""Of the fields of an entry."""
+
 _SHORT, _MIDDLE, _LONG = 1 << 7, 1 << 14, 1 << 21
 """Lengths from which on a varint has two, three and four bytes."""
 
@@ -154,24 +157,37 @@ def entry_bytes(entry: bytes) -> int:
 
 def outlined_entry(entry: bytes) -> HistoryEntry | None:
     """Read an entry of an outline; None if `decode` must read its frame."""
+    size = len(entry)
+    try:
+        # As both libraries write it: id, hint and sender of less than 128 bytes each.
+        hint_at = 2 + entry[1]
+        sender_at = hint_at + 2 + entry[hint_at + 1]
+        if (
+            entry[0] == _ID_TAG
+            and entry[hint_at] == _HINT_TAG
+            and entry[sender_at] == _SENDER_TAG
+            and sender_at + 2 + entry[sender_at + 1] == size
+            and max(entry[1], entry[hint_at + 1], entry[sender_at + 1]) < _SHORT
+        ):
+            return _new_tuple(
+                HistoryEntry,
+                (
+                    entry[2:hint_at].decode(),
+                    entry[hint_at + 2 : sender_at],
+                    entry[sender_at + 2 :].decode(),
+                ),
+            )
+    except (IndexError, UnicodeDecodeError):
+        pass
     try:
         read = _read_entry(entry)
     except DecodeError:
         return None
-    message_id, hint, sender_id = read.message_id, read.retrieval_hint, read.sender_id
-    size = 0
-    if message_id:
-        length = len(message_id if message_id.isascii() else message_id.encode())
-        size = length + (2 if length < _SHORT else _overhead(length))
-    if hint:
-        length = len(hint)
-        size += length + (2 if length < _SHORT else _overhead(length))
-    if sender_id:
-        length = len(sender_id if sender_id.isascii() else sender_id.encode())
-        size += length + (2 if length < _SHORT else _overhead(length))
-    if size != len(entry):
+    parts = read.message_id.encode(), read.retrieval_hint, read.sender_id.encode()
+    # Nothing of no length, and nothing that is not read.
+    if size != sum(entry_bytes(part) for part in parts if part):
         return None
-    return _new_tuple(HistoryEntry, (message_id, hint, sender_id))
+    return HistoryEntry(read.message_id, read.retrieval_hint, read.sender_id)
 
 
 def _overhead(length: int) -> int:

@@ -16,6 +16,7 @@ from sds_core.observer.record import Arrival
 from sds_core.observer.sds.digest_parts import (
     LONGEST_HINT,
     NO_FILTER,
+    WHOLE_FILTER,
     Filters,
     Histories,
     Names,
@@ -50,6 +51,10 @@ _SPEC_SYNC = _KIND_CODES[FrameKind.SYNC, _SPEC]
 _SPEC_BITS, _SPEC_K = DEFAULT_PARAMETERS.m_bits, DEFAULT_PARAMETERS.k
 _SPEC_BYTES = DEFAULT_PARAMETERS.length_bytes
 """Size of every filter of the dialect; see `filter_bits`."""
+
+_ROW_BYTES = 1_500
+_TIMES_AS_LONG = 5
+"""About how much memory a row takes, and a new entry compared with its bytes."""
 
 _CONTENT_CODES = frozenset(_KIND_CODES[FrameKind.CONTENT, one] for one in DIALECTS)
 
@@ -174,11 +179,12 @@ class ChannelDigester:
             part_sizes(frame.dialect, value),
         )
 
-    def add_outline(self, outline: Outline, value: bytes, arrival: Arrival) -> bool:
+    def add_outline(self, outline: Outline, value: bytes, arrival: Arrival) -> int:
         """Append one frame if its outline holds for it and limits leave nothing out.
 
         Returns:
-            Whether it was appended, as `add` would have. If not, nothing was changed.
+            About how many bytes of memory it takes. 0 if it was not appended: then
+            nothing was changed.
         """
         (
             sender_id,
@@ -193,18 +199,18 @@ class ChannelDigester:
         ) = outline
         text = usable_id(message_id)
         if text is None or len(raw_requests) > MOST_REQUESTS:
-            return False
+            return 0
         requests = []
         for raw in raw_requests:
             request = outlined_entry(raw)
             if request is None or len(request.message_id) > MAX_ID_CHARACTERS:
-                return False
+                return 0
             requests.append(request.message_id)
         names, histories = self._names, self._histories
         found = histories.new_entries(entries, sizes[1])
         sender = names.sender_in_bytes(sender_id)
         if found is None or sender is None:
-            return False
+            return 0
         name = names.index(text)
         begin = found[0]
         histories.add_new(found)
@@ -215,17 +221,11 @@ class ChannelDigester:
                 filter_ = Filter(_SPEC, _SPEC_BITS, _SPEC_K, bits, bits_set)
         if requests:
             self._add_requests(requests, filter_)
-        self._append(
-            arrival,
-            value,
-            _SPEC_CONTENT if has_content else _SPEC_SYNC,
-            (name, sender, lamport, begin, begin + len(entries), 0),
-            0,
-            packed,
-            bits_set,
-            sizes,
-        )
-        return True
+        kind = _SPEC_CONTENT if has_content else _SPEC_SYNC
+        frame = (name, sender, lamport, begin, begin + len(entries), 0)
+        self._append(arrival, value, kind, frame, 0, packed, bits_set, sizes)
+        kept = _ROW_BYTES + _TIMES_AS_LONG * sum(found[2])
+        return kept + 2 * len(bits) if packed == WHOLE_FILTER else kept
 
     def finish(self) -> ChannelDigest:
         """The digest of all frames that were added."""

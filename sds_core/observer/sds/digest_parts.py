@@ -30,9 +30,9 @@ _WORD_BYTES = 8
 _CHANGE_BYTES = 12
 """A changed word and its position."""
 
-_NewEntries = tuple[int, list[bytes], list[bytes], list[HistoryEntry]]
-"""Where a history begins in `Histories.indices`, its entries that are not there, those
-of them that no earlier history has, and these as values."""
+_NewEntries = tuple[int, list[bytes], list[int], list[tuple[bytes, HistoryEntry]]]
+"""Where a history begins in `Histories.indices`, its entries that are not there, their
+sizes in the frame, and those of them that no earlier history has."""
 
 
 class Names:
@@ -67,10 +67,11 @@ class Names:
         if len(hint) > LONGEST_HINT:
             hint = b""
         prints = self.prints
-        index = self._indices.setdefault((message_id, sender_id, hint), len(prints))
-        if index == len(prints):
+        new = len(prints)
+        index = self._indices.setdefault((message_id, sender_id, hint), new)
+        if index == new:
             prints.append(fingerprint(message_id))
-            self.name_senders.append(self.sender(sender_id))
+            self.name_senders.append(self.sender(sender_id) if sender_id else 0)
         return index
 
     def sender(self, sender_id: str) -> int:
@@ -158,38 +159,38 @@ class Histories:
         new, taken = entries, 0
         if shared:
             new, taken = entries[shared:], sum(self._sizes[begin : begin + shared])
-        known, unknown = self._known, []
+        known, sizes, unknown = self._known, [], []
         for entry in new:
-            taken += entry_bytes(entry)
+            length = entry_bytes(entry)
+            taken += length
+            sizes.append(length)
             if entry not in known:
-                unknown.append(entry)
-        if taken != size:
-            return None
-        read, most = [], MAX_ID_CHARACTERS
-        for entry in unknown:
-            found = outlined_entry(entry)
-            if found is None:
-                return None
-            message_id, _, sender_id = found
-            if not message_id or max(len(message_id), len(sender_id)) > most:
-                return None
-            read.append(found)
-        return begin, new, unknown, read
+                found = outlined_entry(entry)
+                if found is None:
+                    return None
+                message_id, _, sender_id = found
+                if (
+                    not message_id
+                    or len(message_id) > MAX_ID_CHARACTERS
+                    or len(sender_id) > MAX_ID_CHARACTERS
+                ):
+                    return None
+                unknown.append((entry, found))
+        return (begin, new, sizes, unknown) if taken == size else None
 
     def add_new(self, entries: _NewEntries) -> None:
         """Add a history as `new_entries` returned it."""
-        begin, new, unknown, read = entries
+        begin, new, sizes, unknown = entries
+        if begin < len(self.indices) or new:
+            self._begin = begin
         if not new:
-            if begin < len(self.indices):
-                self._begin = begin
             return
-        self._begin = begin
         known, index = self._known, self._names.index
-        for entry, (message_id, hint, sender_id) in zip(unknown, read, strict=True):
+        for entry, (message_id, hint, sender_id) in unknown:
             known[entry] = index(message_id, sender_id, hint)
         self.indices += [known[entry] for entry in new]
         self._entries += new
-        self._sizes += map(entry_bytes, new)
+        self._sizes += sizes
 
     def _run(self, before: list[Any], history: list[Any]) -> tuple[int, int]:
         """Find what a history shares with the last one.
@@ -203,11 +204,11 @@ class Histories:
         try:
             begin = before.index(history[0], self._begin)
         except ValueError:
-            begin = end
-        shared = min(end - begin, len(history))
-        if before[begin : begin + shared] != history[:shared]:
             return end, 0
-        return begin, shared
+        count = len(history)
+        if before[begin : begin + count] != history[: end - begin]:
+            return end, 0
+        return begin, min(count, end - begin)
 
 
 class Filters:
@@ -263,7 +264,9 @@ class Filters:
             self._last = None
             bits_set = count_set_bits(dialect, bits, m_bits)
             return self._add_whole(m_bits, k, bits), bits_set
-        words = np.frombuffer(bits, np.uint64)
+        # A copy lies where words should, which makes comparing twice as fast, and does
+        # not keep the frame.
+        words = np.frombuffer(bits, np.uint64).copy()
         shape = (dialect, m_bits, k, size)
         last = self._last
         if last is not None and last[0] == shape:

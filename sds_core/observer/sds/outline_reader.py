@@ -21,25 +21,25 @@ class OutlineReader:
         self._digesters = digesters
         self._found: dict[bytes, ChannelDigester] = {}
 
-    def add(self, key: bytes | None, value: bytes, arrival: Arrival) -> bool:
-        """Add the frame of a record; returns whether it was added."""
+    def add(self, key: bytes | None, value: bytes, arrival: Arrival) -> int:
+        """Add the frame of a record; returns about how many bytes of it are kept."""
         outline = outline_of(value, MOST_HISTORY)
         if outline is None:
-            return False
+            return 0
         channel_id = outline.channel_id
         if key is not None and key != channel_id:
-            return False
+            return 0
         digester = self._found.get(channel_id)
         if digester is not None:
             return digester.add_outline(outline, value, arrival)
         try:
             name = channel_id.decode()
         except UnicodeDecodeError:
-            return False
+            return 0
         digester = self._digesters.get(name)
         if digester is None:
             digester = ChannelDigester(self._partition)
-        if not digester.add_outline(outline, value, arrival):
-            return False
-        self._digesters[name] = self._found[channel_id] = digester
-        return True
+        kept = digester.add_outline(outline, value, arrival)
+        if kept:
+            self._digesters[name] = self._found[channel_id] = digester
+        return kept
