@@ -50,9 +50,6 @@ _PARTITION, _OFFSET, _TIMESTAMP, _KEY, _VALUE = map(
     methodcaller, ("partition", "offset", "timestamp", "key", "value")
 )
 
-_NAMELESS: Headers = []
-"""Stands for headers until they are read again."""
-
 _UNKNOWN_HEADERS: Headers = ((header_name(b"\xff"), None),)
 """Headers of a record of which is only known that a name is not UTF-8."""
 
@@ -117,7 +114,11 @@ def _fetch_confluent(
                     consumer.incremental_unassign(
                         [TopicPartition(settings.topic, partition)]
                     )
-            nameless = [n for n, one in enumerate(records) if one.headers is _NAMELESS]
+            nameless = [
+                index
+                for index, one in enumerate(records)
+                if one.headers is _UNKNOWN_HEADERS
+            ]
             if nameless:
                 if spare is None:
                     spare = stack.enter_context(_kafka_python_consumer(settings))
@@ -140,22 +141,18 @@ def _records_of(
         open_ranges: The ranges by partition.
 
     Returns:
-        The records, with `_NAMELESS` for headers of which a name is not UTF-8; and the
-        next offset of each of their partitions.
+        The records, with `_UNKNOWN_HEADERS` if a name is not UTF-8; and the next offset
+        of each of their partitions.
     """
     partitions = list(map(_PARTITION, messages))
     offsets = list(map(_OFFSET, messages))
-    try:
-        headers = [one or () for one in map(_HEADERS, messages)]
-    except SystemError:
-        headers = [_headers_of(one) for one in messages]
     columns = (
         partitions,
         offsets,
         [time_ms for _, time_ms in map(_TIMESTAMP, messages)],
         map(_KEY, messages),
         map(_VALUE, messages),
-        headers,
+        _headers_of(messages),
     )
     records = [tuple.__new__(RawRecord, one) for one in zip(*columns, strict=True)]
     # Of equal keys the last one stays.
@@ -170,12 +167,17 @@ def _records_of(
     return records, reached
 
 
-def _headers_of(message: Any) -> Headers:
-    """Return the headers of a message; `_NAMELESS` if a name is not UTF-8."""
-    try:
-        return _HEADERS(message) or ()
-    except SystemError:
-        return _NAMELESS
+def _headers_of(messages: Sequence[Any]) -> list[Headers]:
+    """Return the headers of messages; `_UNKNOWN_HEADERS` if a name is not UTF-8."""
+    found: list[Headers | None] = []
+    # Each message must be asked only once: then it returns the null pointer.
+    answers = map(_HEADERS, messages)
+    while len(found) < len(messages):
+        try:
+            found.extend(answers)
+        except SystemError:
+            found.append(_UNKNOWN_HEADERS)
+    return [one or () for one in found]
 
 
 def _read_headers_again(
@@ -196,10 +198,9 @@ def _read_headers_again(
     for index in nameless:
         record = records[index]
         places.setdefault(record.partition, {})[record.offset] = index
-        # Replaced below, unless Kafka deletes the record now.
-        records[index] = record._replace(headers=_UNKNOWN_HEADERS)
     ranges = [OffsetRange(p, min(one), max(one) + 1) for p, one in places.items()]
     try:
+        # A record that Kafka deletes now keeps unknown headers.
         for found in _read_kafka_python(consumer, settings, ranges):
             for record in found:
                 place = places[record.partition].get(record.offset)

@@ -264,9 +264,7 @@ class Filters:
             self._last = None
             bits_set = count_set_bits(dialect, bits, m_bits)
             return self._add_whole(m_bits, k, bits), bits_set
-        # A copy lies where words should, which makes comparing twice as fast, and does
-        # not keep the frame.
-        words = np.frombuffer(bits, np.uint64).copy()
+        words = np.frombuffer(bits, np.uint64)
         shape = (dialect, m_bits, k, size)
         last = self._last
         if last is not None and last[0] == shape:
@@ -281,13 +279,14 @@ class Filters:
                         bits_set += _ones_of(changed) - _ones_of(before[positions])
                     else:
                         bits_set = count_set_bits(dialect, bits, m_bits)
+                    before[positions] = changed
                     self._positions.append(positions)
                     self._words.append(changed)
                     self.changed += count
-                self._last = shape, words, bits_set
+                self._last = shape, before, bits_set
                 return CHANGED_FILTER, bits_set
         bits_set = count_set_bits(dialect, bits, m_bits)
-        self._last = shape, words, bits_set
+        self._last = shape, words.copy(), bits_set
         return self._add_whole(m_bits, k, bits), bits_set
 
     def _add_whole(
