@@ -16,16 +16,23 @@ from sds_core.observer.dead_letter_view import (
     DeadLetterDigest,
 )
 from sds_core.observer.judgement import Dead, FrameRecord, Heartbeat, judge
-from sds_core.observer.kinds import AnyProtocol, Digester
+from sds_core.observer.kinds import AnyProtocol, Digester, FrameReader
 from sds_core.observer.protocols import PROTOCOLS, by_name
-from sds_core.observer.record import Arrival, RawRecord
+from sds_core.observer.record import (
+    Arrival,
+    BadHeader,
+    RawRecord,
+    is_future,
+    read_headers,
+)
 from sds_core.observer.tap_kind import TAPS
 from sds_core.observer.tap_view import TapDigester
 
-CHUNK_RECORDS = 5_000
+CHUNK_RECORDS = 10_000
 CHUNK_BYTES = 32 * 1024 * 1024
-"""Most records and bytes of a chunk: they limit the reader's memory, but allow enough
-records for ids and filters to repeat."""
+"""Most records of a chunk, and bytes that it keeps of them: they limit the reader's
+memory, but allow enough records for ids and filters to repeat. Of a frame that is not
+like the one before it, all bytes count as kept."""
 
 _BY_NAME = by_name(PROTOCOLS)
 
@@ -69,7 +76,43 @@ class Chunk:
     def add(self, record: RawRecord) -> None:
         """Judge one record, and collect it in the digests of the views it concerns."""
         self._records += 1
-        self._bytes += len(record.value or b"")
+        kept = self._add_unread(record)
+        if not kept:
+            self._add_judged(record)
+        size = len(record.value or b"")
+        self._bytes += min(kept, size) if kept else size
+
+    def _add_unread(self, record: RawRecord) -> int:
+        """Add a record in which nothing is wrong, without decoding its frame.
+
+        Returns:
+            About how many bytes of memory are kept of it. 0 if it was not added: then
+            it may be in order or not.
+        """
+        _, offset, time_ms, key, value, raw_headers = record
+        if not value or is_future(time_ms, self._admitted_ms):
+            return 0
+        try:
+            headers = read_headers(raw_headers, self._protocols)
+        except BadHeader:
+            return 0
+        observer, seq, waku_hash, waku_hash_bytes, is_heartbeat, protocol = headers
+        reader = self._readers.get(protocol)
+        if reader is None or is_heartbeat:
+            return 0
+        clock_ms = max(self.clock_ms, time_ms)
+        arrival = Arrival(
+            offset, time_ms, clock_ms, observer, seq, waku_hash, waku_hash_bytes
+        )
+        kept = reader.add(key, value, arrival)
+        if not kept:
+            return 0
+        self.clock_ms = clock_ms
+        if observer:
+            self._tap(observer).add_frame(clock_ms, seq)
+        return kept
+
+    def _add_judged(self, record: RawRecord) -> None:
         judged = judge(record, self._admitted_ms, self._protocols)
         if type(judged) is Dead:
             letter = DeadLetter(record.partition, record.offset, judged.reason)
@@ -79,9 +122,7 @@ class Chunk:
         self.clock_ms = max(self.clock_ms, record.timestamp_ms)
         headers = judged.headers
         if headers.observer:
-            tap = self._taps.get(headers.observer)
-            if tap is None:
-                tap = self._taps[headers.observer] = TapDigester()
+            tap = self._tap(headers.observer)
             if type(judged) is Heartbeat:
                 tap.add_heartbeat(self.clock_ms, headers.seq)
             else:
@@ -110,6 +151,17 @@ class Chunk:
         }
         self._taps: dict[str, TapDigester] = {}
         self._letters: list[DeadLetter] = []
+        self._readers: dict[str, FrameReader] = {
+            name: protocol.new_reader(self._partition, self._views[name])
+            for name, protocol in self._protocols.items()
+            if protocol.new_reader is not None
+        }
+
+    def _tap(self, observer: str) -> TapDigester:
+        tap = self._taps.get(observer)
+        if tap is None:
+            tap = self._taps[observer] = TapDigester()
+        return tap
 
     def _add_frame(self, record: RawRecord, judged: FrameRecord) -> None:
         headers, protocol, frame = judged

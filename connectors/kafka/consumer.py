@@ -11,7 +11,7 @@ this, so kafka-python reads such a record again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import lru_cache
 from operator import methodcaller
@@ -45,6 +45,10 @@ pointer, and sets an error beside it. A plain call of it is compiled by CPython,
 is frequent, to one that does not look for such an error; this call always does, and
 raises SystemError.
 """
+
+_PARTITION, _OFFSET, _TIMESTAMP, _KEY, _VALUE = map(
+    methodcaller, ("partition", "offset", "timestamp", "key", "value")
+)
 
 _UNKNOWN_HEADERS: Headers = ((header_name(b"\xff"), None),)
 """Headers of a record of which is only known that a name is not UTF-8."""
@@ -90,45 +94,31 @@ def _fetch_confluent(
         stack.callback(consumer.unassign)
         spare: Any = None
         while open_ranges:
-            records: list[RawRecord] = []
-            nameless: list[int] = []
             # Wait for one record, then take what has arrived: a call for many waits for
             # all of them.
             messages = consumer.consume(1, _POLL_S)
             messages += consumer.consume(_POLL_RECORDS - 1, 0)
-            for message in messages:
-                partition = message.partition()
-                wanted = open_ranges.get(partition)
-                if wanted is None:
-                    continue
-                offset = message.offset()
-                if message.error() is None:
-                    if offset < wanted.end:
-                        headers = _headers_of(message)
-                        if headers is None:
-                            nameless.append(len(records))
-                        records.append(
-                            RawRecord(
-                                partition,
-                                offset,
-                                message.timestamp()[1],
-                                message.key(),
-                                message.value(),
-                                headers or (),
-                            )
-                        )
-                    if offset < wanted.end - 1:
-                        continue
-                elif (
-                    not _is_end_of_partition(settings, wanted, message)
-                    or offset < wanted.end
-                ):
-                    continue
-                del open_ranges[partition]
-                # Not `pause`: the next assignment would still be paused.
-                consumer.incremental_unassign(
-                    [TopicPartition(settings.topic, partition)]
-                )
+            events = [one for one in messages if one.error() is not None]
+            if events:
+                messages = [one for one in messages if one.error() is None]
+            records, reached = _records_of(messages, open_ranges)
+            for event in events:
+                wanted = open_ranges.get(event.partition())
+                if wanted is not None and _is_end_of_partition(settings, wanted, event):
+                    before = reached.get(wanted.partition, 0)
+                    reached[wanted.partition] = max(before, event.offset())
+            for partition, offset in reached.items():
+                if offset >= open_ranges[partition].end:
+                    del open_ranges[partition]
+                    # Not `pause`: the next assignment would still be paused.
+                    consumer.incremental_unassign(
+                        [TopicPartition(settings.topic, partition)]
+                    )
+            nameless = [
+                index
+                for index, one in enumerate(records)
+                if one.headers is _UNKNOWN_HEADERS
+            ]
             if nameless:
                 if spare is None:
                     spare = stack.enter_context(_kafka_python_consumer(settings))
@@ -139,12 +129,55 @@ def _fetch_confluent(
             patience.check()
 
 
-def _headers_of(message: Any) -> Headers | None:
-    """Return the headers of a message; None if a name is not UTF-8."""
-    try:
-        return _HEADERS(message) or ()
-    except SystemError:
-        return None
+def _records_of(
+    messages: Sequence[Any], open_ranges: Mapping[int, OffsetRange]
+) -> tuple[list[RawRecord], dict[int, int]]:
+    """Return the records of messages that lie in the ranges.
+
+    Records come in columns, since each call for a record costs more than the record.
+
+    Args:
+        messages: Messages of confluent-kafka, in offset order within each partition.
+        open_ranges: The ranges by partition.
+
+    Returns:
+        The records, with `_UNKNOWN_HEADERS` if a name is not UTF-8; and the next offset
+        of each of their partitions.
+    """
+    partitions = list(map(_PARTITION, messages))
+    offsets = list(map(_OFFSET, messages))
+    columns = (
+        partitions,
+        offsets,
+        [time_ms for _, time_ms in map(_TIMESTAMP, messages)],
+        map(_KEY, messages),
+        map(_VALUE, messages),
+        _headers_of(messages),
+    )
+    records = [tuple.__new__(RawRecord, one) for one in zip(*columns, strict=True)]
+    # Of equal keys the last one stays.
+    reached = {
+        partition: offset + 1
+        for partition, offset in dict(zip(partitions, offsets, strict=True)).items()
+        if partition in open_ranges
+    }
+    ends = {partition: open_ranges[partition].end for partition in reached}
+    if len(ends) < len(set(partitions)) or any(ends[p] < reached[p] for p in ends):
+        records = [one for one in records if one.offset < ends.get(one.partition, 0)]
+    return records, reached
+
+
+def _headers_of(messages: Sequence[Any]) -> list[Headers]:
+    """Return the headers of messages; `_UNKNOWN_HEADERS` if a name is not UTF-8."""
+    found: list[Headers | None] = []
+    # Each message must be asked only once: then it returns the null pointer.
+    answers = map(_HEADERS, messages)
+    while len(found) < len(messages):
+        try:
+            found.extend(answers)
+        except SystemError:
+            found.append(_UNKNOWN_HEADERS)
+    return [one or () for one in found]
 
 
 def _read_headers_again(
@@ -165,10 +198,9 @@ def _read_headers_again(
     for index in nameless:
         record = records[index]
         places.setdefault(record.partition, {})[record.offset] = index
-        # Replaced below, unless Kafka deletes the record now.
-        records[index] = record._replace(headers=_UNKNOWN_HEADERS)
     ranges = [OffsetRange(p, min(one), max(one) + 1) for p, one in places.items()]
     try:
+        # A record that Kafka deletes now keeps unknown headers.
         for found in _read_kafka_python(consumer, settings, ranges):
             for record in found:
                 place = places[record.partition].get(record.offset)

@@ -20,7 +20,9 @@ SOURCES = frozenset({b"relay", b"store", b"filter", b"replay", b"simulator"})
 _KINDS = frozenset({b"heartbeat"})
 _FLAGS = frozenset({b"true", b"false"})
 _WAKU_HASH = re.compile(rb"0x[0-9a-fA-F]{64}")
+_WAKU_HASH_BYTES = 66
 _MAX_SEQ = 2**63 - 1
+_MOST_DIGITS = 20
 
 DEFAULT_PROTOCOL = "sds"
 """Protocol of a record without the header ``protocol``."""
@@ -155,6 +157,50 @@ def read_headers(
     values = dict(headers)
     if not values:
         return NO_HEADERS
+    usual = _usual(values)
+    return _checked(values, protocols) if usual is None else usual
+
+
+def _usual(values: _Values) -> TapHeaders | None:
+    """Read headers that all taps write alike; None if they may be something else."""
+    get = values.get
+    observer, seq, waku_hash = get("observer"), get("seq"), get("waku-hash")
+    waku_time = get("waku-timestamp", b"0")
+    if (
+        not (observer and seq and waku_hash and waku_time)
+        or "kind" in values
+        or "protocol" in values
+        or not (seq.isdigit() and waku_time.isdigit())
+        or max(len(seq), len(waku_time)) > _MOST_DIGITS
+        or int(waku_time) > _MAX_SEQ
+        or (number := int(seq)) > _MAX_SEQ
+        or len(waku_hash) != _WAKU_HASH_BYTES
+        or waku_hash[:2] != b"0x"
+        or get("source", b"relay") not in SOURCES
+        or get("ephemeral", b"true") not in _FLAGS
+        or not "".join(values).isascii()
+    ):
+        return None
+    waku_hash = waku_hash.lower()
+    try:
+        return tuple.__new__(
+            TapHeaders,
+            (
+                observer.decode(),
+                number,
+                fingerprint(waku_hash),
+                unhexlify(waku_hash[2:]),
+                False,
+                DEFAULT_PROTOCOL,
+            ),
+        )
+    except ValueError:
+        # The observer is not UTF-8, or the hash is not hexadecimal.
+        return None
+
+
+def _checked(values: _Values, protocols: Collection[str]) -> TapHeaders:
+    """Read headers of any form; see `read_headers`."""
     if not "".join(values).isascii():
         _check_names(values)
     observer = _text(values, "observer")
@@ -222,7 +268,7 @@ def _number(values: _Values, name: str) -> int:
     if name not in values:
         return NO_SEQ
     value = values[name] or b""
-    if not value.isdigit() or len(value) > 20 or int(value) > _MAX_SEQ:
+    if not value.isdigit() or len(value) > _MOST_DIGITS or int(value) > _MAX_SEQ:
         raise BadHeader(name, value)
     return int(value)
 

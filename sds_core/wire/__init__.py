@@ -41,6 +41,7 @@ from sds_core.wire.frame import (
     kind_of,
 )
 from sds_core.wire.message import MAX_ID_CHARACTERS
+from sds_core.wire.outline import Outline, entry_bytes, outline_of, outlined_entry
 from sds_core.wire.parts import PartSizes, part_sizes
 
 __all__ = [
@@ -63,6 +64,7 @@ __all__ = [
     "NeitherLamportNorContent",
     "NoChannel",
     "NoMessageId",
+    "Outline",
     "PartSizes",
     "Reason",
     "UndecodableFrame",
@@ -72,12 +74,15 @@ __all__ = [
     "decode",
     "dialect_of",
     "encode",
+    "entry_bytes",
     "estimated_ids",
     "false_positive_rate",
     "filter_bits",
     "held",
     "id_hashes",
     "kind_of",
+    "outline_of",
+    "outlined_entry",
     "part_sizes",
     "probes",
 ]

@@ -1,121 +1,124 @@
 """Packs the frames of one channel in a chunk into one compact digest.
 
 Moving whole frames between processes is expensive: most of their bytes are repeated
-history and an 18 kB bloom filter. A `ChannelDigest` has what the view needs, as packed
-columns: each id once per chunk, and each filter as the bytes that differ from the
-previous filter. Message content and unknown fields are left out. `seen_frames` unpacks
-it.
+history and an 18 kB bloom filter. A `ChannelDigest` has what the view needs: each id
+once per chunk, each history as a slice of a list that it shares with the frame before
+it, and each filter as the words that differ from the previous filter. Message content
+and unknown fields are left out. `seen_frames` unpacks it.
 """
 
 from __future__ import annotations
 
-import enum
-from array import array
-
 import msgspec
-import numpy as np
 
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.record import Arrival
+from sds_core.observer.sds.digest_parts import (
+    LONGEST_HINT,
+    NO_FILTER,
+    WHOLE_FILTER,
+    Filters,
+    Histories,
+    Names,
+    usable_id,
+)
 from sds_core.observer.sds.frame_filter import Filter, usable_filter
-from sds_core.observer.sds.limits import MOST_HISTORY, MOST_REQUESTS
+from sds_core.observer.sds.limits import MOST_REQUESTS
 from sds_core.wire import (
+    DEFAULT_PARAMETERS,
     MAX_ID_CHARACTERS,
     Dialect,
     Frame,
     FrameKind,
-    count_set_bits,
+    Outline,
+    PartSizes,
+    outlined_entry,
     part_sizes,
 )
 
-LONGEST_HINT = 1_024
-"""Most bytes of a retrieval hint; js-waku uses 32. Longer hints are dropped."""
+__all__ = ["DIALECTS", "KINDS", "LONGEST_HINT", "ChannelDigest", "ChannelDigester"]
 
 KINDS = tuple(FrameKind)
 DIALECTS = tuple(Dialect)
-_KIND_CODES = {kind: code for code, kind in enumerate(KINDS)}
-_DIALECT_CODES = {dialect: code for code, dialect in enumerate(DIALECTS)}
+_KIND_CODES = {
+    (kind, dialect): KINDS.index(kind) * 2 + DIALECTS.index(dialect)
+    for kind in KINDS
+    for dialect in DIALECTS
+}
+_SPEC = Dialect.SPEC
+_SPEC_CONTENT = _KIND_CODES[FrameKind.CONTENT, _SPEC]
+_SPEC_SYNC = _KIND_CODES[FrameKind.SYNC, _SPEC]
+_SPEC_BITS, _SPEC_K = DEFAULT_PARAMETERS.m_bits, DEFAULT_PARAMETERS.k
+_SPEC_BYTES = DEFAULT_PARAMETERS.length_bytes
+"""Size of every filter of the dialect; see `filter_bits`."""
 
+_ROW_BYTES = 1_500
+_TIMES_AS_LONG = 5
+"""About how much memory a row takes, and a new entry compared with its bytes."""
 
-class FilterCode(enum.IntEnum):
-    """How a frame's filter is packed."""
+_CONTENT_CODES = frozenset(_KIND_CODES[FrameKind.CONTENT, one] for one in DIALECTS)
 
-    NONE = 0
-    WHOLE = 1
-    CHANGED = 2
-    """The bytes that differ from the previous filter."""
+Row = tuple[
+    int, int, int, int, int, int, int, bytes, int, int, int, int, int, int, int,
+    int, int, int, int, int, tuple[int, int, int, int, int],
+]  # fmt: skip
+"""A frame in a digest:
+
+- offset, time_ms, clock_ms, observer, seq, waku_hash, content: see `Arrival`. The
+  observer is an index into `observer_names`, `content` the fingerprint of the whole
+  frame;
+- waku_hash_bytes: Waku message hash of a content frame, else empty;
+- kind: index of its kind in `KINDS`, times 2, plus that of its dialect in `DIALECTS`;
+- name, sender: indices into `names` and `sender_names`;
+- lamport: 0 if the kind has none;
+- history from, history to: slice of `histories`;
+- history left out: how many entries limits leave out;
+- requests to: end of its slice of `requests`;
+- requests left out: how many requests limits leave out;
+- filter: one of `digest_parts.NO_FILTER` and those beside it;
+- bits set: number of ones in the filter;
+- changes to: end of its slice of `positions` and `changes`;
+- sizes: bytes by part.
+"""
 
 
 class ChannelDigest(msgspec.Struct, array_like=True):
     """Frames of one channel in one chunk of one partition, in order of offsets.
 
-    Columns are packed native integers, ``int64`` if no other type is given. For n
-    frames, h history entries, r repair requests and d distinct names of ids:
-
     Attributes:
         partition: Kafka partition of the chunk.
-        offsets, times, clocks, seqs, hashes, contents: Shape (n,); see `Arrival`.
-            `contents` are fingerprints of whole frames.
-        observers: Index into `observer_names`, shape (n,).
-        kinds: Kind and dialect codes, ``kind * 2 + dialect``, shape (n,).
-        ids, senders: Index into `names` and `sender_names`, shape (n,).
-        lamports: ``uint64``; 0 if the kind has none, shape (n,).
-        history_ends, request_ends: Ends of each frame's slice, shape (n,).
-        history, requests: Index into `names`, shapes (h,) and (r,).
-        request_held: 1 if the requester's own filter holds the id, shape (r,).
+        rows: The frames.
+        histories: Indices into `names`.
+        requests: Indices into `names`.
+        requests_held: Whether the requester's own filter holds the id, for each.
         names: Message ids, each once for every combination of sender and retrieval
-            hint that it is named with, shape (d,).
-        name_senders: Sender of each of `names`, index into `sender_names`, shape (d,).
+            hint that it is named with.
+        name_prints: `fingerprint` of each of `names`.
+        name_senders: Sender of each of `names`, index into `sender_names`.
+        name_hints: Retrieval hint of each of `names`; empty if it has none.
         sender_names: Participant ids; the first is empty: an unknown sender.
         observer_names: Tap ids.
-        filter_kinds: `FilterCode` of each frame, shape (n,).
         filters: Bits of each whole filter, in order.
         filter_shapes: ``m_bits, k`` of each whole filter, flat.
-        bits_set: Number of ones in each frame's filter, shape (n,).
-        change_ends: Ends of each frame's slice of `positions`, shape (n,).
-        positions, changes: Positions of the bytes that differ, and the new bytes.
-        sizes: Bytes of each frame by part, ``uint32``, shape (n, 5); see `PartSizes`.
-        waku_hashes: Waku message hash of each content frame; empty if unknown and for
-            other kinds, shape (n,).
-        name_hints: Retrieval hint of each of `names`; empty if it has none, shape
-            (d,).
-        history_left_out, requests_left_out: Number of entries and requests of each
-            frame that limits leave out, shape (n,).
+        positions: Positions of the words that differ, ``uint32``.
+        changes: These words, ``uint64``.
     """
 
     partition: int
-    offsets: bytes
-    times: bytes
-    clocks: bytes
-    seqs: bytes
-    hashes: bytes
-    contents: bytes
-    observers: bytes
-    kinds: bytes
-    ids: bytes
-    senders: bytes
-    lamports: bytes
-    history_ends: bytes
-    history: bytes
-    request_ends: bytes
-    requests: bytes
-    request_held: bytes
+    rows: list[Row]
+    histories: list[int]
+    requests: list[int]
+    requests_held: list[bool]
     names: list[str]
-    name_senders: bytes
+    name_prints: list[int]
+    name_senders: list[int]
+    name_hints: list[bytes]
     sender_names: list[str]
     observer_names: list[str]
-    filter_kinds: bytes
     filters: list[bytes]
     filter_shapes: list[int]
-    bits_set: bytes
-    change_ends: bytes
     positions: bytes
     changes: bytes
-    sizes: bytes
-    waku_hashes: list[bytes]
-    name_hints: list[bytes]
-    history_left_out: bytes
-    requests_left_out: bytes
 
     def to_bytes(self) -> bytes:
         """MessagePack bytes, to send from the reader to the view."""
@@ -131,31 +134,6 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(ChannelDigest)
 
 
-INT_COLUMNS = (
-    "offsets",
-    "times",
-    "clocks",
-    "seqs",
-    "hashes",
-    "contents",
-    "observers",
-    "kinds",
-    "ids",
-    "senders",
-    "history_ends",
-    "history",
-    "request_ends",
-    "requests",
-    "request_held",
-    "filter_kinds",
-    "bits_set",
-    "change_ends",
-    "positions",
-    "history_left_out",
-    "requests_left_out",
-)
-
-
 class ChannelDigester:
     """Builds the digest of one channel in one chunk of one partition.
 
@@ -165,21 +143,13 @@ class ChannelDigester:
 
     def __init__(self, partition: int) -> None:
         self._partition = partition
-        self._columns = {name: array("q") for name in INT_COLUMNS}
-        self._lamports = array("Q")
-        self._sizes = array("I")
-        self._waku_hashes: list[bytes] = []
-        self._names: dict[tuple[str, str, bytes], int] = {}
-        self._name_senders = array("q")
-        self._senders: dict[str, int] = {"": 0}
+        self._rows: list[Row] = []
+        self._names = Names()
+        self._histories = Histories(self._names)
+        self._filters = Filters()
+        self._requests: list[int] = []
+        self._requests_held: list[bool] = []
         self._observers: dict[str, int] = {}
-        self._filters: list[bytes] = []
-        self._filter_shapes: list[int] = []
-        self._changes = bytearray()
-        # The previous filter: (dialect, m_bits, k, number of bytes) and its bits.
-        self._last_filter: tuple[tuple[Dialect, int, int, int], np.ndarray] | None = (
-            None
-        )
 
     def add(self, frame: Frame, value: bytes, arrival: Arrival) -> None:
         """Append one frame.
@@ -189,122 +159,139 @@ class ChannelDigester:
             value: The encoded frame, as it was on the wire.
             arrival: Tap, time and place of the frame's record.
         """
-        columns = self._columns
-        columns["offsets"].append(arrival.offset)
-        columns["times"].append(arrival.time_ms)
-        columns["clocks"].append(arrival.clock_ms)
-        columns["seqs"].append(arrival.seq)
-        columns["hashes"].append(arrival.waku_hash)
-        columns["contents"].append(fingerprint(value))
-        columns["observers"].append(
-            self._observers.setdefault(arrival.observer, len(self._observers))
+        names = self._names
+        name, sender = names.index(frame.message_id), names.sender(frame.sender_id)
+        begin, end, left_out = self._histories.add(frame.causal_history)
+        filter_ = usable_filter(frame)
+        packed, bits_set = self._filters.add(filter_)
+        requests = frame.repair_request
+        requests_left_out = max(0, len(requests) - MOST_REQUESTS) + self._add_requests(
+            [one.message_id for one in requests[:MOST_REQUESTS]], filter_
         )
-        columns["kinds"].append(
-            _KIND_CODES[frame.kind] * 2 + _DIALECT_CODES[frame.dialect]
+        self._append(
+            arrival,
+            value,
+            _KIND_CODES[frame.kind, frame.dialect],
+            (name, sender, frame.lamport or 0, begin, end, left_out),
+            requests_left_out,
+            packed,
+            bits_set,
+            part_sizes(frame.dialect, value),
         )
-        columns["ids"].append(self._name(frame.message_id))
-        columns["senders"].append(self._sender(frame.sender_id))
-        self._lamports.append(frame.lamport or 0)
-        self._sizes.extend(part_sizes(frame.dialect, value))
-        self._waku_hashes.append(
-            arrival.waku_hash_bytes if frame.kind is FrameKind.CONTENT else b""
-        )
-        self._add_history(frame)
-        bits = self._add_filter(frame)
-        self._add_requests(frame, bits)
+
+    def add_outline(self, outline: Outline, value: bytes, arrival: Arrival) -> int:
+        """Append one frame if its outline holds for it and limits leave nothing out.
+
+        Returns:
+            About how many bytes of memory it takes. 0 if it was not appended: then
+            nothing was changed.
+        """
+        (
+            sender_id,
+            message_id,
+            _,
+            lamport,
+            entries,
+            bits,
+            raw_requests,
+            has_content,
+            sizes,
+        ) = outline
+        text = usable_id(message_id)
+        if text is None or len(raw_requests) > MOST_REQUESTS:
+            return 0
+        requests = []
+        for raw in raw_requests:
+            request = outlined_entry(raw)
+            if request is None or len(request.message_id) > MAX_ID_CHARACTERS:
+                return 0
+            requests.append(request.message_id)
+        names, histories = self._names, self._histories
+        found = histories.new_entries(entries, sizes[1])
+        sender = names.sender_in_bytes(sender_id)
+        if found is None or sender is None:
+            return 0
+        name = names.index(text)
+        begin = found[0]
+        histories.add_new(found)
+        filter_, packed, bits_set = None, NO_FILTER, 0
+        if len(bits) == _SPEC_BYTES:
+            packed, bits_set = self._filters.add_bits(_SPEC, _SPEC_BITS, _SPEC_K, bits)
+            if requests:
+                filter_ = Filter(_SPEC, _SPEC_BITS, _SPEC_K, bits, bits_set)
+        if requests:
+            self._add_requests(requests, filter_)
+        kind = _SPEC_CONTENT if has_content else _SPEC_SYNC
+        frame = (name, sender, lamport, begin, begin + len(entries), 0)
+        self._append(arrival, value, kind, frame, 0, packed, bits_set, sizes)
+        kept = _ROW_BYTES + _TIMES_AS_LONG * sum(found[2])
+        return kept + 2 * len(bits) if packed == WHOLE_FILTER else kept
 
     def finish(self) -> ChannelDigest:
         """The digest of all frames that were added."""
-        packed = {name: column.tobytes() for name, column in self._columns.items()}
+        names, filters = self._names, self._filters
         return ChannelDigest(
             partition=self._partition,
-            lamports=self._lamports.tobytes(),
-            names=[name for name, _, _ in self._names],
-            name_hints=[hint for _, _, hint in self._names],
-            name_senders=self._name_senders.tobytes(),
-            sender_names=list(self._senders),
+            rows=self._rows,
+            histories=self._histories.indices,
+            requests=self._requests,
+            requests_held=self._requests_held,
+            names=names.ids,
+            name_prints=names.prints,
+            name_senders=names.name_senders,
+            name_hints=names.hints,
+            sender_names=list(names.senders),
             observer_names=list(self._observers),
-            filters=self._filters,
-            filter_shapes=self._filter_shapes,
-            changes=bytes(self._changes),
-            sizes=self._sizes.tobytes(),
-            waku_hashes=self._waku_hashes,
-            **packed,
+            filters=filters.whole,
+            filter_shapes=filters.shapes,
+            positions=filters.positions,
+            changes=filters.words,
         )
 
-    def _name(self, message_id: str, sender_id: str = "", hint: bytes = b"") -> int:
-        if len(hint) > LONGEST_HINT:
-            hint = b""
-        # The hint is part of the key: a frame must not get the hint of a later one.
-        index = self._names.setdefault((message_id, sender_id, hint), len(self._names))
-        if index == len(self._name_senders):
-            self._name_senders.append(self._sender(sender_id))
-        return index
-
-    def _sender(self, sender_id: str) -> int:
-        return self._senders.setdefault(sender_id, len(self._senders))
-
-    def _add_history(self, frame: Frame) -> None:
-        history = self._columns["history"]
-        left_out = max(0, len(frame.causal_history) - MOST_HISTORY)
-        for entry in frame.causal_history[-MOST_HISTORY:]:
-            message_id, sender_id = entry.message_id, entry.sender_id
-            if not message_id:
-                # A hostile sender may send an empty id.
-                continue
-            if max(len(message_id), len(sender_id)) > MAX_ID_CHARACTERS:
-                left_out += 1
-                continue
-            history.append(self._name(message_id, sender_id, entry.retrieval_hint))
-        self._columns["history_ends"].append(len(history))
-        self._columns["history_left_out"].append(left_out)
-
-    def _add_requests(self, frame: Frame, bits: Filter | None) -> None:
-        requests = self._columns["requests"]
-        left_out = max(0, len(frame.repair_request) - MOST_REQUESTS)
+    def _add_requests(self, message_ids: list[str], filter_: Filter | None) -> int:
+        """Add the requests of a frame; returns how many of them limits leave out."""
+        left_out = 0
         # One request per frame and id, even if the frame repeats the id.
-        for message_id in dict.fromkeys(
-            entry.message_id for entry in frame.repair_request[:MOST_REQUESTS]
-        ):
+        for message_id in dict.fromkeys(message_ids):
             if not message_id:
                 continue
             if len(message_id) > MAX_ID_CHARACTERS:
                 left_out += 1
                 continue
-            requests.append(self._name(message_id))
-            held = bits is not None and bits.contains(message_id)
-            self._columns["request_held"].append(held)
-        self._columns["request_ends"].append(len(requests))
-        self._columns["requests_left_out"].append(left_out)
+            self._requests.append(self._names.index(message_id))
+            held = filter_ is not None and filter_.contains(message_id)
+            self._requests_held.append(held)
+        return left_out
 
-    def _add_filter(self, frame: Frame) -> Filter | None:
-        columns = self._columns
-        bits = usable_filter(frame)
-        if bits is None:
-            columns["filter_kinds"].append(FilterCode.NONE)
-            columns["bits_set"].append(0)
-        else:
-            columns["bits_set"].append(
-                count_set_bits(bits.dialect, bits.bits, bits.m_bits)
+    def _append(
+        self,
+        arrival: Arrival,
+        value: bytes,
+        kind: int,
+        frame: tuple[int, int, int, int, int, int],
+        requests_left_out: int,
+        packed: int,
+        bits_set: int,
+        sizes: PartSizes,
+    ) -> None:
+        offset, time_ms, clock_ms, observer, seq, waku_hash, hash_bytes = arrival
+        self._rows.append(
+            (
+                offset,
+                time_ms,
+                clock_ms,
+                self._observers.setdefault(observer, len(self._observers)),
+                seq,
+                waku_hash,
+                fingerprint(value),
+                hash_bytes if kind in _CONTENT_CODES else b"",
+                kind,
+                *frame,
+                len(self._requests),
+                requests_left_out,
+                packed,
+                bits_set,
+                self._filters.changed,
+                sizes,
             )
-            self._add_filter_bits(bits)
-        columns["change_ends"].append(len(columns["positions"]))
-        return bits
-
-    def _add_filter_bits(self, filter_: Filter) -> None:
-        """Append a filter: whole, or as the bytes that differ from the previous one."""
-        columns = self._columns
-        bits = np.frombuffer(filter_.bits, dtype=np.uint8)
-        shape = (filter_.dialect, filter_.m_bits, filter_.k, len(bits))
-        last, self._last_filter = self._last_filter, (shape, bits)
-        if last is not None and last[0] == shape:
-            positions = np.flatnonzero(last[1] != bits)
-            # A changed byte takes nine bytes, a byte of a whole filter one.
-            if len(positions) * 9 < len(bits):
-                columns["filter_kinds"].append(FilterCode.CHANGED)
-                columns["positions"].frombytes(positions.astype(np.int64).tobytes())
-                self._changes += bits[positions].tobytes()
-                return
-        columns["filter_kinds"].append(FilterCode.WHOLE)
-        self._filters.append(bytes(filter_.bits))
-        self._filter_shapes += (filter_.m_bits, filter_.k)
+        )

@@ -12,6 +12,7 @@ from sds_core.observer.sds.channel_state import BLOB_VERSION, CHECKSUM_SINCE
 from sds_core.observer.sds.channel_view import ChannelEvent, ChannelView
 from sds_core.observer.sds.digest import ChannelDigest, ChannelDigester
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
+from sds_core.observer.sds.outline_reader import OutlineReader
 from sds_core.observer.sds.remains import remains_of
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.wire import Frame, decode
@@ -56,5 +57,6 @@ SDS: TrafficProtocol[Frame] = TrafficProtocol(
     view_name=_channel_id,
     new_digester=ChannelDigester,
     kind=CHANNELS,
+    new_reader=OutlineReader,
 )
 """Scalable Data Sync, in both dialects (docs/records.md)."""

@@ -7,16 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sds_core.observer.fingerprint import fingerprint
-from sds_core.observer.sds.digest import (
-    DIALECTS,
-    INT_COLUMNS,
-    KINDS,
-    ChannelDigest,
-    FilterCode,
-)
+from sds_core.observer.sds.digest import DIALECTS, KINDS, ChannelDigest
+from sds_core.observer.sds.digest_parts import WHOLE_FILTER
 from sds_core.observer.sds.frame_filter import Filter
 from sds_core.wire import Dialect, FrameKind, PartSizes
+
+_KINDS_OF_CODES = tuple((kind, dialect) for kind in KINDS for dialect in DIALECTS)
 
 
 class Named(NamedTuple):
@@ -90,77 +86,109 @@ class SeenFrame(NamedTuple):
 
 def frames_of(digest: ChannelDigest) -> Iterator[SeenFrame]:
     """Yields the frames of a digest in order of offsets, with their filters."""
-    columns = {
-        name: np.frombuffer(getattr(digest, name), dtype=np.int64).tolist()
-        for name in INT_COLUMNS
-    }
-    lamports = np.frombuffer(digest.lamports, dtype=np.uint64).tolist()
-    senders = digest.sender_names
-    name_senders = np.frombuffer(digest.name_senders, dtype=np.int64).tolist()
+    # Making a named tuple by name takes several times as long.
+    new, seen_frame, named, part_sizes = tuple.__new__, SeenFrame, Named, PartSizes
+    partition, senders = digest.partition, digest.sender_names
+    observers, kinds = digest.observer_names, _KINDS_OF_CODES
     names = [
-        Named(fingerprint(name), name, senders[sender], hint)
-        for name, sender, hint in zip(
-            digest.names, name_senders, digest.name_hints, strict=True
+        new(named, (print_, message_id, senders[sender], hint))
+        for print_, message_id, sender, hint in zip(
+            digest.name_prints,
+            digest.names,
+            digest.name_senders,
+            digest.name_hints,
+            strict=True,
         )
     ]
-    sizes = np.frombuffer(digest.sizes, dtype=np.uint32).reshape(-1, 5).tolist()
-    history = [names[i] for i in columns["history"]]
+    histories = [names[index] for index in digest.histories]
     requests = [
-        (names[i], bool(held))
-        for i, held in zip(columns["requests"], columns["request_held"], strict=True)
+        (names[index], held)
+        for index, held in zip(digest.requests, digest.requests_held, strict=True)
     ]
-    filters = _filters_of(digest, columns)
-    history_from = requests_from = 0
-    for row, offset in enumerate(columns["offsets"]):
-        kind, dialect = divmod(columns["kinds"][row], 2)
-        history_to = columns["history_ends"][row]
-        requests_to = columns["request_ends"][row]
-        yield SeenFrame(
-            clock_ms=columns["clocks"][row],
-            partition=digest.partition,
-            offset=offset,
-            time_ms=columns["times"][row],
-            observer=digest.observer_names[columns["observers"][row]],
-            seq=columns["seqs"][row],
-            waku_hash=columns["hashes"][row],
-            content=columns["contents"][row],
-            kind=KINDS[kind],
-            dialect=DIALECTS[dialect],
-            sender=senders[columns["senders"][row]],
-            lamport=lamports[row],
-            named=names[columns["ids"][row]],
-            history=history[history_from:history_to],
-            requests=requests[requests_from:requests_to],
-            filter=next(filters),
-            sizes=PartSizes(*sizes[row]),
-            waku_hash_bytes=digest.waku_hashes[row],
-            history_left_out=columns["history_left_out"][row],
-            requests_left_out=columns["requests_left_out"][row],
+    filters = _FilterReader(digest)
+    requests_from = 0
+    for (
+        offset,
+        time_ms,
+        clock_ms,
+        observer,
+        seq,
+        waku_hash,
+        content,
+        waku_hash_bytes,
+        code,
+        name,
+        sender,
+        lamport,
+        history_from,
+        history_to,
+        history_left_out,
+        requests_to,
+        requests_left_out,
+        packed,
+        bits_set,
+        changes_to,
+        sizes,
+    ) in digest.rows:
+        kind, dialect = kinds[code]
+        yield new(
+            seen_frame,
+            (
+                clock_ms,
+                partition,
+                offset,
+                time_ms,
+                observers[observer],
+                seq,
+                waku_hash,
+                content,
+                kind,
+                dialect,
+                senders[sender],
+                lamport,
+                names[name],
+                histories[history_from:history_to],
+                requests[requests_from:requests_to],
+                filters.read(packed, dialect, bits_set, changes_to) if packed else None,
+                new(part_sizes, sizes),
+                waku_hash_bytes,
+                history_left_out,
+                requests_left_out,
+            ),
         )
-        history_from, requests_from = history_to, requests_to
+        requests_from = requests_to
 
 
-def _filters_of(
-    digest: ChannelDigest, columns: dict[str, list[int]]
-) -> Iterator[Filter | None]:
-    """Yields each frame's filter; the bits of changed filters are changed in place."""
-    whole = iter(zip(digest.filters, *[iter(digest.filter_shapes)] * 2, strict=True))
-    changed_from = 0
-    bits, m_bits, k = bytearray(), 0, 0
-    dialects = columns["kinds"]
-    # Local: each access to a member of an enum costs a call.
-    none, whole_filter = FilterCode.NONE, FilterCode.WHOLE
-    for row, kind in enumerate(columns["filter_kinds"]):
-        changed_to = columns["change_ends"][row]
-        if kind == none:
-            yield None
-            continue
-        if kind == whole_filter:
-            packed, m_bits, k = next(whole)
-            bits = bytearray(packed)
-        for change in range(changed_from, changed_to):
-            bits[columns["positions"][change]] = digest.changes[change]
-        changed_from = changed_to
-        yield Filter(
-            DIALECTS[dialects[row] % 2], m_bits, k, bits, columns["bits_set"][row]
-        )
+class _FilterReader:
+    """Reads the filters of a digest in order; changes the bits of one in place."""
+
+    def __init__(self, digest: ChannelDigest) -> None:
+        self._whole = iter(digest.filters)
+        self._shapes = iter(digest.filter_shapes)
+        self._positions = np.frombuffer(digest.positions, np.uint32)
+        self._changes = np.frombuffer(digest.changes, np.uint64)
+        self._read = 0
+        self._bits, self._m_bits, self._k = bytearray(), 0, 0
+        self._words = np.empty(0, np.uint64)
+
+    def read(
+        self, packed: int, dialect: Dialect, bits_set: int, changes_to: int
+    ) -> Filter:
+        """Return the next filter.
+
+        Args:
+            packed: How it is packed.
+            dialect: Its dialect.
+            bits_set: Number of bits that are 1.
+            changes_to: End of its slice of the words that differ.
+        """
+        if packed == WHOLE_FILTER:
+            self._bits = bytearray(next(self._whole))
+            self._m_bits, self._k = next(self._shapes), next(self._shapes)
+            whole_words = len(self._bits) // 8
+            self._words = np.frombuffer(self._bits, np.uint64, whole_words)
+        elif changes_to > self._read:
+            changed = slice(self._read, changes_to)
+            self._words[self._positions[changed]] = self._changes[changed]
+            self._read = changes_to
+        return Filter(dialect, self._m_bits, self._k, self._bits, bits_set)

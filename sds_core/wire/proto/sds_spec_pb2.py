@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"sds_core/wire/proto/sds_spec.proto\x12\x12sds_core.wire.spec\"M\n\x0cHistoryEntry\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12\x16\n\x0eretrieval_hint\x18\x02 \x01(\x0c\x12\x11\n\tsender_id\x18\x03 \x01(\t\"\x98\x02\n\nSdsMessage\x12\x11\n\tsender_id\x18\x01 \x01(\t\x12\x12\n\nmessage_id\x18\x02 \x01(\t\x12\x12\n\nchannel_id\x18\x03 \x01(\t\x12\x1e\n\x11lamport_timestamp\x18\n \x01(\x04H\x00\x88\x01\x01\x12\x38\n\x0e\x63\x61usal_history\x18\x0b \x03(\x0b\x32 .sds_core.wire.spec.HistoryEntry\x12\x14\n\x0c\x62loom_filter\x18\x0c \x01(\x0c\x12\x38\n\x0erepair_request\x18\r \x03(\x0b\x32 .sds_core.wire.spec.HistoryEntry\x12\x0f\n\x07\x63ontent\x18\x14 \x01(\x0c\x42\x14\n\x12_lamport_timestamp\"5\n\x0b\x44ialectMark\x12\x17\n\nmessage_id\x18\x02 \x01(\x0cH\x00\x88\x01\x01\x42\r\n\x0b_message_idb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"sds_core/wire/proto/sds_spec.proto\x12\x12sds_core.wire.spec\"M\n\x0cHistoryEntry\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12\x16\n\x0eretrieval_hint\x18\x02 \x01(\x0c\x12\x11\n\tsender_id\x18\x03 \x01(\t\"\x98\x02\n\nSdsMessage\x12\x11\n\tsender_id\x18\x01 \x01(\t\x12\x12\n\nmessage_id\x18\x02 \x01(\t\x12\x12\n\nchannel_id\x18\x03 \x01(\t\x12\x1e\n\x11lamport_timestamp\x18\n \x01(\x04H\x00\x88\x01\x01\x12\x38\n\x0e\x63\x61usal_history\x18\x0b \x03(\x0b\x32 .sds_core.wire.spec.HistoryEntry\x12\x14\n\x0c\x62loom_filter\x18\x0c \x01(\x0c\x12\x38\n\x0erepair_request\x18\r \x03(\x0b\x32 .sds_core.wire.spec.HistoryEntry\x12\x0f\n\x07\x63ontent\x18\x14 \x01(\x0c\x42\x14\n\x12_lamport_timestamp\"5\n\x0b\x44ialectMark\x12\x17\n\nmessage_id\x18\x02 \x01(\x0cH\x00\x88\x01\x01\x42\r\n\x0b_message_id\"\xb6\x01\n\x07Outline\x12\x11\n\tsender_id\x18\x01 \x01(\x0c\x12\x12\n\nmessage_id\x18\x02 \x01(\x0c\x12\x12\n\nchannel_id\x18\x03 \x01(\x0c\x12\x19\n\x11lamport_timestamp\x18\n \x01(\x04\x12\x16\n\x0e\x63\x61usal_history\x18\x0b \x03(\x0c\x12\x14\n\x0c\x62loom_filter\x18\x0c \x01(\x0c\x12\x16\n\x0erepair_request\x18\r \x03(\x0c\x12\x0f\n\x07\x63ontent\x18\x14 \x01(\x0c\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,4 +37,6 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SDSMESSAGE']._serialized_end=418
   _globals['_DIALECTMARK']._serialized_start=420
   _globals['_DIALECTMARK']._serialized_end=473
+  _globals['_OUTLINE']._serialized_start=476
+  _globals['_OUTLINE']._serialized_end=658
 # @@protoc_insertion_point(module_scope)

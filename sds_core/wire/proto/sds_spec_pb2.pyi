@@ -41,3 +41,23 @@ class DialectMark(_message.Message):
     MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
     message_id: bytes
     def __init__(self, message_id: _Optional[bytes] = ...) -> None: ...
+
+class Outline(_message.Message):
+    __slots__ = ("sender_id", "message_id", "channel_id", "lamport_timestamp", "causal_history", "bloom_filter", "repair_request", "content")
+    SENDER_ID_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
+    CHANNEL_ID_FIELD_NUMBER: _ClassVar[int]
+    LAMPORT_TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    CAUSAL_HISTORY_FIELD_NUMBER: _ClassVar[int]
+    BLOOM_FILTER_FIELD_NUMBER: _ClassVar[int]
+    REPAIR_REQUEST_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    sender_id: bytes
+    message_id: bytes
+    channel_id: bytes
+    lamport_timestamp: int
+    causal_history: _containers.RepeatedScalarFieldContainer[bytes]
+    bloom_filter: bytes
+    repair_request: _containers.RepeatedScalarFieldContainer[bytes]
+    content: bytes
+    def __init__(self, sender_id: _Optional[bytes] = ..., message_id: _Optional[bytes] = ..., channel_id: _Optional[bytes] = ..., lamport_timestamp: _Optional[int] = ..., causal_history: _Optional[_Iterable[bytes]] = ..., bloom_filter: _Optional[bytes] = ..., repair_request: _Optional[_Iterable[bytes]] = ..., content: _Optional[bytes] = ...) -> None: ...

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -268,8 +267,15 @@ def test_bits_beyond_the_size_do_not_count(dialect: Dialect) -> None:
     assert found.filter.bits_set == 48
 
 
-def test_columns_are_packed_integers() -> None:
-    """Eight bytes per frame, whatever the values."""
-    digest = digest_of([(Record(1, FRAMES.sync("a")), 2)] * 3)
-    assert len(digest.times) == 3 * 8
-    assert np.frombuffer(digest.clocks, np.int64).tolist() == [START_MS + 2] * 3
+def test_history_that_continues_the_one_before_adds_only_its_new_entries() -> None:
+    """Also one that begins later or ends earlier; any other is added whole."""
+    histories = ["abc", "bcd", "bc", "cde", "", "cdef", "xdef"]
+    found = [Record(0, FRAMES.sync("a", history=list(ids))) for ids in histories]
+    digest = digest_of((record, record.at) for record in found)
+    assert "".join(digest.names[index] for index in digest.histories) == (
+        "abc" + "d" + "e" + "f" + "xdef"
+    )
+    assert [
+        "".join(named.message_id for named in frame.history)
+        for frame in frames_of(digest)
+    ] == histories

@@ -1,0 +1,306 @@
+"""What the frames of one digest share: names, runs of history, and filters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sds_core.observer.fingerprint import fingerprint
+from sds_core.observer.sds.frame_filter import Filter
+from sds_core.observer.sds.limits import MOST_HISTORY
+from sds_core.wire import (
+    MAX_ID_CHARACTERS,
+    Dialect,
+    HistoryEntry,
+    HistoryEntryLike,
+    count_set_bits,
+    entry_bytes,
+    outlined_entry,
+)
+
+LONGEST_HINT = 1_024
+"""Most bytes of a retrieval hint; js-waku uses 32. Longer hints are dropped."""
+
+NO_FILTER, WHOLE_FILTER, CHANGED_FILTER = range(3)
+"""How a frame's filter is packed. Changed: the words that differ from the previous."""
+
+_WORD_BYTES = 8
+_CHANGE_BYTES = 12
+"""A changed word and its position."""
+
+_NewEntries = tuple[int, list[bytes], list[int], list[tuple[bytes, HistoryEntry]]]
+"""Where a history begins in `Histories.indices`, its entries that are not there, their
+sizes in the frame, and those of them that no earlier history has."""
+
+
+class Names:
+    """The ids of messages and participants that the frames name.
+
+    Attributes:
+        senders: Participant ids and their indices; the first is empty.
+        prints: Fingerprint of each message id.
+        name_senders: Index of the sender of each message; 0 if unknown.
+    """
+
+    def __init__(self) -> None:
+        self._indices: dict[tuple[str, str, bytes], int] = {}
+        self._senders_as_bytes: dict[bytes, int] = {b"": 0}
+        self.senders: dict[str, int] = {"": 0}
+        self.prints: list[int] = []
+        self.name_senders: list[int] = []
+
+    @property
+    def ids(self) -> list[str]:
+        """The message ids."""
+        return [one for one, _, _ in self._indices]
+
+    @property
+    def hints(self) -> list[bytes]:
+        """The hint of each message id."""
+        return [hint for _, _, hint in self._indices]
+
+    def index(self, message_id: str, sender_id: str = "", hint: bytes = b"") -> int:
+        """Return the index of a message id with this sender and hint."""
+        # The hint is part of the key: a frame must not get the hint of a later one.
+        if len(hint) > LONGEST_HINT:
+            hint = b""
+        prints = self.prints
+        new = len(prints)
+        index = self._indices.setdefault((message_id, sender_id, hint), new)
+        if index == new:
+            prints.append(fingerprint(message_id))
+            self.name_senders.append(self.sender(sender_id) if sender_id else 0)
+        return index
+
+    def sender(self, sender_id: str) -> int:
+        """Return the index of a participant."""
+        return self.senders.setdefault(sender_id, len(self.senders))
+
+    def sender_in_bytes(self, sender_id: bytes) -> int | None:
+        """Return the index of a participant; None if the id is unusable."""
+        index = self._senders_as_bytes.get(sender_id)
+        if index is None:
+            text = usable_id(sender_id)
+            if text is None:
+                return None
+            index = self._senders_as_bytes[sender_id] = self.sender(text)
+        return index
+
+
+def usable_id(raw: bytes) -> str | None:
+    """Return an id as text; None if it is not UTF-8 or may be too long."""
+    if len(raw) > MAX_ID_CHARACTERS:
+        return None
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+class Histories:
+    """Causal histories, each a slice of one list.
+
+    A participant's history mostly is that of the frame before it in the channel without
+    its first entries, and with new ones behind: then only these are added.
+
+    Attributes:
+        indices: Index of the name of each entry.
+    """
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self.indices: list[int] = []
+        # Entries on the wire, and their size in a frame; None and 0 if unknown.
+        self._entries: list[bytes | None] = []
+        self._sizes: list[int] = []
+        # Where the last history begins.
+        self._begin = 0
+        self._known: dict[bytes, int] = {}
+
+    def add(self, entries: Sequence[HistoryEntryLike]) -> tuple[int, int, int]:
+        """Add a decoded history.
+
+        Returns:
+            Begin and end of the slice, and how many entries limits leave out.
+        """
+        left_out = max(0, len(entries) - MOST_HISTORY)
+        added: list[int] = []
+        for entry in entries[-MOST_HISTORY:]:
+            message_id, sender_id = entry.message_id, entry.sender_id
+            if not message_id:
+                # A hostile sender may send an empty id.
+                continue
+            if max(len(message_id), len(sender_id)) > MAX_ID_CHARACTERS:
+                left_out += 1
+                continue
+            added.append(self._names.index(message_id, sender_id, entry.retrieval_hint))
+        begin, shared = self._run(self.indices, added)
+        if added:
+            new = added[shared:]
+            self._begin = begin
+            self.indices += new
+            self._entries += [None] * len(new)
+            self._sizes += [0] * len(new)
+        return begin, begin + len(added), left_out
+
+    def new_entries(self, entries: list[bytes], size: int) -> _NewEntries | None:
+        """Compare the history of an outline with those before it.
+
+        Args:
+            entries: The history.
+            size: Bytes that it takes in the frame.
+
+        Returns:
+            What `add_new` must add. None if `add` must read the history.
+        """
+        begin, shared = self._run(self._entries, entries)
+        new, taken = entries, 0
+        if shared:
+            new, taken = entries[shared:], sum(self._sizes[begin : begin + shared])
+        known, sizes, unknown = self._known, [], []
+        for entry in new:
+            length = entry_bytes(entry)
+            taken += length
+            sizes.append(length)
+            if entry not in known:
+                found = outlined_entry(entry)
+                if found is None:
+                    return None
+                message_id, _, sender_id = found
+                if (
+                    not message_id
+                    or len(message_id) > MAX_ID_CHARACTERS
+                    or len(sender_id) > MAX_ID_CHARACTERS
+                ):
+                    return None
+                unknown.append((entry, found))
+        return (begin, new, sizes, unknown) if taken == size else None
+
+    def add_new(self, entries: _NewEntries) -> None:
+        """Add a history as `new_entries` returned it."""
+        begin, new, sizes, unknown = entries
+        if begin < len(self.indices) or new:
+            self._begin = begin
+        if not new:
+            return
+        known, index = self._known, self._names.index
+        for entry, (message_id, hint, sender_id) in unknown:
+            known[entry] = index(message_id, sender_id, hint)
+        self.indices += [known[entry] for entry in new]
+        self._entries += new
+        self._sizes += sizes
+
+    def _run(self, before: list[Any], history: list[Any]) -> tuple[int, int]:
+        """Find what a history shares with the last one.
+
+        Returns:
+            Where the history begins, and how many of its entries are there already.
+        """
+        end = len(before)
+        if not history:
+            return end, 0
+        try:
+            begin = before.index(history[0], self._begin)
+        except ValueError:
+            return end, 0
+        count = len(history)
+        if before[begin : begin + count] != history[: end - begin]:
+            return end, 0
+        return begin, min(count, end - begin)
+
+
+class Filters:
+    """Filters, whole or as what differs from the one before.
+
+    Attributes:
+        whole: Bits of each whole filter.
+        shapes: ``m_bits, k`` of each whole filter, flat.
+        changed: Number of words that differ, of all filters.
+    """
+
+    def __init__(self) -> None:
+        self.whole: list[bytes] = []
+        self.shapes: list[int] = []
+        self.changed = 0
+        self._positions: list[np.ndarray] = []
+        self._words: list[np.ndarray] = []
+        # Of the previous filter: (dialect, m_bits, k, number of bytes), its words, and
+        # how many of its bits are set.
+        self._last: tuple[tuple[Dialect, int, int, int], np.ndarray, int] | None = None
+
+    @property
+    def positions(self) -> bytes:
+        """Positions of the words that differ, ``uint32``."""
+        return _joined(self._positions, np.uint32)
+
+    @property
+    def words(self) -> bytes:
+        """The words at these positions, ``uint64``."""
+        return _joined(self._words, np.uint64)
+
+    def add(self, filter_: Filter | None) -> tuple[int, int]:
+        """Add a filter; its own number of bits that are set does not matter.
+
+        Returns:
+            How it is packed, and how many of its bits are set.
+        """
+        if filter_ is None:
+            return NO_FILTER, 0
+        return self.add_bits(filter_.dialect, filter_.m_bits, filter_.k, filter_.bits)
+
+    def add_bits(
+        self,
+        dialect: Dialect,
+        m_bits: int,
+        k: int,
+        bits: bytes | bytearray | memoryview,
+    ) -> tuple[int, int]:
+        """Add the bits of a filter, as `add` does."""
+        size = len(bits)
+        if size % _WORD_BYTES:
+            # No library sends half a word.
+            self._last = None
+            bits_set = count_set_bits(dialect, bits, m_bits)
+            return self._add_whole(m_bits, k, bits), bits_set
+        words = np.frombuffer(bits, np.uint64)
+        shape = (dialect, m_bits, k, size)
+        last = self._last
+        if last is not None and last[0] == shape:
+            _, before, set_before = last
+            positions = (before != words).nonzero()[0]
+            count = len(positions)
+            if count * _CHANGE_BYTES < size:
+                bits_set = set_before
+                if count:
+                    changed = words[positions]
+                    if positions[-1] < m_bits // 64:
+                        bits_set += _ones_of(changed) - _ones_of(before[positions])
+                    else:
+                        bits_set = count_set_bits(dialect, bits, m_bits)
+                    before[positions] = changed
+                    self._positions.append(positions)
+                    self._words.append(changed)
+                    self.changed += count
+                self._last = shape, before, bits_set
+                return CHANGED_FILTER, bits_set
+        bits_set = count_set_bits(dialect, bits, m_bits)
+        self._last = shape, words.copy(), bits_set
+        return self._add_whole(m_bits, k, bits), bits_set
+
+    def _add_whole(
+        self, m_bits: int, k: int, bits: bytes | bytearray | memoryview
+    ) -> int:
+        self.whole.append(bytes(bits))
+        self.shapes += (m_bits, k)
+        return WHOLE_FILTER
+
+
+def _ones_of(words: np.ndarray) -> int:
+    """Number of bits that are 1; for few words faster than an array's sum."""
+    return int.from_bytes(words.tobytes()).bit_count()
+
+
+def _joined(arrays: list[np.ndarray], kind: type[np.generic]) -> bytes:
+    return np.concatenate(arrays).astype(kind).tobytes() if arrays else b""

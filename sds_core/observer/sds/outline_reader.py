@@ -1,0 +1,45 @@
+"""Reads the frames of a chunk into the digests of their channels without decoding."""
+
+from __future__ import annotations
+
+from sds_core.observer.record import Arrival
+from sds_core.observer.sds.digest import ChannelDigester
+from sds_core.observer.sds.limits import MOST_HISTORY
+from sds_core.wire import outline_of
+
+
+class OutlineReader:
+    """Adds frames by their outlines; see `kinds.FrameReader`.
+
+    Args:
+        partition: Kafka partition.
+        digesters: Digesters by channel; those of further channels are added.
+    """
+
+    def __init__(self, partition: int, digesters: dict[str, ChannelDigester]) -> None:
+        self._partition = partition
+        self._digesters = digesters
+        self._found: dict[bytes, ChannelDigester] = {}
+
+    def add(self, key: bytes | None, value: bytes, arrival: Arrival) -> int:
+        """Add the frame of a record; returns about how many bytes of it are kept."""
+        outline = outline_of(value, MOST_HISTORY)
+        if outline is None:
+            return 0
+        channel_id = outline.channel_id
+        if key is not None and key != channel_id:
+            return 0
+        digester = self._found.get(channel_id)
+        if digester is not None:
+            return digester.add_outline(outline, value, arrival)
+        try:
+            name = channel_id.decode()
+        except UnicodeDecodeError:
+            return 0
+        digester = self._digesters.get(name)
+        if digester is None:
+            digester = ChannelDigester(self._partition)
+        kept = digester.add_outline(outline, value, arrival)
+        if kept:
+            self._digesters[name] = self._found[channel_id] = digester
+        return kept

@@ -1,0 +1,195 @@
+"""Frames as their senders' library writes them, taken apart but hardly read.
+
+Most of a frame is known from the frames before it. An `Outline` leaves ids and entries
+as bytes, so that the caller can look them up, and read only what is new. It is made
+only of frames of the specification's dialect in which every field stands once, in its
+shortest form, and none is unknown. `decode` reads all others, and says what is wrong.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from google.protobuf.message import DecodeError
+
+from sds_core.wire.bloom import DEFAULT_PARAMETERS
+from sds_core.wire.frame import HistoryEntry
+from sds_core.wire.parts import PartSizes
+from sds_core.wire.proto import sds_spec_pb2
+
+_FromString = sds_spec_pb2.Outline.FromString
+_read_entry = sds_spec_pb2.HistoryEntry.FromString
+_new_tuple = tuple.__new__
+
+_FILTER_BYTES = DEFAULT_PARAMETERS.length_bytes
+_FILTER_FIELD = sds_spec_pb2.Outline(
+    bloom_filter=bytes(_FILTER_BYTES)
+).SerializeToString()[:-_FILTER_BYTES]
+"""Tag and length of the field with a filter of the libraries' size."""
+
+_ID_TAG, _HINT_TAG, _SENDER_TAG = 0x0A, 0x12, 0x1A
+"""Of the fields of an entry."""
+
+_SHORT, _MIDDLE, _LONG = 1 << 7, 1 << 14, 1 << 21
+"""Lengths from which on a varint has two, three and four bytes."""
+
+MAX_OUTLINED_BYTES = _LONG
+"""Longer values have no outline."""
+
+
+class Outline(NamedTuple):
+    """A frame with a Lamport timestamp, whose history has not been read.
+
+    It holds for the frame only if `entry_bytes` of all its entries add up to
+    `sizes.history`; otherwise the frame has fields that are not in it.
+
+    Attributes:
+        sender_id: UTF-8 or not; empty if unknown.
+        message_id, channel_id: UTF-8 or not; never empty.
+        lamport: Lamport timestamp, at least 1.
+        causal_history: Each entry as it is on the wire.
+        bloom_filter: As it is on the wire, perhaps a view of the frame's bytes; empty
+            if absent.
+        repair_request: Each entry as it is on the wire.
+        has_content: Whether the frame is a content frame, and not a sync frame.
+        sizes: Bytes by part; as `part_sizes` counts them.
+    """
+
+    sender_id: bytes
+    message_id: bytes
+    channel_id: bytes
+    lamport: int
+    causal_history: list[bytes]
+    bloom_filter: bytes | memoryview
+    repair_request: list[bytes]
+    has_content: bool
+    sizes: PartSizes
+
+
+def outline_of(value: bytes, most_entries: int) -> Outline | None:
+    """Return the outline of a frame; None if it may not have one.
+
+    Args:
+        value: The frame as it was on the wire.
+        most_entries: A frame with a longer history has no outline.
+    """
+    size = len(value)
+    if size > MAX_OUTLINED_BYTES:
+        return None
+    read, bloom_filter = _parsed(value, size)
+    if read is None:
+        return None
+    message_id, channel_id = read.message_id, read.channel_id
+    lamport = read.lamport_timestamp
+    if not (message_id and channel_id and lamport):
+        return None
+    entries = read.causal_history
+    if len(entries) > most_entries:
+        return None
+    sender_id = read.sender_id
+    # Of each text, number or part: its tag, its length if it has one, and itself.
+    length = len(message_id)
+    other = length + (2 if length < _SHORT else _overhead(length))
+    length = len(channel_id)
+    other += length + (2 if length < _SHORT else _overhead(length))
+    other += 1 + (lamport.bit_length() + 6) // 7
+    if sender_id:
+        length = len(sender_id)
+        other += length + (2 if length < _SHORT else _overhead(length))
+    # The tag of field 20 has two bytes.
+    length = len(read.content)
+    content = length and length + 1 + (2 if length < _SHORT else _overhead(length))
+    length = len(bloom_filter)
+    bloom = length and length + _overhead(length)
+    repair_request = list(read.repair_request)
+    repair = sum(map(entry_bytes, repair_request)) if repair_request else 0
+    history = size - other - content - bloom - repair
+    sizes = _new_tuple(PartSizes, (content, history, bloom, repair, other))
+    return _new_tuple(
+        Outline,
+        (
+            sender_id,
+            message_id,
+            channel_id,
+            lamport,
+            list(entries),
+            bloom_filter,
+            repair_request,
+            content > 0,
+            sizes,
+        ),
+    )
+
+
+def _parsed(
+    value: bytes, size: int
+) -> tuple[sds_spec_pb2.Outline | None, bytes | memoryview]:
+    """Return the fields of a frame, and its filter, if possible without a copy of it.
+
+    Protobuf reads a message as it reads the parts between its fields, one after the
+    other. So if all before a filter is a message, the filter is not inside a field.
+    """
+    if size > _FILTER_BYTES:
+        begin = value.rfind(_FILTER_FIELD, 0, size - _FILTER_BYTES)
+        if begin >= 0:
+            bits = begin + len(_FILTER_FIELD)
+            try:
+                read = _FromString(value[:begin])
+                if after := value[bits + _FILTER_BYTES :]:
+                    read.MergeFromString(after)
+            except DecodeError:
+                pass
+            else:
+                if not read.bloom_filter:
+                    return read, memoryview(value)[bits : bits + _FILTER_BYTES]
+    try:
+        read = _FromString(value)
+    except DecodeError:
+        return None, b""
+    return read, read.bloom_filter
+
+
+def entry_bytes(entry: bytes) -> int:
+    """Return how many bytes an entry of a frame takes, with its tag and length."""
+    length = len(entry)
+    return length + (2 if length < _SHORT else _overhead(length))
+
+
+def outlined_entry(entry: bytes) -> HistoryEntry | None:
+    """Read an entry of an outline; None if `decode` must read its frame."""
+    size = len(entry)
+    try:
+        # As both libraries write it: id, hint and sender of less than 128 bytes each.
+        hint_at = 2 + entry[1]
+        sender_at = hint_at + 2 + entry[hint_at + 1]
+        if (
+            entry[0] == _ID_TAG
+            and entry[hint_at] == _HINT_TAG
+            and entry[sender_at] == _SENDER_TAG
+            and sender_at + 2 + entry[sender_at + 1] == size
+            and max(entry[1], entry[hint_at + 1], entry[sender_at + 1]) < _SHORT
+        ):
+            return _new_tuple(
+                HistoryEntry,
+                (
+                    entry[2:hint_at].decode(),
+                    entry[hint_at + 2 : sender_at],
+                    entry[sender_at + 2 :].decode(),
+                ),
+            )
+    except (IndexError, UnicodeDecodeError):
+        pass
+    try:
+        read = _read_entry(entry)
+    except DecodeError:
+        return None
+    parts = read.message_id.encode(), read.retrieval_hint, read.sender_id.encode()
+    # Nothing of no length, and nothing that is not read.
+    if size != sum(entry_bytes(part) for part in parts if part):
+        return None
+    return HistoryEntry(read.message_id, read.retrieval_hint, read.sender_id)
+
+
+def _overhead(length: int) -> int:
+    """Bytes of a tag of one byte and of a length below `_LONG`."""
+    return 2 if length < _SHORT else 3 if length < _MIDDLE else 4
