@@ -7,7 +7,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +30,15 @@ _RECORDING_TIMEOUT_S = 300
 
 def archive_of_spark(java: Path) -> ClassArchive:
     """Return the archive of the classes of Spark's JVM, which need not exist."""
-    return ClassArchive.of("spark", PREPARED, java, [JARS])
+    return ClassArchive.of("spark", PREPARED, java, [JARS], "two jobs")
 
 
-def record_archive(archive: ClassArchive) -> None:
-    """Make the archive of the classes of Spark's JVM; takes about 20 s.
+def record_archive(archive: ClassArchive, use: Callable[[SparkSession], None]) -> None:
+    """Make the archive of the classes of Spark's JVM; takes about 30 s.
+
+    Args:
+        archive: The archive to make.
+        use: Does what a job does: only classes that it loads are in the archive.
 
     Raises:
         connectors.java.JavaMissing: Java is missing or too old.
@@ -43,9 +47,8 @@ def record_archive(archive: ClassArchive) -> None:
     """
     with archive.recording() as options:
         before = set(psutil.Process().children())
-        spark = make_session(SessionSettings(shuffle_partitions=1), options)
-        # The classes of queries too.
-        spark.range(4).groupBy("id").count().collect()
+        spark = make_session(SessionSettings(), options)
+        use(spark)
         (jvm,) = set(psutil.Process().children()) - before
         spark.stop()
         jvm.terminate()
@@ -101,13 +104,13 @@ def make_session(
         .appName("sds-monitor")
         .config("spark.api.mode", "classic")
         .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", settings.shuffle_partitions)
         .config("spark.sql.streaming.stateStore.providerClass", rocksdb)
         .config(
             "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
             True,
         )
         .config("spark.python.worker.faulthandler.enabled", True)
+        .config("spark.python.daemon.module", "streaming.worker_daemon")
         .config("spark.ui.enabled", False)
         .config("spark.ui.showConsoleProgress", False)
         .config("spark.driver.host", "127.0.0.1")
@@ -132,7 +135,24 @@ def make_session(
         )
         .getOrCreate()
     )
+    partitions = settings.shuffle_partitions or spark.sparkContext.defaultParallelism
+    spark.conf.set("spark.sql.shuffle.partitions", partitions)
+    _search_no_packages(spark)
     accumulators: Any = spark.sparkContext._accumulatorServer  # noqa: SLF001 - has no option
     # It prints a traceback if the JVM ends, which the command reports in one line.
     accumulators.handle_error = lambda request, client_address: None
     return spark
+
+
+def _search_no_packages(spark: SparkSession) -> None:
+    """Tell Spark that no installed package brings a data source.
+
+    It would start two Python processes, one after the other, to search for some when a
+    query is started.
+    """
+    jvm: Any = spark._jvm  # noqa: SLF001 - Spark has no setting for it
+    collections = jvm.scala.collection.immutable
+    none = getattr(getattr(collections, "Map$"), "MODULE$").empty()
+    sources = jvm.org.apache.spark.sql.execution.datasources
+    manager = getattr(getattr(sources, "DataSourceManager$"), "MODULE$")
+    getattr(manager, "dataSourceBuilders_$eq")(jvm.scala.Option.apply(none))
