@@ -82,7 +82,7 @@ class Progress:
 
     def _new_batches(self, query: StreamingQuery) -> Sequence[dict[str, Any]]:
         new = []
-        for progress in _newest_first(query):
+        for progress in newest_first(query):
             if (progress["batchId"], progress["timestamp"]) <= self._last_trigger:
                 break
             new.append(progress)
@@ -92,7 +92,7 @@ class Progress:
         return [p for p in reversed(new) if "addBatch" in p["durationMs"]]
 
 
-def _newest_first(query: StreamingQuery) -> Iterator[dict[str, Any]]:
+def newest_first(query: StreamingQuery) -> Iterator[dict[str, Any]]:
     """Yield Spark's reports on triggers, the newest first.
 
     `StreamingQuery.recentProgress` makes Python objects of the last hundred, with some

@@ -7,6 +7,7 @@ import os
 import shlex
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from connectors.java import find_java
 from connectors.scratch import claim_scratch
 from streaming.settings import SessionSettings
 from streaming.spark_home import JARS, PREPARED, use_home
+
+_log = logging.getLogger("sds-monitor")
 
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 
@@ -94,11 +97,17 @@ def make_session(
     # Otherwise workers run the first python3 in PATH.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    # Spark's threads and RocksDB would spread their memory over eight arenas a core.
+    os.environ.setdefault("MALLOC_ARENA_MAX", "2")
     # py4j logs an error for every call to a session that is being stopped, or whose JVM
     # has ended: in part on the root logger.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_is_not_of_py4j)
     rocksdb = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    file_manager = (
+        "org.apache.spark.sql.execution.streaming.checkpointing."
+        "FileSystemBasedCheckpointFileManager"
+    )
     spark = (
         SparkSession.builder.master(settings.master)
         .appName("sds-monitor")
@@ -109,6 +118,9 @@ def make_session(
             "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
             True,
         )
+        # Spark's default renames files through Hadoop's FileContext, which runs
+        # `readlink` several times for each: 100 ms of processor time in a batch.
+        .config("spark.sql.streaming.checkpointFileManagerClass", file_manager)
         .config("spark.python.worker.faulthandler.enabled", True)
         .config("spark.python.daemon.module", "streaming.worker_daemon")
         .config("spark.ui.enabled", False)
@@ -118,6 +130,11 @@ def make_session(
         .config("spark.local.dir", str(scratch))
         # TieredStopAtLevel=1: only the quick compiler, since batches are short and the
         # work is in Python.
+        # UseSerialGC, Xms: with two cores and some ten MB of objects in a batch, the
+        # default collector and a first heap of a 64th of the machine's memory cost 100
+        # MB and gain nothing.
+        # launchMechanism: Hadoop runs `chmod` for each file that Spark writes; this way
+        # of starting a program takes half the time of the default.
         # Xss8m: when a query is stopped, Spark redacts its plan with regular
         # expressions that need a deep stack.
         .config(
@@ -125,6 +142,9 @@ def make_session(
             shlex.join(
                 (
                     "-XX:TieredStopAtLevel=1",
+                    "-XX:+UseSerialGC",
+                    "-Xms64m",
+                    "-Djdk.lang.Process.launchMechanism=VFORK",
                     "-Xss8m",
                     f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
                     f"-Djava.io.tmpdir={scratch}",
@@ -142,6 +162,25 @@ def make_session(
     # It prints a traceback if the JVM ends, which the command reports in one line.
     accumulators.handle_error = lambda request, client_address: None
     return spark
+
+
+def warm_up(spark: SparkSession) -> None:
+    """Start the Python workers of a session, in the background.
+
+    They load their modules while the job reads its checkpoint and plans its first
+    batch, which otherwise waits for them.
+    """
+
+    def run() -> None:
+        cores = spark.sparkContext.defaultParallelism
+        try:
+            # Workers of an SQL query: Spark starts others for an RDD.
+            rows = spark.range(0, cores, 1, cores)
+            rows.mapInArrow(lambda batches: batches, "id long").collect()
+        except Exception as error:  # any: the first batch starts them too, or fails
+            _log.debug("no workers were started: %r", error)
+
+    threading.Thread(target=run, name="warm-up", daemon=True).start()
 
 
 def _search_no_packages(spark: SparkSession) -> None:

@@ -18,7 +18,7 @@ from streaming.cli.log import logger
 from streaming.cli.signals import end_requested
 from streaming.failure import JobFailed
 from streaming.job import Job, running_job
-from streaming.session import exit_status_of_jvm, make_session
+from streaming.session import exit_status_of_jvm, make_session, warm_up
 from streaming.settings import JobSettings, SessionSettings
 
 _END_OF_JVM_S = 5.0
@@ -73,6 +73,7 @@ def started_spark(
     # An exception while Spark starts would leave a JVM that never ends.
     with end_requested() as ending:
         spark = _started_spark(session)
+        warm_up(spark)
         with end_requested(ending), _end_of_jvm_explained(ending):
             try:
                 if ending.is_set():
