@@ -98,7 +98,7 @@ def newest_first(query: StreamingQuery) -> Iterator[dict[str, Any]]:
     `StreamingQuery.recentProgress` makes Python objects of the last hundred, with some
     hundred calls to the JVM for each, every second.
     """
-    recent: Any = query._jsq.recentProgress()  # type: ignore[attr-defined]  # noqa: SLF001 - see above
+    recent: Any = query._jsq.recentProgress()  # noqa: SLF001 - see above
     for index in reversed(range(len(recent))):
         yield json.loads(recent[index].json())
 

@@ -143,7 +143,7 @@ def make_session(
                 (
                     "-XX:TieredStopAtLevel=1",
                     "-XX:+UseSerialGC",
-                    "-Xms64m",
+                    "-Xms128m",
                     "-Djdk.lang.Process.launchMechanism=VFORK",
                     "-Xss8m",
                     f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",

@@ -144,6 +144,6 @@ def every_second(job: Job, ending: threading.Event) -> Iterator[None]:
     Raises:
         streaming.failure.JobFailed: The job ended with an error.
     """
-    while not (ending.is_set() or job.wait(1.0)):
+    while not (ending.is_set() or job.wait(1.0, ending)):
         yield
     yield
