@@ -133,8 +133,6 @@ def make_session(
         # UseSerialGC, Xms: with two cores and some ten MB of objects in a batch, the
         # default collector and a first heap of a 64th of the machine's memory cost 100
         # MB and gain nothing.
-        # launchMechanism: Hadoop runs `chmod` for each file that Spark writes; this way
-        # of starting a program takes half the time of the default.
         # Xss8m: when a query is stopped, Spark redacts its plan with regular
         # expressions that need a deep stack.
         .config(
@@ -144,7 +142,6 @@ def make_session(
                     "-XX:TieredStopAtLevel=1",
                     "-XX:+UseSerialGC",
                     "-Xms128m",
-                    "-Djdk.lang.Process.launchMechanism=VFORK",
                     "-Xss8m",
                     f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
                     f"-Djava.io.tmpdir={scratch}",
@@ -164,8 +161,8 @@ def make_session(
     return spark
 
 
-def warm_up(spark: SparkSession) -> None:
-    """Start the Python workers of a session, in the background.
+def warm_up(spark: SparkSession) -> threading.Thread:
+    """Start the Python workers of a session, in the background; returns the thread.
 
     They load their modules while the job reads its checkpoint and plans its first
     batch, which otherwise waits for them.
@@ -180,7 +177,9 @@ def warm_up(spark: SparkSession) -> None:
         except Exception as error:  # any: the first batch starts them too, or fails
             _log.debug("no workers were started: %r", error)
 
-    threading.Thread(target=run, name="warm-up", daemon=True).start()
+    thread = threading.Thread(target=run, name="warm-up", daemon=True)
+    thread.start()
+    return thread
 
 
 def _search_no_packages(spark: SparkSession) -> None:

@@ -24,6 +24,9 @@ from streaming.settings import JobSettings, SessionSettings
 _END_OF_JVM_S = 5.0
 """How long a JVM that broke off a call may take to end."""
 
+_WARM_UP_S = 5.0
+"""How long workers that are just being started may delay the end, seconds."""
+
 
 @contextmanager
 def started_job(
@@ -73,13 +76,15 @@ def started_spark(
     # An exception while Spark starts would leave a JVM that never ends.
     with end_requested() as ending:
         spark = _started_spark(session)
-        warm_up(spark)
+        warming = warm_up(spark)
         with end_requested(ending), _end_of_jvm_explained(ending):
             try:
                 if ending.is_set():
                     raise click.Abort
                 yield spark, ending
             finally:
+                # Spark would report tasks that it stops.
+                warming.join(_WARM_UP_S)
                 spark.stop()
 
 
