@@ -25,7 +25,12 @@ class ClassArchive:
 
     @classmethod
     def of(
-        cls, program: str, directory: Path, java: Path, class_path: Sequence[Path]
+        cls,
+        program: str,
+        directory: Path,
+        java: Path,
+        class_path: Sequence[Path],
+        content: str = "",
     ) -> ClassArchive:
         """Return the archive of a program; another Java or class path has another.
 
@@ -34,8 +39,10 @@ class ClassArchive:
             directory: Directory of the file.
             java: The `java` that runs the program.
             class_path: Jars, or directories of jars, that the program is loaded from.
+            content: What the program does while it is recorded, if a release has
+                recorded something else.
         """
-        known = hashlib.sha256()
+        known = hashlib.sha256(content.encode())
         for place in (java.resolve(), *class_path):
             known.update(f"{place} {place.stat().st_mtime_ns}\n".encode())
         return cls(directory / f"{program}-{known.hexdigest()[:16]}.jsa")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -41,9 +41,12 @@ class Board:
         """The newest figures."""
         return self._snapshot
 
-    def names(self, prefix: str) -> frozenset[str]:
-        """Return the names of the views of one kind that have figures."""
-        return frozenset(self._views[prefix].totals)
+    def names(self, prefix: str) -> Collection[str]:
+        """Return the names of the views of one kind that have figures.
+
+        They are not copied: a batch asks for every view of its own.
+        """
+        return self._views[prefix].totals.keys()
 
     def set_totals(
         self,
@@ -76,7 +79,7 @@ class Board:
             dropped[kind.prefix].add(name)
         with self._lock:
             for prefix, old in self._views.items():
-                totals = dict(old.totals) | fresh[prefix]
+                totals = {**old.totals, **fresh[prefix]}
                 for name, one in fresh[prefix].items():
                     if not old.kind.is_known(one):
                         dropped[prefix].add(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import (
@@ -62,6 +63,9 @@ _HISTORY_TIMEOUT_S = 10.0
 """Longest wait for Kafka of one write to the history's topics. A failed write is
 repeated, and the job's end waits for it."""
 
+_NOTICE_S = 0.2
+"""Longest time until a request to end is noticed, seconds."""
+
 _STOP_TIMEOUT_S = 10.0
 """Longest wait for Spark to end a batch when the query is stopped. A batch that is not
 committed by then is repeated at the next start."""
@@ -94,21 +98,34 @@ class Job:
         """True: incidents and minutes can be found."""
         return True
 
-    def wait(self, seconds: float) -> bool:
+    def wait(self, seconds: float, ending: threading.Event | None = None) -> bool:
         """Wait for the end, at most so long; returns whether the job has ended.
+
+        Args:
+            seconds: Longest wait, seconds.
+            ending: An event that ends the wait soon after it is set.
 
         Raises:
             JobFailed: It ended with an error.
             connectors.kafka.settings.KafkaRefused: A broker refuses the client.
         """
+        until_s = time.monotonic() + seconds
         try:
-            ended = bool(self.query.awaitTermination(max(1, round(seconds))))
+            # A wait in the JVM notices no signal.
+            while not (ended := self._ends_within(_NOTICE_S)):
+                is_ending = ending is not None and ending.is_set()
+                if is_ending or time.monotonic() >= until_s:
+                    break
         except StreamingQueryException as error:
             failure = query_failure(error)
             self.board.set_job(running=False, error=failure.cause)
             raise failure from error
         self.progress.update(self.query)
         return ended
+
+    def _ends_within(self, seconds: float) -> bool:
+        # Any number of seconds, whatever its type says.
+        return bool(self.query.awaitTermination(seconds))  # type: ignore[arg-type]
 
     def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
         """Incidents since the checkpoint was begun; see `lookup.find_incidents`."""

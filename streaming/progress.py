@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -86,12 +86,26 @@ class Progress:
         self._watch.check()
 
     def _new_batches(self, query: StreamingQuery) -> Sequence[dict[str, Any]]:
-        found = [json.loads(progress.json) for progress in query.recentProgress]
-        new = [p for p in found if (p["batchId"], p["timestamp"]) > self._last_trigger]
+        new = []
+        for progress in newest_first(query):
+            if (progress["batchId"], progress["timestamp"]) <= self._last_trigger:
+                break
+            new.append(progress)
         if new:
-            self._last_trigger = (new[-1]["batchId"], new[-1]["timestamp"])
+            self._last_trigger = (new[0]["batchId"], new[0]["timestamp"])
         # Spark also reports triggers that found nothing to do.
-        return [p for p in new if "addBatch" in p["durationMs"]]
+        return [p for p in reversed(new) if "addBatch" in p["durationMs"]]
+
+
+def newest_first(query: StreamingQuery) -> Iterator[dict[str, Any]]:
+    """Yield Spark's reports on triggers, the newest first.
+
+    `StreamingQuery.recentProgress` makes Python objects of the last hundred, with some
+    hundred calls to the JVM for each, every second.
+    """
+    recent: Any = query._jsq.recentProgress()  # noqa: SLF001 - see above
+    for index in reversed(range(len(recent))):
+        yield json.loads(recent[index].json())
 
 
 def _waits_for_records(query: StreamingQuery) -> bool:

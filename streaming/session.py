@@ -7,7 +7,8 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from connectors.scratch import claim_scratch
 from streaming.settings import SessionSettings
 from streaming.spark_home import JARS, PREPARED, use_home
 
+_log = logging.getLogger("sds-monitor")
+
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 
 
@@ -30,11 +33,15 @@ _RECORDING_TIMEOUT_S = 300
 
 def archive_of_spark(java: Path) -> ClassArchive:
     """Return the archive of the classes of Spark's JVM, which need not exist."""
-    return ClassArchive.of("spark", PREPARED, java, [JARS])
+    return ClassArchive.of("spark", PREPARED, java, [JARS], "two jobs")
 
 
-def record_archive(archive: ClassArchive) -> None:
-    """Make the archive of the classes of Spark's JVM; takes about 20 s.
+def record_archive(archive: ClassArchive, use: Callable[[SparkSession], None]) -> None:
+    """Make the archive of the classes of Spark's JVM; takes about 30 s.
+
+    Args:
+        archive: The archive to make.
+        use: Does what a job does: only classes that it loads are in the archive.
 
     Raises:
         connectors.java.JavaMissing: Java is missing or too old.
@@ -43,9 +50,8 @@ def record_archive(archive: ClassArchive) -> None:
     """
     with archive.recording() as options:
         before = set(psutil.Process().children())
-        spark = make_session(SessionSettings(shuffle_partitions=1), options)
-        # The classes of queries too.
-        spark.range(4).groupBy("id").count().collect()
+        spark = make_session(SessionSettings(), options)
+        use(spark)
         (jvm,) = set(psutil.Process().children()) - before
         spark.stop()
         jvm.terminate()
@@ -91,23 +97,32 @@ def make_session(
     # Otherwise workers run the first python3 in PATH.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    # Spark's threads and RocksDB would spread their memory over eight arenas a core.
+    os.environ.setdefault("MALLOC_ARENA_MAX", "2")
     # py4j logs an error for every call to a session that is being stopped, or whose JVM
     # has ended: in part on the root logger.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_is_not_of_py4j)
     rocksdb = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    file_manager = (
+        "org.apache.spark.sql.execution.streaming.checkpointing."
+        "FileSystemBasedCheckpointFileManager"
+    )
     spark = (
         SparkSession.builder.master(settings.master)
         .appName("sds-monitor")
         .config("spark.api.mode", "classic")
         .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", settings.shuffle_partitions)
         .config("spark.sql.streaming.stateStore.providerClass", rocksdb)
         .config(
             "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
             True,
         )
+        # Spark's default renames files through Hadoop's FileContext, which runs
+        # `readlink` several times for each: 100 ms of processor time in a batch.
+        .config("spark.sql.streaming.checkpointFileManagerClass", file_manager)
         .config("spark.python.worker.faulthandler.enabled", True)
+        .config("spark.python.daemon.module", "streaming.worker_daemon")
         .config("spark.ui.enabled", False)
         .config("spark.ui.showConsoleProgress", False)
         .config("spark.driver.host", "127.0.0.1")
@@ -115,6 +130,9 @@ def make_session(
         .config("spark.local.dir", str(scratch))
         # TieredStopAtLevel=1: only the quick compiler, since batches are short and the
         # work is in Python.
+        # UseSerialGC, Xms: with two cores and some ten MB of objects in a batch, the
+        # default collector and a first heap of a 64th of the machine's memory cost 100
+        # MB and gain nothing.
         # Xss8m: when a query is stopped, Spark redacts its plan with regular
         # expressions that need a deep stack.
         .config(
@@ -122,6 +140,8 @@ def make_session(
             shlex.join(
                 (
                     "-XX:TieredStopAtLevel=1",
+                    "-XX:+UseSerialGC",
+                    "-Xms128m",
                     "-Xss8m",
                     f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
                     f"-Djava.io.tmpdir={scratch}",
@@ -132,7 +152,45 @@ def make_session(
         )
         .getOrCreate()
     )
+    partitions = settings.shuffle_partitions or spark.sparkContext.defaultParallelism
+    spark.conf.set("spark.sql.shuffle.partitions", partitions)
+    _search_no_packages(spark)
     accumulators: Any = spark.sparkContext._accumulatorServer  # noqa: SLF001 - has no option
     # It prints a traceback if the JVM ends, which the command reports in one line.
     accumulators.handle_error = lambda request, client_address: None
     return spark
+
+
+def warm_up(spark: SparkSession) -> threading.Thread:
+    """Start the Python workers of a session, in the background; returns the thread.
+
+    They load their modules while the job reads its checkpoint and plans its first
+    batch, which otherwise waits for them.
+    """
+
+    def run() -> None:
+        cores = spark.sparkContext.defaultParallelism
+        try:
+            # Workers of an SQL query: Spark starts others for an RDD.
+            rows = spark.range(0, cores, 1, cores)
+            rows.mapInArrow(lambda batches: batches, "id long").collect()
+        except Exception as error:  # any: the first batch starts them too, or fails
+            _log.debug("no workers were started: %r", error)
+
+    thread = threading.Thread(target=run, name="warm-up", daemon=True)
+    thread.start()
+    return thread
+
+
+def _search_no_packages(spark: SparkSession) -> None:
+    """Tell Spark that no installed package brings a data source.
+
+    It would start two Python processes, one after the other, to search for some when a
+    query is started.
+    """
+    jvm: Any = spark._jvm  # noqa: SLF001 - Spark has no setting for it
+    collections = jvm.scala.collection.immutable
+    none = getattr(getattr(collections, "Map$"), "MODULE$").empty()
+    sources = jvm.org.apache.spark.sql.execution.datasources
+    manager = getattr(getattr(sources, "DataSourceManager$"), "MODULE$")
+    getattr(manager, "dataSourceBuilders_$eq")(jvm.scala.Option.apply(none))

@@ -132,12 +132,12 @@ class SessionSettings:
     Attributes:
         master: Spark master; all cores of this machine by default.
         shuffle_partitions: Number of partitions of the state. The first batch of a
-            checkpoint fixes it. Two to eight are sensible: each costs memory and
-            time in every batch.
+            checkpoint fixes it. None for as many as there are cores: each costs
+            memory and time in every batch, and more than cores gain nothing.
     """
 
     master: str = "local[*]"
-    shuffle_partitions: int = 4
+    shuffle_partitions: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

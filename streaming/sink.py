@@ -195,7 +195,8 @@ class Sink:
         """Give labels to the views of one kind that are new."""
         # A view in `other` stays there while the process lives, even if the channel
         # table changes: no counter that is exported may fall.
-        new = sorted(set(names) - self._board.names(prefix))
+        known = self._board.names(prefix)
+        new = sorted({name for name in names if name not in known})
         ledger = self._ledgers[prefix]
         if in_channel_table:
             table = self._board.snapshot.table

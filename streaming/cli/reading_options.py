@@ -28,7 +28,10 @@ class ReadingSettings:
 
 
 def _reading_settings(
-    client: str, max_batch_records: int, max_batch_bytes: int, shuffle_partitions: int
+    client: str,
+    max_batch_records: int,
+    max_batch_bytes: int,
+    shuffle_partitions: int | None,
 ) -> ReadingSettings:
     return ReadingSettings(
         Client(client),
@@ -61,8 +64,8 @@ reading_options = option_group(
         setting(
             "--shuffle-partitions",
             type=click.IntRange(1),
-            default=SessionSettings().shuffle_partitions,
-            help="Partitions of the state; the first batch of a checkpoint fixes them.",
+            help="Partitions of the state, by default one for each core; the first "
+            "batch of a checkpoint fixes them.",
         ),
     ),
     _reading_settings,

@@ -18,11 +18,14 @@ from streaming.cli.log import logger
 from streaming.cli.signals import end_requested
 from streaming.failure import JobFailed
 from streaming.job import Job, running_job
-from streaming.session import exit_status_of_jvm, make_session
+from streaming.session import exit_status_of_jvm, make_session, warm_up
 from streaming.settings import JobSettings, SessionSettings
 
 _END_OF_JVM_S = 5.0
 """How long a JVM that broke off a call may take to end."""
+
+_WARM_UP_S = 5.0
+"""How long workers that are just being started may delay the end, seconds."""
 
 
 @contextmanager
@@ -74,12 +77,15 @@ def started_spark(
     # An exception while Spark starts would leave a JVM that never ends.
     with end_requested() as ending:
         spark = _started_spark(session)
+        warming = warm_up(spark)
         with end_requested(ending), _end_of_jvm_explained(ending):
             try:
                 if ending.is_set():
                     raise click.Abort
                 yield spark, ending
             finally:
+                # Spark would report tasks that it stops.
+                warming.join(_WARM_UP_S)
                 spark.stop()
 
 
@@ -144,6 +150,6 @@ def every_second(job: Job, ending: threading.Event) -> Iterator[None]:
     Raises:
         streaming.failure.JobFailed: The job ended with an error.
     """
-    while not (ending.is_set() or job.wait(1.0)):
+    while not (ending.is_set() or job.wait(1.0, ending)):
         yield
     yield

@@ -34,6 +34,7 @@ def test_another_class_path_or_java_has_another_archive(
     assert archive(jar) == first
     assert archive(other) != first
     assert archive(jar, java=other) != first
+    assert ClassArchive.of("program", tmp_path, java, [jar], "more") != first
     jar.write_text("newer")
     assert archive(jar) != first
 

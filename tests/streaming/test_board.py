@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import KeysView
+
 import pytest
 
 from sds_core.observer import blob
@@ -47,6 +49,15 @@ def test_setting_totals_twice_changes_nothing() -> None:
     assert first.taps["tap"].last_seen_ms == 7
     assert (first.labels, first.tap_labels) == (("town",), ("tap",))
     assert first.undecodable == {"empty_value": 2}
+
+
+def test_names_of_views_are_looked_up_without_a_copy() -> None:
+    """A batch asks once for each of its views: copies of all names took seconds."""
+    board = Board()
+    board.set_totals({CHANNELS.key("town"): packed(ChannelTotals(messages=3))})
+    names = board.names(CHANNELS.prefix)
+    assert isinstance(names, KeysView)
+    assert set(names) == {"town"}
 
 
 def test_dead_letters_are_summed_over_partitions() -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -15,7 +16,8 @@ from pyspark.sql import SparkSession
 from connectors.java import find_java
 from connectors.scratch import claim_scratch
 from streaming import spark_home
-from streaming.session import archive_of_spark
+from streaming.session import archive_of_spark, make_session
+from streaming.settings import SessionSettings
 from tests.support.waiting import wait_for
 
 pytestmark = pytest.mark.spark
@@ -74,6 +76,60 @@ def test_workers_of_a_prepared_environment_import_the_installed_pyspark(
     (found,) = spark.sparkContext.parallelize([0], 1).mapPartitions(place).collect()
     prepared = Path(spark_home.PREPARED, "spark-home").exists()
     assert ("pyspark.zip" in found) is not prepared
+
+
+def test_worker_begins_with_its_modules_loaded_and_passed_over_by_the_collector(
+    spark: SparkSession,
+) -> None:
+    """Otherwise it imports for a second, and walks their objects after every task."""
+
+    def state(rows: Iterator[object]) -> Iterator[tuple[int, bool]]:
+        import gc
+        import sys
+
+        loaded = {"pandas", "pyarrow", "streaming.fold", "streaming.source"}
+        yield gc.get_freeze_count(), loaded <= sys.modules.keys()
+
+    one = spark.sparkContext.parallelize([0], 1)
+    ((frozen, loaded),) = one.mapPartitions(state).collect()
+    assert frozen > 10_000
+    assert loaded
+
+
+def test_daemon_of_workers_has_one_thread() -> None:
+    """A fork would lack the others, whose locks stay taken for ever."""
+    code = "import os, streaming.worker_daemon; print(os.listdir('/proc/self/task'))"
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.count("'") == 2
+
+
+def test_state_has_a_partition_for_each_core_unless_another_number_is_given(
+    spark: SparkSession,
+) -> None:
+    """Each partition costs time in every batch."""
+    assert make_session(SessionSettings("local[2]", 5)) is spark
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "5"
+    make_session(SessionSettings("local[2]"))
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+
+
+def test_spark_searches_no_packages_for_data_sources(spark: SparkSession) -> None:
+    """The search starts two Python processes when a query is started."""
+    jvm: Any = spark._jvm  # noqa: SLF001 - no public way to it
+    sources = jvm.org.apache.spark.sql.execution.datasources
+    manager = getattr(getattr(sources, "DataSourceManager$"), "MODULE$")
+    assert manager.dataSourceBuilders().isDefined()
+
+
+def test_files_of_a_checkpoint_are_renamed_without_another_program(
+    spark: SparkSession,
+) -> None:
+    """Spark's default runs `readlink` four times for each file."""
+    manager = spark.conf.get("spark.sql.streaming.checkpointFileManagerClass")
+    assert manager is not None
+    assert manager.endswith(".FileSystemBasedCheckpointFileManager")
 
 
 def test_session_uses_the_archive_of_a_prepared_environment(

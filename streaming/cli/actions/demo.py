@@ -158,7 +158,7 @@ class Demo:
                     same = self._compare(job, console, url if keep else None)
                     if keep:
                         click.echo(f"the page stays up until Ctrl-C: {url}/")
-                        while not (ending.is_set() or job.wait(1.0)):
+                        while not (ending.is_set() or job.wait(1.0, ending)):
                             pass
         except PortInUse as error:
             message = f"{error}: --metrics-port 0 takes any free one"
