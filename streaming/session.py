@@ -12,12 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from connectors.class_archive import ClassArchive
 from connectors.java import find_java
 from connectors.scratch import claim_scratch
+from streaming.executors import send_code
+from streaming.failure import JobFailed, cause_of
+from streaming.master import find_unreachable
 from streaming.settings import SessionSettings
 from streaming.spark_home import JARS, PREPARED, use_home
 
@@ -59,7 +63,8 @@ def exit_status_of_jvm(patience_s: float = 0.0) -> int | None:
         patience_s: How long to wait for its end, seconds.
     """
     gateway: Any = SparkContext._gateway  # noqa: SLF001 - Spark has no other name for it
-    if gateway is None:
+    # The JVM of spark-submit is not ours: it has started this process.
+    if gateway is None or gateway.proc is None:
         return None
     try:
         return int(gateway.proc.wait(patience_s))
@@ -83,22 +88,29 @@ def make_session(
     Raises:
         connectors.java.JavaMissing: Java is missing or too old.
         OSError: The directory of temporary files cannot be made.
+        JobFailed: The master cannot be reached, or refuses.
     """
+    master = settings.master
+    if master is not None and (reason := find_unreachable(master)) is not None:
+        message = f"no Spark master at {master} ({reason}): check --master"
+        raise JobFailed(message, unreachable=True)
     java = find_java()
     scratch = claim_scratch()
     os.environ.setdefault("JAVA_HOME", str(java.resolve().parent.parent))
     use_home()
     # Otherwise workers run the first python3 in PATH.
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    if settings.is_cluster:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    else:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     # py4j logs an error for every call to a session that is being stopped, or whose JVM
     # has ended: in part on the root logger.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_is_not_of_py4j)
     rocksdb = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    spark = (
-        SparkSession.builder.master(settings.master)
-        .appName("sds-monitor")
+    builder = (
+        SparkSession.builder.appName("sds-monitor")
         .config("spark.api.mode", "classic")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", settings.shuffle_partitions)
@@ -108,13 +120,10 @@ def make_session(
             True,
         )
         .config("spark.python.worker.faulthandler.enabled", True)
-        .config("spark.ui.enabled", False)
         .config("spark.ui.showConsoleProgress", False)
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.local.dir", str(scratch))
         # TieredStopAtLevel=1: only the quick compiler, since batches are short and the
         # work is in Python.
+        # The archive does not fit the class path of a cluster's settings.
         # Xss8m: when a query is stopped, Spark redacts its plan with regular
         # expressions that need a deep stack.
         .config(
@@ -125,14 +134,34 @@ def make_session(
                     "-Xss8m",
                     f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
                     f"-Djava.io.tmpdir={scratch}",
-                    *archive_of_spark(java).options,
+                    *([] if settings.is_cluster else archive_of_spark(java).options),
                     *jvm_options,
                 )
             ),
         )
-        .getOrCreate()
     )
+    if master is not None:
+        builder = builder.master(master)
+    if not settings.is_cluster:
+        # On a cluster these are for Spark's own settings to say.
+        builder = (
+            builder.config("spark.ui.enabled", False)
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.local.dir", str(scratch))
+        )
+    spark = _started(builder, master)
+    if settings.is_cluster:
+        send_code(spark.sparkContext, scratch)
     accumulators: Any = spark.sparkContext._accumulatorServer  # noqa: SLF001 - has no option
     # It prints a traceback if the JVM ends, which the command reports in one line.
     accumulators.handle_error = lambda request, client_address: None
     return spark
+
+
+def _started(builder: SparkSession.Builder, master: str | None) -> SparkSession:
+    try:
+        return builder.getOrCreate()
+    except Py4JJavaError as error:
+        message = f"Spark cannot start on {master} ({cause_of(error)}): check --master"
+        raise JobFailed(message, unreachable=True) from error
