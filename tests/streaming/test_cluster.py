@@ -80,6 +80,7 @@ def started(
         "--checkpoint": str(directory / "checkpoint"),
         "--report": str(directory / "report.json"),
         "--metrics-port": "0",
+        "--shuffle-partitions": "2",
     }
     arguments = [word for option in options.items() for word in option]
     flags = (*flags, "--until-caught-up", "--report-detail", "--no-history-topics")

@@ -25,6 +25,7 @@ from tests.support.waiting import wait_for
 WORKERS = 2
 _SPARK_HOME = Path(pyspark.__file__).parent
 _LOOPBACK = {"SPARK_LOCAL_IP": "127.0.0.1"}
+_QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _EXECUTOR = "CoarseGrainedExecutorBackend"
 
 
@@ -77,6 +78,8 @@ def standalone_cluster(directory: Path) -> Iterator[Cluster]:
     (directory / "conf").mkdir()
     (directory / "conf" / "spark-defaults.conf").write_text(
         "spark.executor.memory 512m\n"
+        f"spark.executor.extraJavaOptions {_QUICK_JAVA}\n"
+        f"spark.driver.defaultJavaOptions {_QUICK_JAVA}\n"
         "spark.ui.enabled false\n"
         "spark.scheduler.maxRegisteredResourcesWaitingTime 20s\n"
     )
@@ -136,7 +139,7 @@ def _daemon(
     environment |= _LOOPBACK | {
         "SPARK_HOME": str(_SPARK_HOME),
         "SPARK_DAEMON_MEMORY": "128m",
-        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "SPARK_DAEMON_JAVA_OPTS": _QUICK_JAVA,
     }
     with (directory / f"{name}.log").open("w") as log:
         process = psutil.Popen(
