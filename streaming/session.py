@@ -72,6 +72,12 @@ def exit_status_of_jvm(patience_s: float = 0.0) -> int | None:
         return None
 
 
+def is_ended_by_master() -> bool:
+    """Whether the cluster has ended our application, so that no query can run."""
+    context: Any = SparkContext._active_spark_context  # noqa: SLF001 - see above
+    return context is not None and bool(context._jsc.sc().isStopped())  # noqa: SLF001
+
+
 def _is_not_of_py4j(record: logging.LogRecord) -> bool:
     return record.module not in ("java_gateway", "clientserver")
 
@@ -163,5 +169,9 @@ def _started(builder: SparkSession.Builder, master: str | None) -> SparkSession:
     try:
         return builder.getOrCreate()
     except Py4JJavaError as error:
-        message = f"Spark cannot start on {master} ({cause_of(error)}): check --master"
+        cause = cause_of(error)
+        if "stopped SparkContext" in cause:
+            # Spark ends the context if all masters are silent.
+            cause = "what listens there does not answer as a master of this Spark"
+        message = f"Spark cannot start on {master} ({cause}): check --master"
         raise JobFailed(message, unreachable=True) from error

@@ -38,6 +38,7 @@ COMMAND = (sys.executable, "-m", "streaming.cli")
 LOCAL: Mapping[str, str] = MappingProxyType({})
 UNSHARED = "/proc/self/cwd"
 """A directory that is another one in every process: its working directory."""
+TO_THE_END = "--until-caught-up"
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +66,7 @@ def started(
     *flags: str,
     environment: Mapping[str, str] = LOCAL,
 ) -> Iterator[subprocess.Popen[str]]:
-    """``run`` to the end of a topic, in the background.
+    """``run`` in the background.
 
     Args:
         program: Its command line up to the command.
@@ -83,7 +84,7 @@ def started(
         "--shuffle-partitions": "2",
     }
     arguments = [word for option in options.items() for word in option]
-    flags = (*flags, "--until-caught-up", "--report-detail", "--no-history-topics")
+    flags = (*flags, "--report-detail", "--no-history-topics")
     with subprocess.Popen(
         [*program, "run", *arguments, *flags],
         cwd=directory,
@@ -135,12 +136,12 @@ def test_cluster_reports_the_same_as_one_machine_also_if_an_executor_is_killed(
         directory.mkdir()
     program = (*spark_submit(cluster), str(ROOT / "deploy" / "submit.py"))
     with started(
-        program, recorded, shared, environment=cluster.environment
+        program, recorded, shared, TO_THE_END, environment=cluster.environment
     ) as submitted:
         report_of(submitted, shared)
     write(load_recording()[HALF:], recorded)
     # Batches so small that there is one to kill an executor in.
-    flags = ("--master", cluster.master, "--max-batch-records", "250")
+    flags = (TO_THE_END, "--master", cluster.master, "--max-batch-records", "250")
     hidden = {"TMPDIR": str(Path(UNSHARED, "tmp"))}
     with started(
         COMMAND, recorded, shared, *flags, environment=cluster.environment | hidden
@@ -154,7 +155,7 @@ def test_cluster_reports_the_same_as_one_machine_also_if_an_executor_is_killed(
         first, *_ = wait_for(cluster.executors)
         first.kill()
         found = report_of(process, shared)
-    with started(COMMAND, recorded, alone) as process:
+    with started(COMMAND, recorded, alone, TO_THE_END) as process:
         assert report_of(process, alone) == found
     assert found["totals"]["messages"] == 282
 
@@ -259,3 +260,18 @@ def test_unreachable_master_ends_the_job_in_one_line(
         code, error = refusal(process)
     assert code == 3
     assert "no Spark master at spark://127.0.0.1:1 (Connection refused)" in error
+
+
+def test_application_that_the_master_ends_ends_the_job_in_one_line(
+    cluster: Cluster, recorded: KafkaSettings, tmp_path: Path
+) -> None:
+    """Also if no record comes, so that the query has no work to fail with."""
+    flags = ("--master", cluster.master)
+    with started(
+        COMMAND, recorded, tmp_path, *flags, environment=cluster.environment
+    ) as process:
+        wait_for(lambda: (tmp_path / "checkpoint" / "commits" / "0").exists(), 280)
+        assert cluster.end_applications() == 1
+        code, error = refusal(process)
+    assert code == 1
+    assert "the Spark master has ended the application: start again" in error

@@ -17,6 +17,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import psutil
 import pyspark
 
@@ -35,11 +36,13 @@ class Cluster:
 
     Attributes:
         master: Address for ``--master``.
+        page: Address of the master's page.
         directory: Directory of its files, and its processes' own.
         workers: The workers, one core each.
     """
 
     master: str
+    page: str
     directory: Path
     workers: tuple[psutil.Popen, ...]
 
@@ -56,6 +59,18 @@ class Cluster:
             "SPARK_CONF_DIR": str(self.directory / "conf"),
             "PYSPARK_PYTHON": str(self.python),
         }
+
+    def end_applications(self) -> int:
+        """End all applications, as an operator does on the master's page."""
+        with httpx.Client(trust_env=False) as client:
+            text = client.get(self.page).text
+            names = re.findall(r'name="id" value="(app-[^"]+)"', text)
+            for name in names:
+                (token,) = set(re.findall(r'name="csrfToken" value="([^"]+)"', text))
+                asked = {"id": name, "terminate": "true", "csrfToken": token}
+                answer = client.post(f"{self.page}/app/kill/", data=asked)
+                assert answer.is_redirect, answer.text
+        return len(names)
 
     def executors(self) -> list[psutil.Process]:
         """The running executors of all applications."""
@@ -85,7 +100,9 @@ def standalone_cluster(directory: Path) -> Iterator[Cluster]:
     )
     with ExitStack() as stack:
         master = stack.enter_context(_daemon("master", directory, "--port", "0"))
-        address = wait_for(lambda: _address(directory / "master.log", master))
+        log = directory / "master.log"
+        address = wait_for(lambda: _find(r"Spark master at (\S+)", log, master))
+        page = wait_for(lambda: _find(r"MasterWebUI .* at (\S+)", log, master))
         workers = tuple(
             stack.enter_context(
                 _daemon(
@@ -102,7 +119,7 @@ def standalone_cluster(directory: Path) -> Iterator[Cluster]:
         for number in range(WORKERS):
             log = directory / f"worker-{number}.log"
             wait_for(lambda log=log: "Successfully registered" in log.read_text())
-        yield Cluster(address, directory, workers)
+        yield Cluster(address, page, directory, workers)
 
 
 def _make_python(place: Path) -> None:
@@ -169,9 +186,10 @@ def _end(process: psutil.Popen) -> None:
     psutil.wait_procs(family, 20)
 
 
-def _address(log: Path, master: psutil.Popen) -> str | None:
-    assert master.poll() is None, log.read_text()
-    found = re.search(r"Starting Spark master at (\S+)", log.read_text())
+def _find(pattern: str, log: Path, process: psutil.Popen) -> str | None:
+    """Return what a running daemon's log says; None before it does."""
+    assert process.poll() is None, log.read_text()
+    found = re.search(pattern, log.read_text())
     return found[1] if found else None
 
 
