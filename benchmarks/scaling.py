@@ -183,10 +183,10 @@ def _result(checkpoint: Path, moments: list[_Moment]) -> _Result:
 
 
 @click.command(help=__doc__)
-@click.option("--channels", type=int, multiple=True, default=(100, 1_000, 4_000))
+@click.option("--channels", type=int, multiple=True, default=(100, 1_000))
 @click.option("--cores", type=int, multiple=True, default=(1, 2))
 @click.option("--state-partitions", type=int, multiple=True, default=(2, 8))
-@click.option("--frames", default=24_000, help="Frames of each run.")
+@click.option("--frames", default=12_000, help="Frames of each run.")
 @click.option("--partitions", default=4, help="Partitions of the topic.")
 def main(
     channels: tuple[int, ...],

@@ -78,8 +78,16 @@ class Cluster:
             child
             for worker in self.workers
             for child in worker.children()
-            if any(word.endswith(_EXECUTOR) for word in child.cmdline())
+            if _is_executor(child)
         ]
+
+
+def _is_executor(process: psutil.Process) -> bool:
+    try:
+        return any(word.endswith(_EXECUTOR) for word in process.cmdline())
+    except psutil.Error:
+        # One that has ended, of an earlier application.
+        return False
 
 
 @contextmanager
