@@ -31,13 +31,20 @@ from tests.support.streaming.cluster import (
 )
 from tests.support.waiting import wait_for
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.spark,
+    pytest.mark.slow,
+    # An idle machine needs a minute for all of them.
+    pytest.mark.timeout(1_200),
+]
 
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "streaming.cli")
 LOCAL: Mapping[str, str] = MappingProxyType({})
 UNSHARED = "/proc/self/cwd"
 """A directory that is another one in every process: its working directory."""
+LONG_S = 500
 TO_THE_END = "--until-caught-up"
 
 
@@ -103,7 +110,7 @@ def started(
 
 def report_of(process: subprocess.Popen[str], directory: Path) -> dict[str, Any]:
     """The report of a job that ends well."""
-    _, errors = process.communicate(timeout=280)
+    _, errors = process.communicate(timeout=LONG_S)
     assert process.returncode == 0, errors
     report: dict[str, Any] = json.loads((directory / "report.json").read_text())
     assert_identities(report)
@@ -116,14 +123,13 @@ def refusal(process: subprocess.Popen[str]) -> tuple[int, str]:
 
     But for what the JVM says before it has read Spark's settings.
     """
-    _, errors = process.communicate(timeout=280)
+    _, errors = process.communicate(timeout=LONG_S)
     lines = [line for line in errors.splitlines() if "incubator modules" not in line]
     told = [line for line in lines if not line[:2].isdigit()]
     assert len(told) == 1, errors
     return process.returncode, told[0]
 
 
-@pytest.mark.timeout(600)
 def test_cluster_reports_the_same_as_one_machine_also_if_an_executor_is_killed(
     cluster: Cluster, recorded: KafkaSettings, tmp_path: Path
 ) -> None:
@@ -208,7 +214,7 @@ def test_executors_that_cannot_work_are_found_before_the_query_starts(
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=LONG_S,
     )
     assert done.returncode == 0, done.stderr
     fine, *problems = done.stdout.splitlines()
@@ -270,7 +276,7 @@ def test_application_that_the_master_ends_ends_the_job_in_one_line(
     with started(
         COMMAND, recorded, tmp_path, *flags, environment=cluster.environment
     ) as process:
-        wait_for(lambda: (tmp_path / "checkpoint" / "commits" / "0").exists(), 280)
+        wait_for(lambda: (tmp_path / "checkpoint" / "commits" / "0").exists(), LONG_S)
         assert cluster.end_applications() == 1
         code, error = refusal(process)
     assert code == 1
