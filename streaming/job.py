@@ -40,6 +40,7 @@ from streaming.board import Board
 from streaming.checkpoint import check_identity, locked_checkpoint, own_files
 from streaming.damage import VIEWS
 from streaming.details import DetailStore
+from streaming.executors import check_executors, location
 from streaming.failure import hand_over, query_failure
 from streaming.findings import Findings
 from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, Fold, make_fold
@@ -196,7 +197,8 @@ def running_job(
         streaming.damage.DamagedCheckpoint: The checkpoint is damaged.
         sds_core.observer.blob.UnknownBlobVersion: A newer release wrote its state.
         sds_core.observer.kinds.UnknownKind: It has views of an unregistered kind.
-        streaming.failure.JobFailed: Spark cannot read its state.
+        streaming.failure.JobFailed: Spark cannot read its state, or the executors of
+            a cluster cannot work.
         connectors.kafka.settings.KafkaUnreachable: No broker answered.
         connectors.kafka.settings.TopicMissing: The topic does not exist.
         streaming.history.HistoryInUse: Another job writes to its history.
@@ -232,6 +234,7 @@ def running_job(
             first_sequence=time.time_ns() // 1_000,
         )
         if not board.snapshot.primed:
+            check_executors(spark, source.kafka, settings.checkpoint)
             board.set_table(settings.channel_table)
         observer = settings_of(identity.observer)
         board.set_observer(observer)
@@ -338,7 +341,11 @@ def _start(
 ) -> StreamingQuery:
     spark.dataSource.register(make_source(protocols))
     requests = str(own_files(settings.checkpoint) / VIEWS)
-    source = replace(settings.source, requests=requests)
+    source = replace(
+        settings.source,
+        requests=requests,
+        tasks=settings.source.tasks or spark.sparkContext.defaultParallelism,
+    )
     rows = (
         spark.readStream.format(FORMAT)
         .options(**source.to_options())
@@ -356,7 +363,7 @@ def _start(
     writer = (
         rows.writeStream.queryName(QUERY_NAME)
         .outputMode("update")
-        .option("checkpointLocation", str(settings.checkpoint))
+        .option("checkpointLocation", location(spark, settings.checkpoint))
         .foreachBatch(sink)
     )
     if settings.until_caught_up:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from sds_core.observer import blob
 from sds_core.observer.kinds import Kinds
 from streaming.batch_log import BatchLog
 from streaming.damage import DamagedCheckpoint, state_of
+from streaming.executors import has_executors, location
 from streaming.failure import JobFailed, cause_of
 from streaming.state_files import find_damaged_snapshot, tables_without_checksum
 
@@ -97,15 +99,11 @@ def read_views(
         return {}
     for table in tables_without_checksum(checkpoint, log):
         _verify(spark, table)
-    with TemporaryDirectory(prefix="sds-monitor-") as directory:
-        # Spark's reader does not find a checkpoint with a space or a percent sign in
-        # its path.
-        link = Path(directory) / "checkpoint"
-        link.symlink_to(checkpoint.absolute(), target_is_directory=True)
+    with _readable(spark, checkpoint) as place:
         try:
-            return _read_state(spark, link, kinds)
+            return _read_state(spark, place, kinds)
         except (Py4JJavaError, PySparkException) as error:
-            cause = cause_of(error).replace(str(link), str(checkpoint))
+            cause = cause_of(error).replace(place, str(checkpoint))
             if not _DAMAGE.search(cause):
                 raise JobFailed(cause) from error
             damaged = find_damaged_snapshot(checkpoint, log)
@@ -113,6 +111,22 @@ def read_views(
                 problem = f"cannot be read ({cause})"
                 damaged = DamagedCheckpoint(checkpoint / "state", problem)
             raise damaged from error
+
+
+@contextmanager
+def _readable(spark: SparkSession, checkpoint: Path) -> Iterator[str]:
+    """Give a path of the checkpoint that Spark's reader takes.
+
+    It does not find a checkpoint with a space or a percent sign in its path, which
+    executors are refused before. They do not see temporary files of the driver.
+    """
+    if has_executors(spark):
+        yield location(spark, checkpoint)
+        return
+    with TemporaryDirectory(prefix="sds-monitor-") as directory:
+        link = Path(directory) / "checkpoint"
+        link.symlink_to(checkpoint.absolute(), target_is_directory=True)
+        yield str(link)
 
 
 def _verify(spark: SparkSession, table: Path) -> None:
@@ -139,15 +153,13 @@ def _verify(spark: SparkSession, table: Path) -> None:
         options.close()
 
 
-def _read_state(
-    spark: SparkSession, checkpoint: Path, kinds: Kinds
-) -> dict[str, StoredView]:
+def _read_state(spark: SparkSession, place: str, kinds: Kinds) -> dict[str, StoredView]:
     length = _number(f"substring(blob, 1, {blob.LENGTH_BYTES})")
     length = f"int(least({length}, length(blob)))"
     end = f"length(blob) - {blob.CHECKSUM_BYTES}"
     state = (
         spark.read.format("statestore")
-        .load(str(checkpoint))
+        .load(place)
         .select(
             col("key.key"), col("value.groupState.*"), col("value.timeoutTimestamp")
         )

@@ -13,12 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from connectors.class_archive import ClassArchive
 from connectors.java import find_java
 from connectors.scratch import claim_scratch
+from streaming.executors import send_code
+from streaming.failure import JobFailed, cause_of
+from streaming.master import find_unreachable
 from streaming.settings import SessionSettings
 from streaming.spark_home import JARS, PREPARED, use_home
 
@@ -65,12 +69,19 @@ def exit_status_of_jvm(patience_s: float = 0.0) -> int | None:
         patience_s: How long to wait for its end, seconds.
     """
     gateway: Any = SparkContext._gateway  # noqa: SLF001 - Spark has no other name for it
-    if gateway is None:
+    # The JVM of spark-submit is not ours: it has started this process.
+    if gateway is None or gateway.proc is None:
         return None
     try:
         return int(gateway.proc.wait(patience_s))
     except subprocess.TimeoutExpired:
         return None
+
+
+def is_ended_by_master() -> bool:
+    """Whether the cluster has ended our application, so that no query can run."""
+    context: Any = SparkContext._active_spark_context  # noqa: SLF001 - see above
+    return context is not None and bool(context._jsc.sc().isStopped())  # noqa: SLF001
 
 
 def _is_not_of_py4j(record: logging.LogRecord) -> bool:
@@ -89,13 +100,21 @@ def make_session(
     Raises:
         connectors.java.JavaMissing: Java is missing or too old.
         OSError: The directory of temporary files cannot be made.
+        JobFailed: The master cannot be reached, or refuses.
     """
+    master = settings.master
+    if master is not None and (reason := find_unreachable(master)) is not None:
+        message = f"no Spark master at {master} ({reason}): check --master"
+        raise JobFailed(message, unreachable=True)
     java = find_java()
     scratch = claim_scratch()
     os.environ.setdefault("JAVA_HOME", str(java.resolve().parent.parent))
     use_home()
     # Otherwise workers run the first python3 in PATH.
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    if settings.is_cluster:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    else:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     # Spark's threads and RocksDB would spread their memory over eight arenas a core.
     os.environ.setdefault("MALLOC_ARENA_MAX", "2")
@@ -108,9 +127,8 @@ def make_session(
         "org.apache.spark.sql.execution.streaming.checkpointing."
         "FileSystemBasedCheckpointFileManager"
     )
-    spark = (
-        SparkSession.builder.master(settings.master)
-        .appName("sds-monitor")
+    builder = (
+        SparkSession.builder.appName("sds-monitor")
         .config("spark.api.mode", "classic")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.streaming.stateStore.providerClass", rocksdb)
@@ -118,21 +136,14 @@ def make_session(
             "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
             True,
         )
-        # Spark's default renames files through Hadoop's FileContext, which runs
-        # `readlink` several times for each: 100 ms of processor time in a batch.
-        .config("spark.sql.streaming.checkpointFileManagerClass", file_manager)
         .config("spark.python.worker.faulthandler.enabled", True)
-        .config("spark.python.daemon.module", "streaming.worker_daemon")
-        .config("spark.ui.enabled", False)
         .config("spark.ui.showConsoleProgress", False)
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.local.dir", str(scratch))
         # TieredStopAtLevel=1: only the quick compiler, since batches are short and the
         # work is in Python.
         # UseSerialGC, Xms: with two cores and some ten MB of objects in a batch, the
         # default collector and a first heap of a 64th of the machine's memory cost 100
         # MB and gain nothing.
+        # The archive does not fit the class path of a cluster's settings.
         # Xss8m: when a query is stopped, Spark redacts its plan with regular
         # expressions that need a deep stack.
         .config(
@@ -145,16 +156,33 @@ def make_session(
                     "-Xss8m",
                     f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
                     f"-Djava.io.tmpdir={scratch}",
-                    *archive_of_spark(java).options,
+                    *([] if settings.is_cluster else archive_of_spark(java).options),
                     *jvm_options,
                 )
             ),
         )
-        .getOrCreate()
     )
+    if master is not None:
+        builder = builder.master(master)
+    if not settings.is_cluster:
+        # On a cluster these are for Spark's own settings to say: its checkpoint may lie
+        # on object storage, and workers have no code when their daemon starts.
+        builder = (
+            builder.config("spark.ui.enabled", False)
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.local.dir", str(scratch))
+            .config("spark.python.daemon.module", "streaming.worker_daemon")
+            # Spark's default renames files through Hadoop's FileContext, which runs
+            # `readlink` several times for each: 100 ms of processor time in a batch.
+            .config("spark.sql.streaming.checkpointFileManagerClass", file_manager)
+        )
+    spark = _started(builder, master)
     partitions = settings.shuffle_partitions or spark.sparkContext.defaultParallelism
     spark.conf.set("spark.sql.shuffle.partitions", partitions)
     _search_no_packages(spark)
+    if settings.is_cluster:
+        send_code(spark.sparkContext, scratch)
     accumulators: Any = spark.sparkContext._accumulatorServer  # noqa: SLF001 - has no option
     # It prints a traceback if the JVM ends, which the command reports in one line.
     accumulators.handle_error = lambda request, client_address: None
@@ -194,3 +222,15 @@ def _search_no_packages(spark: SparkSession) -> None:
     sources = jvm.org.apache.spark.sql.execution.datasources
     manager = getattr(getattr(sources, "DataSourceManager$"), "MODULE$")
     getattr(manager, "dataSourceBuilders_$eq")(jvm.scala.Option.apply(none))
+
+
+def _started(builder: SparkSession.Builder, master: str | None) -> SparkSession:
+    try:
+        return builder.getOrCreate()
+    except Py4JJavaError as error:
+        cause = cause_of(error)
+        if "stopped SparkContext" in cause:
+            # Spark ends the context if all masters are silent.
+            cause = "what listens there does not answer as a master of this Spark"
+        message = f"Spark cannot start on {master} ({cause}): check --master"
+        raise JobFailed(message, unreachable=True) from error

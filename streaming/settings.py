@@ -21,6 +21,7 @@ from connectors.kafka.settings import (
     KafkaSettings,
 )
 from sds_core.observer.channel_table import ChannelTable
+from streaming.master import LOCAL, is_local
 
 if TYPE_CHECKING:
     # numpy comes with it, and every command reads these settings.
@@ -34,6 +35,9 @@ LABEL_BUDGET = 200
 
 FORGET_DAYS = 7
 """Days of silence after which a channel is forgotten (docs/operations.md)."""
+
+READ_TASKS = 2
+"""Workers that read at the same time on one machine."""
 
 COMMIT_GROUP = "sds-monitor"
 """Consumer group under which offsets are committed for other tools."""
@@ -81,7 +85,8 @@ class SourceSettings:
         limits: Upper limits of one batch.
         start: ``earliest``, ``latest`` or a Unix time in ms: where a job with a new
             checkpoint starts to read.
-        tasks: Number of workers that read at the same time.
+        tasks: Number of workers that read at the same time; 0 for as many as the
+            session has cores when the query starts.
         skip_lost: Whether the job goes on, and counts, if Kafka deletes records
             before the job has read them.
         window: Record times to read, for a job that ends; replaces `start`. None
@@ -94,7 +99,7 @@ class SourceSettings:
     client: Client = Client.CONFLUENT
     limits: BatchLimits = field(default_factory=BatchLimits)
     start: str | int = EARLIEST
-    tasks: int = 2
+    tasks: int = READ_TASKS
     skip_lost: bool = False
     window: Window | None = None
     requests: str | None = None
@@ -130,14 +135,20 @@ class SessionSettings:
     """Settings of the Spark session.
 
     Attributes:
-        master: Spark master; all cores of this machine by default.
+        master: Spark master; all cores of this machine by default. None for that of
+            ``spark-submit``, which has started this program.
         shuffle_partitions: Number of partitions of the state. The first batch of a
             checkpoint fixes it. None for as many as there are cores: each costs
             memory and time in every batch, and more than cores gain nothing.
     """
 
-    master: str = "local[*]"
+    master: str | None = LOCAL
     shuffle_partitions: int | None = None
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether other machines may do the work."""
+        return self.master is None or not is_local(self.master)
 
 
 @dataclass(frozen=True, slots=True)

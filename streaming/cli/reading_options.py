@@ -9,7 +9,8 @@ import click
 from connectors.kafka.settings import Client
 from streaming.cli.option_group import option_group
 from streaming.cli.settings import setting
-from streaming.settings import BatchLimits, SessionSettings
+from streaming.master import LOCAL, check_master, is_submitted
+from streaming.settings import READ_TASKS, BatchLimits, SessionSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +21,28 @@ class ReadingSettings:
         client: Library that reads frames.
         limits: Upper limits of one batch.
         session: Settings of Spark.
+        tasks: See `SourceSettings`.
     """
 
     client: Client
     limits: BatchLimits
     session: SessionSettings
+    tasks: int
+
+
+def _checked_master(
+    _: click.Context, __: click.Parameter, value: str | None
+) -> str | None:
+    if value is None:
+        return None if is_submitted() else LOCAL
+    if is_submitted():
+        message = "spark-submit has a --master of its own: give it there only"
+        raise click.BadParameter(message)
+    try:
+        check_master(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    return value
 
 
 def _reading_settings(
@@ -32,17 +50,36 @@ def _reading_settings(
     max_batch_records: int,
     max_batch_bytes: int,
     shuffle_partitions: int | None,
+    master: str | None,
+    read_tasks: int | None,
 ) -> ReadingSettings:
+    session = SessionSettings(master, shuffle_partitions)
+    if read_tasks is None:
+        read_tasks = 0 if session.is_cluster else READ_TASKS
     return ReadingSettings(
         Client(client),
         BatchLimits(max_batch_records, max_batch_bytes),
-        SessionSettings(shuffle_partitions=shuffle_partitions),
+        session,
+        read_tasks,
     )
 
 
 reading_options = option_group(
     "reading",
     (
+        setting(
+            "--master",
+            callback=_checked_master,
+            metavar="URL",
+            help="Spark master: spark://HOST:PORT for a cluster; this machine by "
+            "default.",
+        ),
+        setting(
+            "--read-tasks",
+            type=click.IntRange(1),
+            help="Workers that read at the same time; by default 2 on this machine, on "
+            "a cluster one per core.",
+        ),
         setting(
             "--client",
             type=click.Choice([client.value for client in Client]),

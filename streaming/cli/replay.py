@@ -37,6 +37,12 @@ from streaming.settings import (
     is_flag=True,
     help="Add every incident and definite acknowledgement to the report.",
 )
+@setting(
+    "--scratch",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Directory for the temporary checkpoint, which a cluster's executors must "
+    "share.",
+)
 @reading_options
 @log_option()
 def command(
@@ -44,6 +50,7 @@ def command(
     window: Window,
     report: Path,
     report_detail: bool,
+    scratch: Path | None,
     reading: ReadingSettings,
 ) -> None:
     """Report on a past window of a topic, as a job started then would have.
@@ -54,7 +61,17 @@ def command(
     """
     from streaming.cli.actions.replay import replay
 
+    if scratch is None and reading.session.is_cluster:
+        message = (
+            "executors of a cluster need a --scratch directory that they and this "
+            "command mount at the same path"
+        )
+        raise click.UsageError(message)
     source = SourceSettings(
-        kafka, client=reading.client, limits=reading.limits, window=window
+        kafka,
+        client=reading.client,
+        limits=reading.limits,
+        tasks=reading.tasks,
+        window=window,
     )
-    replay(source, window, reading.session, report, report_detail)
+    replay(source, window, reading.session, report, report_detail, scratch)

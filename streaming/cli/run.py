@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
@@ -37,6 +38,17 @@ def _checked_url(
     return value or None
 
 
+def _checked_checkpoint(_: click.Context, __: click.Parameter, value: Path) -> Path:
+    # A path has lost the second slash of a URL.
+    if re.match(r"[a-z][a-z0-9]+:/", str(value)):
+        message = (
+            f"{shown(str(value))} is a URL: the monitor's own files need a directory; "
+            "mount a shared file system, and give its path (docs/scaling.md)"
+        )
+        raise click.BadParameter(message)
+    return value
+
+
 def _job_settings(
     kafka: KafkaSettings,
     reading: ReadingSettings,
@@ -56,6 +68,7 @@ def _job_settings(
         client=reading.client,
         limits=reading.limits,
         start=start,
+        tasks=reading.tasks,
         skip_lost=on_lost_records == "skip",
     )
     return JobSettings(
@@ -133,6 +146,7 @@ _job_options = option_group(
     "--checkpoint",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
+    callback=_checked_checkpoint,
     help="Directory of the state; a job that starts again on it goes on from there.",
 )
 @serving_options("page and metrics", 9108)

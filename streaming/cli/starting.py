@@ -18,9 +18,18 @@ from streaming.cli.log import logger
 from streaming.cli.signals import end_requested
 from streaming.failure import JobFailed
 from streaming.job import Job, running_job
-from streaming.session import exit_status_of_jvm, make_session, warm_up
+from streaming.session import (
+    exit_status_of_jvm,
+    is_ended_by_master,
+    make_session,
+    warm_up,
+)
 from streaming.settings import JobSettings, SessionSettings
 
+_ENDED_BY_MASTER = (
+    "the Spark master has ended the application: start again, nothing is lost; its "
+    "page and log say why"
+)
 _END_OF_JVM_S = 5.0
 """How long a JVM that broke off a call may take to end."""
 
@@ -135,6 +144,8 @@ def _explain(error: Exception) -> None:
     broke_off = isinstance(error, Py4JNetworkError | ConnectionError)
     status = exit_status_of_jvm(_END_OF_JVM_S if broke_off else 0)
     if status is None:
+        if not broke_off and is_ended_by_master():
+            raise click.ClickException(_ENDED_BY_MASTER) from error
         return
     how = f"by signal {-status}" if status < 0 else f"with status {status}"
     message = (
@@ -151,5 +162,8 @@ def every_second(job: Job, ending: threading.Event) -> Iterator[None]:
         streaming.failure.JobFailed: The job ended with an error.
     """
     while not (ending.is_set() or job.wait(1.0, ending)):
+        # A query without new records would not notice.
+        if is_ended_by_master():
+            raise JobFailed(_ENDED_BY_MASTER)
         yield
     yield

@@ -19,7 +19,7 @@ from streaming.cli.starting import every_second
 from streaming.failure import JobFailed
 from streaming.job import Job, running_job
 from streaming.retries import Retries
-from streaming.session import exit_status_of_jvm
+from streaming.session import exit_status_of_jvm, is_ended_by_master
 from streaming.settings import JobSettings
 from streaming.topic_watch import TopicWatch, watched_topic
 
@@ -99,7 +99,8 @@ class Supervisor:
                     self._each_second()
                 at_end(job)
         except JobFailed as failure:
-            if self._ending.is_set() or exit_status_of_jvm() is not None:
+            is_over = exit_status_of_jvm() is not None or is_ended_by_master()
+            if self._ending.is_set() or is_over:
                 raise
             has_worked = job is not None and job.progress.batches > 0
             wait_s = self._retries.wait_after(failure, has_worked, time.monotonic())

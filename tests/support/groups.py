@@ -35,6 +35,7 @@ _ORDER = (
     "tests/chaos/test_chaos.py",
     "tests/streaming/test_run_command.py",
     "tests/streaming/test_crash.py",
+    "tests/streaming/test_cluster.py",
     COMMANDS,
     BROKER,
     "tests/fuzz/test_decoders.py",

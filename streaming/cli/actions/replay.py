@@ -28,6 +28,7 @@ def replay(
     session: SessionSettings,
     report: Path,
     report_detail: bool,
+    scratch: Path | None = None,
 ) -> None:
     """Run a job over a window in a temporary checkpoint, and write its report.
 
@@ -37,6 +38,7 @@ def replay(
         session: Settings of Spark.
         report: File for the report.
         report_detail: Whether the report has incidents and acknowledgements.
+        scratch: Directory for the checkpoint; None for that of temporary files.
 
     Raises:
         click.ClickException: There is nothing to report, a signal came before the end,
@@ -53,7 +55,10 @@ def replay(
         raise click.UsageError(nothing)
     try:
         with (
-            tempfile.TemporaryDirectory(prefix="sds-monitor-replay-") as directory,
+            tempfile.TemporaryDirectory(
+                prefix="sds-monitor-replay-",
+                dir=None if scratch is None else scratch.absolute(),
+            ) as directory,
             started_job(
                 session, _job_settings(source, Path(directory), report_detail)
             ) as (job, ending),

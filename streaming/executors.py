@@ -1,0 +1,205 @@
+"""Executors of a cluster: they get our code, and must share the checkpoint.
+
+Executors run on other machines: they have neither our modules nor our files. Spark
+brings them the modules; that they can work with the rest is tried before the query
+starts, because a task that cannot would fail four times in words of Spark's own, and
+one that writes state to a directory of its own would not fail at all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import time
+import uuid
+import zipfile
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from py4j.protocol import Py4JJavaError
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+import connectors
+import sds_core
+import streaming
+from connectors.kafka.settings import KafkaSettings
+from streaming.failure import JobFailed, cause_of, hand_over
+from streaming.master import is_local
+
+_PACKAGES = (connectors, sds_core, streaming)
+_WAIT = "spark.scheduler.maxRegisteredResourcesWaitingTime"
+_KAFKA_S = 30.0
+"""Longest wait of an executor for Kafka, which has just answered the driver."""
+
+_PLAIN = re.compile(r"[\w/.+=@,-]+", re.ASCII)
+"""Paths that Spark's readers take as they are."""
+
+
+class _Problem(NamedTuple):
+    """Why an executor cannot work.
+
+    Attributes:
+        text: What is wrong.
+        unreachable: Whether Kafka or the topic cannot be reached from there.
+    """
+
+    text: str
+    unreachable: bool = False
+
+
+def has_executors(spark: SparkSession) -> bool:
+    """Whether tasks run on a cluster."""
+    master: Any = spark.sparkContext.master
+    return not is_local(master)
+
+
+def location(spark: SparkSession, checkpoint: Path) -> str:
+    """Return a checkpoint's directory as Spark is to be told.
+
+    On a cluster another file system may be the default one.
+    """
+    return f"file://{checkpoint}" if has_executors(spark) else str(checkpoint)
+
+
+def send_code(context: SparkContext, directory: Path) -> None:
+    """Have Spark bring our modules, compiled, to every executor.
+
+    Args:
+        context: A context on a cluster.
+        directory: Directory for the archive, which must exist as long as the context.
+    """
+    archive = directory / "sds-monitor.zip"
+    with zipfile.PyZipFile(str(archive), "w") as modules:
+        for package in _PACKAGES:
+            modules.writepy(str(Path(package.__path__[0])))
+    context.addPyFile(str(archive))
+
+
+def check_executors(
+    spark: SparkSession, kafka: KafkaSettings, checkpoint: Path
+) -> None:
+    """Check that executors exist and can work: code, Kafka, and the checkpoint.
+
+    Executors that come later are not checked.
+
+    Args:
+        spark: A session; without executors nothing is checked.
+        kafka: Cluster and topic.
+        checkpoint: Directory of the checkpoint, locked by the caller.
+
+    Raises:
+        streaming.failure.JobFailed: There is no executor, or one cannot work.
+    """
+    if not has_executors(spark):
+        return
+    if not _PLAIN.fullmatch(str(checkpoint)):
+        message = (
+            f"checkpoint {checkpoint} has characters that Spark does not take on a "
+            "cluster: use only letters, digits and /._+=@,- in --checkpoint"
+        )
+        raise JobFailed(message, final=True)
+    context = spark.sparkContext
+    _wait_for_executor(context)
+    marker = checkpoint / f".probe-{uuid.uuid4()}"
+    marker.touch()
+    probe = _probe_of(replace(kafka, timeout_s=min(kafka.timeout_s, _KAFKA_S)), marker)
+    # A few for each core, so that each executor gets one.
+    tasks = 2 * context.defaultParallelism
+    try:
+        found = context.parallelize(range(tasks), tasks).mapPartitions(probe).collect()
+    except (Py4JJavaError, PySparkException) as error:
+        python = os.environ["PYSPARK_PYTHON"]
+        message = (
+            f"executors cannot run the job with Python {python} ({_cause(error)}): it "
+            "must be there, with the dependencies of sds-monitor; PYSPARK_PYTHON names "
+            "another one (docs/scaling.md)"
+        )
+        raise JobFailed(message, final=True) from error
+    finally:
+        marker.unlink(missing_ok=True)
+    for problem in found:
+        raise JobFailed(
+            problem.text, problem.unreachable, final=not problem.unreachable
+        )
+
+
+def _cause(error: Exception) -> str:
+    # The cause of the cause names no program.
+    missing = re.search(r'Cannot run program "[^"\n]*"', str(error))
+    return missing[0] if missing else cause_of(error)
+
+
+def _wait_for_executor(context: SparkContext) -> None:
+    scala: Any = context._jsc.sc()  # noqa: SLF001 - Python has no other name for it
+    patience_s = scala.conf().getTimeAsSeconds(_WAIT, "30s")
+    give_up_s = time.monotonic() + patience_s
+    # The driver is counted too.
+    while scala.isStopped() or scala.getExecutorMemoryStatus().size() < 2:
+        if scala.isStopped():
+            message = f"{context.master} has ended the application: see its log"
+            raise JobFailed(message, unreachable=True)
+        if time.monotonic() >= give_up_s:
+            message = (
+                f"{context.master} has given no executor within {patience_s} s "
+                f"({_WAIT}): it needs a free worker with the memory and cores that the "
+                "job asks for (spark.executor.memory, spark.executor.cores)"
+            )
+            raise JobFailed(message, unreachable=True)
+        time.sleep(0.2)
+
+
+def _probe_of(
+    kafka: KafkaSettings, marker: Path
+) -> Callable[[Iterable[int]], Iterable[_Problem]]:
+    """Return a function for tasks, which gives what keeps its executor from work."""
+
+    @hand_over
+    def probe(_: Iterable[int]) -> Iterable[_Problem]:
+        # All that the job's tasks need.
+        import_module("streaming.fold")
+        import_module("streaming.source")
+        host = socket.gethostname()
+        problem = _find_unshared(marker, host) or _find_unreachable(kafka, host)
+        if problem is not None:
+            yield problem
+
+    return probe
+
+
+def _find_unshared(marker: Path, host: str) -> _Problem | None:
+    checkpoint = marker.parent
+    if not marker.exists():
+        return _Problem(
+            f"checkpoint {checkpoint} is not shared: executor {host} does not see it; "
+            "use a directory that driver and executors mount at the same path as "
+            "--checkpoint"
+        )
+    own = marker.with_name(f"{marker.name}-{host}-{os.getpid()}")
+    try:
+        own.touch()
+        own.unlink()
+    except OSError as error:
+        return _Problem(
+            f"executor {host} cannot write to checkpoint {checkpoint} "
+            f"({error.strerror}): let the user of the executors write there"
+        )
+    return None
+
+
+def _find_unreachable(kafka: KafkaSettings, host: str) -> _Problem | None:
+    from connectors.kafka.offsets import TopicOffsets
+
+    try:
+        with closing(TopicOffsets(kafka)) as offsets:
+            offsets.partitions()
+    except Exception as error:
+        text = f"executor {host}: {error}"
+        return _Problem(text.partition("\n")[0], isinstance(error, ConnectionError))
+    return None

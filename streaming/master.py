@@ -1,0 +1,70 @@
+"""Addresses of Spark masters: local ones, and clusters.
+
+This module does not import Spark, so that commands can check an address before they
+load it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+
+from sds_core.text import shown
+
+LOCAL = "local[*]"
+"""All cores of this machine."""
+
+_KNOWN = re.compile(
+    r"local(\[(\*|[1-9]\d*)(,\d+)?\])?|spark://[^/\s,]+:\d+(,[^/\s,]+:\d+)*"
+    r"|k8s://\S+|yarn"
+)
+_STANDALONE = "spark://"
+_CONNECT_S = 5.0
+
+
+def is_submitted() -> bool:
+    """Whether ``spark-submit`` has started this program, and so knows the master."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def is_local(master: str) -> bool:
+    """Whether all work is done on this machine, by Spark's one JVM."""
+    return master.startswith("local")
+
+
+def check_master(master: str) -> None:
+    """Check the form of an address.
+
+    Raises:
+        ValueError: It is none that Spark knows.
+    """
+    if not _KNOWN.fullmatch(master):
+        message = (
+            f"{shown(master)} is no master such as {LOCAL}, spark://HOST:7077, "
+            "k8s://https://HOST:6443 or yarn"
+        )
+        raise ValueError(message)
+
+
+def find_unreachable(master: str) -> str | None:
+    """Return why no process listens at a standalone master; None if one does.
+
+    Spark itself would try for a minute. Masters of other kinds are not asked.
+
+    Args:
+        master: A checked address. One of several masters is enough.
+    """
+    if not master.startswith(_STANDALONE):
+        return None
+    reason = None
+    for address in master.removeprefix(_STANDALONE).split(","):
+        host, _, port = address.rpartition(":")
+        try:
+            place = host.strip("[]"), int(port)
+            with socket.create_connection(place, _CONNECT_S):
+                return None
+        # The second error is that of a port above 65535.
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+    return reason
