@@ -1,0 +1,80 @@
+"""What every row of the benchmarks gets: the broker, the data and the results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+
+from benchmarks.data import Shape, records_of
+from benchmarks.results import Run
+from benchmarks.topics import load, new_topic
+from connectors.broker.broker import EmbeddedBroker
+from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.settings import KafkaSettings
+
+
+@dataclass
+class Context:
+    """A run in progress.
+
+    Attributes:
+        run: Gets the measures.
+        broker: Kafka, on the same machine.
+        directory: For files; deleted after the run.
+        is_quick: Whether less data and one repetition are enough.
+    """
+
+    run: Run
+    broker: EmbeddedBroker
+    directory: Path
+    is_quick: bool
+    _topics: dict[str, KafkaSettings] = field(default_factory=dict)
+    _numbers: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def repeat(self) -> int:
+        """Repetitions of what is compared by its ratio."""
+        return 1 if self.is_quick else 3
+
+    def loaded(self, name: str, *shapes: Shape) -> KafkaSettings:
+        """Return a topic with the records of some shapes, which the row only reads."""
+        if name not in self._topics:
+            kafka = self.empty(name)
+            frames = size_bytes = 0
+            click.echo(f"  writing the data set {name}", err=True)
+            load(kafka, records_of(*shapes))
+            for record in records_of(*shapes):
+                frames += bool(record.value)
+                size_bytes += len(record.value)
+            channels = sum(shape.channels for shape in shapes)
+            self.run.data[name] = (
+                f"{channels:,} channels, {frames:,} frames of {size_bytes // frames:,} B"
+            )
+            self._topics[name] = kafka
+        return self._topics[name]
+
+    def empty(self, name: str) -> KafkaSettings:
+        """Return a new empty topic."""
+        number = self._numbers[name] = self._numbers.get(name, 0) + 1
+        return new_topic(self.broker, f"{name}-{number}")
+
+    def say(self, row: str, what: str, unit: str, value: float, note: str = "") -> None:
+        """Add a value to the results, and print it."""
+        self.run.add(row, what, unit, value, note)
+        click.echo(f"  {what}: {value:,.4g} {unit}", err=True)
+
+
+def ends_of(kafka: KafkaSettings) -> dict[int, int]:
+    """Return the end offset of each partition of a topic."""
+    offsets = TopicOffsets(kafka)
+    try:
+        return offsets.latest(offsets.partitions())
+    finally:
+        offsets.close()
+
+
+Row = Callable[[Context], None]
+"""Measures something."""
