@@ -19,6 +19,7 @@ import click
 
 from benchmarks.context import Context, Row
 from benchmarks.goals import print_goals
+from benchmarks.guard import guard
 from benchmarks.results import new_run, write_run
 from benchmarks.rows.age import age
 from benchmarks.rows.catch_up import catch_up
@@ -38,6 +39,7 @@ def _rows(is_quick: bool) -> dict[str, Row]:
     return rows | {
         "open-and-close": open_and_close,
         "growth": growth,
+        "guard": guard,
         "hostile": hostile,
         "floor": floor,
         "age": age,

@@ -126,7 +126,17 @@ def _make(shape: Shape) -> None:
 
 
 def _simulate(shape: Shape, number: int, path: Path) -> None:
-    """Simulate one shard; its tap is its own, so that sequence numbers have no gaps."""
+    """Simulate one shard into a file."""
+    _write(simulated_shard(shape, number), path)
+
+
+def simulated_shard(shape: Shape, number: int) -> Iterator[TopicRecord]:
+    """Simulate one shard; its tap is its own, so that sequence numbers have no gaps.
+
+    Args:
+        shape: The traffic.
+        number: Number of the shard, which is its seed.
+    """
     channels = min(shape.shard, shape.channels - number * shape.shard)
     scenario = Scenario.from_mapping(
         {
@@ -158,9 +168,7 @@ def _simulate(shape: Shape, number: int, path: Path) -> None:
         }
     )
     records = simulated_records(scenario, number, START_MS, PARTITIONS, _NoTruth())
-    if not shape.has_filter:
-        records = map(_without_filter, records)
-    _write(records, path)
+    return records if shape.has_filter else map(_without_filter, records)
 
 
 class _NoTruth(Truth):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import statistics
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import msgspec
 
 from benchmarks.context import Context
-from benchmarks.state import filling, simulated
+from benchmarks.data import Shape, records_of
+from benchmarks.state import filling
 from sds_core.observer.record import RawRecord
 from sds_core.observer.sds.channel_view import ChannelView
 from sds_core.observer.sds.kind import CHANNELS
@@ -21,55 +22,82 @@ from tests.support.hostile.shapes import Play, Writer
 
 ROW = "one channel"
 GROWTH = "growth of one channel"
-_DAY_S = 86_400
-_REPEAT = 15
+_HOUR = Shape("one-hour", 1, 3_650, history=200, has_filter=True)
+_REPEAT = 9
+_BATCH = 500
+
+
+class Opened(NamedTuple):
+    """A channel's state, and a frame that comes next.
+
+    Attributes:
+        data: The state, as the job stores it.
+        digests: The frame, as the reader passes it on.
+        clock_ms: Admission time of its batch, Unix ms.
+    """
+
+    data: bytes
+    digests: list[object]
+    clock_ms: int
+
+    def spent_s(self, repeat: int = _REPEAT) -> float:
+        """Return the processor time of opening, applying the frame and closing."""
+        spent = []
+        for _ in range(repeat):
+            begun_s = time.process_time()
+            view = ChannelView.from_blob(CHANNELS.blob_version, self.data)
+            view.apply(self.digests, self.clock_ms)
+            view.to_blob()
+            spent.append(time.process_time() - begun_s)
+        return statistics.median(spent)
+
+
+def opened(records: Iterable[RawRecord], *counts: int) -> Iterator[Opened]:
+    """Yield one channel's state after so many frames, and the frame that comes next.
+
+    Args:
+        records: Records of the channel; all but frames are left out.
+        counts: Numbers of frames, in order. A last one of 0 is for all but one.
+    """
+    chunk, view, number, last = Chunk(0, 0, 1 << 62), ChannelView(), 0, None
+    wanted = list(counts)
+    for record in (record for record in records if record.value):
+        if last is not None:
+            chunk.add(last)
+            number += 1
+        last = record
+        if wanted and number == wanted[0]:
+            wanted.pop(0)
+            view.apply(_digests(chunk), chunk.clock_ms)
+            yield _opened(view, record)
+        elif number % _BATCH == 0:
+            view.apply(_digests(chunk), chunk.clock_ms)
+    if wanted and last is not None:
+        view.apply(_digests(chunk), chunk.clock_ms)
+        yield _opened(view, last)
+
+
+def _opened(view: ChannelView, record: RawRecord) -> Opened:
+    chunk = Chunk(0, 0, 1 << 62)
+    chunk.add(record)
+    return Opened(view.to_blob(), _digests(chunk), chunk.clock_ms)
 
 
 def open_and_close(context: Context) -> None:
     """Measure a channel with an hour of messages, and one with a full memory."""
-    for _ in range(context.repeat):
-        hour = simulated("js_sds", 5, _DAY_S, 3_650 / 3_600)
-        for what, records in (
-            ("an hour at one message/s", hour),
-            ("20,000 messages", filling()),
-        ):
-            spent_s, size_bytes = open_apply_close(records)
-            context.say(ROW, f"open, one frame, close: {what}", "ms", spent_s * 1e3)
-            context.say("state", f"blob: {what}", "kB", size_bytes / 1e3)
-
-
-def open_apply_close(
-    records: Iterable[RawRecord], repeat: int = _REPEAT
-) -> tuple[float, int]:
-    """Return the processor time of a frame in a batch of its own, seconds.
-
-    The view is read from its blob, takes the last of the records, and becomes a blob
-    again. All records before the last are applied first.
-
-    Returns:
-        The median time, and the size of the blob in bytes.
-    """
-    frames = [record for record in records if record.value]
-    *before, last = frames
-    chunk, view = Chunk(0, 0, 1 << 62), ChannelView()
-    for some in _batches(before, 500):
-        for record in some:
-            chunk.add(record)
-        view.apply(_digests(chunk), chunk.clock_ms)
-    data = view.to_blob()
-    chunk.add(last)
-    digests, spent = _digests(chunk), []
-    for _ in range(repeat):
-        begun_s = time.process_time()
-        view = ChannelView.from_blob(CHANNELS.blob_version, data)
-        view.apply(digests, chunk.clock_ms)
-        view.to_blob()
-        spent.append(time.process_time() - begun_s)
-    return statistics.median(spent), len(data)
-
-
-def _batches(records: list[RawRecord], size: int) -> Iterable[list[RawRecord]]:
-    return (records[at : at + size] for at in range(0, len(records), size))
+    hour = (
+        RawRecord(0, n, one.timestamp_ms, one.key, one.value, one.headers)
+        for n, one in enumerate(records_of(_HOUR))
+    )
+    full = filling()
+    for what, state in (
+        ("an hour at one message/s", next(opened(hour, 0))),
+        ("20,000 messages", next(opened(full, 0))),
+    ):
+        for _ in range(context.repeat):
+            spent_ms = state.spent_s() * 1e3
+            context.say(ROW, f"open, one frame, close: {what}", "ms", spent_ms)
+        context.say("state", f"blob: {what}", "kB", len(state.data) / 1e3)
 
 
 def _digests(chunk: Chunk) -> list[object]:
@@ -82,10 +110,10 @@ def _digests(chunk: Chunk) -> list[object]:
 
 def growth(context: Context) -> None:
     """Measure a frame against what the channel remembers, its people, its history."""
-    for count in (100, 1_000, 5_000, 20_000):
-        spent_s, _ = open_apply_close(itertools.islice(filling(), count))
+    counts = (100, 1_000, 5_000)
+    for count, state in zip(counts, opened(filling(), *counts), strict=True):
         what = f"open, one frame, close: {count:,} messages remembered"
-        context.say(GROWTH, what, "ms", spent_s * 1e3)
+        context.say(GROWTH, what, "ms", state.spent_s() * 1e3)
     for participants in (10, 100, 1_000):
         spent_s = cost(_talk(participants, 40))
         what = f"read and apply a frame: {participants:,} participants"
