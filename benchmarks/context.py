@@ -50,8 +50,9 @@ class Context:
                 frames += bool(record.value)
                 size_bytes += len(record.value)
             channels = sum(shape.channels for shape in shapes)
+            mean_bytes = size_bytes // frames
             self.run.data[name] = (
-                f"{channels:,} channels, {frames:,} frames of {size_bytes // frames:,} B"
+                f"{channels:,} channels, {frames:,} frames of {mean_bytes:,} B"
             )
             self._topics[name] = kafka
         return self._topics[name]

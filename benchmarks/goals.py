@@ -76,7 +76,9 @@ _times = partial(Goal, unit="x", is_least=True)
 
 GOALS = (
     _times("big, against the obvious Spark job", _ratio("big", drain.OBVIOUS), 6, 8),
-    _times("small, against the obvious Spark job", _ratio("small", drain.OBVIOUS), 4, 6),
+    _times(
+        "small, against the obvious Spark job", _ratio("small", drain.OBVIOUS), 4, 6
+    ),
     _times(
         "big, against one process with kafka-python, naive",
         _ratio("big", drain.KAFKA_PYTHON),

@@ -103,9 +103,7 @@ def _naive(records: list[RawRecord]) -> None:
 
 def _shape(shape: Shape) -> Shape:
     """Return a shape that is simulated within seconds."""
-    return Shape(
-        shape.name, 12, 40, history=shape.history, has_filter=shape.has_filter
-    )
+    return Shape(shape.name, 12, 40, history=shape.history, has_filter=shape.has_filter)
 
 
 RATIOS: dict[str, Callable[[], float]] = {

@@ -55,7 +55,8 @@ def _fetch(directory: Path) -> None:
     )
     with tempfile.TemporaryDirectory() as work:
         Path(work, "ivy.xml").write_text(
-            '<ivy-module version="2.0"><info organisation="sds-monitor" module="bench"/>'
+            '<ivy-module version="2.0">'
+            '<info organisation="sds-monitor" module="bench"/>'
             f'<dependencies defaultconfmapping="*->default">{dependencies}'
             "</dependencies></ivy-module>"
         )

@@ -179,9 +179,7 @@ def warm(commits: Sequence[Commit], left_out: int) -> Drain:
     """
     full = [
         after
-        for before, after in zip(
-            [Commit(0, 0, 0, 0), *commits], commits, strict=False
-        )
+        for before, after in zip([Commit(0, 0, 0, 0), *commits], commits, strict=False)
         if after.records > before.records
     ]
     if len(full) < left_out + 2:

@@ -1,4 +1,7 @@
-"""Makes docs/performance.md from docs/performance.json: python -m docs.make_performance."""
+"""Writes the figures of docs/performance.json into docs/performance.md.
+
+``python -m docs.make_performance``; `make bench` writes the former and calls this.
+"""
 
 from __future__ import annotations
 
@@ -12,58 +15,33 @@ from benchmarks.rows import drain
 
 PAGE = Path(__file__).with_name("performance.md")
 
-_HEAD = """\
-# Performance
-
-How fast is the job, beside other ways to read the same topic, and what does it cost when there is little to do?
-
-`make bench` measures everything on this page in one run and makes the page anew; do not edit it by hand.
-It takes about half an hour on two idle cores, and longer the first time, when it makes the data; `make bench BENCH_OPTIONS=--quick` takes about ten minutes.
-`make bench BENCH_OPTIONS="--only age"` measures one row, prints it and writes nothing.
-"""
-
-_METHOD = """\
-## How it is measured
-
-- **Limits first:** broker, job and the program that measures share the machine; nothing is encrypted or compressed, and there is one broker.
-- **Data** comes from this project's own participants with the options of js-waku's `@waku/sds`, from fixed seeds.
-  *Big* frames have a filter of 18.7 kB and up to 40 history entries; *small* ones have up to 3 entries, and their filter was removed; *mix* is both in one topic.
-  No message id occurs in two channels.
-- **Repetitions** run all contenders in turns; the tables show the median and, in brackets, the least and the greatest value.
-  A ratio is the median of the ratios of each repetition.
-- **Warm batches:** all Spark jobs read the topic in eight batches of equal size, and the first two are left out: from the end of the second to the end of the last, by the times of Spark's files of commits.
-  Single processes start at once, so all of their time counts.
-- **Processor time** is that of all processes of a contender, without the broker's.
-- **Age** is that of the oldest frame that was written to Kafka and is not yet in the figures at `/metrics`, each tenth of a second, and 0 if there is none.
-  The job runs with `--label-budget 10`, because its page is read 150 times as often as by Prometheus.
-- **Memory** counts pages that processes share once.
-- **A channel** is measured in one process, by processor time: the state is read, one new frame is applied, the state is packed again.
-
-| contender | what it does |
-|---|---|
-| this job | everything, with checkpoint |
-| obvious Spark job | Spark's own Kafka source, one row per message, a state that only counts |
-| the same with a digest per channel | one row per channel and batch of Arrow instead |
-| one process, naive | protobuf and a dictionary of channels: ids, acknowledgements by history, missing ids; no filters, deadlines, repair, taps, restart |
-| one process, same semantics | our digests and views without Spark, in memory; its report must equal the job's, or its time does not count |
-| raw read | reads and drops |
-
-Each contender is a short file in `benchmarks/contenders/`.
-"""
+BEGIN = "<!-- Made by .venv/bin/python -m docs.make_performance. -->"
+END = "<!-- End of the figures. -->"
 
 
-def page(run: Run) -> str:
-    """Return the page."""
-    parts = [_HEAD, _about(run), _goals(run), _METHOD, _drains(run), *_others(run)]
+def block(run: Run) -> str:
+    """Return the figures of a run, with the marks around them."""
+    parts = [_about(run), _goals(run), _drains(run), *_others(run)]
     if run.problems:
         lines = "\n".join(f"- `{row}`: {why}" for row, why in run.problems.items())
         parts.append(f"## Rows that failed\n\n{lines}\n")
-    return "\n".join(parts)
+    return "\n".join([BEGIN, "", *parts, END])
+
+
+def current(page: str) -> str:
+    """Return the figures of a page, with their marks.
+
+    Raises:
+        ValueError: The page does not have the marks.
+    """
+    return page[page.index(BEGIN) : page.index(END) + len(END)]
 
 
 def make_page() -> None:
-    """Write the page."""
-    PAGE.write_text(page(read_run()), encoding="utf-8")
+    """Write the figures of docs/performance.json into the page."""
+    page = PAGE.read_text(encoding="utf-8")
+    page = page.replace(current(page), block(read_run()))
+    PAGE.write_text(page, encoding="utf-8")
 
 
 def _about(run: Run) -> str:

@@ -32,9 +32,7 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def print_result(
-    records: int, begun_s: float, begun_cpu_s: float, **more: Any
-) -> None:
+def print_result(records: int, begun_s: float, begun_cpu_s: float, **more: Any) -> None:
     """Print the result as a line of JSON.
 
     Args:

@@ -51,7 +51,7 @@ class Observer:
                 self._apply(chunk)
 
     def finish(self) -> Snapshot:
-        """Apply the rest, move all clocks to the newest time, and return the figures."""
+        """Apply the rest, move clocks to the newest time, and return the figures."""
         for chunk in self._chunks.values():
             self._apply(chunk)
         clock_ms = max(chunk.clock_ms for chunk in self._chunks.values())

@@ -36,7 +36,9 @@ def decoded(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
             )
             for message in map(SdsMessage.FromString, filter(None, frame["value"]))
         ]
-        yield pd.DataFrame(rows, columns=["channel", "sender", "id", "lamport", "named"])
+        yield pd.DataFrame(
+            rows, columns=["channel", "sender", "id", "lamport", "named"]
+        )
 
 
 def count(
@@ -88,9 +90,7 @@ def count_digests(
 @click.option("--checkpoint", required=True)
 @click.option("--batch", required=True, help="Most records of a batch.")
 @click.option("--digest", is_flag=True)
-def main(
-    bootstrap: str, topic: str, checkpoint: str, batch: str, digest: bool
-) -> None:
+def main(bootstrap: str, topic: str, checkpoint: str, batch: str, digest: bool) -> None:
     """Read the topic to its end; the checkpoint says how long the batches took."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = (

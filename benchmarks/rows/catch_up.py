@@ -1,4 +1,4 @@
-"""An hour of traffic is caught up with, then the job follows with an hour remembered."""
+"""The job catches up with an hour of traffic, then follows with it in memory."""
 
 from __future__ import annotations
 

@@ -100,9 +100,7 @@ def drain(context: Context, wanted: Set) -> None:
                 context.say("state", f"files per channel, {row}", "B", per_channel)
 
 
-def _job(
-    kafka: KafkaSettings, batch: int, ours: dict[str, Any], *flags: str
-) -> Drain:
+def _job(kafka: KafkaSettings, batch: int, ours: dict[str, Any], *flags: str) -> Drain:
     """Run this job to the end of the topic; `ours` gets its report."""
     words = ["--until-caught-up", "--trigger", "0", "--no-history-topics"]
     words += ["--max-batch-records", str(batch), "--max-batch-bytes", str(1 << 40)]

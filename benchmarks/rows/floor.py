@@ -24,7 +24,9 @@ def floor(context: Context) -> None:
     for _ in range(context.repeat):
         kafka = context.empty("floor")
         frames = (record for record in records_of(FEW) if record.value)
-        with Feed(kafka, at_rate(itertools.islice(frames, _BEFORE), 1e6)).running() as f:
+        with Feed(
+            kafka, at_rate(itertools.islice(frames, _BEFORE), 1e6)
+        ).running() as f:
             while f.is_running:
                 time.sleep(0.05)
         with monitor(kafka, *FLAGS) as job:

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.slow
 TIMES_NORMAL = 20
 """The promise of docs/guarantees.md."""
 
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_frame_made_to_hurt_costs_at_most_twenty_normal_ones(shape: str) -> None:
     """Compared with a normal frame that is no longer than it."""
