@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from benchmarks.context import Context
 from benchmarks.data import FEW, records_of
 from benchmarks.live import FLAGS, follow
 from benchmarks.processes import monitor
-from benchmarks.topics import Feed, at_rate, heartbeats
+from benchmarks.topics import Feed, Writer, at_rate, heartbeats
 from connectors.kafka.producer import TopicRecord
+from connectors.kafka.settings import KafkaSettings
 
 ROW = "little to do"
 _BEFORE = 100
@@ -24,11 +26,7 @@ def floor(context: Context) -> None:
     for _ in range(context.repeat):
         kafka = context.empty("floor")
         frames = (record for record in records_of(FEW) if record.value)
-        with Feed(
-            kafka, at_rate(itertools.islice(frames, _BEFORE), 1e6)
-        ).running() as f:
-            while f.is_running:
-                time.sleep(0.05)
+        _write(kafka, itertools.islice(frames, _BEFORE))
         with monitor(kafka, *FLAGS) as job:
             job.follow()
             feed = Feed(kafka, at_rate(frames, 3))
@@ -49,6 +47,15 @@ def floor(context: Context) -> None:
             job.process.terminate()
             job.wait_for_end()
             context.say(ROW, "SIGTERM to end", "s", time.monotonic() - ended_s)
+
+
+def _write(kafka: KafkaSettings, frames: Iterable[TopicRecord]) -> None:
+    """Write frames, then a heartbeat to each partition, so that all can be read."""
+    writer = Writer(kafka)
+    for frame in itertools.chain(frames, heartbeats({"tap-idle": 0})):
+        now_ms = time.time_ns() // 1_000_000
+        writer.write(replace(frame, timestamp_ms=now_ms))
+    writer.flush()
 
 
 def _idle() -> Iterator[tuple[float, TopicRecord]]:
