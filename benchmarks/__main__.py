@@ -4,7 +4,8 @@
 
 A full run takes about half an hour on two idle cores, and as long again the first time,
 when the data is made; with --quick about ten minutes. It writes docs/performance.json
-and makes the page anew; a run with --only prints its figures and writes nothing.
+and makes the page anew; a run with --only prints its figures and leaves both alone.
+The rows that are done so far are in `last-run.json` in the cache.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 import click
 
 from benchmarks.context import Context, Row
+from benchmarks.data import cache_dir
 from benchmarks.goals import print_goals
 from benchmarks.guard import guard
 from benchmarks.results import new_run, write_run
@@ -33,14 +35,15 @@ from docs.make_performance import make_page
 
 
 def _rows(is_quick: bool) -> dict[str, Row]:
-    rows: dict[str, Row] = {
+    drains: dict[str, Row] = {
         f"drain-{one.name}": partial(drain, wanted=one) for one in sets(is_quick)
     }
-    return rows | {
+    return {
+        "guard": guard,
         "open-and-close": open_and_close,
         "growth": growth,
-        "guard": guard,
         "hostile": hostile,
+        **drains,
         "floor": floor,
         "age": age,
         "touched": touched,
@@ -67,6 +70,8 @@ def main(quick: bool, wanted: tuple[str, ...], fail_fast: bool) -> None:
     begun_s = time.monotonic()
     today = datetime.datetime.now(datetime.UTC).date().isoformat()  # noqa: TID251 - the day of the run
     run = new_run(today, is_quick=quick)
+    unfinished = cache_dir() / "last-run.json"
+    unfinished.parent.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(prefix="sds-monitor-bench-") as name,
         EmbeddedBroker(Path(name) / "kafka") as broker,
@@ -85,7 +90,8 @@ def main(quick: bool, wanted: tuple[str, ...], fail_fast: bool) -> None:
                     raise
                 run.problems[row] = f"{type(error).__name__}: {error}"[:2_000]
                 click.echo(f"  failed: {run.problems[row]}", err=True)
-    run.minutes = round((time.monotonic() - begun_s) / 60, 1)
+            run.minutes = round((time.monotonic() - begun_s) / 60, 1)
+            write_run(run, unfinished)
     if not wanted:
         write_run(run)
         make_page()

@@ -84,7 +84,9 @@ class Shape:
 
 
 BIG = Shape("big", 320, 125, history=40, has_filter=True)
-SMALL = Shape("small", 1_920, 100)
+SMALL = Shape("small", 1_920, 60)
+MIX_BIG = Shape("mix-big", 160, 60, history=40, has_filter=True)
+MIX_SMALL = Shape("mix-small", 960, 60)
 LIVE_BIG = Shape("live-big", 40, 60, interval_s=0.08, history=40, has_filter=True)
 HOUR = Shape("hour", 200, 3_600 + 300, participants=3)
 MANY = Shape("many", 20_000, 8, participants=2, interval_s=2.0, shard=1_000)

@@ -28,12 +28,14 @@ class Followed:
         batch_s: Mean duration of a batch, by the job's own figure, seconds.
         share: Processor time per second of all processes of the job.
         memory_bytes: Their memory at the end.
+        state_bytes: Memory of the state store at the end.
     """
 
     ages_s: list[float] = field(default_factory=list)
     batch_s: float = 0.0
     share: float = 0.0
     memory_bytes: int = 0
+    state_bytes: float = 0.0
 
     def say_ages(self, context: Context, row: str, what: str) -> None:
         """Add the percentiles of the ages."""
@@ -46,6 +48,7 @@ class Followed:
         context.say(row, f"{what}, batch", "s", self.batch_s)
         context.say(row, f"{what}, processor", "cores", self.share)
         context.say(row, f"{what}, memory", "MiB", self.memory_bytes / _MIB)
+        context.say("state", f"store: {what}", "MiB", self.state_bytes / _MIB)
 
 
 def follow(job: Monitor, feed: Feed, seconds: float, before: int = 0) -> Followed:
@@ -76,6 +79,7 @@ def follow(job: Monitor, feed: Feed, seconds: float, before: int = 0) -> Followe
     took_s = time.monotonic() - begun_s
     seen.share = (cpu_s(job.process.pid) - begun_cpu_s) / took_s
     seen.memory_bytes = memory_bytes(job.process.pid)
+    seen.state_bytes = last["sds_monitor_state_bytes"]
     name = "sds_monitor_batch_duration_seconds"
     batches = last[f"{name}_count"] - first.get(f"{name}_count", 0.0)
     if not batches:

@@ -269,7 +269,7 @@ class Monitor:
                 log = (self.directory / "stderr").read_text()[-2000:]
                 message = f"{found} of {count} frames are in the figures: {log}"
                 raise ContenderFailed(message)
-            time.sleep(_POLL_S)
+            time.sleep(2 * _POLL_S)
 
     def wait_for_end(self) -> None:
         """Wait until the command ends.

@@ -1,6 +1,7 @@
 """Writes the figures of docs/performance.json into docs/performance.md.
 
-``python -m docs.make_performance``; `make bench` writes the former and calls this.
+``python -m docs.make_performance [FIGURES]``: `make bench` writes the former and calls
+this; with the file of another run, its figures replace those in docs/performance.json.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
+import click
+
 from benchmarks.goals import cells
-from benchmarks.results import Measure, Run, read_run
+from benchmarks.results import Measure, Run, read_run, write_run
 from benchmarks.rows import drain
 
 PAGE = Path(__file__).with_name("performance.md")
@@ -128,5 +131,18 @@ def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> list[str]:
     return lines
 
 
-if __name__ == "__main__":
+@click.command()
+@click.argument(
+    "figures",
+    required=False,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+)
+def main(figures: Path | None) -> None:
+    """Make the page, after taking the figures of a run if a file is given."""
+    if figures is not None:
+        write_run(read_run(figures))
     make_page()
+
+
+if __name__ == "__main__":
+    main()

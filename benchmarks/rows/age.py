@@ -11,13 +11,13 @@ from benchmarks.processes import monitor
 from benchmarks.topics import Feed, at_rate
 
 ROW = "age on /metrics"
-_WARM_UP_S = 20
+_WARM_UP_S = 15
 
 
 def age(context: Context) -> None:
     """Play 50 and 500 big frames a second in 40 channels, and 2,000 small ones."""
-    seconds = 20 if context.is_quick else 60
-    big = LIVE_BIG.shortened(40) if context.is_quick else LIVE_BIG.shortened(85)
+    seconds = 20 if context.is_quick else 30
+    big = LIVE_BIG.shortened(40) if context.is_quick else LIVE_BIG
     small = SMALL.shortened(40) if context.is_quick else SMALL
     plays = (
         ("50 big frames/s, 40 channels", big, 50),

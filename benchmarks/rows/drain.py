@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from benchmarks.context import Context, ends_of
-from benchmarks.data import BIG, SMALL, Shape
+from benchmarks.data import BIG, MIX_BIG, MIX_SMALL, SMALL, Shape
 from benchmarks.processes import (
     TIMEOUT_S,
     CommitWatch,
@@ -63,14 +63,15 @@ class Set:
 
 def sets(is_quick: bool) -> tuple[Set, ...]:
     """Return the data sets big, small and mix."""
-    big, small = BIG, SMALL
+    mix = (MIX_BIG, MIX_SMALL)
     if is_quick:
-        big, small = BIG.shortened(40), SMALL.shortened(10)
-    return (
-        Set("big", (big,)),
-        Set("small", (small,)),
-        Set("mix", (big, small)),
-    )
+        mix = (MIX_BIG.shortened(20), MIX_SMALL.shortened(8))
+        return (
+            Set("big", (BIG.shortened(40),)),
+            Set("small", (SMALL.shortened(10),)),
+            Set("mix", mix),
+        )
+    return Set("big", (BIG,)), Set("small", (SMALL,)), Set("mix", mix)
 
 
 def drain(context: Context, wanted: Set) -> None:
@@ -94,10 +95,6 @@ def drain(context: Context, wanted: Set) -> None:
             result = measure()
             context.say(row, name, "records/s", result.per_second)
             context.say(f"{row}, processor", name, "µs/record", result.cpu_us)
-            if name == JOB:
-                channels = len(ours["channels"])
-                per_channel = ours["state"] / channels
-                context.say("state", f"files per channel, {row}", "B", per_channel)
 
 
 def _job(kafka: KafkaSettings, batch: int, ours: dict[str, Any], *flags: str) -> Drain:
@@ -107,11 +104,6 @@ def _job(kafka: KafkaSettings, batch: int, ours: dict[str, Any], *flags: str) ->
     with monitor(kafka, *words, *flags) as job:
         job.wait_for_end()
         ours |= job.report
-        ours["state"] = sum(
-            file.stat().st_size
-            for file in (job.directory / "checkpoint" / "state").rglob("*")
-            if file.suffix in (".zip", ".changelog", ".sst")
-        )
     return warm(job.watch.commits, LEFT_OUT)
 
 

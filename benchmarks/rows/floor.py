@@ -22,7 +22,7 @@ _BEFORE = 100
 
 def floor(context: Context) -> None:
     """Start, follow 3 frames a second on 8 channels, then heartbeats only, and end."""
-    seconds = 20 if context.is_quick else 60
+    seconds = 20 if context.is_quick else 30
     for _ in range(context.repeat):
         kafka = context.empty("floor")
         frames = (record for record in records_of(FEW) if record.value)
