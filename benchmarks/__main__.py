@@ -11,8 +11,11 @@ The rows that are done so far are in `last-run.json` in the cache.
 from __future__ import annotations
 
 import datetime
+import signal
+import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -30,7 +33,6 @@ from benchmarks.rows.drain import drain, sets
 from benchmarks.rows.floor import floor
 from benchmarks.rows.hostile import hostile
 from benchmarks.rows.touched import touched
-from connectors.broker.broker import EmbeddedBroker
 from docs.make_performance import make_page
 
 
@@ -67,6 +69,8 @@ def main(quick: bool, wanted: tuple[str, ...], fail_fast: bool) -> None:
     if unknown := set(wanted) - rows.keys():
         message = f"no row {', '.join(sorted(unknown))}: there are {', '.join(rows)}"
         raise click.UsageError(message)
+    # So that an end of the run is one of the broker and of all contenders.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     begun_s = time.monotonic()
     today = datetime.datetime.now(datetime.UTC).date().isoformat()  # noqa: TID251 - the day of the run
     run = new_run(today, is_quick=quick)
@@ -74,9 +78,9 @@ def main(quick: bool, wanted: tuple[str, ...], fail_fast: bool) -> None:
     unfinished.parent.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(prefix="sds-monitor-bench-") as name,
-        EmbeddedBroker(Path(name) / "kafka") as broker,
+        ExitStack() as stack,
     ):
-        context = Context(run, broker, Path(name), quick)
+        context = Context(run, stack, Path(name), quick)
         for row, measure in rows.items():
             if wanted and row not in wanted:
                 continue

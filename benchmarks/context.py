@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import click
@@ -22,17 +24,22 @@ class Context:
 
     Attributes:
         run: Gets the measures.
-        broker: Kafka, on the same machine.
+        stack: Stops the broker at the end of the run.
         directory: For files; deleted after the run.
         is_quick: Whether less data and one repetition are enough.
     """
 
     run: Run
-    broker: EmbeddedBroker
+    stack: ExitStack
     directory: Path
     is_quick: bool
     _topics: dict[str, KafkaSettings] = field(default_factory=dict)
     _numbers: dict[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def broker(self) -> EmbeddedBroker:
+        """Kafka, on the same machine; started when a row needs it."""
+        return self.stack.enter_context(EmbeddedBroker(self.directory / "kafka"))
 
     @property
     def repeat(self) -> int:

@@ -89,7 +89,7 @@ MIX_BIG = Shape("mix-big", 160, 60, history=40, has_filter=True)
 MIX_SMALL = Shape("mix-small", 960, 60)
 LIVE_BIG = Shape("live-big", 40, 60, interval_s=0.08, history=40, has_filter=True)
 HOUR = Shape("hour", 200, 3_600 + 300, participants=3)
-MANY = Shape("many", 20_000, 8, participants=2, interval_s=2.0, shard=1_000)
+MANY = Shape("many", 21_000, 9, participants=2, shard=1_000)
 FEW = Shape("few", 8, 180, interval_s=8 / 3, history=40, has_filter=True)
 
 
