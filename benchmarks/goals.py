@@ -181,8 +181,8 @@ def cells(run: Run) -> Iterator[tuple[str, str, str, str, str]]:
         if value is not None:
             outcome = "met" if goal.is_met(value) else "missed"
             shown = f"{value:.3g} {goal.unit}"
-        limits = (f"{limit:g} {goal.unit}" for limit in (goal.goal, goal.aim))
-        yield (goal.name, *limits, shown, outcome)
+        least, better = f"{goal.goal:g} {goal.unit}", f"{goal.aim:g} {goal.unit}"
+        yield goal.name, least, better, shown, outcome
 
 
 def print_goals(run: Run) -> None:

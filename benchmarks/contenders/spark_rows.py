@@ -16,7 +16,7 @@ from typing import Any
 import click
 import msgspec
 import pandas as pd
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.state import GroupState
 
 from benchmarks.jars import kafka_source_jars
@@ -84,6 +84,11 @@ def count_digests(
     yield pd.DataFrame({"channel": [key[0]], "messages": [messages]})
 
 
+def read_counts(counts: DataFrame, _: int) -> None:
+    """Read the counts of a batch, as a program that shows them would."""
+    counts.collect()
+
+
 @click.command()
 @click.option("--bootstrap", required=True)
 @click.option("--topic", required=True)
@@ -127,7 +132,7 @@ def main(bootstrap: str, topic: str, checkpoint: str, batch: str, digest: bool) 
     )
     query = (
         counts.writeStream.outputMode("update")
-        .foreachBatch(lambda frame, _: frame.collect())
+        .foreachBatch(read_counts)
         .option("checkpointLocation", checkpoint)
         .trigger(availableNow=True)
         .start()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Iterable, Iterator
+from statistics import median
 from typing import NamedTuple
 
 import msgspec
@@ -14,11 +14,12 @@ from benchmarks.data import Shape, records_of
 from benchmarks.state import filling
 from sds_core.observer.record import RawRecord
 from sds_core.observer.sds.channel_view import ChannelView
+from sds_core.observer.sds.digest import ChannelDigest
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.wire import BloomFilter, Dialect
 from streaming.chunk import Chunk
 from tests.support.hostile.cost import cost
-from tests.support.hostile.shapes import Play, Writer
+from tests.support.hostile.shapes import Play, Timed, Writer
 
 ROW = "one channel"
 GROWTH = "growth of one channel"
@@ -37,19 +38,19 @@ class Opened(NamedTuple):
     """
 
     data: bytes
-    digests: list[object]
+    digests: list[ChannelDigest]
     clock_ms: int
 
-    def spent_s(self, repeat: int = _REPEAT) -> float:
-        """Return the processor time of opening, applying the frame and closing."""
+    def spent_s(self) -> list[float]:
+        """Return processor times of opening, applying the frame and closing."""
         spent = []
-        for _ in range(repeat):
+        for _ in range(_REPEAT):
             begun_s = time.process_time()
             view = ChannelView.from_blob(CHANNELS.blob_version, self.data)
             view.apply(self.digests, self.clock_ms)
             view.to_blob()
             spent.append(time.process_time() - begun_s)
-        return statistics.median(spent)
+        return spent
 
 
 def opened(records: Iterable[RawRecord], *counts: int) -> Iterator[Opened]:
@@ -95,12 +96,12 @@ def open_and_close(context: Context) -> None:
         ("20,000 messages", next(opened(full, 0))),
     ):
         for _ in range(context.repeat):
-            spent_ms = state.spent_s() * 1e3
+            spent_ms = median(state.spent_s()) * 1e3
             context.say(ROW, f"open, one frame, close: {what}", "ms", spent_ms)
         context.say("state", f"blob: {what}", "kB", len(state.data) / 1e3)
 
 
-def _digests(chunk: Chunk) -> list[object]:
+def _digests(chunk: Chunk) -> list[ChannelDigest]:
     return [
         msgspec.msgpack.decode(row.digest, type=CHANNELS.digest)
         for row in chunk.take_rows()
@@ -113,7 +114,7 @@ def growth(context: Context) -> None:
     counts = (100, 1_000, 5_000)
     for count, state in zip(counts, opened(filling(), *counts), strict=True):
         what = f"open, one frame, close: {count:,} messages remembered"
-        context.say(GROWTH, what, "ms", state.spent_s() * 1e3)
+        context.say(GROWTH, what, "ms", median(state.spent_s()) * 1e3)
     for participants in (10, 100, 1_000):
         spent_s = cost(_talk(participants, 40))
         what = f"read and apply a frame: {participants:,} participants"
@@ -126,7 +127,9 @@ def growth(context: Context) -> None:
 
 def _talk(participants: int, history: int) -> Play:
     """Return a healthy channel: everybody speaks in turn, and has all messages."""
-    writer, frames, ids = Writer(), [], []
+    writer = Writer()
+    frames: list[Timed] = []
+    ids: list[str] = []
     held = BloomFilter(Dialect.SPEC)
     for number in range(2 * participants + 300):
         (message_id,) = writer.new_ids(1)
