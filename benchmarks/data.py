@@ -19,6 +19,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 import platformdirs
@@ -114,17 +115,18 @@ def _make(shape: Shape) -> None:
     """Simulate all shards, on all cores, and merge them into the cache's file."""
     shape.file.parent.mkdir(parents=True, exist_ok=True)
     count = -(-shape.channels // shape.shard)
-    parts = [shape.file.with_suffix(f".{number}") for number in range(count)]
-    with multiprocessing.get_context("spawn").Pool(os.cpu_count()) as pool:
-        pool.starmap(
-            _simulate, [(shape, number, part) for number, part in enumerate(parts)]
+    # In a directory of its own: another run may be making the same.
+    with TemporaryDirectory(dir=shape.file.parent) as name:
+        parts = [Path(name) / str(number) for number in range(count)]
+        with multiprocessing.get_context("spawn").Pool(os.cpu_count()) as pool:
+            pool.starmap(
+                _simulate, [(shape, number, part) for number, part in enumerate(parts)]
+            )
+        new = Path(name) / "all"
+        _write(
+            heapq.merge(*map(_read, parts), key=lambda record: record.timestamp_ms), new
         )
-    merged = heapq.merge(*map(_read, parts), key=lambda record: record.timestamp_ms)
-    new = shape.file.with_suffix(".new")
-    _write(merged, new)
-    new.rename(shape.file)
-    for part in parts:
-        part.unlink()
+        new.rename(shape.file)
 
 
 def _simulate(shape: Shape, number: int, path: Path) -> None:
