@@ -50,12 +50,8 @@ class Context:
         """Return a topic with the records of some shapes, which the row only reads."""
         if name not in self._topics:
             kafka = self.empty(name)
-            frames = size_bytes = 0
             click.echo(f"  writing the data set {name}", err=True)
-            load(kafka, records_of(*shapes))
-            for record in records_of(*shapes):
-                frames += bool(record.value)
-                size_bytes += len(record.value)
+            frames, size_bytes = load(kafka, records_of(*shapes))
             channels = sum(shape.channels for shape in shapes)
             mean_bytes = size_bytes // frames
             self.run.data[name] = (

@@ -241,9 +241,14 @@ class Monitor:
         """Return `/metrics` by name, each summed over its labels.
 
         Raises:
-            httpx.HTTPError: It does not answer.
+            ContenderFailed: It does not answer.
         """
-        text = httpx.get(f"{self.url}metrics", timeout=60).text
+        try:
+            text = httpx.get(f"{self.url}metrics", timeout=60).text
+        except httpx.HTTPError as error:
+            log = (self.directory / "stderr").read_text()[-2000:]
+            message = f"/metrics does not answer ({error}): {log}"
+            raise ContenderFailed(message) from error
         found: dict[str, float] = {}
         for line in text.splitlines():
             if not line.startswith("#"):

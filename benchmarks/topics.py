@@ -76,14 +76,18 @@ class Writer:
             raise TimeoutError(message)
 
 
-def load(kafka: KafkaSettings, records: Iterable[TopicRecord]) -> int:
-    """Write all records with their own times; returns the number of frames."""
-    writer, frames = Writer(kafka), 0
+def load(kafka: KafkaSettings, records: Iterable[TopicRecord]) -> tuple[int, int]:
+    """Write all records with their own times.
+
+    Returns:
+        The number of frames, and that of their bytes.
+    """
+    writer, size_bytes = Writer(kafka), 0
     for record in records:
         writer.write(record)
-        frames += bool(record.value)
+        size_bytes += len(record.value)
     writer.flush()
-    return frames
+    return len(writer.written_s), size_bytes
 
 
 def at_rate(
