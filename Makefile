@@ -81,6 +81,7 @@ docs-tables: install ## Pages and parts of pages that are made from the code
 	$(PYTHON) -m docs.make_rules
 	$(PYTHON) -m docs.make_gap_states
 	$(PYTHON) -m docs.make_guarantees
+	$(PYTHON) -m docs.make_performance
 
 .PHONY: screenshots
 screenshots: install ## Pictures of the status page, from a demo of its own
@@ -91,13 +92,12 @@ accuracy: install ## Monitor beside the truth of all scenarios: docs/accuracy.md
 	$(PYTHON) -m docs.make_accuracy $(if $(SEEDS),--seeds $(SEEDS))
 
 .PHONY: bench
-bench: install ## Frames per second, bytes of state and history, cost of pages and hostile frames
-	$(PYTHON) -m benchmarks.mirror
-	$(PYTHON) -m benchmarks.simulator --collect-seldom
-	$(PYTHON) -m benchmarks.state
-	$(PYTHON) -m benchmarks.history
-	$(PYTHON) -m benchmarks.web
-	$(PYTHON) -m benchmarks.hostile
+bench: install ## The job beside other ways to read a topic: docs/performance.md (30 min)
+	$(PYTHON) -m benchmarks $(BENCH_OPTIONS)
+
+.PHONY: bench-guard
+bench-guard: install ## Ratios of speed against docs/performance.json, without Spark (1 min)
+	$(PYTHON) -m benchmarks.guard
 
 .PHONY: mutation
 mutation: install ## Does a test notice each small change of the participant? (long)

@@ -50,7 +50,7 @@ def main(seconds: float) -> None:
         scenario = healthy(seconds)
         start_ms = time.time_ns() // 1_000_000
         traffic = simulated_records(
-            scenario, 1, start_ms, _PARTITIONS, Truth(scenario, 1)
+            scenario, 1, start_ms, _PARTITIONS, Truth(scenario.name, 1)
         )
         behind, written = _follow(list(change(traffic)), seconds)
         median, p95 = statistics.median(behind), statistics.quantiles(behind, n=20)[-1]

@@ -6,13 +6,11 @@ compared with those of a healthy channel in the same process.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-
 import pytest
 
 from tests.support.hostile import shapes
 from tests.support.hostile.cost import cost
+from tests.support.hostile.plays import SHAPES, times_normal
 from tests.support.hostile.shapes import Play
 
 pytestmark = pytest.mark.slow
@@ -20,46 +18,11 @@ pytestmark = pytest.mark.slow
 TIMES_NORMAL = 20
 """The promise of docs/guarantees.md."""
 
-MESSAGES = 5_000
-"""More than any limit on what one frame is searched for."""
-
-SHAPES: dict[str, Callable[[], Play]] = {
-    "a history of new ids": lambda: shapes.new_history(12_500),
-    "a history as long as is read": lambda: shapes.new_history(500),
-    "a history of new senders": lambda: shapes.new_history_of_new_senders(500),
-    "requests for new ids": lambda: shapes.new_requests(16_000),
-    "an empty filter": lambda: shapes.empty_filters(MESSAGES),
-    "a filter of another size": lambda: shapes.changing_filters(MESSAGES),
-    "a half full filter of another size": lambda: shapes.half_full_filters(MESSAGES),
-    "many participants with empty filters": lambda: shapes.many_participants(
-        3_000, MESSAGES
-    ),
-    "messages lost to many": lambda: shapes.lost_to_all(120, 1_000),
-    "a filter while many gaps are open": lambda: shapes.open_gaps(20_000),
-    "a long filter of one bit": lambda: shapes.one_bit_filter(3_900_000),
-    "a response in a channel of many": lambda: shapes.answered_requests(5_000),
-}
-
-
-@functools.cache
-def normal(size_bytes: int) -> float:
-    """Cost of a normal frame of about this size, seconds."""
-    return cost(shapes.normal(size_bytes))
-
-
-def normal_size(size_bytes: int) -> int:
-    """The greatest measured size that is not above a frame's."""
-    sizes = (588, shapes.FILTER_BYTES, 22_000, 150_000, 1_000_000, 3_900_000)
-    return max(size for size in sizes if size <= max(size_bytes, sizes[0]))
-
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_frame_made_to_hurt_costs_at_most_twenty_normal_ones(shape: str) -> None:
     """Compared with a normal frame that is no longer than it."""
-    play = SHAPES[shape]()
-    size_bytes = max(len(frame.value) for frame in play.hurt)
-    times = cost(play) / normal(normal_size(size_bytes))
-    assert times <= TIMES_NORMAL
+    assert times_normal(SHAPES[shape]()) <= TIMES_NORMAL
 
 
 def test_last_of_many_hostile_frames_costs_no_more_than_the_first() -> None:

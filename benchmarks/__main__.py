@@ -1,0 +1,108 @@
+"""Measures the job beside other ways to read the same topic: docs/performance.md.
+
+    python -m benchmarks [--quick] [--only ROW ...]
+
+A full run takes about half an hour on two idle cores, and as long again the first time,
+when the data is made; with --quick about ten minutes. It writes docs/performance.json
+and makes the page anew; a run with --only prints its figures and leaves both alone.
+The rows that are done so far are in `last-run.json` in the cache.
+"""
+
+from __future__ import annotations
+
+import datetime
+import signal
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+import click
+
+from benchmarks.context import Context, Row
+from benchmarks.data import cache_dir
+from benchmarks.goals import print_goals
+from benchmarks.guard import guard
+from benchmarks.results import new_run, write_run
+from benchmarks.rows.age import age
+from benchmarks.rows.catch_up import catch_up
+from benchmarks.rows.channel import growth, open_and_close
+from benchmarks.rows.drain import drain, sets
+from benchmarks.rows.floor import floor
+from benchmarks.rows.hostile import hostile
+from benchmarks.rows.touched import touched
+from docs.make_performance import make_page
+
+
+def _rows(is_quick: bool) -> dict[str, Row]:
+    drains: dict[str, Row] = {
+        f"drain-{one.name}": partial(drain, wanted=one) for one in sets(is_quick)
+    }
+    return {
+        "guard": guard,
+        "open-and-close": open_and_close,
+        "growth": growth,
+        "hostile": hostile,
+        **drains,
+        "floor": floor,
+        "age": age,
+        "touched": touched,
+        "catch-up": catch_up,
+    }
+
+
+@click.command(help=__doc__)
+@click.option("--quick", is_flag=True, help="Less data, and one repetition.")
+@click.option(
+    "--only",
+    "wanted",
+    multiple=True,
+    metavar="ROW",
+    help=f"Only this row; may be repeated. Rows: {', '.join(_rows(True))}.",
+)
+@click.option("--fail-fast", is_flag=True, help="End at the first row that fails.")
+def main(quick: bool, wanted: tuple[str, ...], fail_fast: bool) -> None:
+    """Run the rows, print their figures, and write the page."""
+    rows = _rows(quick)
+    if unknown := set(wanted) - rows.keys():
+        message = f"no row {', '.join(sorted(unknown))}: there are {', '.join(rows)}"
+        raise click.UsageError(message)
+    # So that an end of the run is one of the broker and of all contenders.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    begun_s = time.monotonic()
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()  # noqa: TID251 - the day of the run
+    run = new_run(today, is_quick=quick)
+    unfinished = cache_dir() / "last-run.json"
+    unfinished.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="sds-monitor-bench-") as name,
+        ExitStack() as stack,
+    ):
+        context = Context(run, stack, Path(name), quick)
+        for row, measure in rows.items():
+            if wanted and row not in wanted:
+                continue
+            minutes = (time.monotonic() - begun_s) / 60
+            click.echo(f"{row} ({minutes:.1f} min)", err=True)
+            try:
+                measure(context)
+            except Exception as error:
+                # The other rows of a run of half an hour are worth having.
+                if fail_fast:
+                    raise
+                run.problems[row] = f"{type(error).__name__}: {error}"[:2_000]
+                click.echo(f"  failed: {run.problems[row]}", err=True)
+            run.minutes = round((time.monotonic() - begun_s) / 60, 1)
+            write_run(run, unfinished)
+    if not wanted:
+        write_run(run)
+        make_page()
+    print_goals(run)
+    if run.problems:
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

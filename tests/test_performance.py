@@ -1,0 +1,143 @@
+"""The benchmarks: what they compare is comparable, and the page has their figures."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.contenders.naive import Channel
+from benchmarks.contenders.same_semantics import Observer
+from benchmarks.data import Shape, simulated_shard
+from benchmarks.goals import GOALS, cells
+from benchmarks.guard import FACTOR, RATIOS, ROW, compared
+from benchmarks.processes import Commit, ContenderFailed, warm
+from benchmarks.results import Run, quantile, read_run
+from benchmarks.rows import drain
+from benchmarks.topics import at_rate
+from docs import make_performance
+from sds_core.observer.record import RawRecord
+from sds_core.observer.report import build_report
+from sds_core.wire import decode
+from sds_core.wire.proto.sds_spec_pb2 import SdsMessage
+from tests.support.monitor import report_of
+
+SHAPE = Shape("few", 3, 20, history=40, has_filter=True)
+
+
+def run() -> Run:
+    """A run without measures."""
+    return Run("0", "2026-11-22", 1.0, True, "machine", 0.0, {})
+
+
+def test_page_has_the_figures_of_the_file() -> None:
+    """After a change run ``python -m docs.make_performance``."""
+    page = make_performance.PAGE.read_text(encoding="utf-8")
+    assert make_performance.current(page) == make_performance.block(read_run())
+
+
+def test_guarded_ratios_are_in_the_file() -> None:
+    """Otherwise nothing would be compared."""
+    assert all(read_run().median(ROW, name) for name in RATIOS)
+
+
+def test_ratio_that_grew_is_named() -> None:
+    """One that stayed about the same is not."""
+    known = run()
+    known.add(ROW, "slow", "x", 3.0)
+    known.add(ROW, "same", "x", 3.0)
+    lines = dict(compared(known, {"slow": 3.1 * FACTOR, "same": 2.9 * FACTOR}))
+    assert [line for line, fell in lines.items() if fell] == [
+        "slow: 6.2, allowed 2 x 3: SLOWER"
+    ]
+
+
+def test_first_batches_do_not_count() -> None:
+    """Nor do batches without records; time counts from the last that is left out."""
+    commits = [
+        Commit(0.0, 10.0, 5.0, 100),
+        Commit(10.0, 12.0, 6.0, 200),
+        Commit(12.0, 12.5, 6.1, 200),
+        Commit(12.5, 13.5, 7.0, 300),
+        Commit(13.5, 14.0, 8.0, 400),
+    ]
+    assert warm(commits, 2) == (200, 2.0, 2.0, 2)
+
+
+def test_too_few_batches_are_an_error() -> None:
+    """A rate of the first batches would say little."""
+    with pytest.raises(ContenderFailed, match="only 1 batches"):
+        warm([Commit(0.0, 1.0, 1.0, 100)], 2)
+
+
+def test_ratio_is_taken_within_each_repetition() -> None:
+    """A machine that was slow in one repetition was so for both."""
+    known = run()
+    for ours, theirs in ((10.0, 5.0), (1.0, 0.5), (9.0, 3.0)):
+        known.add("row", "ours", "s", ours)
+        known.add("row", "theirs", "s", theirs)
+    assert known.ratio("row", "ours", "theirs") == 2.0
+
+
+def test_percentile_of_few_values_is_one_of_them() -> None:
+    """The least that is not below the percentage."""
+    assert [quantile(range(1, 101), percent) for percent in (50, 95)] == [51, 96]
+    assert quantile([7.0], 99) == 7.0
+
+
+def test_goal_says_whether_it_is_met() -> None:
+    """By the measures of the run; one that was not measured is not met."""
+    known = run()
+    known.add("drain big", drain.JOB, "records/s", 9.0)
+    known.add("drain big", drain.OBVIOUS, "records/s", 2.0)
+    outcomes = {name: (value, outcome) for name, _, _, value, outcome in cells(known)}
+    assert outcomes["big, against the obvious Spark job"] == ("4.5 x", "missed")
+    assert len(outcomes) == len(GOALS)
+    assert outcomes["idle batch"] == ("not measured", "not measured")
+
+
+def test_same_seed_makes_the_same_records_without_shared_ids() -> None:
+    """Caches are not flattered by an id that many channels have."""
+    records = list(simulated_shard(SHAPE, 0))
+    assert records == list(simulated_shard(SHAPE, 0))
+    channels: dict[str, set[str]] = {}
+    for record in records:
+        if record.value:
+            frame = decode(record.value)
+            channels.setdefault(frame.channel_id, set()).add(frame.message_id)
+    assert len(channels) == SHAPE.channels
+    assert sum(map(len, channels.values())) == len(set().union(*channels.values()))
+
+
+def test_contender_of_the_same_semantics_finds_what_the_monitor_finds() -> None:
+    """Its report is that of the monitor."""
+    records = list(simulated_shard(SHAPE, 0))
+    observer = Observer(1 << 62)
+    offsets: dict[int, int] = {}
+    for one in records:
+        offset = offsets[one.partition] = offsets.get(one.partition, -1) + 1
+        raw = RawRecord(
+            one.partition, offset, one.timestamp_ms, one.key, one.value, one.headers
+        )
+        observer.read([raw])
+    report, expected = build_report(observer.finish(), 0), report_of(records)
+    assert report["totals"]["messages"] > 0
+    assert report["channels"] == expected["channels"]
+    assert report["totals"] == expected["totals"]
+
+
+def test_naive_contender_counts_messages_and_acknowledgements() -> None:
+    """It does some real work."""
+    channel = Channel()
+    for record in simulated_shard(SHAPE, 0):
+        if record.value:
+            channel.add(SdsMessage.FromString(record.value))
+    assert channel.messages
+    assert channel.acknowledged
+
+
+def test_feed_is_due_at_its_rate_and_beats_for_every_partition() -> None:
+    """A partition without frames would hold back the batch."""
+    timed = list(at_rate(simulated_shard(SHAPE, 0), 10.0))
+    frames = [due_s for due_s, record in timed if record.value]
+    assert frames == [number / 10.0 for number in range(len(frames))]
+    beats = [record.partition for _, record in timed if not record.value]
+    assert set(beats) == {0, 1, 2, 3}
