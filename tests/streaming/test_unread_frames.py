@@ -62,10 +62,10 @@ def _in_full(digest: bytes) -> Iterator[Any]:
         yield frame._replace(filter=None), shape, bytes(filter_.bits)
 
 
-def records_of(*values: bytes) -> list[RawRecord]:
+def records_of(*values: bytes, key: bytes | None = None) -> list[RawRecord]:
     """Records of one tap with these values."""
     return [
-        RawRecord(0, offset, START_MS + offset, None, value, _headers(offset))
+        RawRecord(0, offset, START_MS + offset, key, value, _headers(offset))
         for offset, value in enumerate(values)
     ]
 
@@ -133,12 +133,19 @@ class Talk:
 def test_growing_histories_and_filters_are_read_alike(seed: int, broken: bool) -> None:
     """Whatever stands between the frames, decoded or not."""
     random = Random(seed)
-    values = [encode(frame) for frame in Talk(random).frames(12)]
+    frames = list(Talk(random).frames(12))
+    records = records_of(*map(encode, frames))
+    if random.random() < 0.8:
+        records = [
+            record._replace(key=frame.channel_id.encode())
+            for record, frame in zip(records, frames, strict=True)
+        ]
     if broken:
         change = random.choice((changed_protobuf, changed_bytes))
-        for at in random.sample(range(len(values)), 4):
-            values[at] = change(random, values[at])
-    assert_same(records_of(*values))
+        for at in random.sample(range(len(records)), 4):
+            changed = change(random, records[at].value or b"")
+            records[at] = records[at]._replace(value=changed)
+    assert_same(records)
 
 
 @pytest.mark.slow
@@ -206,14 +213,43 @@ ODD = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("key", [None, b"channel"])
 @pytest.mark.parametrize("name", ODD)
-def test_odd_frame_is_read_alike(name: str) -> None:
+def test_odd_frame_is_read_alike(name: str, key: bytes | None) -> None:
     """Between usual frames, which go on from it."""
     usual = [
         encode(FRAMES.content(f"m{n}", "bob", history=["a", ("b", "c")], holds=["a"]))
         for n in range(2)
     ]
-    assert_same(records_of(usual[0], ODD[name], usual[1], ODD[name]))
+    assert_same(records_of(usual[0], ODD[name], usual[1], ODD[name], key=key))
+
+
+def _with_history(*entries: HistoryEntry) -> bytes:
+    frame = FRAMES.content("m", "alice", holds=["a"])
+    return encode(frame._replace(causal_history=entries))
+
+
+A, B, C = (HistoryEntry(one, one.encode() * 32, "bob") for one in "abc")
+
+AFTER = {
+    "the same": (A, B),
+    "its end": (B,),
+    "its end and a new entry": (B, C),
+    "its begin": (A,),
+    "its begin and a new entry": (A, C),
+    "twice the same": (A, B, A, B),
+    "nothing": (),
+    "its end, then a long entry": (B, HistoryEntry("c" * 100, bytes(100), "d" * 100)),
+    "its end and too many entries": (B, *(HistoryEntry(str(n)) for n in range(500))),
+    "its end and an unusable entry": (B, HistoryEntry("", b"", "bob")),
+}
+
+
+@pytest.mark.parametrize("name", AFTER)
+def test_history_is_read_alike_whatever_it_repeats(name: str) -> None:
+    """Of the frame before it; and a third frame goes on from there."""
+    values = [_with_history(*one) for one in [(A, B), AFTER[name], (B, C), (A, B)]]
+    assert_same(records_of(*values, key=b"channel"))
 
 
 def test_usual_frames_are_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
