@@ -109,6 +109,10 @@ def with_snapshots(
                 break
         else:
             pytest.fail("there is no snapshot")
+    # The newest snapshot may be of a batch that was stopped before it was committed.
+    settings = job_settings(kafka, checkpoint)
+    with running_job(spark, settings, protocols=(*PROTOCOLS, TOY)) as job:
+        wait_for_end(job)
     return kafka, checkpoint
 
 
