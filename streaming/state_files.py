@@ -114,12 +114,22 @@ def tables_without_checksum(checkpoint: Path, log: BatchLog) -> Iterator[Path]:
 
 
 def _newest_snapshots(checkpoint: Path, log: BatchLog) -> Iterator[Path]:
-    """Yield the newest snapshot of each partition that has one."""
+    """Yield the newest snapshot of each partition that has one.
+
+    Leaves out that of a batch which was not committed: it is made anew.
+    """
+    version = 0 if log.committed is None else log.committed + 1
     for partition in range(log.state_partitions):
         directory = checkpoint / "state" / "0" / str(partition)
-        newest = max(_versions(directory, "zip"), default=None)
-        if newest is not None:
+        newest = _newest_snapshot(directory, version)
+        if newest:
             yield directory / f"{newest}.zip"
+
+
+def _newest_snapshot(directory: Path, version: int) -> int:
+    """Version of a partition's newest snapshot up to a version; 0 if there is none."""
+    found = (one for one in _versions(directory, "zip") if one <= version)
+    return max(found, default=0)
 
 
 def _needed_changelogs(directory: Path, version: int) -> Iterator[Path]:
@@ -130,9 +140,7 @@ def _needed_changelogs(directory: Path, version: int) -> Iterator[Path]:
     """
     if not directory.is_dir():
         raise DamagedCheckpoint(directory, "is missing")
-    snapshot = max(
-        (one for one in _versions(directory, "zip") if one <= version), default=0
-    )
+    snapshot = _newest_snapshot(directory, version)
     changelogs = _versions(directory, "changelog")
     if not snapshot and changelogs and min(changelogs) > 1:
         problem = f"holds no snapshot before {min(changelogs)}.changelog"
