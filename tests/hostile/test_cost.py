@@ -6,13 +6,12 @@ compared with those of a healthy channel in the same process.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 import pytest
 
 from tests.support.hostile import shapes
-from tests.support.hostile.cost import cost
+from tests.support.hostile.cost import cost, times_normal
 from tests.support.hostile.shapes import Play
 
 pytestmark = pytest.mark.slow
@@ -41,12 +40,6 @@ SHAPES: dict[str, Callable[[], Play]] = {
 }
 
 
-@functools.cache
-def normal(size_bytes: int) -> float:
-    """Cost of a normal frame of about this size, seconds."""
-    return cost(shapes.normal(size_bytes))
-
-
 def normal_size(size_bytes: int) -> int:
     """The greatest measured size that is not above a frame's."""
     sizes = (588, shapes.FILTER_BYTES, 22_000, 150_000, 1_000_000, 3_900_000)
@@ -58,8 +51,8 @@ def test_frame_made_to_hurt_costs_at_most_twenty_normal_ones(shape: str) -> None
     """Compared with a normal frame that is no longer than it."""
     play = SHAPES[shape]()
     size_bytes = max(len(frame.value) for frame in play.hurt)
-    times = cost(play) / normal(normal_size(size_bytes))
-    assert times <= TIMES_NORMAL
+    normal = shapes.normal(normal_size(size_bytes))
+    assert times_normal(play, normal) <= TIMES_NORMAL
 
 
 def test_last_of_many_hostile_frames_costs_no_more_than_the_first() -> None:
