@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -54,7 +55,7 @@ class Trend:
 
 
 class LastHour:
-    """Finds the figures of channels in the hour before a clock.
+    """Finds the figures of channels in the hour before a clock, for one page.
 
     Args:
         sources: Source of the figures of an hour ago.
@@ -73,13 +74,22 @@ class LastHour:
         self._clock_ms = clock_ms
         self.begin_ms = (clock_ms - _HOUR_MS) // STEP_MS * STEP_MS
 
-    def of(self, views: Mapping[str, ViewTotals]) -> dict[str, Lately]:
-        """Return the figures of some channels, by id."""
-        before = self._sources.find_recent(self.begin_ms)
-        return {
-            name: self._lately(totals, before.get(name))
-            for name, totals in views.items()
-        }
+    @cached_property
+    def _before(self) -> Mapping[str, Recorded]:
+        """The figures at the begin of the hour, by channel."""
+        return self._sources.find_recent(self.begin_ms)
+
+    def of(self, name: str, totals: ViewTotals) -> Lately:
+        """Return the figures of a channel, from its id and its totals now."""
+        if self._is_new(totals):
+            return Lately(GrowthSince(self._table, totals, None), totals.first_event_ms)
+        before = self._before.get(name)
+        if before is None:
+            return Lately(None, None)
+        return Lately(
+            GrowthSince(self._table, totals, before.values),
+            max(before.end_ms, self.begin_ms),
+        )
 
     def trends(self, views: Mapping[str, ViewTotals]) -> dict[str, Trend]:
         """Return the trends of some channels, by id."""
@@ -95,12 +105,13 @@ class LastHour:
         )
         if figure is None:
             return {}
-        before = self._sources.find_recent(self.begin_ms)
         # The running step is the growth since the last whole one.
         until_ms = self._clock_ms // STEP_MS * STEP_MS
         steps = self._sources.find_steps(list(views), self.begin_ms, until_ms, STEP_MS)
         return {
-            name: self._trend(figure, totals, before.get(name), steps.get(name, ()))
+            name: self._trend(
+                figure, totals, self._before.get(name), steps.get(name, ())
+            )
             for name, totals in views.items()
         }
 
@@ -108,16 +119,6 @@ class LastHour:
         """Whether a channel began within the hour: before it, there was nothing."""
         first_ms = totals.first_event_ms
         return first_ms is None or first_ms >= self.begin_ms
-
-    def _lately(self, totals: ViewTotals, before: Recorded | None) -> Lately:
-        if self._is_new(totals):
-            return Lately(GrowthSince(self._table, totals, None), totals.first_event_ms)
-        if before is None:
-            return Lately(None, None)
-        return Lately(
-            GrowthSince(self._table, totals, before.values),
-            max(before.end_ms, self.begin_ms),
-        )
 
     def _trend(
         self,

@@ -26,7 +26,7 @@ from connectors.web.pages.layout import Layout, other_path
 from connectors.web.parameters import one_of
 from connectors.web.reasons import reason_of
 from connectors.web.sources import Sources
-from connectors.web.summary import by_trouble
+from connectors.web.summary import names_by_trouble
 from sds_core.observer.figure_table import FigureTable, Names
 from sds_core.observer.kinds import AnyKind
 from sds_core.observer.sds.kind import CHANNELS
@@ -45,10 +45,8 @@ _HOUR, _ALL = "hour", "all"
 
 _TROUBLED = (Verdict.FAILING, Verdict.BLIND, Verdict.DEGRADED)
 
-_View = tuple[str, ViewTotals]
-
-_Figures = Callable[[Mapping[str, ViewTotals]], Mapping[str, Lately]]
-"""Finds the figures of some views."""
+_Figures = Callable[[str, ViewTotals], Lately]
+"""Finds the figures of a view, from its name and its totals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,29 +97,29 @@ class Order:
     def sort(
         self,
         snapshot: Snapshot,
-        kind: AnyKind,
-        views: Sequence[_View],
+        views: Views[ViewTotals],
+        names: Sequence[str],
         figures: _Figures,
-    ) -> Sequence[_View]:
-        """Return views of a kind in this order; equal ones stay in theirs.
+    ) -> Sequence[str]:
+        """Return names of views in this order; equal ones stay in theirs.
 
         Args:
-            snapshot: Has the names of the views.
-            kind: Kind of the views.
-            views: The views by trouble.
+            snapshot: Has the display names of the views.
+            views: All views of their kind.
+            names: The names by trouble.
             figures: Finds the figures of the columns.
         """
         if self.key == _TROUBLE:
-            return views[::-1] if self.reverse else views
+            return names[::-1] if self.reverse else names
         if self.key == _NAME:
             return sorted(
-                views,
-                key=lambda one: called(snapshot, one[0], kind).casefold(),
+                names,
+                key=lambda name: called(snapshot, name, views.kind).casefold(),
                 reverse=self.reverse,
             )
         return sorted(
-            views,
-            key=_rank(self.columns[self.key], self.reverse, figures(dict(views))),
+            names,
+            key=_rank(self.columns[self.key], self.reverse, views, figures),
         )
 
 
@@ -216,26 +214,26 @@ def _page(
     order = Order.requested(columns, request.query_params)
     find = request.query_params.get("find", "")
     wanted = find.strip().casefold()
-    found: Sequence[_View] = [
-        one
-        for one in by_trouble(snapshot, kind.prefix)
-        if not wanted or _has(snapshot, kind, one[0], wanted)
+    found: Sequence[str] = [
+        name
+        for name in names_by_trouble(snapshot, kind.prefix)
+        if not wanted or _has(snapshot, kind, name, wanted)
     ]
     figures = _since_the_first_record if hour is None else hour.of
-    found = order.sort(snapshot, kind, found, figures)
-    listed = dict(found[:LISTED_VIEWS])
-    lately = figures(listed)
+    found = order.sort(snapshot, views, found, figures)
+    listed = {name: views.totals[name] for name in found[:LISTED_VIEWS]}
     trends = {} if hour is None else hour.trends(listed)
     rows = [
         _row(
             snapshot,
             kind,
-            one,
-            lately[one[0]],
-            trends.get(one[0]),
+            name,
+            totals,
+            figures(name, totals),
+            trends.get(name),
             None if hour is None else hour.begin_ms,
         )
-        for one in listed.items()
+        for name, totals in listed.items()
     ]
     return layout.page(
         request,
@@ -257,8 +255,8 @@ def _page(
     )
 
 
-def _since_the_first_record(views: Mapping[str, ViewTotals]) -> dict[str, Lately]:
-    return {name: Lately(one, one.first_event_ms) for name, one in views.items()}
+def _since_the_first_record(_: str, totals: ViewTotals) -> Lately:
+    return Lately(totals, totals.first_event_ms)
 
 
 def _windows(order: Order, find: str) -> list[tuple[str, str, bool]]:
@@ -286,15 +284,15 @@ def _since(snapshot: Snapshot, hour: LastHour | None) -> str:
 
 
 def _rank(
-    figure: PageFigure, reverse: bool, figures: Mapping[str, Lately]
-) -> Callable[[_View], tuple[bool, float]]:
+    figure: PageFigure, reverse: bool, views: Views[ViewTotals], figures: _Figures
+) -> Callable[[str], float]:
     sign = 1 if figure.least_first is not reverse else -1
 
-    def rank(one: _View) -> tuple[bool, float]:
-        found = figures[one[0]].figures
+    def rank(name: str) -> float:
+        found = figures(name, views.totals[name]).figures
         value = None if found is None else figure.value(found)
         # Views without a value are last in both orders.
-        return value is None, sign * (math.inf if value is None else value)
+        return math.inf if value is None else sign * value
 
     return rank
 
@@ -309,7 +307,8 @@ def _has(snapshot: Snapshot, kind: AnyKind, name: str, wanted: str) -> bool:
 def _row(
     snapshot: Snapshot,
     kind: AnyKind,
-    view: _View,
+    name: str,
+    totals: ViewTotals,
     lately: Lately,
     trend: Trend | None,
     begin_ms: int | None,
@@ -319,12 +318,12 @@ def _row(
     Args:
         snapshot: Has names, taps and the clock.
         kind: Kind of the view.
-        view: The view.
+        name: Own name of the view.
+        totals: Its totals.
         lately: Its figures.
         trend: Its trend.
         begin_ms: Begin of the hour, Unix ms; None for figures since the first record.
     """
-    name, totals = view
     shown_name, own_id, href, muted = words.short(name), "", "", ""
     if kind.in_channel_table:
         settings = snapshot.table.of(name)
