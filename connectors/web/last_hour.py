@@ -6,7 +6,7 @@ for the only reason that time passes, and trends of all channels have the same s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -39,6 +39,38 @@ class Lately(NamedTuple):
 
     figures: Any
     since_ms: int | None
+
+
+class LatelyByName(Mapping[str, Lately]):
+    """The figures of some views, found whenever they are read.
+
+    A sort reads those of all views and keeps none: thousands of objects would make the
+    garbage collector go through the totals of all views.
+
+    Args:
+        views: Totals by name.
+        find: Finds the figures of a view, from its name and its totals.
+    """
+
+    def __init__(
+        self,
+        views: Mapping[str, ViewTotals],
+        find: Callable[[str, ViewTotals], Lately],
+    ) -> None:
+        self._views = views
+        self._find = find
+
+    def __getitem__(self, name: str) -> Lately:
+        """Find the figures of a view."""
+        return self._find(name, self._views[name])
+
+    def __iter__(self) -> Iterator[str]:
+        """Go through the names."""
+        return iter(self._views)
+
+    def __len__(self) -> int:
+        """Return the number of views."""
+        return len(self._views)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +111,9 @@ class LastHour:
         """The figures at the begin of the hour, by channel."""
         return self._sources.find_recent(self.begin_ms)
 
-    def of(self, name: str, totals: ViewTotals) -> Lately:
-        """Return the figures of a channel, from its id and its totals now."""
-        if self._is_new(totals):
-            return Lately(GrowthSince(self._table, totals, None), totals.first_event_ms)
-        before = self._before.get(name)
-        if before is None:
-            return Lately(None, None)
-        return Lately(
-            GrowthSince(self._table, totals, before.values),
-            max(before.end_ms, self.begin_ms),
-        )
+    def of(self, views: Mapping[str, ViewTotals]) -> Mapping[str, Lately]:
+        """Return the figures of some channels, by id."""
+        return LatelyByName(views, self._lately)
 
     def trends(self, views: Mapping[str, ViewTotals]) -> dict[str, Trend]:
         """Return the trends of some channels, by id."""
@@ -119,6 +143,17 @@ class LastHour:
         """Whether a channel began within the hour: before it, there was nothing."""
         first_ms = totals.first_event_ms
         return first_ms is None or first_ms >= self.begin_ms
+
+    def _lately(self, name: str, totals: ViewTotals) -> Lately:
+        if self._is_new(totals):
+            return Lately(GrowthSince(self._table, totals, None), totals.first_event_ms)
+        before = self._before.get(name)
+        if before is None:
+            return Lately(None, None)
+        return Lately(
+            GrowthSince(self._table, totals, before.values),
+            max(before.end_ms, self.begin_ms),
+        )
 
     def _trend(
         self,

@@ -20,7 +20,7 @@ from starlette.routing import BaseRoute, Route
 
 from connectors.web import words
 from connectors.web.figures import Group, PageFigure, column_groups
-from connectors.web.last_hour import LastHour, Lately, Trend
+from connectors.web.last_hour import LastHour, Lately, LatelyByName, Trend
 from connectors.web.naming import called, channel_href, short_key
 from connectors.web.pages.layout import Layout, other_path
 from connectors.web.parameters import one_of
@@ -44,9 +44,6 @@ _HOUR, _ALL = "hour", "all"
 """Values of the parameter `window`: the last hour, or since the first record."""
 
 _TROUBLED = (Verdict.FAILING, Verdict.BLIND, Verdict.DEGRADED)
-
-_Figures = Callable[[str, ViewTotals], Lately]
-"""Finds the figures of a view, from its name and its totals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,30 +94,27 @@ class Order:
     def sort(
         self,
         snapshot: Snapshot,
-        views: Views[ViewTotals],
+        kind: AnyKind,
         names: Sequence[str],
-        figures: _Figures,
+        figures: Mapping[str, Lately],
     ) -> Sequence[str]:
         """Return names of views in this order; equal ones stay in theirs.
 
         Args:
             snapshot: Has the display names of the views.
-            views: All views of their kind.
+            kind: Kind of the views.
             names: The names by trouble.
-            figures: Finds the figures of the columns.
+            figures: Figures of the columns by name.
         """
         if self.key == _TROUBLE:
             return names[::-1] if self.reverse else names
         if self.key == _NAME:
             return sorted(
                 names,
-                key=lambda name: called(snapshot, name, views.kind).casefold(),
+                key=lambda name: called(snapshot, name, kind).casefold(),
                 reverse=self.reverse,
             )
-        return sorted(
-            names,
-            key=_rank(self.columns[self.key], self.reverse, views, figures),
-        )
+        return sorted(names, key=_rank(self.columns[self.key], self.reverse, figures))
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +214,8 @@ def _page(
         if not wanted or _has(snapshot, kind, name, wanted)
     ]
     figures = _since_the_first_record if hour is None else hour.of
-    found = order.sort(snapshot, views, found, figures)
+    lately = figures(views.totals)
+    found = order.sort(snapshot, kind, found, lately)
     listed = {name: views.totals[name] for name in found[:LISTED_VIEWS]}
     trends = {} if hour is None else hour.trends(listed)
     rows = [
@@ -229,7 +224,7 @@ def _page(
             kind,
             name,
             totals,
-            figures(name, totals),
+            lately[name],
             trends.get(name),
             None if hour is None else hour.begin_ms,
         )
@@ -255,8 +250,8 @@ def _page(
     )
 
 
-def _since_the_first_record(_: str, totals: ViewTotals) -> Lately:
-    return Lately(totals, totals.first_event_ms)
+def _since_the_first_record(views: Mapping[str, ViewTotals]) -> Mapping[str, Lately]:
+    return LatelyByName(views, lambda _, one: Lately(one, one.first_event_ms))
 
 
 def _windows(order: Order, find: str) -> list[tuple[str, str, bool]]:
@@ -284,12 +279,12 @@ def _since(snapshot: Snapshot, hour: LastHour | None) -> str:
 
 
 def _rank(
-    figure: PageFigure, reverse: bool, views: Views[ViewTotals], figures: _Figures
+    figure: PageFigure, reverse: bool, figures: Mapping[str, Lately]
 ) -> Callable[[str], float]:
     sign = 1 if figure.least_first is not reverse else -1
 
     def rank(name: str) -> float:
-        found = figures(name, views.totals[name]).figures
+        found = figures[name].figures
         value = None if found is None else figure.value(found)
         # Views without a value are last in both orders.
         return math.inf if value is None else sign * value
