@@ -6,8 +6,9 @@ for the only reason that time passes, and trends of all channels have the same s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -40,6 +41,38 @@ class Lately(NamedTuple):
     since_ms: int | None
 
 
+class LatelyByName(Mapping[str, Lately]):
+    """The figures of some views, found whenever they are read.
+
+    A sort reads those of all views and keeps none: thousands of objects would make the
+    garbage collector go through the totals of all views.
+
+    Args:
+        views: Totals by name.
+        find: Finds the figures of a view, from its name and its totals.
+    """
+
+    def __init__(
+        self,
+        views: Mapping[str, ViewTotals],
+        find: Callable[[str, ViewTotals], Lately],
+    ) -> None:
+        self._views = views
+        self._find = find
+
+    def __getitem__(self, name: str) -> Lately:
+        """Find the figures of a view."""
+        return self._find(name, self._views[name])
+
+    def __iter__(self) -> Iterator[str]:
+        """Go through the names."""
+        return iter(self._views)
+
+    def __len__(self) -> int:
+        """Return the number of views."""
+        return len(self._views)
+
+
 @dataclass(frozen=True, slots=True)
 class Trend:
     """What a channel did in each step of the hour.
@@ -54,7 +87,7 @@ class Trend:
 
 
 class LastHour:
-    """Finds the figures of channels in the hour before a clock.
+    """Finds the figures of channels in the hour before a clock, for one page.
 
     Args:
         sources: Source of the figures of an hour ago.
@@ -73,13 +106,14 @@ class LastHour:
         self._clock_ms = clock_ms
         self.begin_ms = (clock_ms - _HOUR_MS) // STEP_MS * STEP_MS
 
-    def of(self, views: Mapping[str, ViewTotals]) -> dict[str, Lately]:
+    @cached_property
+    def _before(self) -> Mapping[str, Recorded]:
+        """The figures at the begin of the hour, by channel."""
+        return self._sources.find_recent(self.begin_ms)
+
+    def of(self, views: Mapping[str, ViewTotals]) -> Mapping[str, Lately]:
         """Return the figures of some channels, by id."""
-        before = self._sources.find_recent(self.begin_ms)
-        return {
-            name: self._lately(totals, before.get(name))
-            for name, totals in views.items()
-        }
+        return LatelyByName(views, self._lately)
 
     def trends(self, views: Mapping[str, ViewTotals]) -> dict[str, Trend]:
         """Return the trends of some channels, by id."""
@@ -95,12 +129,13 @@ class LastHour:
         )
         if figure is None:
             return {}
-        before = self._sources.find_recent(self.begin_ms)
         # The running step is the growth since the last whole one.
         until_ms = self._clock_ms // STEP_MS * STEP_MS
         steps = self._sources.find_steps(list(views), self.begin_ms, until_ms, STEP_MS)
         return {
-            name: self._trend(figure, totals, before.get(name), steps.get(name, ()))
+            name: self._trend(
+                figure, totals, self._before.get(name), steps.get(name, ())
+            )
             for name, totals in views.items()
         }
 
@@ -109,9 +144,10 @@ class LastHour:
         first_ms = totals.first_event_ms
         return first_ms is None or first_ms >= self.begin_ms
 
-    def _lately(self, totals: ViewTotals, before: Recorded | None) -> Lately:
+    def _lately(self, name: str, totals: ViewTotals) -> Lately:
         if self._is_new(totals):
             return Lately(GrowthSince(self._table, totals, None), totals.first_event_ms)
+        before = self._before.get(name)
         if before is None:
             return Lately(None, None)
         return Lately(

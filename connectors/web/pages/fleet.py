@@ -20,13 +20,13 @@ from starlette.routing import BaseRoute, Route
 
 from connectors.web import words
 from connectors.web.figures import Group, PageFigure, column_groups
-from connectors.web.last_hour import LastHour, Lately, Trend
+from connectors.web.last_hour import LastHour, Lately, LatelyByName, Trend
 from connectors.web.naming import called, channel_href, short_key
 from connectors.web.pages.layout import Layout, other_path
 from connectors.web.parameters import one_of
 from connectors.web.reasons import reason_of
 from connectors.web.sources import Sources
-from connectors.web.summary import by_trouble
+from connectors.web.summary import names_by_trouble
 from sds_core.observer.figure_table import FigureTable, Names
 from sds_core.observer.kinds import AnyKind
 from sds_core.observer.sds.kind import CHANNELS
@@ -44,11 +44,6 @@ _HOUR, _ALL = "hour", "all"
 """Values of the parameter `window`: the last hour, or since the first record."""
 
 _TROUBLED = (Verdict.FAILING, Verdict.BLIND, Verdict.DEGRADED)
-
-_View = tuple[str, ViewTotals]
-
-_Figures = Callable[[Mapping[str, ViewTotals]], Mapping[str, Lately]]
-"""Finds the figures of some views."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,29 +95,26 @@ class Order:
         self,
         snapshot: Snapshot,
         kind: AnyKind,
-        views: Sequence[_View],
-        figures: _Figures,
-    ) -> Sequence[_View]:
-        """Return views of a kind in this order; equal ones stay in theirs.
+        names: Sequence[str],
+        figures: Mapping[str, Lately],
+    ) -> Sequence[str]:
+        """Return names of views in this order; equal ones stay in theirs.
 
         Args:
-            snapshot: Has the names of the views.
+            snapshot: Has the display names of the views.
             kind: Kind of the views.
-            views: The views by trouble.
-            figures: Finds the figures of the columns.
+            names: The names by trouble.
+            figures: Figures of the columns by name.
         """
         if self.key == _TROUBLE:
-            return views[::-1] if self.reverse else views
+            return names[::-1] if self.reverse else names
         if self.key == _NAME:
             return sorted(
-                views,
-                key=lambda one: called(snapshot, one[0], kind).casefold(),
+                names,
+                key=lambda name: called(snapshot, name, kind).casefold(),
                 reverse=self.reverse,
             )
-        return sorted(
-            views,
-            key=_rank(self.columns[self.key], self.reverse, figures(dict(views))),
-        )
+        return sorted(names, key=_rank(self.columns[self.key], self.reverse, figures))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,26 +208,27 @@ def _page(
     order = Order.requested(columns, request.query_params)
     find = request.query_params.get("find", "")
     wanted = find.strip().casefold()
-    found: Sequence[_View] = [
-        one
-        for one in by_trouble(snapshot, kind.prefix)
-        if not wanted or _has(snapshot, kind, one[0], wanted)
+    found: Sequence[str] = [
+        name
+        for name in names_by_trouble(snapshot, kind.prefix)
+        if not wanted or _has(snapshot, kind, name, wanted)
     ]
     figures = _since_the_first_record if hour is None else hour.of
-    found = order.sort(snapshot, kind, found, figures)
-    listed = dict(found[:LISTED_VIEWS])
-    lately = figures(listed)
+    lately = figures(views.totals)
+    found = order.sort(snapshot, kind, found, lately)
+    listed = {name: views.totals[name] for name in found[:LISTED_VIEWS]}
     trends = {} if hour is None else hour.trends(listed)
     rows = [
         _row(
             snapshot,
             kind,
-            one,
-            lately[one[0]],
-            trends.get(one[0]),
+            name,
+            totals,
+            lately[name],
+            trends.get(name),
             None if hour is None else hour.begin_ms,
         )
-        for one in listed.items()
+        for name, totals in listed.items()
     ]
     return layout.page(
         request,
@@ -257,8 +250,8 @@ def _page(
     )
 
 
-def _since_the_first_record(views: Mapping[str, ViewTotals]) -> dict[str, Lately]:
-    return {name: Lately(one, one.first_event_ms) for name, one in views.items()}
+def _since_the_first_record(views: Mapping[str, ViewTotals]) -> Mapping[str, Lately]:
+    return LatelyByName(views, lambda _, one: Lately(one, one.first_event_ms))
 
 
 def _windows(order: Order, find: str) -> list[tuple[str, str, bool]]:
@@ -287,14 +280,14 @@ def _since(snapshot: Snapshot, hour: LastHour | None) -> str:
 
 def _rank(
     figure: PageFigure, reverse: bool, figures: Mapping[str, Lately]
-) -> Callable[[_View], tuple[bool, float]]:
+) -> Callable[[str], float]:
     sign = 1 if figure.least_first is not reverse else -1
 
-    def rank(one: _View) -> tuple[bool, float]:
-        found = figures[one[0]].figures
+    def rank(name: str) -> float:
+        found = figures[name].figures
         value = None if found is None else figure.value(found)
         # Views without a value are last in both orders.
-        return value is None, sign * (math.inf if value is None else value)
+        return math.inf if value is None else sign * value
 
     return rank
 
@@ -309,7 +302,8 @@ def _has(snapshot: Snapshot, kind: AnyKind, name: str, wanted: str) -> bool:
 def _row(
     snapshot: Snapshot,
     kind: AnyKind,
-    view: _View,
+    name: str,
+    totals: ViewTotals,
     lately: Lately,
     trend: Trend | None,
     begin_ms: int | None,
@@ -319,12 +313,12 @@ def _row(
     Args:
         snapshot: Has names, taps and the clock.
         kind: Kind of the view.
-        view: The view.
+        name: Own name of the view.
+        totals: Its totals.
         lately: Its figures.
         trend: Its trend.
         begin_ms: Begin of the hour, Unix ms; None for figures since the first record.
     """
-    name, totals = view
     shown_name, own_id, href, muted = words.short(name), "", "", ""
     if kind.in_channel_table:
         settings = snapshot.table.of(name)

@@ -113,7 +113,7 @@ def test_red_banner_leads_to_who_lacks_what_and_to_the_runbook(
     busy.snapshot = replace(busy.snapshot, channels=channels)
     page.goto("/")
     page.locator(".sentence").get_by_role("link", name="Town").click()
-    lack = page.locator(".lacks li", has_text="participant-003 lacks 1 message since")
+    lack = page.locator(".lacks li", has_text="participant-003 lacks 28 messages")
     expect(lack).to_be_in_viewport()
     expect(lack).to_contain_text("11:48:00")
     row = page.locator(".participants tr", has_text="participant-003")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Sequence
+from itertools import zip_longest
 from statistics import median
 
 from sds_core.observer.record import Arrival
@@ -41,17 +42,39 @@ class Handler:
 
 def cost(play: Play) -> float:
     """Median processor time of the frames that should hurt, seconds each."""
-    handler = Handler()
-    for first in range(0, len(play.prepare), 500):
-        handler.take(play.prepare[first : first + 500])
-    spent = []
+    return median(_spent(play)[0])
+
+
+def times(play: Play, normal: Play) -> float:
+    """Cost of the frames that should hurt, as a multiple of that of normal ones.
+
+    They take turns, so that other work on the machine makes both dearer.
+    """
+    hurt, usual = _spent(play, normal)
+    return median(hurt) / median(usual)
+
+
+def _spent(*plays: Play) -> list[list[float]]:
+    """Processor time of each frame that should hurt, by play; the plays take turns."""
+    handlers = [_prepared(play) for play in plays]
+    spent: list[list[float]] = [[] for _ in plays]
     gc.collect()
     gc.disable()
     try:
-        for frame in play.hurt:
-            begun = time.process_time()
-            handler.take([frame])
-            spent.append(time.process_time() - begun)
+        for frames in zip_longest(*(play.hurt for play in plays)):
+            for handler, frame, times in zip(handlers, frames, spent, strict=True):
+                if frame is not None:
+                    begun = time.process_time()
+                    handler.take([frame])
+                    times.append(time.process_time() - begun)
     finally:
         gc.enable()
-    return median(spent)
+    return spent
+
+
+def _prepared(play: Play) -> Handler:
+    """A handler that has taken the frames before those that should hurt."""
+    handler = Handler()
+    for first in range(0, len(play.prepare), 500):
+        handler.take(play.prepare[first : first + 500])
+    return handler

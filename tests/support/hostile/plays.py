@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
-from tests.support.hostile import shapes
-from tests.support.hostile.cost import cost
+from tests.support.hostile import cost, shapes
 from tests.support.hostile.shapes import Play
 
 MESSAGES = 5_000
@@ -33,13 +31,7 @@ SHAPES: dict[str, Callable[[], Play]] = {
 def times_normal(play: Play) -> float:
     """How many times as much as a normal frame of its size a frame costs."""
     size_bytes = max(len(frame.value) for frame in play.hurt)
-    return cost(play) / normal(normal_size(size_bytes))
-
-
-@functools.cache
-def normal(size_bytes: int) -> float:
-    """Cost of a normal frame of about this size, seconds."""
-    return cost(shapes.normal(size_bytes))
+    return cost.times(play, shapes.normal(normal_size(size_bytes)))
 
 
 def normal_size(size_bytes: int) -> int:

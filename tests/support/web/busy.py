@@ -46,7 +46,7 @@ def busy(
         "/waku/1": totals(
             Verdict.FAILING,
             verdict_reason="lost",
-            first_event_ms=minute_ms - 120_000,
+            first_event_ms=minute_ms - 1_200_000,
             unacknowledged=3,
             acknowledged_in_time=9,
             gaps_lost=2,
