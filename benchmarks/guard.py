@@ -93,7 +93,7 @@ def _spent(call: Callable[[], None]) -> float:
 
 
 def _observe(records: list[RawRecord]) -> None:
-    observer = Observer(1 << 62)
+    observer = Observer(1 << 62, {record.partition for record in records})
     observer.read(records)
     observer.finish()
 

@@ -110,7 +110,7 @@ def test_same_seed_makes_the_same_records_without_shared_ids() -> None:
 def test_contender_of_the_same_semantics_finds_what_the_monitor_finds() -> None:
     """Its report is that of the monitor."""
     records = list(simulated_shard(SHAPE, 0))
-    observer = Observer(1 << 62)
+    observer = Observer(1 << 62, {record.partition for record in records})
     offsets: dict[int, int] = {}
     for one in records:
         offset = offsets[one.partition] = offsets.get(one.partition, -1) + 1

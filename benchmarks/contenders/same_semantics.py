@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -32,20 +33,17 @@ class Observer:
 
     Args:
         admitted_ms: Wall time before which records count, Unix ms.
+        partitions: All partitions that have records: time waits for each of them.
     """
 
-    def __init__(self, admitted_ms: int) -> None:
-        self._admitted_ms = admitted_ms
-        self._chunks: dict[int, Chunk] = {}
+    def __init__(self, admitted_ms: int, partitions: Iterable[int]) -> None:
+        self._chunks = {one: Chunk(one, 0, admitted_ms) for one in partitions}
         self._views: dict[str, View[Any, Any, Any]] = {}
 
     def read(self, records: list[RawRecord]) -> None:
         """Read records of any partitions, each partition in order."""
         for record in records:
-            chunk = self._chunks.get(record.partition)
-            if chunk is None:
-                chunk = Chunk(record.partition, 0, self._admitted_ms)
-                self._chunks[record.partition] = chunk
+            chunk = self._chunks[record.partition]
             chunk.add(record)
             if chunk.is_full:
                 self._apply(chunk)
@@ -86,7 +84,8 @@ class Observer:
 def main(bootstrap: str, topic: str, ends: dict[int, int], report: Path) -> None:
     """Read the topic and write the report."""
     begun_s, begun_cpu_s = time.monotonic(), time.process_time()
-    observer, count = Observer(time.time_ns() // 1_000_000), 0
+    partitions = [partition for partition, end in ends.items() if end]
+    observer, count = Observer(time.time_ns() // 1_000_000, partitions), 0
     for messages in confluent_messages(bootstrap, topic, ends):
         count += len(messages)
         observer.read(

@@ -11,6 +11,12 @@ Column = np.ndarray
 
 _WIDTHS = tuple(np.dtype(name) for name in ("<u1", "<u2", "<u4", "<u8"))
 
+_CODES = [
+    next(code for code, width in enumerate(_WIDTHS) if bits <= 8 * width.itemsize)
+    for bits in range(65)
+]
+"""Code of the narrowest width by number of bits."""
+
 _BASE_BYTES = 8
 
 
@@ -34,8 +40,8 @@ def pack_ints(values: Sequence[int] | Column, *, signed: bool = False) -> bytes:
     if not len(values):
         return b""
     column = np.asarray(values, dtype=np.int64 if signed else np.uint64)
-    base, span = int(column.min()), int(column.max()) - int(column.min())
-    code = next(i for i, width in enumerate(_WIDTHS) if span < 1 << 8 * width.itemsize)
+    base = int(column.min())
+    code = _CODES[(int(column.max()) - base).bit_length()]
     # Subtraction wraps around modulo 2**64, so a span over 2**63 is correct too.
     differences = (column - column.dtype.type(base)).astype(_WIDTHS[code])
     return (
@@ -68,7 +74,8 @@ def pack_steps(values: Sequence[int] | Column) -> bytes:
     if not len(values):
         return b""
     first = int(values[0]).to_bytes(_BASE_BYTES, "little", signed=True)
-    return first + pack_ints(np.diff(np.asarray(values, np.int64)), signed=True)
+    column = np.asarray(values, np.int64)
+    return first + pack_ints(column[1:] - column[:-1], signed=True)
 
 
 def unpack_steps(data: bytes) -> Column:

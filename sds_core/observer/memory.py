@@ -17,6 +17,7 @@ from sds_core.observer.columns import (
     unpack_ints,
     unpack_steps,
 )
+from sds_core.observer.row_index import RowIndex
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -75,7 +76,7 @@ class Memory:
         # Rows of `_keys` before this one are forgotten, and those in `_moved`.
         self._first = 0
         self._moved: set[int] = set()
-        self._sorted: Column | None = None
+        self._index: RowIndex | None = None
         # Ordered, since a plain dictionary searches long for its first entry if many
         # before it were deleted.
         self._added: OrderedDict[int, tuple[int, ...]] = OrderedDict()
@@ -120,6 +121,9 @@ class Memory:
         if self._added.pop(key, None) is None and (row := self._row(key)) is not None:
             self._moved.add(row)
         self._added[key] = (clock_ms, *facts)
+        if len(self._keys) + len(self._added) <= self._limit:
+            # Also if no row was forgotten.
+            return 0
         if len(self) <= self._limit:
             return 0
         self._skip_moved()
@@ -172,15 +176,12 @@ class Memory:
 
     def _row(self, key: int) -> int | None:
         """Row of a key in the columns; None if it is not there or is forgotten."""
-        if not len(self._keys):
+        if self._index is None:
+            self._index = RowIndex(self._keys)
+        row = self._index.get(key)
+        if row is None or row < self._first or row in self._moved:
             return None
-        if self._sorted is None:
-            self._sorted = np.sort(self._keys)
-        place = self._sorted.searchsorted(key)
-        if place == len(self._sorted) or self._sorted[place] != key:
-            return None
-        row = int(np.flatnonzero(self._keys == key)[0])
-        return None if row < self._first or row in self._moved else row
+        return row
 
     def _skip_moved(self) -> None:
         """Let `_first` be the oldest row that is remembered, or the end."""

@@ -21,6 +21,7 @@ from sds_core.observer.columns import (
     unpack_ints,
     unpack_steps,
 )
+from sds_core.observer.row_index import RowIndex
 
 Entry = TypeVar("Entry")
 
@@ -106,11 +107,14 @@ class Table(Generic[Entry]):
         ]
         self._ends = RISING.unpack(packed.ends)
         self._rests = packed.rests
-        self._rows: dict[int, int] | None = None
+        self._given: PackedTable | None = packed
+        self._index: RowIndex | None = None
         # Rows before this one are gone; others that are gone are in `_gone`.
         self._first = 0
         self._gone: set[int] = set()
-        self._touched: dict[int, Entry] = {}
+        # All entries that are objects, and in which row those are that have one.
+        self._live: dict[int, Entry] = {}
+        self._touched: dict[int, int] = {}
         self._added: OrderedDict[int, Entry] = OrderedDict()
 
     def __len__(self) -> int:
@@ -119,7 +123,7 @@ class Table(Generic[Entry]):
 
     def __contains__(self, key: int) -> bool:
         """Whether there is an entry with this key."""
-        return key in self._added or key in self._index
+        return key in self._live or self._row(key) is not None
 
     def __getitem__(self, key: int) -> Entry:
         """The entry with this key, which there must be."""
@@ -131,26 +135,27 @@ class Table(Generic[Entry]):
     def __setitem__(self, key: int, entry: Entry) -> None:
         """Append an entry; it replaces one with the same key."""
         del self[key]
-        self._added[key] = entry
+        self._live[key] = self._added[key] = entry
 
     def get(self, key: int) -> Entry | None:
         """The entry with this key; None if there is none."""
-        entry = self._added.get(key)
+        entry = self._live.get(key)
         if entry is not None:
             return entry
-        row = self._index.get(key)
-        return None if row is None else self._entry(row)
+        row = self._row(key)
+        return None if row is None else self._opened(key, row)
 
     def many(self, keys: Iterable[int]) -> list[Entry]:
         """The entries with these keys, which there must be, in the order given."""
-        added = self._added
-        return [added.get(key) or self[key] for key in keys]
+        live = self._live
+        return [live.get(key) or self[key] for key in keys]
 
     def at(self, row: int) -> Entry | None:
         """The entry of a row of the columns; None if it is gone."""
         if row < self._first or row in self._gone:
             return None
-        return self._entry(row)
+        key = int(self._keys[row])
+        return self._live.get(key) or self._opened(key, row)
 
     def pop(self, key: int) -> Entry | None:
         """Remove and return the entry with this key; None if there is none."""
@@ -161,8 +166,16 @@ class Table(Generic[Entry]):
 
     def __delitem__(self, key: int) -> None:
         """Remove the entry with this key, if there is one."""
-        if self._added.pop(key, None) is None:
-            self._remove(key)
+        self._live.pop(key, None)
+        if self._added.pop(key, None) is not None:
+            return
+        self._touched.pop(key, None)
+        row = self._row(key)
+        if row is not None:
+            self._gone.add(row)
+            while self._first in self._gone:
+                self._gone.remove(self._first)
+                self._first += 1
 
     def first(self) -> int:
         """Key of the first entry; there must be one."""
@@ -192,8 +205,9 @@ class Table(Generic[Entry]):
         """Bring the columns up to date. Entries that were looked up are now stale."""
         if not (self._first or self._gone or self._touched or self._added):
             return
-        codec, rows = self._codec, list(self._touched)
-        split = [codec.split(entry) for entry in self._touched.values()]
+        self._given = None
+        codec, rows = self._codec, list(self._touched.values())
+        split = [codec.split(self._live[key]) for key in self._touched]
         new = [codec.split(entry) for entry in self._added.values()]
         columns = self._columns
         if split:
@@ -210,18 +224,18 @@ class Table(Generic[Entry]):
         if new:
             added = [np.array(list(self._added), np.int64), *_transposed(new, codec)]
             kept = [np.concatenate(pair) for pair in zip(kept, added, strict=True)]
-        if self._first or self._gone:
-            self._rows, self._first, self._gone = None, 0, set()
-        elif self._rows is not None:
-            rows_added = range(len(self._keys), len(kept[0]))
-            self._rows.update(zip(self._added, rows_added, strict=True))
+        if self._first or self._gone or new:
+            self._index, self._first, self._gone = None, 0, set()
         self._keys, self._columns = kept[0], kept[1:]
+        self._live.clear()
         self._touched.clear()
         self._added.clear()
 
     def packed(self) -> PackedTable:
         """The packed form, for the state."""
         self.flush()
+        if self._given is not None:
+            return self._given
         return PackedTable(
             SIGNED.pack(self._keys),
             [
@@ -241,40 +255,31 @@ class Table(Generic[Entry]):
             rows: Which rows, as booleans of shape (n,).
             rest: The bytes.
         """
+        self._given = None
         differs = np.diff(self._ends, prepend=0) != len(rest)
         stripped = np.flatnonzero(rows & differs).tolist()
         if stripped:
             self._join_rests(dict.fromkeys(stripped, rest), [])
 
-    @property
-    def _index(self) -> dict[int, int]:
-        """Row of each key that is neither gone nor added."""
-        if self._rows is None:
-            rows = range(len(self._keys))
-            self._rows = dict(zip(self._keys.tolist(), rows, strict=True))
-        return self._rows
+    def _row(self, key: int) -> int | None:
+        """Row of a key in the columns; None if it is not there or is gone."""
+        if self._index is None:
+            self._index = RowIndex(self._keys)
+        row = self._index.get(key)
+        if row is None or row < self._first or row in self._gone:
+            return None
+        return row
 
-    def _entry(self, row: int) -> Entry:
-        entry = self._touched.get(row)
-        if entry is None:
-            begin = int(self._ends[row - 1]) if row else 0
-            entry = self._touched[row] = self._codec.join(
-                int(self._keys[row]),
-                [int(column[row]) for column in self._columns],
-                self._rests[begin : int(self._ends[row])],
-            )
+    def _opened(self, key: int, row: int) -> Entry:
+        """Make the entry of a row."""
+        begin = int(self._ends[row - 1]) if row else 0
+        entry = self._live[key] = self._codec.join(
+            key,
+            [int(column[row]) for column in self._columns],
+            self._rests[begin : int(self._ends[row])],
+        )
+        self._touched[key] = row
         return entry
-
-    def _remove(self, key: int) -> None:
-        """Remove the row of a key, if there is one."""
-        row = self._index.pop(key, None)
-        if row is None:
-            return
-        self._touched.pop(row, None)
-        self._gone.add(row)
-        while self._first in self._gone:
-            self._gone.remove(self._first)
-            self._first += 1
 
     def _join_rests(self, replaced: dict[int, bytes], added: Sequence[bytes]) -> None:
         """Join the rests of the rows that are not gone, and those of added entries."""

@@ -7,7 +7,7 @@ it says how far they can be trusted.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Annotated
 
@@ -283,15 +283,15 @@ class TapView:
 
     def _arrived(self, seq: int) -> None:
         """Record that the frame with this number has arrived."""
-        state = self._state
-        for index, hole in enumerate(state.holes):
-            if hole.first <= seq < hole.end:
-                parts = (
-                    msgspec.structs.replace(hole, end=seq),
-                    msgspec.structs.replace(hole, first=seq + 1),
-                )
-                state.holes[index : index + 1] = [p for p in parts if p.first < p.end]
-                return
+        holes = self._state.holes
+        # They are in order of their numbers.
+        index = bisect_right(holes, seq, key=lambda hole: hole.first) - 1
+        if index >= 0 and seq < (hole := holes[index]).end:
+            parts = (
+                msgspec.structs.replace(hole, end=seq),
+                msgspec.structs.replace(hole, first=seq + 1),
+            )
+            holes[index : index + 1] = [p for p in parts if p.first < p.end]
 
 
 def _rows(

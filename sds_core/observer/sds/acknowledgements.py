@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice, takewhile
+from itertools import islice
 
 import msgspec
 
@@ -253,11 +253,12 @@ class Acknowledgements:
 
     def _forget_old(self, clock_ms: int) -> None:
         """Search no longer for messages beyond the horizon."""
-        old = takewhile(
-            lambda key: not self.is_recent(self._messages[key], clock_ms),
-            self._unacknowledged,
-        )
-        for key in list(old):
+        old = []
+        for key in self._unacknowledged:
+            if self.is_recent(self._messages[key], clock_ms):
+                break
+            old.append(key)
+        for key in old:
             del self._unacknowledged[key]
 
     def _deadline_of(self, message: Message) -> int:

@@ -58,7 +58,8 @@ _SINCE, _LAST_NAMED, _STATE, _IS_WITNESSED = range(4)
 
 _STATES = tuple(GapState)
 _CODES = {state: code for code, state in enumerate(_STATES)}
-_WAITING_CODES = [_CODES[state] for state in WAITING]
+_IS_WAITING = np.array([state in WAITING for state in _STATES])
+"""By code."""
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(Gap)
@@ -117,4 +118,4 @@ class GapTable(Table[Gap]):
 
     def _waiting_rows(self) -> Column:
         self.flush()
-        return np.flatnonzero(np.isin(self.column(_STATE), _WAITING_CODES))
+        return np.flatnonzero(_IS_WAITING[self.column(_STATE)])
