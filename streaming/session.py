@@ -165,8 +165,8 @@ def make_session(
     if master is not None:
         builder = builder.master(master)
     if not settings.is_cluster:
-        # On a cluster these are for Spark's own settings to say: its checkpoint may lie
-        # on object storage, and workers have no code when their daemon starts.
+        # On a cluster these are for Spark's own settings to say; and its workers have
+        # no code of ours yet when their daemon starts.
         builder = (
             builder.config("spark.ui.enabled", False)
             .config("spark.driver.host", "127.0.0.1")

@@ -134,7 +134,8 @@ class Table(Generic[Entry]):
 
     def __setitem__(self, key: int, entry: Entry) -> None:
         """Append an entry; it replaces one with the same key."""
-        del self[key]
+        if key in self:
+            del self[key]
         self._live[key] = self._added[key] = entry
 
     def get(self, key: int) -> Entry | None:
@@ -169,8 +170,9 @@ class Table(Generic[Entry]):
         self._live.pop(key, None)
         if self._added.pop(key, None) is not None:
             return
-        self._touched.pop(key, None)
-        row = self._row(key)
+        row = self._touched.pop(key, None)
+        if row is None:
+            row = self._row(key)
         if row is not None:
             self._gone.add(row)
             while self._first in self._gone:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sds_core.observer.sds.filters import Filters
 from sds_core.observer.sds.gaps import Gaps
 from sds_core.observer.sds.history_heads import HistoryHeads
-from sds_core.observer.sds.messages import MessageTable
+from sds_core.observer.sds.messages import Message, MessageTable
 from sds_core.observer.sds.seen_frames import SeenFrame
 from sds_core.wire import Dialect, FrameKind
 
@@ -42,9 +42,13 @@ class Start:
             highest = self._highest.get(frame.dialect, 0)
             self._highest[frame.dialect] = max(highest, frame.lamport)
 
-    def is_before(self, key: int) -> bool:
-        """Whether an id is not known to have been sent after the warm-up."""
-        message = self._messages.get(key)
+    def is_before(self, key: int, message: Message | None) -> bool:
+        """Whether an id is not known to have been sent after the warm-up.
+
+        Args:
+            key: Its fingerprint.
+            message: The message, if it was seen.
+        """
         if message is None:
             return not self._gaps.is_after_start(key)
         return message.lamport <= self._highest.get(message.dialect, 0)
@@ -57,6 +61,8 @@ class Start:
             as the sender's earlier history had, if that began after the start.
         """
         before = self._heads.first_copy_by(frame, by, self._filters.has_rolled)
-        if before is None or self.is_before(before.first):
+        if before is None or self.is_before(
+            before.first, self._messages.get(before.first)
+        ):
             return 0
         return before.entries
