@@ -51,6 +51,7 @@ from streaming.own_files import open_own_files
 from streaming.prime import find_unreviewed, read_views
 from streaming.progress import Progress
 from streaming.recent import RecentMinutes
+from streaming.session import is_ended_by_master
 from streaming.settings import JobSettings
 from streaming.sink import Sink
 from streaming.source import FORMAT, make_source
@@ -377,9 +378,13 @@ def _stop(spark: SparkSession, query: StreamingQuery) -> None:
     try:
         query.stop()
     except Py4JJavaError as error:
-        if "java.util.concurrent.TimeoutException" not in str(error):
+        if "java.util.concurrent.TimeoutException" in str(error):
+            _log.warning(
+                "the last batch did not end: it is done again at the next start"
+            )
+        elif not is_ended_by_master():
+            # With the application of a cluster its queries have ended.
             raise
-        _log.warning("the last batch did not end: it is done again at the next start")
 
 
 def _with_timeout(kafka: KafkaSettings, longest_s: float) -> KafkaSettings:

@@ -144,8 +144,6 @@ def _explain(error: Exception) -> None:
     broke_off = isinstance(error, Py4JNetworkError | ConnectionError)
     status = exit_status_of_jvm(_END_OF_JVM_S if broke_off else 0)
     if status is None:
-        if not broke_off and is_ended_by_master():
-            raise click.ClickException(_ENDED_BY_MASTER) from error
         return
     how = f"by signal {-status}" if status < 0 else f"with status {status}"
     message = (
@@ -161,9 +159,21 @@ def every_second(job: Job, ending: threading.Event) -> Iterator[None]:
     Raises:
         streaming.failure.JobFailed: The job ended with an error.
     """
-    while not (ending.is_set() or job.wait(1.0, ending)):
-        # A query without new records would not notice.
-        if is_ended_by_master():
-            raise JobFailed(_ENDED_BY_MASTER)
+    while not (ending.is_set() or _has_ended(job, ending)):
         yield
     yield
+
+
+def _has_ended(job: Job, ending: threading.Event) -> bool:
+    """Wait for a second; returns whether the job has ended."""
+    try:
+        has_ended = job.wait(1.0, ending)
+    except JobFailed as failure:
+        # Asked now: once Spark is stopped, nobody knows any more.
+        if is_ended_by_master():
+            raise JobFailed(_ENDED_BY_MASTER) from failure
+        raise
+    # A query without new records would not notice.
+    if is_ended_by_master():
+        raise JobFailed(_ENDED_BY_MASTER)
+    return has_ended
