@@ -6,8 +6,8 @@ has passed. State is ``(version, blob)``; its schema never changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -19,6 +19,7 @@ from sds_core.observer.kinds import AnyKind, AnyProtocol, Outlet, View
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from streaming.damage import DamagedCheckpoint, state_of
+from streaming.failure import hand_over
 from streaming.keys import CLOCK_KEY, FORGET, REVIEW
 
 STATE_SCHEMA = "version int, blob binary"
@@ -28,32 +29,59 @@ the batch in `clock_ms`, Unix ms, and nothing else. A forgotten view has no tota
 
 _OUTPUT_COLUMNS = pd.Index(["key", "totals", "events", "clock_ms"])
 
-Fold = Callable[[Any, Iterator[pd.DataFrame], GroupState], Iterator[pd.DataFrame]]
+
+class OutputRow(NamedTuple):
+    """A row of `OUTPUT_SCHEMA`."""
+
+    key: str
+    totals: bytes | None = None
+    events: bytes | None = None
+    clock_ms: int | None = None
 
 
-def make_fold(
-    settings: ObserverSettings = DEFAULTS,
-    with_details: bool = False,
-    protocols: Iterable[AnyProtocol] = PROTOCOLS,
-) -> Fold:
-    """Make the function for ``applyInPandasWithState``.
+class Fold:
+    """The function for ``applyInPandasWithState``.
 
     Args:
         settings: Settings of the rules in docs/figures.md.
         with_details: Whether events for `Outlet.DETAILS` leave the job.
         protocols: Registered protocols.
     """
-    kinds = kinds_of(protocols).without_figures()
 
-    def fold(
-        key: tuple[str], frames: Iterator[pd.DataFrame], state: GroupState
+    def __init__(
+        self,
+        settings: ObserverSettings = DEFAULTS,
+        with_details: bool = False,
+        protocols: Iterable[AnyProtocol] = PROTOCOLS,
+    ) -> None:
+        self._settings = settings
+        self._with_details = with_details
+        self._kinds = kinds_of(protocols).without_figures()
+
+    def __call__(
+        self, key: tuple[str], frames: Iterator[pd.DataFrame], state: GroupState
     ) -> Iterator[pd.DataFrame]:
+        """Yield the one row of a group, as Spark calls it."""
         packed, clock_ms = _rows(frames)
-        if key[0] == CLOCK_KEY:
-            yield _output(key[0], clock_ms=clock_ms)
-            return
-        kind, _ = kinds.split(key[0])
-        view = _restored(kind, key[0], state, settings)
+        yield _frame(self.row(key[0], packed, clock_ms, state))
+
+    @hand_over
+    def row(
+        self, key: str, packed: Sequence[bytes], clock_ms: int, state: GroupState
+    ) -> OutputRow:
+        """Bring the view of a group up to date.
+
+        Args:
+            key: Key of the group.
+            packed: Its digests and requests.
+            clock_ms: Admission time T of the batch, Unix ms; does not matter if the
+                group's deadline has passed.
+            state: State of the group.
+        """
+        if key == CLOCK_KEY:
+            return OutputRow(key, clock_ms=clock_ms)
+        kind, _ = self._kinds.split(key)
+        view = _restored(kind, key, state, self._settings)
         if state.hasTimedOut:
             # The watermark is a millisecond behind the T that moved it.
             clock_ms = state.getCurrentWatermarkMs() + 1
@@ -72,24 +100,16 @@ def make_fold(
             totals = blob.totals_part(data)
             state.update((kind.blob_version, data))
             _set_timeout(view, state)
-        if not with_details:
+        if not self._with_details:
             events = _without_details(events, kind)
-        yield _output(key[0], totals, msgspec.msgpack.encode(list(events)))
-
-    return fold
+        return OutputRow(key, totals, msgspec.msgpack.encode(list(events)))
 
 
-def _output(
-    key: str,
-    totals: bytes | None = None,
-    events: bytes | None = None,
-    clock_ms: int | None = None,
-) -> pd.DataFrame:
-    """Return one row of `OUTPUT_SCHEMA`."""
+def _frame(output: OutputRow) -> pd.DataFrame:
     # An array of objects: to look for the types of four columns takes four times as
-    # long, for each view in each batch.
+    # long.
     row = np.empty((1, len(_OUTPUT_COLUMNS)), dtype=object)
-    row[0] = key, totals, events, clock_ms
+    row[0] = output
     return pd.DataFrame(row, columns=_OUTPUT_COLUMNS)
 
 

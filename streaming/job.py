@@ -41,9 +41,9 @@ from streaming.checkpoint import check_identity, locked_checkpoint, own_files
 from streaming.damage import VIEWS
 from streaming.details import DetailStore
 from streaming.executors import check_executors, location
-from streaming.failure import hand_over, query_failure
+from streaming.failure import query_failure
 from streaming.findings import Findings
-from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, Fold, make_fold
+from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, Fold
 from streaming.history import HistoryExporter
 from streaming.keys import REVIEW
 from streaming.lookup import find_incidents, find_minutes
@@ -276,7 +276,7 @@ def running_job(
             register.request((key, REVIEW) for key in unreviewed)
         recent.begin(board.snapshot.channels, board.snapshot.clock_ms)
         with _exporting(settings, findings, board) as exporter:
-            fold = make_fold(
+            fold = Fold(
                 replace(observer, forget_ms=settings.forget_ms),
                 details is not None,
                 protocols,
@@ -354,7 +354,7 @@ def _start(
         .withWatermark("event_time", "1 millisecond")
         .groupBy("key")
         .applyInPandasWithState(
-            hand_over(fold),
+            fold,
             OUTPUT_SCHEMA,
             STATE_SCHEMA,
             "update",

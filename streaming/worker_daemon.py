@@ -21,14 +21,15 @@ import pyspark.worker  # imports most of what a task needs only at the first tas
 from pyspark import daemon
 from pyspark.sql.pandas import serializers
 
-import streaming.fold
 import streaming.source
+from streaming.arrow_fold import use_arrow_fold
 
 __all__ = ["pd", "pyspark", "serializers", "streaming"]
 
 
 def main() -> None:
     """Fork workers when Spark asks for them, until Spark ends."""
+    use_arrow_fold()
     gc.collect()
     gc.freeze()
     daemon.manager()

@@ -32,7 +32,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.tap_kind import TAPS
 from sds_core.observer.tap_view import BLOB_VERSION, TapDigest, TapTotals
-from streaming.fold import make_fold
+from streaming.fold import Fold
 from streaming.job import Job
 from streaming.keys import CLOCK_KEY, FORGET, REVIEW
 from tests.support.channel import digest_of
@@ -82,7 +82,7 @@ def tap_digest(time_ms: int, seq: int) -> bytes:
 def test_view_is_stored_with_its_version() -> None:
     """The output row has the same totals as the state."""
     state = a_state()
-    (output,) = make_fold()((TAP,), rows(tap_digest(1_000, 1), clock_ms=2_000), state)
+    (output,) = Fold()((TAP,), rows(tap_digest(1_000, 1), clock_ms=2_000), state)
     version, data = state.get
     assert version == BLOB_VERSION
     assert output["totals"][0] == blob.totals_part(data)
@@ -95,13 +95,13 @@ def test_a_deadline_fires_just_when_the_clock_has_passed_it() -> None:
     """The timeout is chosen so that watermark T - 1 passes it when T > D."""
     state = a_state()
     digests = tap_digest(1_000, 1), tap_digest(2_000, 3)
-    list(make_fold()((TAP,), rows(*digests, clock_ms=2_001), state))
+    list(Fold()((TAP,), rows(*digests, clock_ms=2_001), state))
     deadline_ms = 2_000 + 15_000
     assert state._timeout_timestamp == deadline_ms - 1  # noqa: SLF001 - what Spark reads
     # Spark calls when the timeout lies before the watermark T - 1.
     clock_ms = deadline_ms + 1
     fired = a_state(tuple(state.get), watermark_ms=clock_ms - 1, timed_out=True)
-    (output,) = make_fold()((TAP,), iter([]), fired)
+    (output,) = Fold()((TAP,), iter([]), fired)
     totals = blob.unpack_totals(output["totals"][0], TapTotals)
     assert totals.missing_records == 1
 
@@ -112,10 +112,10 @@ def test_dead_letters_are_emitted_once() -> None:
     letter = DeadLetter(0, 17, "empty_value")
     digest = msgspec.msgpack.encode(DeadLetterDigest([letter]))
     state = a_state()
-    (output,) = make_fold()((key,), rows(digest, clock_ms=1), state)
+    (output,) = Fold()((key,), rows(digest, clock_ms=1), state)
     letters = msgspec.msgpack.decode(output["events"][0], type=list[DeadLetter])
     assert letters == [letter]
-    (again,) = make_fold()((key,), rows(clock_ms=2), a_state(tuple(state.get)))
+    (again,) = Fold()((key,), rows(clock_ms=2), a_state(tuple(state.get)))
     assert msgspec.msgpack.decode(again["events"][0]) == []
     totals = blob.unpack_totals(again["totals"][0], DeadLetterTotals)
     assert totals.by_reason == {"empty_value": 1}
@@ -124,16 +124,16 @@ def test_dead_letters_are_emitted_once() -> None:
 def test_forgotten_tap_has_no_state() -> None:
     """Its row without totals removes it from the board."""
     state = a_state()
-    list(make_fold()((TAP,), rows(tap_digest(1_000, 1), clock_ms=2_000), state))
+    list(Fold()((TAP,), rows(tap_digest(1_000, 1), clock_ms=2_000), state))
     clock_ms = 1_000 + DEFAULTS.horizon_ms + 1
     fired = a_state(tuple(state.get), watermark_ms=clock_ms - 1, timed_out=True)
-    (output,) = make_fold()((TAP,), iter([]), fired)
+    (output,) = Fold()((TAP,), iter([]), fired)
     assert fired._removed  # noqa: SLF001 - what Spark reads
     assert not fired.exists
     assert output["totals"][0] is None
     again = a_state()
     digest = tap_digest(clock_ms + 5, 1)
-    (output,) = make_fold()((TAP,), rows(digest, clock_ms=clock_ms + 9), again)
+    (output,) = Fold()((TAP,), rows(digest, clock_ms=clock_ms + 9), again)
     totals = blob.unpack_totals(output["totals"][0], TapTotals)
     assert (totals.last_seen_ms, totals.missing_records) == (clock_ms + 5, 0)
 
@@ -151,7 +151,7 @@ def test_incidents_are_emitted_always_and_acknowledgements_on_request(
         Record(3_000, frames.sync("bob", lamport=1_002)),
     ]
     digest = digest_of((record, record.at) for record in records)
-    fold = make_fold(with_details=with_details)
+    fold = Fold(with_details=with_details)
     key = CHANNELS.key("town")
     clock_ms = START_MS + 2_000 + DEFAULTS.ack_deadline_ms + 1
     (output,) = fold((key,), rows(digest.to_bytes(), clock_ms=clock_ms), a_state())
@@ -168,7 +168,7 @@ def test_incidents_are_emitted_always_and_acknowledgements_on_request(
 def test_clock_row_has_no_state() -> None:
     """It moves the watermark and gives the sink the admission time."""
     state = a_state()
-    (output,) = make_fold()((CLOCK_KEY,), rows(b"", clock_ms=1), state)
+    (output,) = Fold()((CLOCK_KEY,), rows(b"", clock_ms=1), state)
     assert output.to_dict("records") == [
         {"key": CLOCK_KEY, "totals": None, "events": None, "clock_ms": 1}
     ]
@@ -182,7 +182,7 @@ def test_record_before_1970_is_processed(time_ms: int) -> None:
     columns = [array("q", [one]).tobytes() for one in (time_ms, NO_SEQ)]
     digest = msgspec.msgpack.encode(TapDigest(b"", b"", *columns))
     key = TAPS.key("tap")
-    list(make_fold()((key,), rows(digest, clock_ms=time_ms), state))
+    list(Fold()((key,), rows(digest, clock_ms=time_ms), state))
     assert state.exists
 
 
@@ -217,7 +217,7 @@ def test_state_of_a_newer_release_is_refused() -> None:
     """The error says what to do."""
     state = a_state((BLOB_VERSION + 1, b""))
     with pytest.raises(blob.UnknownBlobVersion, match="run the release that wrote it"):
-        list(make_fold()((TAP,), rows(clock_ms=1), state))
+        list(Fold()((TAP,), rows(clock_ms=1), state))
 
 
 def test_requested_channel_has_no_state_and_leaves_its_totals() -> None:
@@ -225,7 +225,7 @@ def test_requested_channel_has_no_state_and_leaves_its_totals() -> None:
     key = CHANNELS.key("town")
     records = [Record(0, FrameFactory().content("m", "alice"))]
     digest = digest_of((record, record.at) for record in records).to_bytes()
-    fold = make_fold()
+    fold = Fold()
     known = a_state()
     list(fold((key,), rows(digest, clock_ms=START_MS), known))
     for digests in ([FORGET], [digest, FORGET]):
@@ -244,17 +244,17 @@ def test_review_gives_a_silent_channel_its_timeout() -> None:
     records = [Record(0, FrameFactory().content("m", "alice"))]
     digest = digest_of((record, record.at) for record in records).to_bytes()
     state = a_state()
-    list(make_fold()((key,), rows(digest, clock_ms=START_MS + 3_600_000), state))
+    list(Fold()((key,), rows(digest, clock_ms=START_MS + 3_600_000), state))
     settings = replace(DEFAULTS, forget_ms=86_400_000)
     for clock_ms, is_known in ((4_000_000, True), (86_400_001, False)):
         reviewed = a_state(tuple(state.get))
-        fold = make_fold(settings)
+        fold = Fold(settings)
         list(fold((key,), rows(REVIEW, clock_ms=START_MS + clock_ms), reviewed))
         assert reviewed.exists is is_known
         if is_known:
             timeout_ms = reviewed._timeout_timestamp  # noqa: SLF001 - what Spark reads
             assert timeout_ms == START_MS + 86_400_000 - 1
     nobody = a_state()
-    (output,) = make_fold()((key,), rows(REVIEW, FORGET, clock_ms=START_MS), nobody)
+    (output,) = Fold()((key,), rows(REVIEW, FORGET, clock_ms=START_MS), nobody)
     assert output["totals"][0] is None
     assert not nobody.exists

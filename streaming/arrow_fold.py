@@ -1,0 +1,173 @@
+"""Folds whole batches of Arrow in Spark's Python worker, without pandas.
+
+Spark's worker makes two data frames for each group and row, and takes them apart again:
+more processor time than the views need themselves (docs/performance.md). Here the
+columns of a batch are read at once, and written at once. What goes to the JVM is the
+same, which a test compares. Spark's own way is used on clusters, whose workers start
+without our code, and for every other function.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial, wraps
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from pyspark import worker
+from pyspark.serializers import CPickleSerializer
+from pyspark.sql.pandas.serializers import ArrowStreamSerializer
+from pyspark.sql.streaming.state import GroupState
+from pyspark.sql.types import StructType
+from pyspark.util import PythonEvalType
+from pyspark.worker_util import read_command
+
+from streaming.fold import Fold, OutputRow
+
+_PICKLER: Any = CPickleSerializer()
+
+_COUNTS = {"dataCount": pa.int32(), "stateCount": pa.int32()}
+_ROWS = {
+    "key": pa.string(),
+    "totals": pa.binary(),
+    "events": pa.binary(),
+    "clock_ms": pa.int64(),
+}
+_STATES = {
+    "properties": pa.string(),
+    "keyRowAsUnsafe": pa.binary(),
+    "object": pa.binary(),
+    "oldTimeoutTimestamp": pa.int64(),
+}
+
+
+class _StateRow(NamedTuple):
+    """The state of a group as the JVM reads it.
+
+    Attributes:
+        properties: `GroupState.json`.
+        key: The group's key, as the JVM has packed it.
+        value: The pickled value; None if there is none.
+        old_timeout_ms: The timeout before the group was folded.
+    """
+
+    properties: str
+    key: bytes
+    value: bytes | None
+    old_timeout_ms: int
+
+
+def use_arrow_fold() -> None:
+    """Have the Python workers of this process, and its forks, fold with Arrow."""
+    read_udfs: Any = worker.read_udfs
+    make_serializer: Any = ArrowStreamSerializer
+
+    @wraps(read_udfs)
+    def read(
+        pickler: Any, udfs: Any, eval_type: int, runner_conf: Any, eval_conf: Any
+    ) -> Any:
+        if eval_type == PythonEvalType.SQL_GROUPED_MAP_PANDAS_UDF_WITH_STATE:
+            fold, _ = read_command(pickler, udfs[0].udfs[0])
+            if isinstance(fold, Fold):
+                most_rows = runner_conf.arrow_max_records_per_batch
+                schema = eval_conf.state_value_schema
+                run = partial(_run, partial(folded, fold, schema, most_rows))
+                serializer = make_serializer(write_start_stream=True)
+                return run, None, serializer, serializer
+        return read_udfs(pickler, udfs, eval_type, runner_conf, eval_conf)
+
+    worker.read_udfs = read
+
+
+def _run(
+    fold: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    _split_index: int,
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    return fold(batches)
+
+
+def folded(
+    fold: Fold,
+    schema: StructType,
+    most_rows: int,
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """Yield the answer to the batches of a task.
+
+    Args:
+        fold: The function.
+        schema: Schema of the state.
+        most_rows: Rows after which a batch is passed on; all in one if not positive.
+        batches: Columns ``key``, ``event_time`` and ``digest``, and one that says which
+            rows are of which group, and its state.
+    """
+    rows: list[OutputRow] = []
+    states: list[_StateRow] = []
+    for key, packed, clock_ms, state in _groups(batches, schema):
+        rows.append(fold.row(key, packed, clock_ms, state))
+        states.append(_state_row(state, schema))
+        if 0 < most_rows < len(rows):
+            yield _answer(rows, states)
+            rows, states = [], []
+    if rows:
+        yield _answer(rows, states)
+
+
+def _groups(
+    batches: Iterable[pa.RecordBatch], schema: StructType
+) -> Iterator[tuple[str, list[bytes], int, GroupState]]:
+    """Yield key, digests, newest event time in Unix ms, and state of each group."""
+    packed: list[bytes] = []
+    clock_ms = 0
+    for batch in batches:
+        keys, digests = (batch.column(name).to_pylist() for name in ("key", "digest"))
+        micros = batch.column("event_time").cast(pa.int64()).to_pylist()
+        for group in batch.column(batch.num_columns - 1).to_pylist():
+            if group is None:
+                # The column has no more groups.
+                break
+            first, properties = group["startOffset"], json.loads(group["properties"])
+            # The one row of a group whose deadline has passed has a key only.
+            if not properties["hasTimedOut"]:
+                part = slice(first, first + group["numRows"])
+                packed += digests[part]
+                clock_ms = max(clock_ms, max(micros[part], default=0) // 1000)
+            if not group["isLastChunk"]:
+                continue
+            value = group["object"]
+            properties["optionalValue"] = _PICKLER.loads(value) if value else None
+            key_row = group["keyRowAsUnsafe"]
+            state = GroupState(keyAsUnsafe=key_row, valueSchema=schema, **properties)
+            yield keys[first], packed, clock_ms, state
+            packed, clock_ms = [], 0
+
+
+def _state_row(state: GroupState, schema: StructType) -> _StateRow:
+    value = None
+    if state.exists:
+        value = _PICKLER.dumps(schema.toInternal(state.get))
+    key: bytes = state._keyAsUnsafe  # noqa: SLF001 - as Spark's worker
+    return _StateRow(state.json(), key, value, state.oldTimeoutTimestamp)
+
+
+def _answer(rows: Sequence[OutputRow], states: Sequence[_StateRow]) -> pa.RecordBatch:
+    """A batch of three structs: counts, rows and states; there is a state per row."""
+    count = len(rows)
+    columns = [
+        _struct(_COUNTS, [(count, count)] * count),
+        _struct(_ROWS, rows),
+        _struct(_STATES, states),
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=["_0", "_1", "_2"])
+
+
+def _struct(
+    types: dict[str, pa.DataType], rows: Sequence[tuple[Any, ...]]
+) -> pa.StructArray:
+    columns = [
+        pa.array(column, kind)
+        for column, kind in zip(zip(*rows, strict=True), types.values(), strict=True)
+    ]
+    return pa.StructArray.from_arrays(columns, names=list(types))
