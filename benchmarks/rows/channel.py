@@ -67,7 +67,7 @@ def opened(records: Iterable[RawRecord], *counts: int) -> Iterator[Opened]:
             chunk.add(last)
             number += 1
         last = record
-        if wanted and number == wanted[0]:
+        if wanted and 0 < number == wanted[0]:
             wanted.pop(0)
             view.apply(_digests(chunk), chunk.clock_ms)
             yield _opened(view, record)
