@@ -345,12 +345,16 @@ class ChannelModel:
         if self._health.in_warm_up(clock_ms):
             naming = GapEvent.NAMED_IN_WARM_UP
         first_after = len(frame.history) - after_start
-        # The innermost loop of a healthy channel: no call for what is acknowledged.
-        acknowledgements, find = self._acknowledgements, self._messages.get
+        acknowledgements, messages = self._acknowledgements, self._messages
         oldest_ms = clock_ms - self._settings.horizon_ms
         for place, named in enumerate(frame.history):
             key = named.fingerprint
-            message = find(key)
+            # The innermost loop of a healthy channel: most of what is named is settled.
+            if naming is not before_start and messages.name_settled(
+                key, named.hint, clock_ms
+            ):
+                continue
+            message = messages.get(key)
             if naming is before_start and (
                 place >= first_after or not self._start.is_before(key, message)
             ):

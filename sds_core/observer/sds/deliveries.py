@@ -8,7 +8,7 @@ participant sends a frame, so a pair needs no state before that.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 import numpy as np
@@ -127,20 +127,33 @@ class Deliveries:
         self._await_new(receiver, by)
         if is_newest:
             self._detect_roll_over(receiver, by, frame)
-        for one in frame.history:
-            message = self._messages.get(one.fingerprint)
-            # Messages that are still named are remembered for longer than a horizon.
-            if (
-                message is not None
-                and message.order in receiver.waiting
-                and message.order >= self._oldest
-            ):
-                self._delivered(receiver, by, message, frame.time_ms, clock_ms)
+        for message in self._awaited_and_named(receiver, frame):
+            self._delivered(receiver, by, message, frame.time_ms, clock_ms)
         if frame.filter is not None:
             self._read_filter(
                 receiver, by, frame, frame.filter, clock_ms, is_newest, was_named_before
             )
         self._health.pairs_ended(self._ended() - before, clock_ms)
+
+    def _awaited_and_named(self, receiver: Receiver, frame: SeenFrame) -> list[Message]:
+        """The waiting messages that a causal history names, in order."""
+        named = {one.fingerprint for one in frame.history}
+        messages: Iterable[Message | None]
+        # The fewer are looked up.
+        if len(receiver.waiting) <= len(named):
+            messages = self._messages.by_orders(receiver.waiting)
+        else:
+            messages = map(self._messages.get, named)
+        found = [
+            message
+            for message in messages
+            if message is not None
+            and message.key in named
+            and message.order in receiver.waiting
+            # Messages that are still named are remembered for longer than a horizon.
+            and message.order >= self._oldest
+        ]
+        return sorted(found, key=lambda message: message.order)
 
     def _read_filter(
         self,

@@ -77,7 +77,8 @@ class Message(msgspec.Struct):
     _NIM,
     _HEX_ID,
     _HINT_IS_HASH,
-) = (1 << bit for bit in range(9))
+    _HAS_HINT,
+) = (1 << bit for bit in range(10))
 
 
 _ORDER, _T0, _SEEN, _LATEST, _SENDER, _LAMPORT, _NEEDED, _STATE = range(8)
@@ -168,6 +169,8 @@ class MessageTable(Table[Message]):
     def __init__(self, packed: PackedTable) -> None:
         super().__init__(_MessageCodec(), packed)
         self._added_by_order: dict[int, Message] = {}
+        # Row and new `latest_ms` of messages that are not looked up.
+        self._latest: dict[int, tuple[int, int]] = {}
 
     def add(self, message: Message) -> None:
         """Append a message; its order is greater than all others."""
@@ -189,17 +192,53 @@ class MessageTable(Table[Message]):
         found = [added.get(order) or self.by_order(order) for order in orders]
         return [message for message in found if message is not None]
 
+    def name_settled(self, key: int, hint: bytes, clock_ms: int) -> bool:
+        """Move the `latest_ms` of a message that is named, without looking it up.
+
+        Args:
+            key: Its fingerprint.
+            hint: The retrieval hint that it is named with.
+            clock_ms: The channel's clock.
+
+        Returns:
+            False if it lacks an acknowledgement or the hint, or if it is not
+            remembered: then nothing was changed.
+        """
+        known = self._latest.get(key)
+        if known is not None:
+            self._latest[key] = known[0], clock_ms
+            return True
+        row = None if key in self._live else self._row(key)
+        if row is None:
+            return False
+        lacking = ~int(self._columns[_STATE][row])
+        if lacking & _DEFINITE or (hint and lacking & _HAS_HINT):
+            return False
+        self._latest[key] = row, clock_ms
+        return True
+
     def __delitem__(self, key: int) -> None:
         """Remove the message with this key, if there is one."""
         message = self._added.get(key)
         if message is not None:
             del self._added_by_order[message.order]
+        self._latest.pop(key, None)
         super().__delitem__(key)
 
     def flush(self) -> None:
         """See `Table`."""
+        if self._latest:
+            self._given = None
+            rows, clocks = zip(*self._latest.values(), strict=True)
+            self._columns[_LATEST][list(rows)] = clocks
+            self._latest.clear()
         super().flush()
         self._added_by_order.clear()
+
+    def _opened(self, key: int, row: int) -> Message:
+        message = super()._opened(key, row)
+        _, message.latest_ms = self._latest.pop(key, (row, message.latest_ms))
+        return message
 
     def sent_since(self, first: int, end: int) -> list[tuple[int, int, int]]:
         """Order, event time and sender of the messages from one order to another.
@@ -262,7 +301,8 @@ class MessageTable(Table[Message]):
         bare = ~(of_use & (self.column(_SEEN) >= since_ms))
         self.strip(bare, _NOTHING)
         flags = self.column(_STATE)
-        flags[bare] = flags[bare] & ~np.uint64(_HEX_ID) | np.uint64(_HINT_IS_HASH)
+        flags[bare] &= ~np.uint64(_HEX_ID | _HAS_HINT)
+        flags[bare] |= np.uint64(_HINT_IS_HASH)
 
     def _has_none(self) -> Column:
         """Which messages have neither kind of acknowledgement."""
@@ -294,4 +334,5 @@ def _flags(message: Message, *, is_hex: bool) -> int:
         | (message.dialect is Dialect.NIM) * _NIM
         | is_hex * _HEX_ID
         | (message.hint == message.waku_hash) * _HINT_IS_HASH
+        | bool(message.hint) * _HAS_HINT
     )
