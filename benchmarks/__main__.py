@@ -31,6 +31,7 @@ from benchmarks.rows.catch_up import catch_up
 from benchmarks.rows.channel import growth, open_and_close
 from benchmarks.rows.drain import drain, sets
 from benchmarks.rows.floor import floor
+from benchmarks.rows.groups import groups
 from benchmarks.rows.hostile import hostile
 from benchmarks.rows.touched import touched
 from docs.make_performance import make_page
@@ -44,6 +45,7 @@ def _rows(is_quick: bool) -> dict[str, Row]:
         "guard": guard,
         "open-and-close": open_and_close,
         "growth": growth,
+        "groups": groups,
         "hostile": hostile,
         **drains,
         "floor": floor,

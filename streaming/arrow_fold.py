@@ -1,10 +1,10 @@
 """Folds whole batches of Arrow in Spark's Python worker, without pandas.
 
-Spark's worker makes two data frames for each group and row, and takes them apart again:
-more processor time than the views need themselves (docs/performance.md). Here the
-columns of a batch are read at once, and written at once. What goes to the JVM is the
-same, which a test compares. Spark's own way is used on clusters, whose workers start
-without our code, and for every other function.
+Spark's worker makes a data frame of each group and two of its answer, and takes them
+apart again; docs/performance.md says what that costs. Here the columns of a batch are
+read at once, and written at once. What goes to the JVM is the same, which a test
+compares. Spark's own way is used on clusters, whose workers start without our code, and
+for every other function.
 """
 
 from __future__ import annotations
