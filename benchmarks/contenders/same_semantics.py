@@ -38,6 +38,8 @@ class Observer:
 
     def __init__(self, admitted_ms: int, partitions: Iterable[int]) -> None:
         self._chunks = {one: Chunk(one, 0, admitted_ms) for one in partitions}
+        # Up to which time each partition's records are in the views.
+        self._reached_ms = dict.fromkeys(self._chunks, 0)
         self._views: dict[str, View[Any, Any, Any]] = {}
 
     def read(self, records: list[RawRecord]) -> None:
@@ -46,13 +48,13 @@ class Observer:
             chunk = self._chunks[record.partition]
             chunk.add(record)
             if chunk.is_full:
-                self._apply(chunk)
+                self._apply(record.partition)
 
     def finish(self) -> Snapshot:
         """Apply the rest, move clocks to the newest time, and return the figures."""
-        for chunk in self._chunks.values():
-            self._apply(chunk)
-        clock_ms = max(chunk.clock_ms for chunk in self._chunks.values())
+        for partition in self._chunks:
+            self._apply(partition)
+        clock_ms = max(self._reached_ms.values())
         totals: dict[str, dict[str, Any]] = {kind.prefix: {} for kind in _KINDS}
         for key, view in self._views.items():
             view.apply([], clock_ms)
@@ -61,12 +63,14 @@ class Observer:
         views = {kind.prefix: Views(kind, totals[kind.prefix]) for kind in _KINDS}
         return judge_blindness(Snapshot(clock_ms=clock_ms).with_views(views))
 
-    def _apply(self, chunk: Chunk) -> None:
-        """Apply a chunk's digests, at the time that all partitions have reached."""
+    def _apply(self, partition: int) -> None:
+        """Apply a partition's digests, at the time that all partitions have reached."""
+        chunk = self._chunks[partition]
         digests: defaultdict[str, list[bytes]] = defaultdict(list)
         for row in chunk.take_rows():
             digests[row.key].append(row.digest)
-        clock_ms = min(chunk.clock_ms for chunk in self._chunks.values())
+        self._reached_ms[partition] = chunk.clock_ms
+        clock_ms = min(self._reached_ms.values())
         for key, packed in digests.items():
             kind, _ = _KINDS.split(key)
             view = self._views.get(key)
