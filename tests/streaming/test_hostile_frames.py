@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -37,7 +38,9 @@ def test_hostile_frames_in_one_channel_change_no_figure_of_another(
     records = list(simulated_records(scenario, 5, START_MS, 2, Truth(scenario, 5)))
     frames = sum(bool(record.value) for record in records)
     assert frames >= 190 * DURATION_S
-    calm, attacked = (topic(partitions=2, timeout_s=PATIENCE_S) for _ in range(2))
+    calm, attacked = (
+        replace(topic(partitions=2), timeout_s=PATIENCE_S) for _ in range(2)
+    )
     write(records, calm)
     hurt = list(mixed(records))
     assert len(hurt) - len(records) >= frames // 20
