@@ -10,8 +10,8 @@ for every other function.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial, wraps
+from collections.abc import Iterable, Iterator, Sequence
+from functools import wraps
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -28,12 +28,13 @@ from streaming.fold import Fold, OutputRow
 _PICKLER: Any = CPickleSerializer()
 
 _COUNTS = {"dataCount": pa.int32(), "stateCount": pa.int32()}
-_ROWS = {
-    "key": pa.string(),
-    "totals": pa.binary(),
-    "events": pa.binary(),
-    "clock_ms": pa.int64(),
-}
+_ROWS = dict(
+    zip(
+        OutputRow._fields,
+        (pa.string(), pa.binary(), pa.binary(), pa.int64()),
+        strict=True,
+    )
+)
 _STATES = {
     "properties": pa.string(),
     "keyRowAsUnsafe": pa.binary(),
@@ -72,20 +73,15 @@ def use_arrow_fold() -> None:
             if isinstance(fold, Fold):
                 most_rows = runner_conf.arrow_max_records_per_batch
                 schema = eval_conf.state_value_schema
-                run = partial(_run, partial(folded, fold, schema, most_rows))
                 serializer = make_serializer(write_start_stream=True)
+
+                def run(_split_index: int, batches: Any) -> Iterator[pa.RecordBatch]:
+                    return folded(fold, schema, most_rows, batches)
+
                 return run, None, serializer, serializer
         return read_udfs(pickler, udfs, eval_type, runner_conf, eval_conf)
 
     worker.read_udfs = read
-
-
-def _run(
-    fold: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
-    _split_index: int,
-    batches: Iterable[pa.RecordBatch],
-) -> Iterator[pa.RecordBatch]:
-    return fold(batches)
 
 
 def folded(
@@ -94,7 +90,7 @@ def folded(
     most_rows: int,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the answer to the batches of a task.
+    """Yield the answer to the batches of a task: structs of counts, rows and states.
 
     Args:
         fold: The function.
@@ -102,6 +98,9 @@ def folded(
         most_rows: Rows after which a batch is passed on; all in one if not positive.
         batches: Columns ``key``, ``event_time`` and ``digest``, and one that says which
             rows are of which group, and its state.
+
+    Raises:
+        Exception: See `Fold.row`.
     """
     rows: list[OutputRow] = []
     states: list[_StateRow] = []

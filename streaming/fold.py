@@ -27,8 +27,6 @@ OUTPUT_SCHEMA = "key string, totals binary, events binary, clock_ms bigint"
 """A row is of a view, with `totals` and `events`, or carries the admission time T of
 the batch in `clock_ms`, Unix ms, and nothing else. A forgotten view has no totals."""
 
-_OUTPUT_COLUMNS = pd.Index(["key", "totals", "events", "clock_ms"])
-
 
 class OutputRow(NamedTuple):
     """A row of `OUTPUT_SCHEMA`."""
@@ -37,6 +35,9 @@ class OutputRow(NamedTuple):
     totals: bytes | None = None
     events: bytes | None = None
     clock_ms: int | None = None
+
+
+_OUTPUT_COLUMNS = pd.Index(OutputRow._fields)
 
 
 class Fold:
@@ -77,6 +78,11 @@ class Fold:
             clock_ms: Admission time T of the batch, Unix ms; does not matter if the
                 group's deadline has passed.
             state: State of the group.
+
+        Raises:
+            DamagedCheckpoint: The state is damaged.
+            sds_core.observer.blob.UnknownBlobVersion: A newer release wrote it.
+            sds_core.observer.kinds.UnknownKind: No registered kind has this key.
         """
         if key == CLOCK_KEY:
             return OutputRow(key, clock_ms=clock_ms)

@@ -19,8 +19,6 @@ _GROUPS = 1_000
 _MOST_ROWS = 10_000
 """Spark's default for rows of a batch of Arrow."""
 
-_REPEAT = 3
-
 
 def groups(context: Context) -> None:
     """Fold many groups of one row each, of views that do hardly anything."""
@@ -33,7 +31,7 @@ def groups(context: Context) -> None:
             folded, fold, STATE, _MOST_ROWS, task
         ),
     }
-    for _ in range(_REPEAT):
+    for _ in range(context.repeat):
         for what, way in ways.items():
             context.say(ROW, what, "µs", _spent_s(way()) / _GROUPS * 1e6)
 

@@ -76,7 +76,7 @@ class Memory:
         # Rows of `_keys` before this one are forgotten, and those in `_moved`.
         self._first = 0
         self._moved: set[int] = set()
-        self._index: RowIndex | None = None
+        self._index = RowIndex(keys)
         # Ordered, since a plain dictionary searches long for its first entry if many
         # before it were deleted.
         self._added: OrderedDict[int, tuple[int, ...]] = OrderedDict()
@@ -121,9 +121,6 @@ class Memory:
         if self._added.pop(key, None) is None and (row := self._row(key)) is not None:
             self._moved.add(row)
         self._added[key] = (clock_ms, *facts)
-        if len(self._keys) + len(self._added) <= self._limit:
-            # Also if no row was forgotten.
-            return 0
         if len(self) <= self._limit:
             return 0
         self._skip_moved()
@@ -176,8 +173,6 @@ class Memory:
 
     def _row(self, key: int) -> int | None:
         """Row of a key in the columns; None if it is not there or is forgotten."""
-        if self._index is None:
-            self._index = RowIndex(self._keys)
         row = self._index.get(key)
         if row is None or row < self._first or row in self._moved:
             return None

@@ -7,7 +7,7 @@ import numpy as np
 from sds_core.observer.columns import Column
 
 _NEWEST = 256
-"""Rows at the end that are indexed before the first search: histories name them."""
+"""Rows at the end that are indexed first: histories name them."""
 
 _ROWS_PER_SEARCH = 200
 """To index this many rows takes about as long as to search a column once."""
@@ -17,7 +17,8 @@ class RowIndex:
     """Rows by key.
 
     To index a whole column takes far longer than the few searches of a batch. So the
-    newest rows are indexed at once, and the others after many searches among them.
+    first search indexes the newest rows, and one of many searches among the others
+    indexes those.
 
     Args:
         keys: Distinct keys, int64, shape (n,).
@@ -29,10 +30,11 @@ class RowIndex:
         self._indexed_from = len(keys)
         self._rows: dict[int, int] = {}
         self._searches = 0
-        self._index_from(max(0, len(keys) - _NEWEST))
 
     def get(self, key: int) -> int | None:
         """The row of a key; None if it is not in the column."""
+        if self._indexed_from and not self._rows:
+            self._index_from(max(0, len(self._keys) - _NEWEST))
         row = self._rows.get(key)
         if row is not None or not self._indexed_from:
             return row

@@ -107,12 +107,13 @@ class Table(Generic[Entry]):
         ]
         self._ends = RISING.unpack(packed.ends)
         self._rests = packed.rests
+        # What the columns were unpacked from, as long as nothing has changed.
         self._given: PackedTable | None = packed
-        self._index: RowIndex | None = None
+        self._index = RowIndex(self._keys)
         # Rows before this one are gone; others that are gone are in `_gone`.
         self._first = 0
         self._gone: set[int] = set()
-        # All entries that are objects, and in which row those are that have one.
+        # Entries that are objects, by key; and the row of each that has one.
         self._live: dict[int, Entry] = {}
         self._touched: dict[int, int] = {}
         self._added: OrderedDict[int, Entry] = OrderedDict()
@@ -226,9 +227,9 @@ class Table(Generic[Entry]):
         if new:
             added = [np.array(list(self._added), np.int64), *_transposed(new, codec)]
             kept = [np.concatenate(pair) for pair in zip(kept, added, strict=True)]
-        if self._first or self._gone or new:
-            self._index, self._first, self._gone = None, 0, set()
         self._keys, self._columns = kept[0], kept[1:]
+        if self._first or self._gone or new:
+            self._index, self._first, self._gone = RowIndex(self._keys), 0, set()
         self._live.clear()
         self._touched.clear()
         self._added.clear()
@@ -265,8 +266,6 @@ class Table(Generic[Entry]):
 
     def _row(self, key: int) -> int | None:
         """Row of a key in the columns; None if it is not there or is gone."""
-        if self._index is None:
-            self._index = RowIndex(self._keys)
         row = self._index.get(key)
         if row is None or row < self._first or row in self._gone:
             return None

@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 from pyspark.sql import Row
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
-from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from connectors.kafka.producer import TopicRecord, write
 from connectors.kafka.settings import KafkaSettings
@@ -37,11 +36,9 @@ from streaming.job import Job
 from streaming.keys import CLOCK_KEY, FORGET, REVIEW
 from tests.support.channel import digest_of
 from tests.support.frames import START_MS, FrameFactory, Record
+from tests.support.streaming.groups import STATE, tap_digest
 from tests.support.streaming.jobs import wait_for_end
 
-SCHEMA = StructType(
-    [StructField("version", IntegerType()), StructField("blob", BinaryType())]
-)
 TAP = TAPS.key("tap")
 
 
@@ -63,7 +60,7 @@ def a_state(
         removed=False,
         timeoutTimestamp=-1,
         keyAsUnsafe=b"",
-        valueSchema=SCHEMA,
+        valueSchema=STATE,
     )
 
 
@@ -71,12 +68,6 @@ def rows(*digests: bytes, clock_ms: int) -> Iterator[pd.DataFrame]:
     """Rows of one group as Spark hands them over."""
     time = pd.Timestamp(clock_ms, unit="ms")
     yield pd.DataFrame({"digest": list(digests), "event_time": [time] * len(digests)})
-
-
-def tap_digest(time_ms: int, seq: int) -> bytes:
-    """One record of a tap."""
-    time, number = (n.to_bytes(8, "little") for n in (time_ms, seq))
-    return msgspec.msgpack.encode(TapDigest(time, number, b"", b""))
 
 
 def test_view_is_stored_with_its_version() -> None:

@@ -62,11 +62,11 @@ def _spent(*plays: Play) -> list[list[float]]:
     gc.disable()
     try:
         for frames in zip_longest(*(play.hurt for play in plays)):
-            for handler, frame, times in zip(handlers, frames, spent, strict=True):
+            for handler, frame, durations in zip(handlers, frames, spent, strict=True):
                 if frame is not None:
                     begun = time.process_time()
                     handler.take([frame])
-                    times.append(time.process_time() - begun)
+                    durations.append(time.process_time() - begun)
     finally:
         gc.enable()
     return spent
