@@ -20,7 +20,8 @@ from pyspark.sql import SparkSession
 from connectors.class_archive import ClassArchive
 from connectors.java import find_java
 from connectors.scratch import claim_scratch
-from streaming.executors import send_code
+from streaming.bytes_pickler import use_bytes_pickler
+from streaming.executors import has_executors, send_code
 from streaming.failure import JobFailed, cause_of
 from streaming.master import find_unreachable
 from streaming.settings import SessionSettings
@@ -193,17 +194,20 @@ def warm_up(spark: SparkSession) -> threading.Thread:
     """Start the Python workers of a session, in the background; returns the thread.
 
     They load their modules while the job reads its checkpoint and plans its first
-    batch, which otherwise waits for them.
+    batch, which otherwise waits for them. A local session also gets our `BytesPickler`,
+    before or during the first batch.
     """
 
     def run() -> None:
         cores = spark.sparkContext.defaultParallelism
         try:
+            if not has_executors(spark):
+                use_bytes_pickler(spark)
             # Workers of an SQL query: Spark starts others for an RDD.
             rows = spark.range(0, cores, 1, cores)
             rows.mapInArrow(lambda batches: batches, "id long").collect()
-        except Exception as error:  # any: the first batch starts them too, or fails
-            _log.debug("no workers were started: %r", error)
+        except Exception as error:  # any: the first batch starts workers too, or fails
+            _log.debug("the session was not warmed up: %r", error)
 
     thread = threading.Thread(target=run, name="warm-up", daemon=True)
     thread.start()

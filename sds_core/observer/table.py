@@ -251,18 +251,17 @@ class Table(Generic[Entry]):
             self._rests,
         )
 
-    def strip(self, rows: Column, rest: bytes) -> None:
-        """Replace the rest of some rows by other bytes. Call `flush` first.
+    def strip(self, rows: Column) -> None:
+        """Replace the rest of some rows by no bytes. Call `flush` first.
 
         Args:
             rows: Which rows, as booleans of shape (n,).
-            rest: The bytes.
         """
         self._given = None
-        differs = np.diff(self._ends, prepend=0) != len(rest)
-        stripped = np.flatnonzero(rows & differs).tolist()
+        has_rest = np.diff(self._ends, prepend=0) > 0
+        stripped = np.flatnonzero(rows & has_rest).tolist()
         if stripped:
-            self._join_rests(dict.fromkeys(stripped, rest), [])
+            self._join_rests(dict.fromkeys(stripped, b""), [])
 
     def _row(self, key: int) -> int | None:
         """Row of a key in the columns; None if it is not there or is gone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import islice
 
 import msgspec
@@ -59,11 +60,13 @@ class Acknowledgements:
         self._incidents = incidents
         self._messages = messages
         self._definite: list[DefiniteAcknowledgement] = []
-        # Recent messages without acknowledgement, the newest last; and the event times
-        # of those whose deadline has not passed.
+        # Recent messages without acknowledgement, the newest last.
         self._unacknowledged = dict.fromkeys(
             messages.unacknowledged(clock_ms - settings.horizon_ms)
         )
+        # Those that have had no opportunity yet, and are not overdue.
+        self._unjudged = set(messages.unjudged())
+        # Event times of those whose deadline has not passed.
         self._in_flight = dict(messages.in_flight())
         for key, seen_ms in messages.not_overdue():
             deadlines.add(seen_ms + settings.ack_deadline_ms, Due.ACKNOWLEDGEMENT, key)
@@ -115,6 +118,7 @@ class Acknowledgements:
         self._totals.in_flight += 1
         self._deadlines.add(self._deadline_of(message), Due.ACKNOWLEDGEMENT, key)
         self._unacknowledged[key] = None
+        self._unjudged.add(key)
         self._in_flight[key] = message.t0_ms
         return message
 
@@ -159,7 +163,9 @@ class Acknowledgements:
         if frame.filter is not None:
             excess = max(0, len(self._unacknowledged) - searched)
             self._totals.leave_out(LeftOut.SEARCH, excess)
-        keys = islice(reversed(self._unacknowledged), searched)
+        keys: Iterable[int] = islice(reversed(self._unacknowledged), searched)
+        if frame.filter is None:
+            keys = [key for key in keys if key in self._unjudged]
         newest = [
             message
             for message in self._messages.many(keys)
@@ -173,8 +179,7 @@ class Acknowledgements:
             message.key
             for message in newest
             if is_opportunity
-            and not message.opportunity
-            and not message.overdue
+            and message.key in self._unjudged
             and message.dialect is dialect
             and message.lamport < lamport
             and returned_ms <= message.t0_ms < time_ms
@@ -192,6 +197,7 @@ class Acknowledgements:
             if not is_held:
                 if message.key in judged:
                     message.opportunity = True
+                    self._unjudged.remove(message.key)
             elif frame.filter is not None and self._may_witness(message, by):
                 self._witnessed(message, by, frame.filter, time_ms, clock_ms)
 
@@ -215,6 +221,7 @@ class Acknowledgements:
         ):
             return None
         message.overdue = True
+        self._unjudged.discard(key)
         self._in_flight.pop(key, None)
         if message.in_time:
             return False
@@ -241,6 +248,7 @@ class Acknowledgements:
             self._totals.in_flight -= 1
             self._totals.unwitnessed += 1
         self._unacknowledged.pop(key, None)
+        self._unjudged.discard(key)
 
     def oldest_in_flight_ms(self) -> int | None:
         """Event time of the oldest message in flight; None if there is none."""
@@ -284,6 +292,7 @@ class Acknowledgements:
     def _acknowledged(self, message: Message, clock_ms: int) -> None:
         """Count an acknowledgement by its time; end the incident if there is one."""
         self._unacknowledged.pop(message.key, None)
+        self._unjudged.discard(message.key)
         self._in_flight.pop(message.key, None)
         if message.definite:
             message.witnesses = []

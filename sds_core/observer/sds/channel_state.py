@@ -15,12 +15,13 @@ from sds_core.observer.sds.participants import Participant
 from sds_core.observer.table import PackedTable
 from sds_core.wire import Dialect
 
-BLOB_VERSION = 5
+BLOB_VERSION = 6
 """Version of `ChannelView.to_blob`; every version from 1 on can be read.
 
 Version 3 adds one field at the end of the state of version 2. A release that writes 2
 would ignore the field and lose the minutes that end meanwhile, so it must refuse.
 Version 4 adds the checksum; version 5 has tables of messages, gaps and requests.
+Version 6 stores no bytes for the ids, hashes and witnesses of a message without any.
 """
 
 CHECKSUM_SINCE = 4

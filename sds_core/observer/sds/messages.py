@@ -104,7 +104,11 @@ class _Rest(NamedTuple):
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(_Rest)
-_NOTHING = _ENCODER.encode(_Rest(b"", b"", b"", [], 1.0))
+
+
+def _no_rest() -> _Rest:
+    """The rest of which nothing is stored."""
+    return _Rest(b"", b"", b"", [], 1.0)
 
 
 class _MessageCodec:
@@ -129,12 +133,14 @@ class _MessageCodec:
             message.witnesses_needed,
             # An id in hex is twice as long as its bytes.
             _flags(message, is_hex=0 < 2 * len(message_id) == len(message.message_id)),
-        ), _ENCODER.encode(rest)
+        ), b"" if rest == _no_rest() else _ENCODER.encode(rest)
 
     def join(self, key: int, values: Sequence[int], rest: bytes) -> Message:
         """See `Codec`."""
         order, t0_ms, seen_ms, latest_ms, sender, lamport, needed, flags = values
-        packed_id, waku_hash, hint, witnesses, rate = _DECODER.decode(rest)
+        packed_id, waku_hash, hint, witnesses, rate = (
+            _DECODER.decode(rest) if rest else _no_rest()
+        )
         return Message(
             key,
             order,
@@ -274,6 +280,12 @@ class MessageTable(Table[Message]):
         rows = self._has_none() & (self.column(_SEEN) >= since_ms)
         return integers(self.keys[rows])
 
+    def unjudged(self) -> list[int]:
+        """Keys of messages without acknowledgement or opportunity, not overdue."""
+        self.flush()
+        judged = self.column(_STATE) & np.uint64(_OVERDUE | _OPPORTUNITY) != 0
+        return integers(self.keys[self._has_none() & ~judged])
+
     def in_flight(self) -> list[tuple[int, int]]:
         """Key and event time of messages without acknowledgement and not overdue."""
         self.flush()
@@ -299,7 +311,7 @@ class MessageTable(Table[Message]):
         wanted = np.fromiter(orders, np.int64, len(orders))
         of_use |= np.isin(self.column(_ORDER), wanted)
         bare = ~(of_use & (self.column(_SEEN) >= since_ms))
-        self.strip(bare, _NOTHING)
+        self.strip(bare)
         flags = self.column(_STATE)
         flags[bare] &= ~np.uint64(_HEX_ID | _HAS_HINT)
         flags[bare] |= np.uint64(_HINT_IS_HASH)
