@@ -16,6 +16,8 @@ from connectors.kafka.producer import TopicRecord
 from connectors.kafka.settings import KafkaSettings
 
 ROW = "little to do"
+_SETTLED_S = 75
+"""After a minute Spark ends the processes with which it planned the query."""
 _BEFORE = 100
 """Frames in the topic when the command starts."""
 
@@ -35,7 +37,7 @@ def floor(context: Context) -> None:
                 job.wait_for_frames(_BEFORE)
                 started_s = time.monotonic() - job.started_s
                 context.say(ROW, "command to first figures", "s", started_s)
-                time.sleep(5)
+                time.sleep(_SETTLED_S)
                 seen = follow(job, feed, seconds, _BEFORE)
             seen.say_costs(context, ROW, "3 frames/s on 8 channels")
             with idle.running():
