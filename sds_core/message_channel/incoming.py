@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from math import inf
 from typing import NamedTuple
@@ -75,8 +76,10 @@ class IncomingBuffer:
         self._lost_after_ms = profile.lost_after_ms
         self._lost_limit = profile.missing_limit
         self.waiting: dict[str, Waiting] = {}
-        self.missing: dict[str, MissingDependency] = {}
-        self.lost: dict[str, None] = {}
+        # Ordered: in a plain dict, each removal of the first entry makes the next
+        # search for it longer.
+        self.missing: OrderedDict[str, MissingDependency] = OrderedDict()
+        self.lost: OrderedDict[str, None] = OrderedDict()
         self.circles_due_ms: float = inf
         self._waiters: dict[str, list[str]] = {}
 
@@ -182,7 +185,7 @@ class IncomingBuffer:
         entry = self.missing.pop(message_id).entry
         self.lost[message_id] = None
         if len(self.lost) > self._lost_limit:
-            del self.lost[next(iter(self.lost))]
+            self.lost.popitem(last=False)
         return entry
 
     def restore(
@@ -195,8 +198,8 @@ class IncomingBuffer:
         """Restore the buffer from a snapshot; each argument in its original order."""
         for message_id, message in waiting:
             self.hold(message_id, message)
-        self.missing = {one.entry.message_id: one for one in missing}
-        self.lost = dict.fromkeys(lost)
+        self.missing.update((one.entry.message_id, one) for one in missing)
+        self.lost.update(dict.fromkeys(lost))
         self.circles_due_ms = circles_due_ms
 
     def _in_order(self, message_ids: Iterable[str]) -> list[str]:

@@ -339,12 +339,12 @@ class TestResponses:
         for message_id, t_resp_ms in {"c": 30, "b": 20, "a": 20, "d": 10}.items():
             assert buffer.add(message_id, t_resp_ms) is None
         assert buffer.next_ms == 10
-        assert buffer.take_due(9) == []
-        assert buffer.take_due(20) == ["d", "a", "b"]
+        assert list(buffer.take_due(9)) == []
+        assert list(buffer.take_due(20)) == ["d", "a", "b"]
         assert "d" not in buffer
         assert "c" in buffer
         assert buffer.next_ms == 30
-        assert buffer.take_due(30) == ["c"]
+        assert list(buffer.take_due(30)) == ["c"]
         assert buffer.next_ms == inf
 
     @pytest.mark.rule("sds-r-receive-2")
@@ -358,7 +358,7 @@ class TestResponses:
         assert buffer.next_ms == 20
         buffer.remove("c")
         assert buffer.next_ms == 20
-        assert buffer.take_due(30) == ["b"]
+        assert list(buffer.take_due(30)) == ["b"]
 
     @pytest.mark.rule("sds-r-memory-1", "sds-r-memory-2", "sds-r-scenario-5")
     @EVICTIONS
@@ -386,7 +386,7 @@ class TestResponses:
         restored = RepairResponses(SPEC)
         restored.restore(buffer.state())
         assert restored.next_ms == 10
-        assert restored.take_due(20) == ["a", "b"]
+        assert list(restored.take_due(20)) == ["a", "b"]
 
 
 class TestRetained:
