@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from sds_core.message_channel import snapshot
+from sds_core.message_channel import snapshot, snapshot_fit
 from sds_core.message_channel.checks import check_name, check_time
 from sds_core.message_channel.delivery import Delivery
 from sds_core.message_channel.errors import (
@@ -177,11 +177,17 @@ class MessageChannel:
         """Store the retrieval hint of a message, for later causal histories.
 
         The transport knows the hint of our own message only after it broadcast it. A
-        message that is not in the log, and a hint that is too long, are ignored.
+        message that is neither in the log nor waiting, and a hint that is too long, are
+        ignored.
         """
+        if len(hint) > self.profile.hint_limit:
+            return
         entry = self._log.entries.get(message_id)
-        if entry is not None and len(hint) <= self.profile.hint_limit:
+        if entry is not None:
             self._log.entries[message_id] = entry._replace(retrieval_hint=hint)
+        waiting = self._incoming.waiting.get(message_id)
+        if waiting is not None:
+            waiting.retrieval_hint = hint
 
     # -- calls by the transport
 
@@ -357,7 +363,7 @@ class MessageChannel:
             SnapshotError: The blob cannot be read, or does not fit the profile.
         """
         state = snapshot.unpack(blob)
-        snapshot.check_fit(state, profile)
+        snapshot_fit.check_fit(state, profile)
         self = cls.__new__(cls)
         self._set_up(snapshot.restored(state, profile, random), random)
         return self

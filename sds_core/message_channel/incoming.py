@@ -8,6 +8,7 @@ from math import inf
 from typing import NamedTuple
 
 from sds_core.message_channel.profile import Profile
+from sds_core.message_channel.sized_dict import SizedDict
 from sds_core.wire import Frame, HistoryEntry
 
 
@@ -75,7 +76,7 @@ class IncomingBuffer:
     def __init__(self, profile: Profile) -> None:
         self._lost_after_ms = profile.lost_after_ms
         self._lost_limit = profile.missing_limit
-        self.waiting: dict[str, Waiting] = {}
+        self.waiting: SizedDict[Waiting] = SizedDict(lambda one: len(one.value))
         # Ordered: in a plain dict, each removal of the first entry makes the next
         # search for it longer.
         self.missing: OrderedDict[str, MissingDependency] = OrderedDict()
@@ -109,6 +110,32 @@ class IncomingBuffer:
             )
         for dependency in message.unmet:
             self._waiters.setdefault(dependency, []).append(message_id)
+
+    def learn(self, entry: HistoryEntry) -> HistoryEntry | None:
+        """Complete the entry of a missing message by another one that names it.
+
+        The first hint and the first sender that are known stay: a later one is no
+        better, and a stranger must not replace it.
+
+        Returns:
+            The completed entry; None if there was nothing to learn.
+        """
+        known, since_ms = self.missing[entry.message_id]
+        completed = HistoryEntry(
+            entry.message_id,
+            known.retrieval_hint or entry.retrieval_hint,
+            known.sender_id or entry.sender_id,
+        )
+        if completed == known:
+            return None
+        self.missing[entry.message_id] = MissingDependency(completed, since_ms)
+        return completed
+
+    def learn_hint(self, message_id: str, hint: bytes) -> None:
+        """Store the retrieval hint of a waiting message that has none so far."""
+        message = self.waiting.get(message_id)
+        if message is not None and not message.retrieval_hint:
+            message.retrieval_hint = hint
 
     def arrived(self, message_id: str) -> None:
         """Record that a message arrived: it is neither missing nor lost any more."""

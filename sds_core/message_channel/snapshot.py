@@ -14,12 +14,14 @@ from zlib import crc32
 
 import msgspec
 
+from sds_core.message_channel.answer_budget import AnswersGiven
 from sds_core.message_channel.errors import SnapshotError
 from sds_core.message_channel.incoming import (
     IncomingBuffer,
     MissingDependency,
     Waiting,
 )
+from sds_core.message_channel.options import options_of
 from sds_core.message_channel.outgoing import Outgoing, OutgoingBuffer
 from sds_core.message_channel.parts import Parts
 from sds_core.message_channel.profile import LogOrder, Profile
@@ -76,6 +78,8 @@ class State(msgspec.Struct, array_like=True, kw_only=True):
     retained: dict[str, Retained]
     next_sync_ms: int
     participants: dict[str, int]
+    answers_given: AnswersGiven = AnswersGiven(0, 0, 0)
+    options: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 _decoder = msgspec.msgpack.Decoder(State)
@@ -110,39 +114,6 @@ def unpack(blob: bytes) -> State:
         raise SnapshotError(str(error)) from error
 
 
-def check_fit(state: State, profile: Profile) -> None:
-    """Check that a state fits the profile that continues it.
-
-    Raises:
-        SnapshotError: the log is in another order, or something is over a limit.
-    """
-    if state.log_order is not profile.log_order:
-        detail = f"its log is ordered by {state.log_order}, not by {profile.log_order}"
-        raise SnapshotError(detail)
-    entries = [
-        *state.log_entries,
-        *(one.entry for one in state.missing),
-        *(entry for entry, _, _ in state.requests),
-    ]
-    ids = [state.channel_id, state.participant_id]
-    ids += [one for entry in entries for one in (entry.message_id, entry.sender_id)]
-    for option, size in {
-        "log_limit": len(state.log_keys),
-        "outgoing_limit": len(state.outgoing),
-        "incoming_limit": len(state.waiting),
-        "missing_limit": max(len(state.missing), len(state.lost)),
-        "repair_buffer_limit": max(len(state.requests), len(state.responses)),
-        "repair_retained_limit": len(state.retained),
-        "participants_limit": len(state.participants),
-        "id_limit": max(map(len, ids)),
-        "hint_limit": max((len(one.retrieval_hint) for one in entries), default=0),
-    }.items():
-        limit = getattr(profile, option)
-        if size > limit:
-            detail = f"it needs {option} = {size}, the profile has {limit}"
-            raise SnapshotError(detail)
-
-
 def state_of(parts: Parts) -> State:
     """Return the state of a participant, for a snapshot."""
     incoming, repairer = parts.incoming, parts.repairer
@@ -166,6 +137,8 @@ def state_of(parts: Parts) -> State:
         retained=repairer.retained.state(),
         next_sync_ms=parts.sync.next_ms,
         participants=repairer.participants.state(),
+        answers_given=repairer.budget.given,
+        options=options_of(parts.profile),
     )
 
 
@@ -173,7 +146,7 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
     """Return the parts of the participant that a snapshot was taken of.
 
     Args:
-        state: State that fits the profile; see `check_fit`.
+        state: State that fits the profile; see `snapshot_fit`.
         profile: The participant's options.
         random: Draws the times of later sync messages.
 
@@ -199,6 +172,7 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
     repairer.responses.restore(state.responses)
     repairer.retained.restore(state.retained)
     repairer.participants.restore(state.participants)
+    repairer.budget.given = state.answers_given
     return parts
 
 
