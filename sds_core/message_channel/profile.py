@@ -222,16 +222,27 @@ class Profile:
             message = "bloom_rolled is for nim: readers of spec expect one size"
             raise ValueError(message)
 
-    def _least_frame_bytes(self) -> int:
-        """Return the length that leaves room for all fields except content.
+    @property
+    def max_content_bytes(self) -> int:
+        """Length up to which a content always fits into a frame.
 
-        A quarter is for the causal history.
+        A quarter of the frame is for the causal history. A longer content may fit if
+        the history is short; `send` raises `FrameTooLarge` if it does not.
         """
+        history = self.max_frame_bytes // 4
+        return max(0, self.max_frame_bytes - history - self._overhead_bytes())
+
+    def _least_frame_bytes(self) -> int:
+        """Return the length that leaves room for all fields except content."""
+        return 4 * self._overhead_bytes() // 3
+
+    def _overhead_bytes(self) -> int:
+        """Return the most bytes of all fields but causal history and content."""
         filters = [self.bloom, self.bloom_rolled or self.bloom]
         longest_id = 4 * self.id_limit
         request = 2 * longest_id + self.hint_limit + 32
         rest = 3 * longest_id + self.requests_per_message * request + 1_024
-        return 4 * (max(one.length_bytes for one in filters) + rest) // 3
+        return max(one.length_bytes for one in filters) + rest
 
     @classmethod
     def spec(cls) -> Profile:

@@ -146,6 +146,11 @@ class Reception:
                 events += self._delivery.deliver_all([ready], now_ms)
         return events
 
+    def take_copy(self, message_id: str, hint: bytes) -> None:
+        """Do what a frame without any other effect does to our answers and hints."""
+        self._repairer.responses.remove(message_id)
+        self._learn_hint(message_id, hint)
+
     def _learn_hint(self, message_id: str, hint: bytes) -> None:
         """Store a hint that came later than its message, which has none so far."""
         if 0 < len(hint) <= self._profile.hint_limit:

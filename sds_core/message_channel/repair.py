@@ -6,7 +6,7 @@ nim-sds sds/sds_utils.nim.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import inf
 
 from sds_core import repair_timing
@@ -17,7 +17,7 @@ from sds_core.message_channel.profile import (
     Profile,
 )
 from sds_core.repair_timing import RepairHash, hash_of
-from sds_core.wire import HistoryEntry
+from sds_core.wire import HistoryEntry, HistoryEntryLike
 
 _PARTICIPANTS_PER_GROUP = 128
 
@@ -144,7 +144,7 @@ class RepairRequests:
         due = self._waiting.smallest_up_to(now_ms, self._profile.requests_per_message)
         return [self._entries[message_id][0] for message_id in due]
 
-    def carried(self, entries: list[HistoryEntry]) -> None:
+    def carried(self, entries: Iterable[HistoryEntryLike]) -> None:
         """Record that a frame of ours carried these requests."""
         for entry in entries:
             message_id = entry.message_id

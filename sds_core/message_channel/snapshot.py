@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 from random import Random
-from zlib import crc32
 
 import msgspec
 
@@ -27,11 +26,11 @@ from sds_core.message_channel.parts import Parts
 from sds_core.message_channel.profile import LogOrder, Profile
 from sds_core.message_channel.retained import Retained
 from sds_core.message_channel.rolling_bloom import RollingBloom
+from sds_core.message_channel.sealed import seal, unseal
 from sds_core.message_channel.sync import SyncTimer
 from sds_core.wire import HistoryEntry, WireError, decode
 
 VERSION = 1
-_CHECKSUM_BYTES = 4
 
 
 class OutgoingState(msgspec.Struct, array_like=True):
@@ -80,6 +79,7 @@ class State(msgspec.Struct, array_like=True, kw_only=True):
     participants: dict[str, int]
     answers_given: AnswersGiven = AnswersGiven(0, 0, 0)
     options: dict[str, str] = msgspec.field(default_factory=dict)
+    changes: int = 0
 
 
 _decoder = msgspec.msgpack.Decoder(State)
@@ -87,8 +87,7 @@ _decoder = msgspec.msgpack.Decoder(State)
 
 def pack(state: State) -> bytes:
     """Return a state as bytes."""
-    packed = msgspec.msgpack.encode(state)
-    return bytes([VERSION]) + crc32(packed).to_bytes(_CHECKSUM_BYTES, "big") + packed
+    return seal(VERSION, msgspec.msgpack.encode(state))
 
 
 def unpack(blob: bytes) -> State:
@@ -97,19 +96,8 @@ def unpack(blob: bytes) -> State:
     Raises:
         SnapshotError: The bytes are not a snapshot, or of a later version.
     """
-    if not blob:
-        detail = "it is empty"
-        raise SnapshotError(detail)
-    if blob[0] != VERSION:
-        detail = f"it has version {blob[0]}, this program reads {VERSION}"
-        raise SnapshotError(detail)
-    begin = 1 + _CHECKSUM_BYTES
-    packed = memoryview(blob)[begin:]
-    if blob[1:begin] != crc32(packed).to_bytes(_CHECKSUM_BYTES, "big"):
-        detail = "its checksum is wrong: it is damaged, or cut off"
-        raise SnapshotError(detail)
     try:
-        return _decoder.decode(packed)
+        return _decoder.decode(unseal(VERSION, blob))
     except msgspec.DecodeError as error:
         raise SnapshotError(str(error)) from error
 
@@ -139,6 +127,7 @@ def state_of(parts: Parts) -> State:
         participants=repairer.participants.state(),
         answers_given=repairer.budget.given,
         options=options_of(parts.profile),
+        changes=parts.changes.number,
     )
 
 
@@ -173,6 +162,7 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
     repairer.retained.restore(state.retained)
     repairer.participants.restore(state.participants)
     repairer.budget.given = state.answers_given
+    parts.changes.number = state.changes
     return parts
 
 
