@@ -187,16 +187,27 @@ def test_snapshot_with_more_bytes_than_allowed_is_refused(option: str) -> None:
     assert restored(needed) == alice.snapshot()
 
 
-def test_snapshot_with_longer_frames_than_allowed_is_refused() -> None:
+@pytest.mark.parametrize("buffer", ["outgoing", "waiting", "retained"])
+def test_snapshot_with_longer_frames_than_allowed_is_refused(buffer: str) -> None:
     """They would be broadcast again, and nobody would read them."""
-    alice = participant(profile=SMALL)
-    (sent,) = alice.send(HALF, START_MS).broadcasts
-    least = len(sent.value)
+    profile = replace(SMALL, repair=buffer == "retained")
+    alice = participant(profile=profile)
+    if buffer == "outgoing":
+        alice.send(HALF, START_MS)
+    else:
+        history = ["x"] if buffer == "waiting" else []
+        receive(alice, FRAMES.content("m", "bob", text=HALF, history=history))
+    held = {
+        "outgoing": state(alice).outgoing,
+        "waiting": state(alice).waiting,
+        "retained": list(state(alice).retained.values()),
+    }[buffer]
+    (least,) = (len(one.value) for one in held)
     with pytest.raises(SnapshotError, match=f"it needs max_frame_bytes = {least}"):
         MessageChannel.restore(
             alice.snapshot(),
             random=Random(1),
-            profile=replace(SMALL, max_frame_bytes=least - 1),
+            profile=replace(profile, max_frame_bytes=least - 1),
         )
 
 

@@ -156,6 +156,14 @@ class TestRecords:
             entry.retrieval_hint for entry in state(one.restored()).log_entries
         ] == [HINT] * 3
 
+    def test_hint_of_a_waiting_message_is_restored(self) -> None:
+        """It is in no log yet."""
+        one = recorded()
+        receive(one.channel, FRAMES.content("late", "bob", history=["x"]))
+        one.channel.note_retrieval_hint("late", HINT)
+        one.assert_whole()
+        assert state(one.restored()).waiting[0].retrieval_hint == HINT
+
     def test_cancelled_answer_is_restored(self) -> None:
         """The copy that cancels it has no other effect."""
         one = recorded()

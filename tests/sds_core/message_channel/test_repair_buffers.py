@@ -378,6 +378,20 @@ class TestResponses:
         assert buffer.state() == left
         assert buffer.next_ms == min(left.values())
 
+    @pytest.mark.parametrize("way", ["answered", "removed"])
+    def test_answer_that_is_gone_is_not_evicted_again(self, way: str) -> None:
+        """The buffer stays within its limit: one that is still in goes."""
+        buffer = RepairResponses(replace(SPEC, repair_buffer_limit=2))
+        buffer.add("a", 10)
+        buffer.add("b", 20)
+        if way == "answered":
+            assert list(buffer.take_due(10)) == ["a"]
+        else:
+            buffer.remove("a")
+        assert buffer.add("c", 30) is None
+        assert buffer.add("d", 40) == "b"
+        assert buffer.state() == {"c": 30, "d": 40}
+
     def test_times_stay_absolute_over_a_restart(self) -> None:
         """Due times are the same afterwards."""
         buffer = RepairResponses(SPEC)
