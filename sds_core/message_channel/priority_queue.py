@@ -37,10 +37,6 @@ class PriorityQueue(Generic[Priority]):
         """Return the number of entries."""
         return len(self._priorities)
 
-    def __getitem__(self, message_id: str) -> Priority:
-        """Return the priority of an id that is in."""
-        return self._priorities[message_id]
-
     def get(self, message_id: str) -> Priority | None:
         """Return the priority of an id; None if it is not in."""
         return self._priorities.get(message_id)
