@@ -11,20 +11,25 @@ from the network raises an error or takes more memory than the profile's limits 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from random import Random
 
-from sds_core.message_channel import snapshot
+from sds_core.message_channel import changes as change_records
+from sds_core.message_channel import snapshot, snapshot_fit
+from sds_core.message_channel.changes import Call, Change
 from sds_core.message_channel.checks import check_name, check_time
 from sds_core.message_channel.delivery import Delivery
 from sds_core.message_channel.errors import (
     EmptyContent,
     MessageIdTaken,
+    SnapshotError,
 )
 from sds_core.message_channel.events import (
     Broadcast,
     Cause,
+    EphemeralReceived,
     Event,
+    Ignored,
     IgnoredReason,
     RepairExpired,
     RepairRequested,
@@ -45,6 +50,7 @@ from sds_core.wire import (
     FrameKind,
     HistoryEntry,
     UndecodableFrame,
+    WireError,
     decode,
 )
 
@@ -103,6 +109,7 @@ class MessageChannel:
         self._incoming = parts.incoming
         self._repairer = parts.repairer
         self._sync = parts.sync
+        self._changes = parts.changes
         self._delivery = Delivery(parts)
         self._reception = Reception(parts, self._delivery)
         self._frames = FrameBuilder(parts)
@@ -138,15 +145,10 @@ class MessageChannel:
         else:
             check_name("message_id", message_id, self.profile.id_limit)
         value, requested = self._frames.build(message_id, lamport, content, now_ms)
-        events: list[Event] = [Sent(message_id)]
+        events: list[Event] = [Sent(message_id, lamport)]
         events += _requested(requested, message_id)
-        events += self._outgoing.add(message_id, value, now_ms)
-        self._log.add(lamport, HistoryEntry(message_id, b"", self.participant_id))
-        self._bloom.add(message_id)
-        self._repairer.retain(message_id, value, self.participant_id, now_ms)
-        requests_wait = self._repairer.requests.has_waiting
-        self._sync.put_off(AFTER_CONTENT_SENT, now_ms, requests_wait=requests_wait)
-        self._plan()
+        events += self._add_own(message_id, lamport, value, now_ms)
+        self._done(Call.SENT, now_ms, value=value)
         return Step([Broadcast(Cause.CONTENT, message_id, value)], events)
 
     def send_ephemeral(self, content: bytes, now_ms: int) -> Step:
@@ -171,17 +173,27 @@ class MessageChannel:
             content=content,
         )
         value = self._frames.encoded(frame)
-        return Step([Broadcast(Cause.EPHEMERAL, message_id, value)], [Sent(message_id)])
+        return Step(
+            [Broadcast(Cause.EPHEMERAL, message_id, value)], [Sent(message_id, None)]
+        )
 
     def note_retrieval_hint(self, message_id: str, hint: bytes) -> None:
         """Store the retrieval hint of a message, for later causal histories.
 
         The transport knows the hint of our own message only after it broadcast it. A
-        message that is not in the log, and a hint that is too long, are ignored.
+        message that is neither in the log nor waiting, and a hint that is too long, are
+        ignored.
         """
+        if len(hint) > self.profile.hint_limit:
+            return
         entry = self._log.entries.get(message_id)
-        if entry is not None and len(hint) <= self.profile.hint_limit:
+        if entry is not None:
             self._log.entries[message_id] = entry._replace(retrieval_hint=hint)
+        waiting = self._incoming.waiting.get(message_id)
+        if waiting is not None:
+            waiting.retrieval_hint = hint
+        if entry is not None or waiting is not None:
+            self._done(Call.HINT, 0, hint=hint, message_id=message_id)
 
     # -- calls by the transport
 
@@ -212,9 +224,24 @@ class MessageChannel:
         self, frame: Frame, value: bytes, now_ms: int, *, retrieval_hint: bytes = b""
     ) -> Step:
         """Receive a frame that is already decoded; otherwise like `receive`."""
+        was_asked_for = frame.message_id in self._repairer.responses
         step = self._reception.receive(frame, value, retrieval_hint, now_ms)
-        self._plan()
+        event = step.events[0]
+        if isinstance(event, Ignored):
+            self._done_without_effect(event, retrieval_hint, now_ms, was_asked_for)
+        elif not isinstance(event, EphemeralReceived):
+            self._done(Call.RECEIVED, now_ms, value=value, hint=retrieval_hint)
         return step
+
+    def _done_without_effect(
+        self, event: Ignored, hint: bytes, now_ms: int, was_asked_for: bool
+    ) -> None:
+        """Record what an ignored frame did nevertheless: to an answer, or a hint."""
+        message_id = event.message_id
+        if event.reason not in (IgnoredReason.OWN_ECHO, IgnoredReason.DUPLICATE):
+            hint = b""
+        if hint or (was_asked_for and message_id not in self._repairer.responses):
+            self._done(Call.COPY, now_ms, hint=hint, message_id=message_id)
 
     # -- calls at a deadline
 
@@ -236,7 +263,6 @@ class MessageChannel:
                 step = sweep(now_ms)
                 broadcasts += step.broadcasts
                 events += step.events
-        self._plan()
         return Step(broadcasts, events)
 
     def sweep_incoming(self, now_ms: int) -> Step:
@@ -256,7 +282,7 @@ class MessageChannel:
                 and entry.message_id in self._incoming.missing
             ):
                 events += self._repairer.ask_for(entry, now_ms)
-        self._plan()
+        self._done(Call.SWEEP_INCOMING, now_ms)
         return Step((), events)
 
     def sweep_outgoing(self, now_ms: int) -> Step:
@@ -265,7 +291,7 @@ class MessageChannel:
         SDS, "Periodic Outgoing Buffer Sweep".
         """
         broadcasts, events = self._outgoing.sweep(now_ms)
-        self._plan()
+        self._done(Call.SWEEP_OUTGOING, now_ms)
         return Step(broadcasts, events)
 
     def sweep_repairs(self, now_ms: int) -> Step:
@@ -274,7 +300,7 @@ class MessageChannel:
         SDS-R guide, "Incoming Repair Request Buffer Sweep".
         """
         step = self._repairer.answer(now_ms)
-        self._plan()
+        self._done(Call.SWEEP_REPAIRS, now_ms)
         return step
 
     def sync(self, now_ms: int) -> Step:
@@ -298,7 +324,7 @@ class MessageChannel:
                 [Broadcast(Cause.SYNC, message_id, value)],
                 [SyncSent(message_id), *_requested(requested, message_id)],
             )
-        self._plan()
+        self._done(Call.SYNC, now_ms)
         return step
 
     # -- state to read
@@ -333,7 +359,39 @@ class MessageChannel:
         """Dependencies that were named but not received, first noticed first."""
         return tuple(one.entry for one in self._incoming.missing.values())
 
-    # -- snapshot for a restart
+    def frame_of(self, message_id: str, now_ms: int) -> bytes | None:
+        """Return a message's frame for a peer that asks the application for it.
+
+        Of our own messages without an acknowledgement, of waiting ones, and of those
+        that are stored for repairs, for as long as `Profile` says; else None.
+        """
+        outgoing = self._outgoing.messages.get(message_id)
+        if outgoing is not None:
+            return outgoing.value
+        waiting = self._incoming.waiting.get(message_id)
+        if waiting is not None:
+            return waiting.value
+        stored = self._repairer.retained.get(message_id, now_ms)
+        return None if stored is None else stored.value
+
+    def content_of(self, message_id: str, now_ms: int) -> bytes | None:
+        """Return the content in the frame that `frame_of` returns."""
+        value = self.frame_of(message_id, now_ms)
+        return None if value is None else decode(value).content
+
+    # -- storage for a restart
+
+    def record_changes(self) -> None:
+        """Record each change of the state from now on, for `take_changes`."""
+        self._changes.is_on = True
+
+    def take_changes(self) -> list[bytes]:
+        """Return the changes since the last call, in order, and forget them.
+
+        Append them to a store before the broadcasts of the call go out. What a snapshot
+        contains may be deleted from the store.
+        """
+        return self._changes.take()
 
     def snapshot(self) -> bytes:
         """Return the whole state as bytes for `restore`.
@@ -344,25 +402,108 @@ class MessageChannel:
 
     @classmethod
     def restore(
-        cls, blob: bytes, *, random: Random, profile: Profile = _SPEC_PROFILE
+        cls,
+        blob: bytes,
+        *,
+        changes: Iterable[bytes] = (),
+        random: Random,
+        profile: Profile = _SPEC_PROFILE,
     ) -> MessageChannel:
         """Return the participant that a snapshot was taken of.
 
         Args:
             blob: Result of `snapshot`, of this version or an earlier one.
+            changes: Results of `take_changes`, in order; those that the snapshot
+                contains are skipped.
             random: Source of the times and ids of later sync messages.
             profile: The participant's profile; it must fit the snapshot.
 
         Raises:
-            SnapshotError: The blob cannot be read, or does not fit the profile.
+            SnapshotError: The blob or a change cannot be read, a change is missing, or
+                the blob does not fit the profile.
         """
         state = snapshot.unpack(blob)
-        snapshot.check_fit(state, profile)
+        snapshot_fit.check_fit(state, profile)
         self = cls.__new__(cls)
         self._set_up(snapshot.restored(state, profile, random), random)
+        for one in changes:
+            change = change_records.unpack(one)
+            if self._changes.is_next(change):
+                self._repeat(change)
         return self
 
+    def _repeat(self, change: Change) -> None:
+        """Change the state as a recorded call did.
+
+        Raises:
+            SnapshotError: A recorded frame cannot be read.
+        """
+        now_ms = change.now_ms
+        try:
+            match change.call:
+                case Call.SENT:
+                    self._repeat_sending(change.value, now_ms)
+                case Call.RECEIVED:
+                    frame = decode(change.value)
+                    self._reception.receive(frame, change.value, change.hint, now_ms)
+                case Call.COPY:
+                    self._reception.take_copy(change.message_id, change.hint)
+                case Call.HINT:
+                    self.note_retrieval_hint(change.message_id, change.hint)
+                case Call.SWEEP_INCOMING:
+                    self.sweep_incoming(now_ms)
+                case Call.SWEEP_OUTGOING:
+                    self.sweep_outgoing(now_ms)
+                case Call.SWEEP_REPAIRS:
+                    self.sweep_repairs(now_ms)
+                case Call.SYNC:
+                    self.sync(now_ms)
+        except WireError as error:
+            raise SnapshotError(str(error)) from error
+        self._sync.next_ms = change.next_sync_ms
+        self._plan()
+
+    def _repeat_sending(self, value: bytes, now_ms: int) -> None:
+        """Add a message of ours with the bytes that were broadcast."""
+        frame = decode(value)
+        self._lamport.value = frame.lamport or 0
+        self._repairer.requests.carried(frame.repair_request)
+        self._add_own(frame.message_id, self._lamport.value, value, now_ms)
+
+    def _add_own(
+        self, message_id: str, lamport: int, value: bytes, now_ms: int
+    ) -> list[Event]:
+        """Add a message of ours to all buffers (SDS, "Send Message")."""
+        events = list(self._outgoing.add(message_id, value, now_ms))
+        self._log.add(lamport, HistoryEntry(message_id, b"", self.participant_id))
+        self._bloom.add(message_id)
+        self._repairer.retain(message_id, value, self.participant_id, now_ms)
+        requests_wait = self._repairer.requests.has_waiting
+        self._sync.put_off(AFTER_CONTENT_SENT, now_ms, requests_wait=requests_wait)
+        return events
+
     # -- time
+
+    def _done(
+        self,
+        call: Call,
+        now_ms: int,
+        *,
+        value: bytes = b"",
+        hint: bytes = b"",
+        message_id: str = "",
+    ) -> None:
+        """Record a call that changed the state, and plan the next deadline."""
+        if self._changes.is_on:
+            self._changes.add(
+                call,
+                now_ms,
+                self._sync.next_ms,
+                value=value,
+                hint=hint,
+                message_id=message_id,
+            )
+        self._plan()
 
     def _plan(self) -> None:
         self.next_deadline_ms = int(

@@ -66,18 +66,18 @@ class Delivery:
             if dependency not in incoming.missing:
                 incoming.missing[dependency] = MissingDependency(plain, now_ms)
                 events.append(Missing(*plain, named_by))
-            events += self._repairer.named(
-                plain, incoming.missing[dependency].since_ms, now_ms
-            )
+            elif (completed := incoming.learn(plain)) is not None:
+                self._repairer.requests.learn(completed)
+            events += self._repairer.named(*incoming.missing[dependency], now_ms)
         while len(incoming.missing) > self._profile.missing_limit:
             oldest = next(iter(incoming.missing))
             events.append(Evicted(Buffer.MISSING, oldest))
             events += self.lose(oldest, now_ms)
-        # Some may be delivered now, if the oldest missing message was given up.
+        # Some may be delivered or given up now, if the oldest missing messages were
+        # given up. Only what is here can still be met: of a history that is longer
+        # than the limit, `lost` does not hold all either.
         unmet = {
-            one
-            for one in unmet
-            if one not in incoming.lost and not self._log.knows(one)
+            one for one in unmet if one in incoming.missing or one in incoming.waiting
         }
         return unmet, events
 
@@ -87,8 +87,9 @@ class Delivery:
         events: list[Event] = []
         if self._profile.buffered_meets_dependencies:
             events += self._meet([message_id], now_ms)
-        if len(self._incoming.waiting) > self._profile.incoming_limit:
-            oldest = next(iter(self._incoming.waiting))
+        profile, waiting = self._profile, self._incoming.waiting
+        while waiting.is_over(profile.incoming_limit, profile.incoming_bytes_limit):
+            oldest = waiting.oldest()
             events.append(Evicted(Buffer.INCOMING, oldest))
             events += self._release(oldest, now_ms)
         return events
@@ -159,7 +160,7 @@ class Delivery:
         lamport = frame.lamport or 0
         self._log.add(lamport, HistoryEntry(message_id, hint, sender_id))
         self._repairer.retain(message_id, value, sender_id, now_ms)
-        self._lamport.value = max(self._lamport.value, lamport)
+        self._lamport.adopt(lamport, now_ms)
         return Delivered(message_id, sender_id, lamport, frame.content)
 
     def _plain(self, entry: HistoryEntryLike) -> HistoryEntry:

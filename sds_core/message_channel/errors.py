@@ -46,7 +46,7 @@ class FrameTooLarge(ParticipantError, ValueError):
 
 
 class SnapshotError(ParticipantError, ValueError):
-    """A snapshot cannot be restored."""
+    """A snapshot, or a change after it, cannot be restored."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(f"the snapshot cannot be restored: {detail}")

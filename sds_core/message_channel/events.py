@@ -42,9 +42,16 @@ class _Event(msgspec.Struct, frozen=True, gc=False):
 
 
 class Sent(_Event, frozen=True):
-    """A message of ours was put into a frame."""
+    """A message of ours was put into a frame.
+
+    Attributes:
+        message_id: id of our message.
+        lamport: its place in the log is by (lamport, message_id); None for an ephemeral
+            message, which enters no log.
+    """
 
     message_id: str
+    lamport: int | None
 
 
 class Retried(_Event, frozen=True):
@@ -135,6 +142,8 @@ class EphemeralReceived(_Event, frozen=True):
 
 class Missing(_Event, frozen=True):
     """A causal dependency was not received; emitted once for each.
+
+    A hint or sender that is learned later is in `MessageChannel.missing`.
 
     Attributes:
         message_id: the id that is missing.

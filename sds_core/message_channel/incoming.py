@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from math import inf
 from typing import NamedTuple
 
 from sds_core.message_channel.profile import Profile
+from sds_core.message_channel.sized_dict import SizedDict
 from sds_core.wire import Frame, HistoryEntry
 
 
@@ -74,9 +76,11 @@ class IncomingBuffer:
     def __init__(self, profile: Profile) -> None:
         self._lost_after_ms = profile.lost_after_ms
         self._lost_limit = profile.missing_limit
-        self.waiting: dict[str, Waiting] = {}
-        self.missing: dict[str, MissingDependency] = {}
-        self.lost: dict[str, None] = {}
+        self.waiting: SizedDict[Waiting] = SizedDict(lambda one: len(one.value))
+        # Ordered: in a plain dict, each removal of the first entry makes the next
+        # search for it longer.
+        self.missing: OrderedDict[str, MissingDependency] = OrderedDict()
+        self.lost: OrderedDict[str, None] = OrderedDict()
         self.circles_due_ms: float = inf
         self._waiters: dict[str, list[str]] = {}
 
@@ -106,6 +110,32 @@ class IncomingBuffer:
             )
         for dependency in message.unmet:
             self._waiters.setdefault(dependency, []).append(message_id)
+
+    def learn(self, entry: HistoryEntry) -> HistoryEntry | None:
+        """Complete the entry of a missing message by another one that names it.
+
+        The first hint and the first sender that are known stay: a later one is no
+        better, and a stranger must not replace it.
+
+        Returns:
+            The completed entry; None if there was nothing to learn.
+        """
+        known, since_ms = self.missing[entry.message_id]
+        completed = HistoryEntry(
+            entry.message_id,
+            known.retrieval_hint or entry.retrieval_hint,
+            known.sender_id or entry.sender_id,
+        )
+        if completed == known:
+            return None
+        self.missing[entry.message_id] = MissingDependency(completed, since_ms)
+        return completed
+
+    def learn_hint(self, message_id: str, hint: bytes) -> None:
+        """Store the retrieval hint of a waiting message that has none so far."""
+        message = self.waiting.get(message_id)
+        if message is not None and not message.retrieval_hint:
+            message.retrieval_hint = hint
 
     def arrived(self, message_id: str) -> None:
         """Record that a message arrived: it is neither missing nor lost any more."""
@@ -182,7 +212,7 @@ class IncomingBuffer:
         entry = self.missing.pop(message_id).entry
         self.lost[message_id] = None
         if len(self.lost) > self._lost_limit:
-            del self.lost[next(iter(self.lost))]
+            self.lost.popitem(last=False)
         return entry
 
     def restore(
@@ -195,8 +225,8 @@ class IncomingBuffer:
         """Restore the buffer from a snapshot; each argument in its original order."""
         for message_id, message in waiting:
             self.hold(message_id, message)
-        self.missing = {one.entry.message_id: one for one in missing}
-        self.lost = dict.fromkeys(lost)
+        self.missing.update((one.entry.message_id, one) for one in missing)
+        self.lost.update(dict.fromkeys(lost))
         self.circles_due_ms = circles_due_ms
 
     def _in_order(self, message_ids: Iterable[str]) -> list[str]:

@@ -40,8 +40,25 @@ class LamportTimestamp:
     def tick(self, received: int, now_ms: int) -> None:
         """Increase the timestamp at a reception, if the rule says so."""
         if self._rule is LamportRule.TICK and received <= self.limit(now_ms):
-            self.value = max(received, self.value) + 1
+            self._raise_to(max(received, self.value) + 1, now_ms)
+
+    def adopt(self, delivered: int, now_ms: int) -> None:
+        """Update the timestamp to match a delivered message that is ahead of it."""
+        if self._rule is LamportRule.TICK:
+            self._raise_to(delivered, now_ms)
+        else:
+            self.value = max(self.value, delivered)
 
     def limit(self, now_ms: int) -> int:
         """Return the greatest timestamp that is accepted now."""
         return (now_ms + self._max_ahead_ms) // self._unit_ms
+
+    def _raise_to(self, value: int, now_ms: int) -> None:
+        """Increase the timestamp, but only half as far ahead as frames are accepted.
+
+        With a tick at each frame, timestamps at the limit would outrun it, since it
+        moves with the clock, and everybody would refuse all further frames. So each
+        participant keeps half of the way for what it sends.
+        """
+        reach = (now_ms + self._max_ahead_ms // 2) // self._unit_ms
+        self.value = max(self.value, min(value, reach))

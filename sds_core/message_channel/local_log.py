@@ -51,6 +51,12 @@ class LocalLog:
             if len(self.forgotten) > self._limit:
                 del self.forgotten[next(iter(self.forgotten))]
 
+    def learn_hint(self, message_id: str, hint: bytes) -> None:
+        """Store the retrieval hint of an id in the log that has none so far."""
+        entry = self.entries.get(message_id)
+        if entry is not None and not entry.retrieval_hint:
+            self.entries[message_id] = entry._replace(retrieval_hint=hint)
+
     def knows(self, message_id: str) -> bool:
         """Return whether an id is in the log or was dropped from it lately."""
         return message_id in self.entries or message_id in self.forgotten

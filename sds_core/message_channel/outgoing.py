@@ -20,6 +20,7 @@ from sds_core.message_channel.events import (
     RetriesExhausted,
 )
 from sds_core.message_channel.profile import Profile
+from sds_core.message_channel.sized_dict import SizedDict
 from sds_core.wire import (
     BloomError,
     Frame,
@@ -75,7 +76,7 @@ class OutgoingBuffer(HasDeadline):
     def __init__(self, profile: Profile) -> None:
         super().__init__()
         self._profile = profile
-        self.messages: dict[str, Outgoing] = {}
+        self.messages: SizedDict[Outgoing] = SizedDict(lambda one: len(one.value))
 
     def ids(self, *, are_possibly_acknowledged: bool) -> tuple[str, ...]:
         """Return the ids of the messages in one of the two states, oldest first."""
@@ -90,8 +91,11 @@ class OutgoingBuffer(HasDeadline):
         retry_ms = now_ms + self._profile.retry_unacknowledged_ms
         self.messages[message_id] = Outgoing(value, now_ms, retry_ms)
         self._stale = True
-        if len(self.messages) > self._profile.outgoing_limit:
-            evicted = next(iter(self.messages))
+        profile = self._profile
+        while self.messages.is_over(
+            profile.outgoing_limit, profile.outgoing_bytes_limit
+        ):
+            evicted = self.messages.oldest()
             del self.messages[evicted]
             yield Evicted(Buffer.OUTGOING, evicted)
 
@@ -134,7 +138,7 @@ class OutgoingBuffer(HasDeadline):
 
     def restore(self, messages: dict[str, Outgoing]) -> None:
         """Restore the buffer from the messages of a snapshot, oldest first."""
-        self.messages = messages
+        self.messages.update(messages)
         self._stale = True
 
     def _review_filter(self, frame: Frame) -> Iterator[Event]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sds_core.message_channel.changes import ChangeRecorder
 from sds_core.message_channel.incoming import IncomingBuffer
 from sds_core.message_channel.lamport import LamportTimestamp
 from sds_core.message_channel.local_log import LocalLog
@@ -30,6 +31,7 @@ class Parts:
         incoming: Messages that wait for others, and missing messages.
         repairer: Requests and answers of SDS-R.
         sync: Timer of its sync messages.
+        changes: Change records.
     """
 
     channel_id: str
@@ -43,6 +45,7 @@ class Parts:
     incoming: IncomingBuffer
     repairer: Repairer
     sync: SyncTimer
+    changes: ChangeRecorder
 
     @classmethod
     def empty(
@@ -66,4 +69,5 @@ class Parts:
             IncomingBuffer(profile),
             Repairer(participant_id, profile, started_ms),
             sync,
+            ChangeRecorder(),
         )

@@ -8,7 +8,7 @@ need with `dataclasses.replace`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from sds_core.repair_timing import RepairHash
@@ -103,6 +103,9 @@ class Profile:
     retry_possibly_acknowledged_ms: int = 60_000
     max_retries: int = 10
     outgoing_limit: int = 1_000  # the oldest goes
+    # Bytes of the frames in a buffer. As many messages of the usual 20 kB as its limit
+    # has fit; of the longest, 128.
+    outgoing_bytes_limit: int = 32 * 2**20
 
     # Incoming buffer. SDS: dependencies are met by the local log; js-waku: by the
     # incoming buffer too.
@@ -110,6 +113,7 @@ class Profile:
     # None: a missing message is waited for as long as the buffer has room.
     lost_after_ms: int | None = 600_000
     incoming_limit: int = 1_000  # the oldest is delivered; what it lacks, lost
+    incoming_bytes_limit: int = 32 * 2**20  # as outgoing_bytes_limit
     missing_limit: int = 10_000  # the oldest is lost
 
     # Limits on frames of others.
@@ -136,6 +140,15 @@ class Profile:
     participant_forgotten_after_ms: int = 3_600_000
     participants_limit: int = 10_000  # the one whose last frame is oldest goes
     requests_per_message: int = 3
+    # How many requests of a received frame are read. The guide's frames and those of
+    # both libraries carry 3, others may carry more; without a limit, one frame of 20 kB
+    # asks for all that is stored.
+    requests_taken_per_message: int = 10
+    # Messages and bytes with which we answer in one sweep period. Three frames with as
+    # many requests as the guide's, and the longest frame: 52 kB a second. More is
+    # answered later, or by another participant.
+    answers_per_sweep: int = 9
+    answer_bytes_per_sweep: int = 262_144
     repair_buffer_limit: int = 1_000
     repair_eviction: Eviction = Eviction.EARLIEST
     after_request: AfterRequest = AfterRequest.ASK_AGAIN
@@ -144,6 +157,7 @@ class Profile:
     # counts as lost, and nobody would have what is asked for last.
     repair_retention_ms: int | None = 720_000
     repair_retained_limit: int = 1_000  # messages; the oldest goes
+    repair_retained_bytes_limit: int = 32 * 2**20  # as outgoing_bytes_limit
 
     def __post_init__(self) -> None:
         """Check values that would otherwise cause an error much later.
@@ -174,9 +188,15 @@ class Profile:
             "t_min_ms": 0,
             "t_max_ms": self.t_min_ms + 1,
             "requests_per_message": 1,
+            "requests_taken_per_message": self.requests_per_message,
+            "answers_per_sweep": 1,
+            "answer_bytes_per_sweep": 1,
             "repair_buffer_limit": 1,
             "repair_sweep_ms": 1,
             "repair_retained_limit": 1,
+            "outgoing_bytes_limit": self.max_frame_bytes,
+            "incoming_bytes_limit": self.max_frame_bytes,
+            "repair_retained_bytes_limit": self.max_frame_bytes,
         }
         for option, least in at_least.items():
             value = getattr(self, option)
@@ -202,16 +222,27 @@ class Profile:
             message = "bloom_rolled is for nim: readers of spec expect one size"
             raise ValueError(message)
 
-    def _least_frame_bytes(self) -> int:
-        """Return the length that leaves room for all fields except content.
+    @property
+    def max_content_bytes(self) -> int:
+        """Length up to which a content always fits into a frame.
 
-        A quarter is for the causal history.
+        A quarter of the frame is for the causal history. A longer content may fit if
+        the history is short; `send` raises `FrameTooLarge` if it does not.
         """
+        history = self.max_frame_bytes // 4
+        return max(0, self.max_frame_bytes - history - self._overhead_bytes())
+
+    def _least_frame_bytes(self) -> int:
+        """Return the length that leaves room for all fields except content."""
+        return 4 * self._overhead_bytes() // 3
+
+    def _overhead_bytes(self) -> int:
+        """Return the most bytes of all fields but causal history and content."""
         filters = [self.bloom, self.bloom_rolled or self.bloom]
         longest_id = 4 * self.id_limit
         request = 2 * longest_id + self.hint_limit + 32
         rest = 3 * longest_id + self.requests_per_message * request + 1_024
-        return 4 * (max(one.length_bytes for one in filters) + rest) // 3
+        return max(one.length_bytes for one in filters) + rest
 
     @classmethod
     def spec(cls) -> Profile:
@@ -221,7 +252,7 @@ class Profile:
     @classmethod
     def js_sds(cls) -> Profile:
         """`@waku/sds` with the timers of js-waku's ReliableChannel."""
-        return cls(
+        profile = cls(
             lamport_rule=LamportRule.FOLLOW_CLOCK,
             causal_history_size=200,
             bloom_rollover_ids=None,
@@ -235,11 +266,12 @@ class Profile:
             repair_retention_ms=None,
             repair_retained_limit=10_000,
         )
+        return _with_wide_limits(profile)
 
     @classmethod
     def nim_sds(cls) -> Profile:
         """nim-sds with its own defaults."""
-        return cls(
+        profile = cls(
             dialect=Dialect.NIM,
             lamport_rule=LamportRule.TICK,
             lamport_unit_ms=1_000,
@@ -260,3 +292,21 @@ class Profile:
             after_request=AfterRequest.FORGET,
             repair_retention_ms=None,
         )
+        return _with_wide_limits(profile)
+
+
+def _with_wide_limits(profile: Profile) -> Profile:
+    """Return the profile of a library, which has none of these limits.
+
+    They are so wide that the library's own traffic, with 3 requests in a frame and
+    30 kB in a usual one, meets the limits on entries before.
+    """
+    return replace(
+        profile,
+        outgoing_bytes_limit=512 * 2**20,
+        incoming_bytes_limit=512 * 2**20,
+        requests_taken_per_message=100,
+        answers_per_sweep=1_000,
+        answer_bytes_per_sweep=512 * 2**20,
+        repair_retained_bytes_limit=512 * 2**20,
+    )

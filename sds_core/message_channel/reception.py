@@ -65,6 +65,7 @@ class Reception:
         # After a restore from an older snapshot, others return messages of ours that we
         # have forgotten: these are missing and must be accepted.
         if frame.sender_id == self._participant_id and not is_missing:
+            self._learn_hint(message_id, retrieval_hint)
             return ignored(IgnoredReason.OWN_ECHO, message_id)
         if frame.kind is FrameKind.EPHEMERAL:
             received = EphemeralReceived(message_id, frame.sender_id, frame.content)
@@ -76,6 +77,7 @@ class Reception:
             or message_id in self._log.forgotten
             or message_id in self._incoming.waiting
         ):
+            self._learn_hint(message_id, retrieval_hint)
             return ignored(IgnoredReason.DUPLICATE, message_id)
         unknown = [
             entry
@@ -129,6 +131,8 @@ class Reception:
             events += self._outgoing.review(frame)
         if frame.repair_request and self._profile.repair and not is_own:
             events += self._repairer.take_requests(frame, now_ms)
+        for entry in frame.causal_history:
+            self._learn_hint(entry.message_id, entry.retrieval_hint)
         unmet: set[str] = set()
         if unknown:
             unmet, news = self._delivery.unmet(unknown, message_id, now_ms)
@@ -141,6 +145,17 @@ class Reception:
                 ready = (message_id, frame, value, retrieval_hint)
                 events += self._delivery.deliver_all([ready], now_ms)
         return events
+
+    def take_copy(self, message_id: str, hint: bytes) -> None:
+        """Do what a frame without any other effect does to our answers and hints."""
+        self._repairer.responses.remove(message_id)
+        self._learn_hint(message_id, hint)
+
+    def _learn_hint(self, message_id: str, hint: bytes) -> None:
+        """Store a hint that came later than its message, which has none so far."""
+        if 0 < len(hint) <= self._profile.hint_limit:
+            self._log.learn_hint(message_id, hint)
+            self._incoming.learn_hint(message_id, hint)
 
 
 def ignored(reason: IgnoredReason, message_id: str, detail: str = "") -> Step:

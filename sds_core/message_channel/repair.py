@@ -6,17 +6,18 @@ nim-sds sds/sds_utils.nim.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from math import inf
 
 from sds_core import repair_timing
-from sds_core.message_channel.deadline import HasDeadline
+from sds_core.message_channel.priority_queue import PriorityQueue
 from sds_core.message_channel.profile import (
     AfterRequest,
     Eviction,
     Profile,
 )
 from sds_core.repair_timing import RepairHash, hash_of
-from sds_core.wire import HistoryEntry
+from sds_core.wire import HistoryEntry, HistoryEntryLike
 
 _PARTICIPANTS_PER_GROUP = 128
 
@@ -64,18 +65,22 @@ def in_response_group(
     return ours % groups == theirs % groups
 
 
-class RepairRequests(HasDeadline):
+class RepairRequests:
     """The outgoing repair request buffer: missing messages to request."""
 
-    __slots__ = ("_carried", "_entries", "_profile")
+    __slots__ = ("_entries", "_evictable", "_held", "_profile", "_waiting")
 
     def __init__(self, profile: Profile) -> None:
-        super().__init__()
         self._profile = profile
+        # In order of insertion, for snapshots.
         self._entries: dict[str, tuple[HistoryEntry, int]] = {}
-        # Requests that we or others have already sent, with the time until which they
+        # Entries that wait for a frame, by T_req.
+        self._waiting: PriorityQueue[int] = PriorityQueue()
+        # Requests that we or others have already sent, by the time until which they
         # hold.
-        self._carried: dict[str, int] = {}
+        self._held: PriorityQueue[int] = PriorityQueue()
+        # All, in order of eviction: those that were already sent come first.
+        self._evictable: PriorityQueue[tuple[bool, int]] = PriorityQueue()
 
     def __contains__(self, message_id: str) -> bool:
         """Return whether an id is queued or held."""
@@ -84,27 +89,46 @@ class RepairRequests(HasDeadline):
     @property
     def has_waiting(self) -> bool:
         """Whether entries wait to be carried."""
-        return len(self._entries) > len(self._carried)
+        return len(self._waiting) > 0
+
+    @property
+    def next_ms(self) -> float:
+        """When the next entry expires, Unix ms; inf if none does."""
+        # Requests that are sent once do not expire.
+        if self._profile.after_request is AfterRequest.ONCE:
+            return inf
+        waiting, held = self._waiting.first(), self._held.first()
+        return min(
+            inf if waiting is None else waiting[0] + self._profile.t_max_ms,
+            inf if held is None else held[0],
+        )
 
     def add(self, entry: HistoryEntry, t_req_ms: int) -> str | None:
         """Queue an entry; one that is in keeps its T_req. Returns an evicted id."""
-        if entry.message_id in self._entries:
+        message_id = entry.message_id
+        if message_id in self._entries:
             return None
-        self._entries[entry.message_id] = (entry, t_req_ms)
-        self._stale = True
+        self._entries[message_id] = (entry, t_req_ms)
+        self._waiting.put(message_id, t_req_ms)
+        self._rank(message_id, is_held=False)
         if len(self._entries) <= self._profile.repair_buffer_limit:
             return None
-        # If possible, drop a request that was already sent.
-        among = self._carried or self._entries
-        evicted = _evicted({one: self._entries[one][1] for one in among}, self._profile)
+        evicted = self._evictable.pop()
         self.remove(evicted)
         return evicted
+
+    def learn(self, entry: HistoryEntry) -> None:
+        """Replace the entry of a message, if it is in, by one that knows more."""
+        found = self._entries.get(entry.message_id)
+        if found is not None:
+            self._entries[entry.message_id] = (entry, found[1])
 
     def remove(self, message_id: str) -> None:
         """Drop an entry, if it is in."""
         if self._entries.pop(message_id, None) is not None:
-            self._carried.pop(message_id, None)
-            self._stale = True
+            self._waiting.remove(message_id)
+            self._held.remove(message_id)
+            self._evictable.remove(message_id)
 
     def requested_by_another(self, message_id: str, now_ms: int) -> None:
         """Postpone our request for a message that another has just requested."""
@@ -117,16 +141,10 @@ class RepairRequests(HasDeadline):
 
     def due(self, now_ms: int) -> list[HistoryEntry]:
         """Return the entries that a frame may carry now, the most overdue first."""
-        if not self.has_waiting:
-            return []
-        due = sorted(
-            (t_req, message_id)
-            for message_id, (_, t_req) in self._entries.items()
-            if t_req <= now_ms and message_id not in self._carried
-        )[: self._profile.requests_per_message]
-        return [self._entries[message_id][0] for _, message_id in due]
+        due = self._waiting.smallest_up_to(now_ms, self._profile.requests_per_message)
+        return [self._entries[message_id][0] for message_id in due]
 
-    def carried(self, entries: list[HistoryEntry]) -> None:
+    def carried(self, entries: Iterable[HistoryEntryLike]) -> None:
         """Record that a frame of ours carried these requests."""
         for entry in entries:
             message_id = entry.message_id
@@ -140,7 +158,10 @@ class RepairRequests(HasDeadline):
         """Remove and return the requests without an answer by T_req + T_max."""
         if now_ms < self.next_ms:
             return []
-        gone = [one for one, end_ms in self._ends_ms().items() if end_ms <= now_ms]
+        gone = [
+            *self._waiting.pop_up_to(now_ms - self._profile.t_max_ms),
+            *self._held.pop_up_to(now_ms),
+        ]
         entries = [self._entries[message_id][0] for message_id in gone]
         for message_id in gone:
             self.remove(message_id)
@@ -149,7 +170,7 @@ class RepairRequests(HasDeadline):
     def state(self) -> list[tuple[HistoryEntry, int, int | None]]:
         """Return (entry, T_req, held until) of all, in order, for a snapshot."""
         return [
-            (entry, t_req, self._carried.get(message_id))
+            (entry, t_req, self._held.get(message_id))
             for message_id, (entry, t_req) in self._entries.items()
         ]
 
@@ -161,80 +182,67 @@ class RepairRequests(HasDeadline):
                 self._hold(entry.message_id, held_until_ms)
 
     def _hold(self, message_id: str, until_ms: int) -> None:
-        self._carried[message_id] = until_ms
-        self._stale = True
+        self._waiting.remove(message_id)
+        self._held.put(message_id, until_ms)
+        self._rank(message_id, is_held=True)
 
-    def _times_ms(self) -> Iterable[int]:
-        return self._ends_ms().values()
-
-    def _ends_ms(self) -> dict[str, int]:
-        """Return when each entry expires; with requests sent once, none does."""
-        if self._profile.after_request is AfterRequest.ONCE:
-            return {}
-        t_max_ms = self._profile.t_max_ms
-        return {
-            message_id: self._carried.get(message_id, t_req_ms + t_max_ms)
-            for message_id, (_, t_req_ms) in self._entries.items()
-        }
+    def _rank(self, message_id: str, *, is_held: bool) -> None:
+        t_req_ms = self._entries[message_id][1]
+        rank = _eviction_rank(t_req_ms, self._profile)
+        self._evictable.put(message_id, (not is_held, rank))
 
 
-class RepairResponses(HasDeadline):
+class RepairResponses:
     """The incoming repair request buffer: messages that we answer with."""
 
-    __slots__ = ("_due_ms", "_profile")
+    __slots__ = ("_due_ms", "_evictable", "_profile")
 
     def __init__(self, profile: Profile) -> None:
-        super().__init__()
         self._profile = profile
-        self._due_ms: dict[str, int] = {}
+        self._due_ms: PriorityQueue[int] = PriorityQueue()
+        self._evictable: PriorityQueue[int] = PriorityQueue()
 
     def __contains__(self, message_id: str) -> bool:
         """Return whether an answer is queued."""
         return message_id in self._due_ms
 
+    @property
+    def next_ms(self) -> float:
+        """When the next answer is due, Unix ms; inf if there is none."""
+        first = self._due_ms.first()
+        return inf if first is None else first[0]
+
     def add(self, message_id: str, t_resp_ms: int) -> str | None:
         """Queue an answer that is not queued yet; returns an evicted id."""
-        self._due_ms[message_id] = t_resp_ms
-        self._stale = True
+        self._due_ms.put(message_id, t_resp_ms)
+        self._evictable.put(message_id, _eviction_rank(t_resp_ms, self._profile))
         if len(self._due_ms) <= self._profile.repair_buffer_limit:
             return None
-        evicted = _evicted(self._due_ms, self._profile)
-        del self._due_ms[evicted]
+        evicted = self._evictable.pop()
+        self.remove(evicted)
         return evicted
 
     def remove(self, message_id: str) -> bool:
         """Drop an answer that another has given; returns whether there was one."""
-        if self._due_ms.pop(message_id, None) is None:
-            return False
-        self._stale = True
-        return True
+        self._evictable.remove(message_id)
+        return self._due_ms.remove(message_id)
 
-    def take_due(self, now_ms: int) -> list[str]:
-        """Drop and return the ids to answer now, the most overdue first."""
-        due = sorted(
-            (t_resp, message_id)
-            for message_id, t_resp in self._due_ms.items()
-            if t_resp <= now_ms
-        )
-        for _, message_id in due:
-            del self._due_ms[message_id]
-        self._stale = True
-        return [message_id for _, message_id in due]
+    def take_due(self, now_ms: int) -> Iterator[str]:
+        """Drop and yield the ids to answer now, the most overdue first."""
+        for message_id in self._due_ms.pop_up_to(now_ms):
+            self._evictable.remove(message_id)
+            yield message_id
 
     def state(self) -> dict[str, int]:
         """Return T_resp of all, in order, for a snapshot."""
-        return dict(self._due_ms)
+        return self._due_ms.items()
 
     def restore(self, state: dict[str, int]) -> None:
         """Restore the result of `state`."""
-        self._due_ms = state
-        self._stale = True
-
-    def _times_ms(self) -> Iterable[int]:
-        return self._due_ms.values()
+        for message_id, t_resp_ms in state.items():
+            self.add(message_id, t_resp_ms)
 
 
-def _evicted(due_ms: dict[str, int], profile: Profile) -> str:
-    if profile.repair_eviction is Eviction.EARLIEST:
-        return min(due_ms, key=due_ms.__getitem__)
-    return max(due_ms, key=due_ms.__getitem__)
+def _eviction_rank(due_ms: int, profile: Profile) -> int:
+    """Return a number that is least for the entry that a full buffer evicts."""
+    return due_ms if profile.repair_eviction is Eviction.EARLIEST else -due_ms

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from math import inf
 
+from sds_core.message_channel.answer_budget import AnswerBudget
 from sds_core.message_channel.events import (
     Broadcast,
     Buffer,
@@ -41,6 +43,7 @@ class Repairer:
     Attributes:
         requests: missing messages to request.
         responses: requests of others that we answer.
+        budget: answers that may still be given.
         retained: whole messages to answer with.
         participants: other participants, for the response groups.
     """
@@ -48,7 +51,7 @@ class Repairer:
     __slots__ = (
         "_participant_id",
         "_profile",
-        "_started_ms",
+        "budget",
         "participants",
         "requests",
         "responses",
@@ -58,9 +61,9 @@ class Repairer:
     def __init__(self, participant_id: str, profile: Profile, started_ms: int) -> None:
         self._participant_id = participant_id
         self._profile = profile
-        self._started_ms = started_ms
         self.requests = RepairRequests(profile)
         self.responses = RepairResponses(profile)
+        self.budget = AnswerBudget(profile, started_ms)
         self.retained = RetainedMessages(profile)
         self.participants = Participants(profile)
 
@@ -94,10 +97,14 @@ class Repairer:
             yield Evicted(Buffer.REPAIR_REQUESTS, evicted)
 
     def take_requests(self, frame: Frame, now_ms: int) -> list[Event]:
-        """Queue our answers to a frame's requests (SDS-R guide, "When RECEIVING")."""
+        """Queue our answers to a frame's requests (SDS-R guide, "When RECEIVING").
+
+        Requests beyond the profile's limit are not read.
+        """
         events: list[Event] = []
         ours: list[str] = []
-        for entry in frame.repair_request:
+        limit = self._profile.requests_taken_per_message
+        for entry in islice(frame.repair_request, limit):
             message_id = entry.message_id
             self.requests.requested_by_another(message_id, now_ms)
             stored = self.retained.get(message_id, now_ms)
@@ -125,12 +132,18 @@ class Repairer:
             self.retained.add(message_id, value, sender_id, now_ms)
 
     def answer(self, now_ms: int) -> Step:
-        """Broadcast the answers that are due and still stored."""
+        """Broadcast the answers that are due and still stored.
+
+        Answers beyond the profile's limits stay queued for the next sweep; another
+        participant may give them meanwhile.
+        """
         broadcasts: list[Broadcast] = []
         events: list[Event] = []
-        for message_id in self.responses.take_due(now_ms):
+        due = self.responses.take_due(now_ms)
+        while self.budget.allows(now_ms) and (message_id := next(due, None)):
             stored = self.retained.get(message_id, now_ms)
             if stored is not None:
+                self.budget.spend(len(stored.value))
                 broadcasts.append(Broadcast(Cause.REPAIR, message_id, stored.value))
                 events.append(RepairAnswered(message_id))
         return Step(broadcasts, events)
@@ -138,11 +151,7 @@ class Repairer:
     def next_answer_ms(self) -> float:
         """Return when an answer is due, at the end of a sweep period; else inf."""
         due_ms = self.responses.next_ms
-        if due_ms == inf:
-            return inf
-        period_ms = self._profile.repair_sweep_ms
-        periods = -((self._started_ms - due_ms) // period_ms)
-        return self._started_ms + max(0, periods) * period_ms
+        return inf if due_ms == inf else self.budget.next_ms(due_ms)
 
     def _answers_for(self, message_id: str, sender_id: str) -> bool:
         """Return whether we are in the response group of a message."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sds_core.message_channel.profile import Profile
+from sds_core.message_channel.sized_dict import SizedDict
 
 
 class Retained(NamedTuple):
@@ -22,14 +23,15 @@ class Retained(NamedTuple):
 
 
 class RetainedMessages:
-    """The newest messages, by age and by number; the oldest go first."""
+    """The newest messages, by age, number and bytes; the oldest go first."""
 
-    __slots__ = ("_limit", "_messages", "_retention_ms")
+    __slots__ = ("_limit", "_limit_bytes", "_messages", "_retention_ms")
 
     def __init__(self, profile: Profile) -> None:
         self._limit = profile.repair_retained_limit
         self._retention_ms = profile.repair_retention_ms
-        self._messages: dict[str, Retained] = {}
+        self._limit_bytes = profile.repair_retained_bytes_limit
+        self._messages: SizedDict[Retained] = SizedDict(lambda one: len(one.value))
 
     def get(self, message_id: str, now_ms: int) -> Retained | None:
         """Return a message; None if it is not stored any more."""
@@ -42,10 +44,10 @@ class RetainedMessages:
         """Store a message."""
         messages = self._messages
         messages[message_id] = Retained(value, sender_id, now_ms)
-        oldest = next(iter(messages))
-        while len(messages) > self._limit or self._is_too_old(messages[oldest], now_ms):
-            del messages[oldest]
-            oldest = next(iter(messages))
+        while messages.is_over(self._limit, self._limit_bytes) or self._is_too_old(
+            messages[messages.oldest()], now_ms
+        ):
+            del messages[messages.oldest()]
 
     def state(self) -> dict[str, Retained]:
         """Return all messages, oldest first, for a snapshot."""
@@ -53,7 +55,7 @@ class RetainedMessages:
 
     def restore(self, state: dict[str, Retained]) -> None:
         """Restore the result of `state`."""
-        self._messages = state
+        self._messages.update(state)
 
     def _is_too_old(self, stored: Retained, now_ms: int) -> bool:
         return (

@@ -10,26 +10,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 from random import Random
-from zlib import crc32
 
 import msgspec
 
+from sds_core.message_channel.answer_budget import AnswersGiven
 from sds_core.message_channel.errors import SnapshotError
 from sds_core.message_channel.incoming import (
     IncomingBuffer,
     MissingDependency,
     Waiting,
 )
+from sds_core.message_channel.options import options_of
 from sds_core.message_channel.outgoing import Outgoing, OutgoingBuffer
 from sds_core.message_channel.parts import Parts
 from sds_core.message_channel.profile import LogOrder, Profile
 from sds_core.message_channel.retained import Retained
 from sds_core.message_channel.rolling_bloom import RollingBloom
+from sds_core.message_channel.sealed import seal, unseal
 from sds_core.message_channel.sync import SyncTimer
 from sds_core.wire import HistoryEntry, WireError, decode
 
 VERSION = 1
-_CHECKSUM_BYTES = 4
 
 
 class OutgoingState(msgspec.Struct, array_like=True):
@@ -76,6 +77,9 @@ class State(msgspec.Struct, array_like=True, kw_only=True):
     retained: dict[str, Retained]
     next_sync_ms: int
     participants: dict[str, int]
+    answers_given: AnswersGiven = AnswersGiven(0, 0, 0)
+    options: dict[str, str] = msgspec.field(default_factory=dict)
+    changes: int = 0
 
 
 _decoder = msgspec.msgpack.Decoder(State)
@@ -83,8 +87,7 @@ _decoder = msgspec.msgpack.Decoder(State)
 
 def pack(state: State) -> bytes:
     """Return a state as bytes."""
-    packed = msgspec.msgpack.encode(state)
-    return bytes([VERSION]) + crc32(packed).to_bytes(_CHECKSUM_BYTES, "big") + packed
+    return seal(VERSION, msgspec.msgpack.encode(state))
 
 
 def unpack(blob: bytes) -> State:
@@ -93,54 +96,10 @@ def unpack(blob: bytes) -> State:
     Raises:
         SnapshotError: The bytes are not a snapshot, or of a later version.
     """
-    if not blob:
-        detail = "it is empty"
-        raise SnapshotError(detail)
-    if blob[0] != VERSION:
-        detail = f"it has version {blob[0]}, this program reads {VERSION}"
-        raise SnapshotError(detail)
-    begin = 1 + _CHECKSUM_BYTES
-    packed = memoryview(blob)[begin:]
-    if blob[1:begin] != crc32(packed).to_bytes(_CHECKSUM_BYTES, "big"):
-        detail = "its checksum is wrong: it is damaged, or cut off"
-        raise SnapshotError(detail)
     try:
-        return _decoder.decode(packed)
+        return _decoder.decode(unseal(VERSION, blob))
     except msgspec.DecodeError as error:
         raise SnapshotError(str(error)) from error
-
-
-def check_fit(state: State, profile: Profile) -> None:
-    """Check that a state fits the profile that continues it.
-
-    Raises:
-        SnapshotError: the log is in another order, or something is over a limit.
-    """
-    if state.log_order is not profile.log_order:
-        detail = f"its log is ordered by {state.log_order}, not by {profile.log_order}"
-        raise SnapshotError(detail)
-    entries = [
-        *state.log_entries,
-        *(one.entry for one in state.missing),
-        *(entry for entry, _, _ in state.requests),
-    ]
-    ids = [state.channel_id, state.participant_id]
-    ids += [one for entry in entries for one in (entry.message_id, entry.sender_id)]
-    for option, size in {
-        "log_limit": len(state.log_keys),
-        "outgoing_limit": len(state.outgoing),
-        "incoming_limit": len(state.waiting),
-        "missing_limit": max(len(state.missing), len(state.lost)),
-        "repair_buffer_limit": max(len(state.requests), len(state.responses)),
-        "repair_retained_limit": len(state.retained),
-        "participants_limit": len(state.participants),
-        "id_limit": max(map(len, ids)),
-        "hint_limit": max((len(one.retrieval_hint) for one in entries), default=0),
-    }.items():
-        limit = getattr(profile, option)
-        if size > limit:
-            detail = f"it needs {option} = {size}, the profile has {limit}"
-            raise SnapshotError(detail)
 
 
 def state_of(parts: Parts) -> State:
@@ -166,6 +125,9 @@ def state_of(parts: Parts) -> State:
         retained=repairer.retained.state(),
         next_sync_ms=parts.sync.next_ms,
         participants=repairer.participants.state(),
+        answers_given=repairer.budget.given,
+        options=options_of(parts.profile),
+        changes=parts.changes.number,
     )
 
 
@@ -173,7 +135,7 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
     """Return the parts of the participant that a snapshot was taken of.
 
     Args:
-        state: State that fits the profile; see `check_fit`.
+        state: State that fits the profile; see `snapshot_fit`.
         profile: The participant's options.
         random: Draws the times of later sync messages.
 
@@ -199,6 +161,8 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
     repairer.responses.restore(state.responses)
     repairer.retained.restore(state.retained)
     repairer.participants.restore(state.participants)
+    repairer.budget.given = state.answers_given
+    parts.changes.number = state.changes
     return parts
 
 

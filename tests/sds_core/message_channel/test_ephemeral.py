@@ -34,7 +34,7 @@ def test_ephemeral_message_has_only_names_and_content() -> None:
     (broadcast,) = step.broadcasts
     message_id = broadcast.message_id
     assert broadcast == Broadcast(Cause.EPHEMERAL, message_id, broadcast.value)
-    assert typed(step.events) == typed([Sent(message_id)])
+    assert typed(step.events) == typed([Sent(message_id, None)])
     assert broadcast.value == (
         field(1, "alice")
         + field(2, message_id)

@@ -218,3 +218,24 @@ def test_missing_message_is_requested_from_others() -> None:
     (answer,) = carol.sweep_repairs(START_MS).broadcasts
     assert answer == Broadcast(Cause.REPAIR, "x", original.value)
     assert delivered(bob.receive(answer.value, START_MS)) == ["x", "m"]
+
+
+@pytest.mark.parametrize("profile", [SPEC, Profile.js_sds(), Profile.nim_sds()])
+@pytest.mark.parametrize("kind", ["content", "sync"])
+def test_history_longer_than_the_limit_of_missing_messages_leaves_nothing_waiting(
+    profile: Profile, kind: str
+) -> None:
+    """A message does not wait for what is given up at once."""
+    profile = replace(profile, missing_limit=1)
+    frames = FrameFactory(CHANNEL, profile.dialect)
+    alice = participant(profile=profile)
+    history = [(f"x{number}", "carol") for number in range(4)]
+    if kind == "sync":
+        now = START_MS // profile.lamport_unit_ms
+        receive(alice, frames.sync("bob", now, history=history))
+    receive(alice, frames.content("m", "bob", history=history))
+    (missing,) = alice.missing
+    assert alice.waiting == ("m",)
+    events = receive(alice, frames.content(missing.message_id, "carol"))
+    assert [one.message_id for one in of_type(events, Delivered)][-1:] == ["m"]
+    assert alice.waiting == ()

@@ -148,7 +148,9 @@ def test_full_buffer_gives_up_its_oldest_message() -> None:
     alice.send(b"hi", START_MS, message_id="c")
     alice.send(b"hi", START_MS, message_id="a")
     step = alice.send(b"hi", START_MS, message_id="b")
-    assert typed(step.events) == typed([Sent("b"), Evicted(Buffer.OUTGOING, "c")])
+    assert typed(step.events) == typed(
+        [Sent("b", START_MS + 3), Evicted(Buffer.OUTGOING, "c")]
+    )
     assert alice.unacknowledged == ("a", "b")
     events = receive(alice, FRAMES.sync("bob", history=["c"]))
     assert of_type(events, Acknowledged) == []

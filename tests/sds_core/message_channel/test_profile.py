@@ -56,6 +56,16 @@ SHARED: dict[str, object] = {
 }
 """What they do alike, as far as the documents or the libraries say it."""
 
+WIDE = {
+    "outgoing_bytes_limit": (2**25, 2**29),
+    "incoming_bytes_limit": (2**25, 2**29),
+    "repair_retained_bytes_limit": (2**25, 2**29),
+    "requests_taken_per_message": (10, 100),
+    "answers_per_sweep": (9, 1_000),
+    "answer_bytes_per_sweep": (2**18, 2**29),
+}
+"""Limits of ours, and the wide ones in the profiles of libraries, which have none."""
+
 OURS = {
     "possible_acks_max_false_positive_rate",
     "sync_requests_factor",
@@ -89,9 +99,21 @@ def test_profiles_agree_where_all_do(option: str) -> None:
 
 def test_every_option_is_in_a_table_of_this_test() -> None:
     """Our own limits are the same in all profiles."""
-    assert {one.name for one in fields(Profile)} == {*DIFFERENCES, *SHARED, *OURS}
+    options = {one.name for one in fields(Profile)}
+    assert options == {*DIFFERENCES, *SHARED, *OURS, *WIDE}
     for profile in (Profile.js_sds(), Profile.nim_sds()):
         assert all(getattr(profile, one) == getattr(SPEC, one) for one in OURS)
+
+
+@pytest.mark.parametrize(("option", "values"), WIDE.items())
+def test_limits_that_libraries_lack_are_wide_in_their_profiles(
+    option: str, values: tuple[int, int]
+) -> None:
+    """Our own is close, against strangers."""
+    ours, wide = values
+    assert getattr(SPEC, option) == ours
+    assert getattr(Profile.js_sds(), option) == wide
+    assert getattr(Profile.nim_sds(), option) == wide
 
 
 def test_defaults_are_those_of_the_documents() -> None:
@@ -139,6 +161,12 @@ AT_LEAST = {
     "requests_per_message": 1,
     "repair_buffer_limit": 1,
     "repair_sweep_ms": 1,
+    "requests_taken_per_message": SPEC.requests_per_message,
+    "answers_per_sweep": 1,
+    "answer_bytes_per_sweep": 1,
+    "outgoing_bytes_limit": SPEC.max_frame_bytes,
+    "incoming_bytes_limit": SPEC.max_frame_bytes,
+    "repair_retained_bytes_limit": SPEC.max_frame_bytes,
     "repair_retained_limit": 1,
     "participant_forgotten_after_ms": 0,
     "participants_limit": 1,

@@ -339,12 +339,12 @@ class TestResponses:
         for message_id, t_resp_ms in {"c": 30, "b": 20, "a": 20, "d": 10}.items():
             assert buffer.add(message_id, t_resp_ms) is None
         assert buffer.next_ms == 10
-        assert buffer.take_due(9) == []
-        assert buffer.take_due(20) == ["d", "a", "b"]
+        assert list(buffer.take_due(9)) == []
+        assert list(buffer.take_due(20)) == ["d", "a", "b"]
         assert "d" not in buffer
         assert "c" in buffer
         assert buffer.next_ms == 30
-        assert buffer.take_due(30) == ["c"]
+        assert list(buffer.take_due(30)) == ["c"]
         assert buffer.next_ms == inf
 
     @pytest.mark.rule("sds-r-receive-2")
@@ -358,7 +358,7 @@ class TestResponses:
         assert buffer.next_ms == 20
         buffer.remove("c")
         assert buffer.next_ms == 20
-        assert buffer.take_due(30) == ["b"]
+        assert list(buffer.take_due(30)) == ["b"]
 
     @pytest.mark.rule("sds-r-memory-1", "sds-r-memory-2", "sds-r-scenario-5")
     @EVICTIONS
@@ -378,6 +378,20 @@ class TestResponses:
         assert buffer.state() == left
         assert buffer.next_ms == min(left.values())
 
+    @pytest.mark.parametrize("way", ["answered", "removed"])
+    def test_answer_that_is_gone_is_not_evicted_again(self, way: str) -> None:
+        """The buffer stays within its limit: one that is still in goes."""
+        buffer = RepairResponses(replace(SPEC, repair_buffer_limit=2))
+        buffer.add("a", 10)
+        buffer.add("b", 20)
+        if way == "answered":
+            assert list(buffer.take_due(10)) == ["a"]
+        else:
+            buffer.remove("a")
+        assert buffer.add("c", 30) is None
+        assert buffer.add("d", 40) == "b"
+        assert buffer.state() == {"c": 30, "d": 40}
+
     def test_times_stay_absolute_over_a_restart(self) -> None:
         """Due times are the same afterwards."""
         buffer = RepairResponses(SPEC)
@@ -386,7 +400,7 @@ class TestResponses:
         restored = RepairResponses(SPEC)
         restored.restore(buffer.state())
         assert restored.next_ms == 10
-        assert restored.take_due(20) == ["a", "b"]
+        assert list(restored.take_due(20)) == ["a", "b"]
 
 
 class TestRetained:

@@ -83,7 +83,7 @@ def test_sending_is_done_when_the_call_returns() -> None:
     step = participant().send(b"hi", START_MS, message_id="one")
     (broadcast,) = step.broadcasts
     assert broadcast == Broadcast(Cause.CONTENT, "one", broadcast.value)
-    assert typed(step.events) == typed([Sent("one")])
+    assert typed(step.events) == typed([Sent("one", START_MS + 1)])
 
 
 @pytest.mark.rule("sds-assumption-3", "sds-message-3")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,22 +13,25 @@ import pytest
 
 from sds_core.message_channel import (
     Acknowledged,
+    AfterRequest,
     Delivered,
     Event,
     Evidence,
     IrretrievablyLost,
+    LamportRule,
     LogOrder,
     MessageChannel,
     Missing,
     ParticipantError,
     Profile,
     RepairAnswered,
+    RepairHash,
     RepairRequested,
     SnapshotError,
     Step,
 )
 from sds_core.message_channel.snapshot import VERSION, State, pack, unpack
-from sds_core.wire import BloomParameters, HistoryEntry
+from sds_core.wire import BloomParameters, Dialect, HistoryEntry
 from tests.support.frames import START_MS, FrameFactory, value_of
 from tests.support.golden.snapshots import NOW_MS, PROFILE, busy_participant
 from tests.support.participants import (
@@ -287,6 +291,48 @@ def test_snapshot_with_an_invalid_waiting_message_is_refused() -> None:
         MessageChannel.restore(pack(state), random=Random(1), profile=PROFILE)
 
 
+OTHER_OPTIONS = {
+    "dialect": Dialect.NIM,
+    "lamport_rule": LamportRule.TICK,
+    "lamport_unit_ms": 1_000,
+    "lamport_max_ahead_ms": 60_000,
+    "causal_history_size": SPEC.causal_history_size + 1,
+    "bloom": BloomParameters(100, 0.001),
+    "bloom_rollover_ids": None,
+    "bloom_kept_ids": 8_000,
+    "buffered_meets_dependencies": True,
+    "lost_after_ms": None,
+    "sync_interval_ms": 10_000,
+    "repair": False,
+    "repair_hash": RepairHash.FARM,
+    "t_max_ms": 300_000,
+    "after_request": AfterRequest.ONCE,
+    "repair_retention_ms": None,
+}
+
+
+@pytest.mark.parametrize(("option", "other"), OTHER_OPTIONS.items())
+def test_snapshot_under_another_option_is_refused(option: str, other: object) -> None:
+    """With both values: its times, ids and filters would have another meaning."""
+    profile = replace(SPEC, **{option: other})
+    for taken, restored_by in ((SPEC, profile), (profile, SPEC)):
+        detail = (
+            f"it was taken with {option} = {getattr(taken, option)}, "
+            f"the profile has {getattr(restored_by, option)}"
+        )
+        with pytest.raises(SnapshotError, match=re.escape(detail)) as caught:
+            restored(participant(profile=taken), Random(1), restored_by)
+        assert caught.value.detail == detail
+
+
+@pytest.mark.parametrize("option", ["history_limit", "answers_per_sweep", "log_limit"])
+def test_snapshot_under_another_limit_is_restored(option: str) -> None:
+    """As long as what it holds stays below."""
+    profile = replace(SPEC, **{option: getattr(SPEC, option) + 1})
+    assert restored(participant(), Random(1), profile).profile == profile
+    assert restored(participant(profile=profile), Random(1), SPEC).profile == SPEC
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -296,12 +342,15 @@ def test_snapshot_with_an_invalid_waiting_message_is_refused() -> None:
     ],
     ids=["capacity", "error rate", "dialect"],
 )
-def test_snapshot_of_another_profile_is_refused(other: Profile) -> None:
-    """If its filter differs: the bits would have another meaning."""
-    with pytest.raises(SnapshotError, match="bloom filter"):
-        restored(participant(), Random(1), other)
-    with pytest.raises(SnapshotError):
-        restored(participant(profile=other), Random(1), SPEC)
+def test_snapshot_without_options_is_refused_if_its_filter_differs(
+    other: Profile,
+) -> None:
+    """Those of 0.9.0 have none: the bits would have another meaning."""
+    for taken, restored_by in ((SPEC, other), (other, SPEC)):
+        state = unpack(participant(profile=taken).snapshot())
+        state.options = {}
+        with pytest.raises(SnapshotError, match="bloom filter"):
+            MessageChannel.restore(pack(state), random=Random(1), profile=restored_by)
 
 
 def test_snapshot_with_a_log_in_another_order_is_refused() -> None:

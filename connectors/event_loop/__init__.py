@@ -1,0 +1,1 @@
+"""SDS participants in an event loop."""

@@ -1,0 +1,149 @@
+"""Runs a participant in asyncio: owns its clock and its timer, and nothing else.
+
+async with ChannelDriver(channel, broadcast=…, on_event=…, store=…) as driver:
+    await driver.send(b"The kettle is on.")
+    …                                   # and driver.receive(…) for each frame
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Self
+
+from sds_core.message_channel import Broadcast, Event, MessageChannel, Sent, Step
+
+
+def unix_ms() -> int:
+    """Return the time, Unix ms."""
+    return time.time_ns() // 1_000_000
+
+
+class ChannelDriver:
+    """Gives a participant the time, and its results to transport and application.
+
+    After each call the change is stored, then events are given to the application, then
+    frames to the transport, in order.
+
+    Args:
+        channel: The participant; others may only read it.
+        broadcast: Sends one frame to everybody in the channel. An error that it raises
+            goes to the caller; at a deadline it ends the driver (see `wait_closed`).
+        on_event: Takes one event.
+        store: Stores what changed, such as `ParticipantStore.append`.
+        clock_ms: Returns Unix ms. A clock that is set back stands still meanwhile.
+    """
+
+    def __init__(
+        self,
+        channel: MessageChannel,
+        *,
+        broadcast: Callable[[Broadcast], Awaitable[None]],
+        on_event: Callable[[Event], None] = lambda _: None,
+        store: Callable[[MessageChannel], None] = lambda _: None,
+        clock_ms: Callable[[], int] = unix_ms,
+    ) -> None:
+        self._channel = channel
+        self._broadcast = broadcast
+        self._on_event = on_event
+        self._store = store
+        self._clock_ms = clock_ms
+        self._last_ms = 0
+        # Frames of one step stay together, and steps in order.
+        self._sending = asyncio.Lock()
+        self._deadline_moved = asyncio.Event()
+        self._timer: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        """Start the timer."""
+        self._timer = asyncio.create_task(self._run())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stop the timer; raise the error that ended it before, if there is none."""
+        if self._timer is not None:
+            self._timer.cancel()
+            (ended,) = await asyncio.gather(self._timer, return_exceptions=True)
+            if error is None and isinstance(ended, Exception):
+                raise ended
+
+    async def send(self, content: bytes) -> str:
+        """Send a message; return its id.
+
+        Raises:
+            EmptyContent: The content is empty.
+            FrameTooLarge: The frame would be longer than the profile allows.
+        """
+        step = self._channel.send(content, self._now_ms())
+        await self._perform(step)
+        return _sent_id(step)
+
+    async def send_ephemeral(self, content: bytes) -> str:
+        """Send a message without reliability; return its id.
+
+        Raises:
+            EmptyContent: The content is empty.
+            FrameTooLarge: The frame would be longer than the profile allows.
+        """
+        step = self._channel.send_ephemeral(content, self._now_ms())
+        await self._perform(step)
+        return _sent_id(step)
+
+    async def receive(self, value: bytes, *, retrieval_hint: bytes = b"") -> None:
+        """Take in a frame of the channel, which may be invalid."""
+        step = self._channel.receive(
+            value, self._now_ms(), retrieval_hint=retrieval_hint
+        )
+        await self._perform(step)
+
+    def note_retrieval_hint(self, message_id: str, hint: bytes) -> None:
+        """Store how a message of ours can be fetched again."""
+        self._channel.note_retrieval_hint(message_id, hint)
+        self._store(self._channel)
+
+    async def wait_closed(self) -> None:
+        """Wait until the driver ends; raise the error that ended it."""
+        if self._timer is not None:
+            await self._timer
+
+    async def _run(self) -> None:
+        """Call the participant at its deadlines."""
+        while True:
+            now_ms = self._now_ms()
+            if self._channel.next_deadline_ms <= now_ms:
+                await self._perform(self._channel.advance(now_ms))
+                continue
+            self._deadline_moved.clear()
+            delay_s = (self._channel.next_deadline_ms - now_ms) / 1_000
+            try:
+                async with asyncio.timeout(delay_s):
+                    await self._deadline_moved.wait()
+            except TimeoutError:
+                continue
+
+    async def _perform(self, step: Step) -> None:
+        """Store the change, and give the results of a call away."""
+        self._store(self._channel)
+        self._deadline_moved.set()
+        for event in step.events:
+            self._on_event(event)
+        if step.broadcasts:
+            async with self._sending:
+                for one in step.broadcasts:
+                    await self._broadcast(one)
+
+    def _now_ms(self) -> int:
+        # The participant's times must not decrease.
+        self._last_ms = max(self._last_ms, self._clock_ms())
+        return self._last_ms
+
+
+def _sent_id(step: Step) -> str:
+    return next(one.message_id for one in step.events if isinstance(one, Sent))

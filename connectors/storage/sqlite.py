@@ -1,0 +1,221 @@
+"""Participants in one SQLite file: a snapshot of each, and the changes after it.
+
+A snapshot of a busy participant has tens of megabytes, a change little more than its
+frame. So each call appends its change, and a snapshot replaces the changes once they
+have as many bytes as the last one.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from pathlib import Path
+from random import Random
+from types import TracebackType
+from typing import Final, NamedTuple, Self
+
+from connectors.storage.errors import StorageInUse, StorageUnreadable
+from sds_core.message_channel import MessageChannel, Profile
+
+_SCHEMA_VERSION: Final = 1
+_APPLICATION_ID: Final = int.from_bytes(b"SDSp", "big")
+_LEAST_CHANGE_BYTES: Final = 4 * 2**20
+"""Changes of fewer bytes are never replaced by a snapshot: they load in no time."""
+
+_SCHEMA: Final = f"""
+BEGIN;
+PRAGMA application_id = {_APPLICATION_ID};
+PRAGMA user_version = {_SCHEMA_VERSION};
+CREATE TABLE participant (
+    id INTEGER PRIMARY KEY,
+    channel_id TEXT NOT NULL,
+    participant_id TEXT NOT NULL,
+    snapshot BLOB NOT NULL,
+    UNIQUE (channel_id, participant_id)
+);
+CREATE TABLE change (
+    participant INTEGER NOT NULL REFERENCES participant (id),
+    record BLOB NOT NULL,
+    id INTEGER PRIMARY KEY AUTOINCREMENT
+);
+CREATE INDEX change_of_participant ON change (participant, id);
+COMMIT;
+"""
+
+
+class _Stored(NamedTuple):
+    """What is stored of a participant.
+
+    Attributes:
+        row: Its row.
+        snapshot_bytes: Length of its snapshot.
+        change_bytes: Length of all changes after it; so long that a snapshot is due if
+            a change could not be stored.
+    """
+
+    row: int
+    snapshot_bytes: int
+    change_bytes: int
+
+
+class ParticipantStore:
+    """A file with the state of participants; one process may have it open.
+
+    Call `append` after each call to a participant, before its broadcasts go out: what
+    others have received from it, it then knows after any end of the process.
+
+    Args:
+        path: The file; it is made if it is missing.
+        survives_power_loss: Wait for the disk at each change. Without, a power failure
+            may take the last changes, but the end of the process takes none.
+
+    Raises:
+        StorageInUse: Another process has the file open.
+        StorageUnreadable: It is another file, or damaged.
+        sqlite3.Error: The disk fails.
+    """
+
+    def __init__(self, path: Path, *, survives_power_loss: bool = False) -> None:
+        self._path = path
+        self._stored: dict[tuple[str, str], _Stored] = {}
+        # Without a transaction of its own: each statement, or `with` block, is one.
+        self._database = sqlite3.connect(path, timeout=0)
+        try:
+            self._set_up(survives_power_loss)
+        except sqlite3.OperationalError as error:
+            self._database.close()
+            if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+                raise StorageInUse(path) from None
+            raise
+        except sqlite3.DatabaseError as error:
+            self._database.close()
+            raise StorageUnreadable(path, str(error)) from None
+        except StorageUnreadable:
+            self._database.close()
+            raise
+
+    def __enter__(self) -> Self:
+        """Return the store itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close the file."""
+        self.close()
+
+    def open(
+        self,
+        channel_id: str,
+        participant_id: str,
+        *,
+        now_ms: int,
+        random: Random,
+        profile: Profile,
+    ) -> MessageChannel:
+        """Return the stored participant, or a new one; it records its changes.
+
+        Args:
+            channel_id: Id of the channel.
+            participant_id: Id of the participant.
+            now_ms: Unix ms.
+            random: Source of the times and ids of sync messages.
+            profile: The participant's options.
+
+        Raises:
+            SnapshotError: The stored state does not fit the profile, or is damaged.
+            sqlite3.Error: The disk fails.
+        """
+        found = self._database.execute(
+            "SELECT id, snapshot FROM participant"
+            " WHERE channel_id = ? AND participant_id = ?",
+            (channel_id, participant_id),
+        ).fetchone()
+        if found is None:
+            channel = MessageChannel(
+                channel_id,
+                participant_id,
+                now_ms=now_ms,
+                random=random,
+                profile=profile,
+            )
+        else:
+            row, snapshot = found
+            changes = self._database.execute(
+                "SELECT record FROM change WHERE participant = ? ORDER BY id", (row,)
+            )
+            channel = MessageChannel.restore(
+                snapshot,
+                changes=(record for (record,) in changes),
+                random=random,
+                profile=profile,
+            )
+        channel.record_changes()
+        # Changes are read by the program that wrote them, as far as possible: what a
+        # later one makes of the same calls may differ.
+        self._take_snapshot(channel)
+        return channel
+
+    def append(self, channel: MessageChannel) -> None:
+        """Store what changed in a participant since the last call.
+
+        Raises:
+            KeyError: The participant is not one that `open` returned.
+            sqlite3.Error: The disk fails; the next call stores a snapshot, with what
+                this one could not store.
+        """
+        records = channel.take_changes()
+        if not records:
+            return
+        key = (channel.channel_id, channel.participant_id)
+        stored = self._stored[key]
+        change_bytes = stored.change_bytes + sum(map(len, records))
+        if change_bytes > max(_LEAST_CHANGE_BYTES, stored.snapshot_bytes):
+            self._take_snapshot(channel)
+            return
+        self._stored[key] = stored._replace(change_bytes=sys.maxsize)
+        with self._database:
+            self._database.executemany(
+                "INSERT INTO change (participant, record) VALUES (?, ?)",
+                ((stored.row, record) for record in records),
+            )
+        self._stored[key] = stored._replace(change_bytes=change_bytes)
+
+    def close(self) -> None:
+        """Close the file; the participants can be opened again later."""
+        self._database.close()
+
+    def _set_up(self, survives_power_loss: bool) -> None:
+        database = self._database
+        # Held until the end: two processes would continue the same participant.
+        database.execute("PRAGMA locking_mode = EXCLUSIVE")
+        (application_id,) = database.execute("PRAGMA application_id").fetchone()
+        (version,) = database.execute("PRAGMA user_version").fetchone()
+        (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if tables and application_id != _APPLICATION_ID:
+            raise StorageUnreadable(self._path, "another program made it")
+        if tables and version != _SCHEMA_VERSION:
+            detail = f"it has version {version}, this program reads {_SCHEMA_VERSION}"
+            raise StorageUnreadable(self._path, detail)
+        database.execute("PRAGMA journal_mode = WAL")
+        mode = "FULL" if survives_power_loss else "NORMAL"
+        database.execute(f"PRAGMA synchronous = {mode}")
+        if not tables:
+            database.executescript(_SCHEMA)
+
+    def _take_snapshot(self, channel: MessageChannel) -> None:
+        """Replace what is stored of a participant by a snapshot."""
+        snapshot = channel.snapshot()
+        with self._database:
+            (row,) = self._database.execute(
+                "INSERT INTO participant (channel_id, participant_id, snapshot)"
+                " VALUES (?, ?, ?)"
+                " ON CONFLICT DO UPDATE SET snapshot = excluded.snapshot RETURNING id",
+                (channel.channel_id, channel.participant_id, snapshot),
+            ).fetchone()
+            self._database.execute("DELETE FROM change WHERE participant = ?", (row,))
+        key = (channel.channel_id, channel.participant_id)
+        self._stored[key] = _Stored(row, len(snapshot), 0)

@@ -1,0 +1,132 @@
+"""Change records: what an application stores after each call, instead of a snapshot.
+
+A record is one call that changed the state, with its arguments. A participant is a
+state machine without clock or chance, but for the times of its sync messages, which a
+record has: the same calls after the same snapshot give the same state. So a record is
+about as long as its frame, and a snapshot is needed only now and then.
+
+One version byte, a checksum (CRC-32, four bytes), then MessagePack, as in a snapshot.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from sds_core.message_channel.errors import SnapshotError
+from sds_core.message_channel.sealed import seal, unseal
+
+VERSION = 1
+
+
+class Call(StrEnum):
+    """The call that changed the state.
+
+    COPY: a frame without effect, but for a cancelled answer or a learned hint.
+    """
+
+    SENT = "sent"
+    RECEIVED = "received"
+    COPY = "copy"
+    HINT = "hint"
+    SWEEP_INCOMING = "sweep incoming"
+    SWEEP_OUTGOING = "sweep outgoing"
+    SWEEP_REPAIRS = "sweep repairs"
+    SYNC = "sync"
+
+
+class Change(msgspec.Struct, array_like=True):
+    """One change of a participant's state.
+
+    New fields go to the end and have a default.
+
+    Attributes:
+        number: 1 for the participant's first change; no number is left out.
+        call: what changed the state.
+        now_ms: time of the call, Unix ms.
+        next_sync_ms: when the next sync message is due after it, Unix ms.
+        value: bytes of the frame that was sent or received.
+        hint: retrieval hint of the call.
+        message_id: message that the call names instead of a frame.
+    """
+
+    number: int
+    call: Call
+    now_ms: int
+    next_sync_ms: int
+    value: bytes = b""
+    hint: bytes = b""
+    message_id: str = ""
+
+
+_decoder = msgspec.msgpack.Decoder(Change)
+
+
+def pack(change: Change) -> bytes:
+    """Return a change as bytes."""
+    return seal(VERSION, msgspec.msgpack.encode(change))
+
+
+def unpack(blob: bytes) -> Change:
+    """Read what `pack` returned.
+
+    Raises:
+        SnapshotError: The bytes are not a change record, or of a later version.
+    """
+    try:
+        return _decoder.decode(unseal(VERSION, blob))
+    except msgspec.DecodeError as error:
+        raise SnapshotError(str(error)) from error
+
+
+class ChangeRecorder:
+    """Collects the change records of one participant.
+
+    Attributes:
+        number: number of the last change.
+        is_on: whether changes are recorded; without, there are no numbers either.
+    """
+
+    __slots__ = ("_records", "is_on", "number")
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.is_on = False
+        self._records: list[bytes] = []
+
+    def add(
+        self,
+        call: Call,
+        now_ms: int,
+        next_sync_ms: int,
+        *,
+        value: bytes = b"",
+        hint: bytes = b"",
+        message_id: str = "",
+    ) -> None:
+        """Record a change."""
+        self.number += 1
+        change = Change(
+            self.number, call, now_ms, next_sync_ms, value, hint, message_id
+        )
+        self._records.append(pack(change))
+
+    def take(self) -> list[bytes]:
+        """Return the records since the last call, and forget them."""
+        records, self._records = self._records, []
+        return records
+
+    def is_next(self, change: Change) -> bool:
+        """Return whether a stored change follows, and count it; False for an old one.
+
+        Raises:
+            SnapshotError: A change between the last one and this one is missing.
+        """
+        if change.number > self.number + 1:
+            detail = f"change {self.number + 1} is missing before {change.number}"
+            raise SnapshotError(detail)
+        if change.number <= self.number:
+            return False
+        self.number = change.number
+        return True

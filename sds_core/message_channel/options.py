@@ -1,0 +1,37 @@
+"""Which options of a profile give a stored state its meaning."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Final
+
+from sds_core.message_channel.profile import Profile
+
+LIMITS: Final = frozenset(
+    {
+        "answer_bytes_per_sweep",
+        "answers_per_sweep",
+        "hint_limit",
+        "history_limit",
+        "id_limit",
+        "incoming_bytes_limit",
+        "incoming_limit",
+        "log_limit",
+        "max_frame_bytes",
+        "missing_limit",
+        "outgoing_bytes_limit",
+        "outgoing_limit",
+        "participants_limit",
+        "repair_buffer_limit",
+        "repair_retained_bytes_limit",
+        "repair_retained_limit",
+        "requests_taken_per_message",
+    }
+)
+"""Options that may change from one run to the next, as long as the state fits."""
+
+
+def options_of(profile: Profile) -> dict[str, str]:
+    """Return the options that are no limits as text, for a snapshot."""
+    names = (one.name for one in fields(Profile))
+    return {name: str(getattr(profile, name)) for name in names if name not in LIMITS}

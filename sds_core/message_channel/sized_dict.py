@@ -1,0 +1,80 @@
+"""A dict in order of insertion that knows the bytes of its values."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import (
+    Callable,
+    ItemsView,
+    Iterator,
+    MutableMapping,
+    ValuesView,
+)
+from typing import TypeVar
+
+V = TypeVar("V")
+
+
+class SizedDict(MutableMapping[str, V]):
+    """Values by id, oldest first, and the sum of their sizes.
+
+    A limit on the number of entries bounds no memory if strangers choose their length.
+
+    Args:
+        size_of: returns the bytes of a value, always the same for one value.
+
+    Attributes:
+        size_bytes: sum of the values' sizes.
+    """
+
+    __slots__ = ("_entries", "_size_of", "size_bytes")
+
+    def __init__(self, size_of: Callable[[V], int]) -> None:
+        self._size_of = size_of
+        # Ordered: finds the oldest entry in constant time after any removals.
+        self._entries: OrderedDict[str, V] = OrderedDict()
+        self.size_bytes = 0
+
+    def __getitem__(self, message_id: str) -> V:
+        """Return a value."""
+        return self._entries[message_id]
+
+    def __setitem__(self, message_id: str, value: V) -> None:
+        """Add or replace a value; a replaced one keeps its place."""
+        replaced = self._entries.get(message_id)
+        if replaced is not None:
+            self.size_bytes -= self._size_of(replaced)
+        self._entries[message_id] = value
+        self.size_bytes += self._size_of(value)
+
+    def __delitem__(self, message_id: str) -> None:
+        """Remove a value."""
+        self.size_bytes -= self._size_of(self._entries.pop(message_id))
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the ids, oldest first."""
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        """Return the number of values."""
+        return len(self._entries)
+
+    def __contains__(self, message_id: object) -> bool:
+        """Return whether an id is in."""
+        return message_id in self._entries
+
+    def items(self) -> ItemsView[str, V]:
+        """Return ids and values; faster than what the base class makes of them."""
+        return self._entries.items()
+
+    def values(self) -> ValuesView[V]:
+        """Return the values; faster than what the base class makes of them."""
+        return self._entries.values()
+
+    def oldest(self) -> str:
+        """Return the id that was added first; there must be one."""
+        return next(iter(self._entries))
+
+    def is_over(self, limit: int, limit_bytes: int) -> bool:
+        """Return whether there are more entries or bytes than this."""
+        return len(self._entries) > limit or self.size_bytes > limit_bytes

@@ -1,0 +1,278 @@
+"""Change records: a participant is restored from a snapshot and what came after it."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from sds_core.message_channel import (
+    Delivered,
+    MessageChannel,
+    Profile,
+    SnapshotError,
+    Step,
+)
+from sds_core.message_channel.changes import VERSION, pack, unpack
+from sds_core.wire import Dialect
+from tests.support.frames import MINUTE, SECOND, START_MS, FrameFactory, value_of
+from tests.support.message_channel.lossy_network import (
+    LOW,
+    NAMES_OF_ROOMY,
+    ROOMY,
+    LossyNetwork,
+    names_of,
+    random_losses,
+)
+from tests.support.message_channel.lossy_network import (
+    participant as in_network,
+)
+from tests.support.message_channel.repair_steps import asking, state
+from tests.support.participants import (
+    CHANNEL,
+    SPEC,
+    hand_over,
+    of_type,
+    participant,
+    receive,
+)
+
+FRAMES = FrameFactory(CHANNEL)
+HINT = b"\x01" * 32
+
+
+class Recorded:
+    """A participant whose snapshot was stored once, and then all changes."""
+
+    def __init__(self, channel: MessageChannel) -> None:
+        self.channel = channel
+        channel.record_changes()
+        self.snapshot = channel.snapshot()
+        self.changes: list[bytes] = []
+
+    def restored(self) -> MessageChannel:
+        """The participant after a sudden end, with other random numbers."""
+        self.changes += self.channel.take_changes()
+        return MessageChannel.restore(
+            self.snapshot,
+            changes=self.changes,
+            random=Random("other"),
+            profile=self.channel.profile,
+        )
+
+    def assert_whole(self) -> None:
+        """Check that nothing is lost in a sudden end now."""
+        again = self.restored()
+        assert again.snapshot() == self.channel.snapshot()
+        assert again.next_deadline_ms == self.channel.next_deadline_ms
+
+
+def recorded(profile: Profile = SPEC) -> Recorded:
+    """A new participant that records."""
+    return Recorded(participant(profile=profile))
+
+
+class TestExactness:
+    @pytest.mark.parametrize("profile", ROOMY, ids=NAMES_OF_ROOMY)
+    @pytest.mark.parametrize("rate", [0.2, 0.6])
+    def test_state_after_any_call_is_restored(
+        self, profile: Profile, rate: float
+    ) -> None:
+        """With losses, repairs, retries and syncs; compared after every single step."""
+        self.run(profile, rate, every=1)
+
+    @pytest.mark.parametrize("profile", LOW)
+    def test_state_with_full_buffers_is_restored(self, profile: Profile) -> None:
+        """Evictions are repeated as they were."""
+        self.run(profile, 0.5, every=7)
+
+    def run(self, profile: Profile, rate: float, every: int) -> None:
+        """Let participants talk over a lossy network, and restore one of them."""
+        stored: list[Recorded] = []
+        steps = 0
+
+        def check(name: str, _: int, __: Step) -> None:
+            nonlocal steps
+            steps += 1
+            if name == "alice" and stored and steps % every == 0:
+                stored[0].assert_whole()
+
+        network = LossyNetwork(
+            names_of(3),
+            lambda name, random: in_network(profile, name, random),
+            random_losses(1, rate, 150),
+            each_step=check,
+        )
+        alice = network.participants["alice"]
+        assert isinstance(alice, MessageChannel)
+        stored.append(Recorded(alice))
+        for number in range(12):
+            network.send(names_of(3)[number % 3], b"text")
+            network.run(20 * SECOND)
+        network.run(6 * MINUTE)
+        assert len(alice.log) > 3
+        stored[0].assert_whole()
+
+
+class TestRecords:
+    def test_frame_is_stored_once(self) -> None:
+        """A record costs its frame and little more."""
+        alice = recorded().channel
+        (sent,) = alice.send(b"hi", START_MS).broadcasts
+        value = value_of(FRAMES.content("m", "bob"))
+        alice.receive(value, START_MS)
+        first, second = alice.take_changes()
+        assert len(first) < len(sent.value) + 64
+        assert len(second) < len(value) + 64
+
+    def test_sent_message_is_restored_with_its_bytes(self) -> None:
+        """Its retry is what was broadcast before."""
+        one = recorded()
+        (sent,) = one.channel.send(b"hi", START_MS).broadcasts
+        (retry, *_) = one.restored().advance(START_MS + 60_000).broadcasts
+        assert retry.value == sent.value
+
+    def test_delivered_message_is_not_delivered_again(self) -> None:
+        """Neither by the restore nor by its next copy."""
+        one = recorded()
+        value = value_of(FRAMES.content("m", "bob"))
+        one.channel.receive(value, START_MS)
+        again = one.restored()
+        assert of_type(again.receive(value, START_MS).events, Delivered) == []
+        assert again.log == ("m",)
+
+    def test_hints_are_restored(self) -> None:
+        """Of what was sent, of a second copy, and of our own echo."""
+        one = recorded()
+        (own,) = one.channel.send(b"hi", START_MS, message_id="own").broadcasts
+        one.channel.send(b"hi", START_MS, message_id="noted")
+        one.channel.note_retrieval_hint("noted", HINT)
+        value = value_of(FRAMES.content("m", "bob"))
+        one.channel.receive(value, START_MS)
+        for copy in (value, own.value):
+            one.channel.receive(copy, START_MS, retrieval_hint=HINT)
+        one.assert_whole()
+        assert [
+            entry.retrieval_hint for entry in state(one.restored()).log_entries
+        ] == [HINT] * 3
+
+    def test_hint_of_a_waiting_message_is_restored(self) -> None:
+        """It is in no log yet."""
+        one = recorded()
+        receive(one.channel, FRAMES.content("late", "bob", history=["x"]))
+        one.channel.note_retrieval_hint("late", HINT)
+        one.assert_whole()
+        assert state(one.restored()).waiting[0].retrieval_hint == HINT
+
+    def test_cancelled_answer_is_restored(self) -> None:
+        """The copy that cancels it has no other effect."""
+        one = recorded()
+        copy = FRAMES.content("m", "bob")
+        receive(one.channel, copy, asking("m", sender="bob"))
+        assert state(one.restored()).responses
+        receive(one.channel, copy)
+        one.assert_whole()
+        assert not state(one.restored()).responses
+
+    def test_frame_of_another_channel_cancels_nothing(self) -> None:
+        """There the same id is another message, also in a restore."""
+        one = recorded()
+        receive(one.channel, FRAMES.content("m", "bob"), asking("m", sender="bob"))
+        value = value_of(FrameFactory("other").content("m", "bob"))
+        one.channel.receive(value, START_MS, retrieval_hint=HINT)
+        value = value_of(FrameFactory(CHANNEL, Dialect.NIM).content("m", "bob"))
+        one.channel.receive(value, START_MS, retrieval_hint=HINT)
+        one.assert_whole()
+        assert state(one.restored()).responses
+
+    def test_frames_without_effect_are_not_recorded(self) -> None:
+        """Else a stranger could fill a disk with copies."""
+        one = recorded()
+        value = value_of(FRAMES.content("m", "bob"))
+        one.channel.receive(value, START_MS)
+        one.channel.take_changes()
+        one.channel.receive(value, START_MS)
+        one.channel.receive(b"no frame", START_MS)
+        receive(one.channel, FRAMES.ephemeral("eve"))
+        receive(one.channel, FRAMES.content("far", "eve", 1 << 63))
+        one.channel.send_ephemeral(b"hi", START_MS)
+        one.channel.note_retrieval_hint("unknown", HINT)
+        assert one.channel.take_changes() == []
+
+    def test_nothing_is_recorded_unasked(self) -> None:
+        """Records that nobody takes would fill the memory."""
+        alice = participant()
+        alice.send(b"hi", START_MS)
+        assert alice.take_changes() == []
+
+    def test_records_are_taken_once(self) -> None:
+        """The next call has only what came later."""
+        alice = recorded().channel
+        alice.send(b"hi", START_MS)
+        assert [unpack(one).number for one in alice.take_changes()] == [1]
+        alice.send(b"hi", START_MS)
+        assert [unpack(one).number for one in alice.take_changes()] == [2]
+
+    def test_restored_participant_continues_the_numbers(self) -> None:
+        """So one store holds the records of all runs."""
+        one = recorded()
+        one.channel.send(b"hi", START_MS)
+        again = one.restored()
+        again.record_changes()
+        hand_over(participant("bob").send(b"hi", START_MS), again)
+        assert [unpack(record).number for record in again.take_changes()] == [2]
+
+
+class TestStoredRecords:
+    @pytest.fixture
+    def one(self) -> Recorded:
+        """Three messages sent after the snapshot."""
+        one = recorded()
+        for message_id in "abc":
+            one.channel.send(b"hi", START_MS, message_id=message_id)
+        one.changes = one.channel.take_changes()
+        return one
+
+    def test_records_that_a_newer_snapshot_has_are_skipped(self, one: Recorded) -> None:
+        """A store may delete them after it has stored the snapshot."""
+        one.snapshot = one.channel.snapshot()
+        one.channel.send(b"hi", START_MS, message_id="d")
+        one.assert_whole()
+        assert one.restored().log == ("a", "b", "c", "d")
+
+    def test_missing_record_is_an_error(self, one: Recorded) -> None:
+        """What follows it would be applied to another state."""
+        del one.changes[1]
+        with pytest.raises(SnapshotError, match="change 2 is missing before 3"):
+            one.restored()
+
+    def test_lost_end_gives_the_state_before(self, one: Recorded) -> None:
+        """As after a power failure."""
+        one.changes.pop()
+        assert one.restored().log == ("a", "b")
+
+    def test_damaged_record_is_an_error(self, one: Recorded) -> None:
+        """At any position, and cut off anywhere."""
+        record = one.changes[1]
+        for position in range(0, len(record), 97):
+            damaged = bytearray(record)
+            damaged[position] ^= 0x01
+            for wrong in (bytes(damaged), record[:position]):
+                one.changes[1] = wrong
+                with pytest.raises(SnapshotError):
+                    one.restored()
+
+    def test_record_without_a_frame_is_an_error(self, one: Recorded) -> None:
+        """Another program may have written it."""
+        change = unpack(one.changes[0])
+        change.value = b"no frame"
+        one.changes[0] = pack(change)
+        with pytest.raises(SnapshotError):
+            one.restored()
+
+    def test_record_of_a_later_version_is_refused(self, one: Recorded) -> None:
+        """The error has both versions."""
+        one.changes[0] = bytes([VERSION + 1]) + one.changes[0][1:]
+        detail = f"it has version {VERSION + 1}, this program reads {VERSION}"
+        with pytest.raises(SnapshotError, match=detail):
+            one.restored()

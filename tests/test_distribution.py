@@ -1,0 +1,148 @@
+"""`deploy/sds-core`: the libraries as a distribution without Spark and Kafka."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import venv
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.deployment import ROOT
+
+PROJECT = Path("deploy/sds-core")
+INCLUDED = ("sds_core", "connectors/storage", "connectors/event_loop")
+
+PROGRAM = """
+import asyncio, importlib.util, pathlib, random, sys, tempfile
+from connectors.event_loop.driver import ChannelDriver, unix_ms
+from connectors.storage.sqlite import ParticipantStore
+from sds_core.message_channel import Profile
+
+options = dict(now_ms=unix_ms(), random=random.Random(), profile=Profile.spec())
+path = pathlib.Path(tempfile.mkdtemp()) / "participants.sqlite"
+
+async def send(store):
+    sent = []
+    async def broadcast(one):
+        sent.append(one)
+    channel = store.open("tea", "alice", **options)
+    async with ChannelDriver(channel, broadcast=broadcast, store=store.append) as alice:
+        return await alice.send(b"The kettle is on.")
+
+with ParticipantStore(path) as store:
+    message_id = asyncio.run(send(store))
+with ParticipantStore(path) as store:
+    assert store.open("tea", "alice", **options).log == (message_id,)
+for name in ("pyspark", "kafka", "confluent_kafka", "starlette"):
+    assert importlib.util.find_spec(name) is None, name
+print("from", sys.modules["sds_core"].__file__)
+"""
+
+
+def project(directory: Path) -> dict[str, Any]:
+    """The section `project` of a pyproject.toml."""
+    text = (ROOT / directory / "pyproject.toml").read_text(encoding="utf-8")
+    found: dict[str, Any] = tomllib.loads(text)["project"]
+    return found
+
+
+def name_of(requirement: str) -> str:
+    """The distribution that a requirement names."""
+    match = re.match(r"[\w.-]+", requirement)
+    assert match is not None
+    return match[0]
+
+
+def test_distribution_has_version_and_requirements_of_the_monitor() -> None:
+    """One release has both."""
+    whole, part = project(Path()), project(PROJECT)
+    for key in ("version", "requires-python", "license"):
+        assert part[key] == whole[key]
+    assert set(part["dependencies"]) <= set(whole["dependencies"])
+
+
+def test_distribution_requires_what_its_modules_import() -> None:
+    """All of it, and nothing else."""
+    modules: set[str] = set()
+    for name in INCLUDED:
+        for path in (ROOT / name).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Import):
+                    modules.update(one.name for one in node.names)
+                elif isinstance(node, ast.ImportFrom):
+                    modules.add(node.module or "")
+    roots = {one.split(".")[0] for one in modules} - sys.stdlib_module_names
+    assert {one for one in modules if one.startswith("connectors.")} <= {
+        f"{name.replace('/', '.')}.{path.stem}"
+        for name in INCLUDED
+        for path in (ROOT / name).glob("*.py")
+    }
+    provided: set[str] = set()
+    for requirement in project(PROJECT)["dependencies"]:
+        ours = {
+            one.parts[0].split(".")[0]
+            for one in distribution(name_of(requirement)).files or []
+        }
+        assert ours & roots, requirement
+        provided |= ours
+    assert roots - provided == {"sds_core", "connectors"}
+
+
+@pytest.mark.slow
+def test_wheel_works_in_an_environment_without_spark(tmp_path: Path) -> None:
+    """Built, installed with nothing but what it requires, and used."""
+    pytest.importorskip("setuptools", "80")
+    source = tmp_path / "source"
+    skipped = shutil.ignore_patterns("__pycache__")
+    for name in (*INCLUDED, str(PROJECT)):
+        shutil.copytree(ROOT / name, source / name, ignore=skipped)
+    wheels = tmp_path / "wheels"
+    quiet = ("--no-deps", "--quiet", "--disable-pip-version-check")
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "pip", "wheel", *quiet, "--no-build-isolation"),
+            *("--wheel-dir", str(wheels), str(source / PROJECT)),
+        ],
+        check=True,
+        timeout=200,
+    )
+    (wheel,) = wheels.glob("*.whl")
+    environment = tmp_path / "environment"
+    venv.create(environment, with_pip=False)
+    (site,) = environment.glob("lib/python*/site-packages")
+    # What it requires is linked, so that the test needs no package index.
+    for requirement in project(PROJECT)["dependencies"]:
+        found = distribution(name_of(requirement))
+        for name in {one.parts[0] for one in found.files or []} - {".."}:
+            target = Path(str(found.locate_file(name)))
+            if not (site / name).exists():
+                (site / name).symlink_to(target)
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "pip", "install", *quiet, "--no-index"),
+            *("--target", str(site), str(wheel)),
+        ],
+        check=True,
+        timeout=200,
+    )
+    without_ours = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    done = subprocess.run(
+        [str(environment / "bin/python"), "-c", PROGRAM],
+        cwd=tmp_path,
+        env=without_ours,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"from {site}")
