@@ -36,10 +36,7 @@ from sds_core.message_channel.framing import FrameBuilder
 from sds_core.message_channel.parts import Parts
 from sds_core.message_channel.profile import AfterRequest, Profile
 from sds_core.message_channel.reception import Reception, ignored
-from sds_core.message_channel.sync import (
-    AFTER_CONTENT_SENT,
-    SyncTimer,
-)
+from sds_core.message_channel.sync import SyncTimer
 from sds_core.wire import (
     Frame,
     FrameKind,
@@ -145,7 +142,7 @@ class MessageChannel:
         self._bloom.add(message_id)
         self._repairer.retain(message_id, value, self.participant_id, now_ms)
         requests_wait = self._repairer.requests.has_waiting
-        self._sync.put_off(AFTER_CONTENT_SENT, now_ms, requests_wait=requests_wait)
+        self._sync.content_sent(now_ms, requests_wait=requests_wait)
         self._plan()
         return Step([Broadcast(Cause.CONTENT, message_id, value)], events)
 
@@ -284,7 +281,8 @@ class MessageChannel:
         Returns an empty step if the log is empty, no message waits and no repair
         request is due.
         """
-        self._sync.sent(now_ms, requests_wait=self._repairer.requests.has_waiting)
+        requests_wait = self._repairer.requests.has_waiting
+        self._sync.sync_sent(now_ms, requests_wait=requests_wait)
         step = Step((), ())
         if (
             self._log.entries

@@ -92,11 +92,15 @@ class Profile:
     # the specification's dialect expect one size, nim-sds takes 1.2 x capacity.
     bloom_rolled: BloomParameters | None = None
 
-    # Acknowledgement: how many participants' filters make a possible one sufficient;
-    # None: none ever do. js-waku counts frames, also of one peer; nim-sds takes 1.
+    # Acknowledgement: how many participants' filters make a possible one sufficient, or
+    # all others if they are fewer; None: none ever do. js-waku counts frames, also of
+    # one peer; nim-sds takes 1.
     possible_acks_threshold: int | None = 2
-    # A fuller filter would acknowledge messages that it does not hold.
-    possible_acks_max_false_positive_rate: float = 0.05
+    # A fuller filter would acknowledge messages that it does not hold. Filters of one
+    # channel hold nearly the same ids and err together, so the joint rate of several is
+    # at most that of the best, but hardly less: each must do on its own. None: the rate
+    # that filters are designed for; js-waku and nim-sds have no limit.
+    possible_acks_max_false_positive_rate: float | None = None
 
     # Outgoing buffer. js-waku and nim-sds do not tell the two states apart.
     retry_unacknowledged_ms: int = 30_000
@@ -123,6 +127,11 @@ class Profile:
     # js-waku, somebody in a large group always draws a short time.
     sync_interval_ms: int = 30_000
     sync_least_share: float | None = 1.0
+    # Received content only brings a sync message nearer, and all traffic together puts
+    # it off by this many intervals for each participant of the channel, from our last
+    # frame on; None: without limit (js-waku). In 3 intervals for each, nearly everybody
+    # has had a turn, so the limit seldom makes several send at once.
+    sync_put_off_limit: int | None = 3
     # Sooner by this factor while repair requests want to be carried (js-waku).
     sync_requests_factor: float = 0.3
 
@@ -168,7 +177,6 @@ class Profile:
             "max_frame_bytes": self._least_frame_bytes(),
             "participant_forgotten_after_ms": 0,
             "participants_limit": 1,
-            "possible_acks_max_false_positive_rate": 0,
             "sync_requests_factor": 0,
             "sync_interval_ms": 1,
             "t_min_ms": 0,
@@ -186,8 +194,10 @@ class Profile:
         optional = {
             "lamport_max_ahead_ms": 0,
             "sync_least_share": 0,
+            "sync_put_off_limit": 1,
             "bloom_rollover_ids": self.bloom_kept_ids,
             "possible_acks_threshold": 1,
+            "possible_acks_max_false_positive_rate": 0,
             "lost_after_ms": 1,
             "response_groups": 1,
             "repair_retention_ms": 0,
@@ -225,8 +235,10 @@ class Profile:
             lamport_rule=LamportRule.FOLLOW_CLOCK,
             causal_history_size=200,
             bloom_rollover_ids=None,
+            possible_acks_max_false_positive_rate=0.05,
             retry_possibly_acknowledged_ms=30_000,
             sync_least_share=0.0,
+            sync_put_off_limit=None,
             buffered_meets_dependencies=True,
             lost_after_ms=None,
             repair_eviction=Eviction.LATEST,
@@ -250,10 +262,12 @@ class Profile:
             bloom_kept_ids=8_000,
             bloom_rolled=BloomParameters(12_000, 0.001),
             possible_acks_threshold=1,
+            possible_acks_max_false_positive_rate=0.05,
             retry_unacknowledged_ms=60_000,
             max_retries=5,
             lost_after_ms=None,
             sync_least_share=None,
+            sync_put_off_limit=None,
             repair_hash=RepairHash.FARM,
             t_max_ms=300_000,
             response_groups=1,

@@ -76,6 +76,7 @@ class State(msgspec.Struct, array_like=True, kw_only=True):
     retained: dict[str, Retained]
     next_sync_ms: int
     participants: dict[str, int]
+    own_frame_ms: int | None = None
 
 
 _decoder = msgspec.msgpack.Decoder(State)
@@ -166,6 +167,7 @@ def state_of(parts: Parts) -> State:
         retained=repairer.retained.state(),
         next_sync_ms=parts.sync.next_ms,
         participants=repairer.participants.state(),
+        own_frame_ms=parts.sync.own_frame_ms,
     )
 
 
@@ -180,7 +182,9 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
     Raises:
         SnapshotError: A stored filter or message cannot be read.
     """
-    sync = SyncTimer.planned(profile, random, state.next_sync_ms)
+    # Older snapshots do not have it.
+    own_frame_ms = state.own_frame_ms or state.started_ms
+    sync = SyncTimer.planned(profile, random, state.next_sync_ms, own_frame_ms)
     parts = Parts.empty(
         state.channel_id, state.participant_id, profile, state.started_ms, sync
     )

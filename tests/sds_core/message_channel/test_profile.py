@@ -33,7 +33,9 @@ DIFFERENCES: dict[str, tuple[object, object, object]] = {
     "max_retries": (10, 10, 5),
     "buffered_meets_dependencies": (False, True, False),
     "lost_after_ms": (600_000, None, None),
+    "possible_acks_max_false_positive_rate": (None, 0.05, 0.05),
     "sync_least_share": (1.0, 0.0, None),
+    "sync_put_off_limit": (3, None, None),
     "repair_hash": (RepairHash.SHA256, RepairHash.SHA256, RepairHash.FARM),
     "t_max_ms": (120_000, 120_000, 300_000),
     "response_groups": (None, None, 1),
@@ -57,7 +59,6 @@ SHARED: dict[str, object] = {
 """What they do alike, as far as the documents or the libraries say it."""
 
 OURS = {
-    "possible_acks_max_false_positive_rate",
     "sync_requests_factor",
     "outgoing_limit",
     "incoming_limit",
@@ -131,7 +132,6 @@ AT_LEAST = {
     "id_limit": 64,
     "hint_limit": 0,
     "max_frame_bytes": least_frame_bytes(SPEC),
-    "possible_acks_max_false_positive_rate": 0,
     "sync_requests_factor": 0,
     "sync_interval_ms": 1,
     "t_min_ms": 0,
@@ -147,6 +147,8 @@ AT_LEAST = {
 OPTIONAL_AT_LEAST = {
     "lamport_max_ahead_ms": 0,
     "sync_least_share": 0,
+    "sync_put_off_limit": 1,
+    "possible_acks_max_false_positive_rate": 0,
     "bloom_rollover_ids": SPEC.bloom_kept_ids,
     "possible_acks_threshold": 1,
     "lost_after_ms": 1,
