@@ -59,7 +59,7 @@ class MessageChannel:
         channel_id: Id of the channel.
         participant_id: Id of this participant, globally unique; not empty.
         now_ms: Time of the start.
-        random: Source of the times and ids of sync messages.
+        random: Source of the ids of messages and the times of sync messages.
         profile: Behaviour where the documents leave a choice.
 
     Attributes:
@@ -116,7 +116,7 @@ class MessageChannel:
             content: Bytes for the other applications; not empty.
             now_ms: Unix ms.
             message_id: A globally unique id; by default a hash of channel, sender,
-                Lamport timestamp and content.
+                Lamport timestamp, content, time and a random number.
 
         Raises:
             EmptyContent: The content is empty.
@@ -129,7 +129,7 @@ class MessageChannel:
             raise EmptyContent
         lamport = self._lamport.next(now_ms)
         if message_id is None:
-            message_id = self._frames.unique_id(lamport, content)
+            message_id = self._frames.unique_id(lamport, content, now_ms, self._random)
         elif self._log.knows(message_id) or self._incoming.knows(message_id):
             raise MessageIdTaken(message_id)
         else:
@@ -348,7 +348,7 @@ class MessageChannel:
 
         Args:
             blob: Result of `snapshot`, of this version or an earlier one.
-            random: Source of the times and ids of later sync messages.
+            random: Source of the ids of later messages and the times of sync messages.
             profile: The participant's profile; it must fit the snapshot.
 
         Raises:
