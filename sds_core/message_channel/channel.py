@@ -37,6 +37,7 @@ from sds_core.message_channel.parts import Parts
 from sds_core.message_channel.profile import AfterRequest, Profile
 from sds_core.message_channel.reception import Reception, ignored
 from sds_core.message_channel.sync import SyncTimer
+from sds_core.message_channel.uptime import Uptime
 from sds_core.wire import (
     Frame,
     FrameKind,
@@ -82,10 +83,9 @@ class MessageChannel:
         check_time(now_ms)
         check_name("channel_id", channel_id, profile.id_limit)
         check_name("participant_id", participant_id, profile.id_limit)
-        sync = SyncTimer(profile, random, now_ms)
-        self._set_up(
-            Parts.empty(channel_id, participant_id, profile, now_ms, sync), random
-        )
+        sync, uptime = SyncTimer(profile, random, now_ms), Uptime(now_ms)
+        parts = Parts.empty(channel_id, participant_id, profile, now_ms, sync, uptime)
+        self._set_up(parts, random)
 
     def _set_up(self, parts: Parts, random: Random) -> None:
         self.channel_id = parts.channel_id
@@ -100,6 +100,7 @@ class MessageChannel:
         self._incoming = parts.incoming
         self._repairer = parts.repairer
         self._sync = parts.sync
+        self._uptime = parts.uptime
         self._delivery = Delivery(parts)
         self._reception = Reception(parts, self._delivery)
         self._frames = FrameBuilder(parts)
@@ -124,7 +125,7 @@ class MessageChannel:
             ValueError: The id is empty, too long, or not valid Unicode text.
             FrameTooLarge: The frame would be longer than the profile allows.
         """
-        check_time(now_ms)
+        self._at(now_ms)
         if not content:
             raise EmptyContent
         lamport = self._lamport.next(now_ms)
@@ -209,6 +210,7 @@ class MessageChannel:
         self, frame: Frame, value: bytes, now_ms: int, *, retrieval_hint: bytes = b""
     ) -> Step:
         """Receive a frame that is already decoded; otherwise like `receive`."""
+        self._at(now_ms)
         step = self._reception.receive(frame, value, retrieval_hint, now_ms)
         self._plan()
         return step
@@ -217,7 +219,7 @@ class MessageChannel:
 
     def advance(self, now_ms: int) -> Step:
         """Do everything that is due now."""
-        check_time(now_ms)
+        self._at(now_ms)
         broadcasts: list[Broadcast] = []
         events: list[Event] = []
         for due_ms, sweep in (
@@ -242,6 +244,7 @@ class MessageChannel:
         A message is delivered as soon as its dependencies are met, so a sweep only
         finds messages whose wait ends (SDS, "Periodic Incoming Buffer Sweep").
         """
+        self._at(now_ms)
         events: list[Event] = []
         for message_id in self._incoming.overdue(now_ms):
             events += self._delivery.lose(message_id, now_ms)
@@ -261,6 +264,7 @@ class MessageChannel:
 
         SDS, "Periodic Outgoing Buffer Sweep".
         """
+        self._at(now_ms)
         broadcasts, events = self._outgoing.sweep(now_ms)
         self._plan()
         return Step(broadcasts, events)
@@ -270,6 +274,7 @@ class MessageChannel:
 
         SDS-R guide, "Incoming Repair Request Buffer Sweep".
         """
+        self._at(now_ms)
         step = self._repairer.answer(now_ms)
         self._plan()
         return step
@@ -281,6 +286,7 @@ class MessageChannel:
         Returns an empty step if the log is empty, no message waits and no repair
         request is due.
         """
+        self._at(now_ms)
         requests_wait = self._repairer.requests.has_waiting
         self._sync.sync_sent(now_ms, requests_wait=requests_wait)
         step = Step((), ())
@@ -333,11 +339,18 @@ class MessageChannel:
 
     # -- snapshot for a restart
 
-    def snapshot(self) -> bytes:
+    def snapshot(self, now_ms: int | None = None) -> bytes:
         """Return the whole state as bytes for `restore`.
 
         Times are absolute: a deadline that passes before `restore` is due immediately.
+        Only the time after which a missing message is lost stops until the first call
+        after `restore`, because nothing can be repaired meanwhile.
+
+        Args:
+            now_ms: Unix ms; by default the time of the last call.
         """
+        if now_ms is not None:
+            self._at(now_ms)
         return snapshot.pack(snapshot.state_of(self._parts))
 
     @classmethod
@@ -361,6 +374,18 @@ class MessageChannel:
         return self
 
     # -- time
+
+    def _at(self, now_ms: int) -> None:
+        """Begin a call; the first one after a restart ends the time off.
+
+        Raises:
+            TypeError: The time is not an int.
+        """
+        check_time(now_ms)
+        off_ms = self._uptime.at(now_ms)
+        if off_ms:
+            self._incoming.put_off(off_ms)
+            self._repairer.requests.resume(now_ms)
 
     def _plan(self) -> None:
         self.next_deadline_ms = int(

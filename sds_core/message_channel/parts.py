@@ -12,6 +12,7 @@ from sds_core.message_channel.profile import Profile
 from sds_core.message_channel.repairer import Repairer
 from sds_core.message_channel.rolling_bloom import RollingBloom
 from sds_core.message_channel.sync import SyncTimer
+from sds_core.message_channel.uptime import Uptime
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Parts:
         incoming: Messages that wait for others, and missing messages.
         repairer: Requests and answers of SDS-R.
         sync: Timer of its sync messages.
+        uptime: Time of the last call.
     """
 
     channel_id: str
@@ -43,6 +45,7 @@ class Parts:
     incoming: IncomingBuffer
     repairer: Repairer
     sync: SyncTimer
+    uptime: Uptime
 
     @classmethod
     def empty(
@@ -52,6 +55,7 @@ class Parts:
         profile: Profile,
         started_ms: int,
         sync: SyncTimer,
+        uptime: Uptime,
     ) -> Parts:
         """Return the parts of a participant that has sent and received nothing."""
         return cls(
@@ -66,4 +70,5 @@ class Parts:
             IncomingBuffer(profile),
             Repairer(participant_id, profile, started_ms),
             sync,
+            uptime,
         )

@@ -146,6 +146,17 @@ class RepairRequests(HasDeadline):
             self.remove(message_id)
         return entries
 
+    def resume(self, now_ms: int) -> None:
+        """Make those due now whose time for an answer ended while we were off.
+
+        Nobody was asked, or the answer went by.
+        """
+        for message_id, end_ms in self._ends_ms().items():
+            if end_ms <= now_ms:
+                self._carried.pop(message_id, None)
+                self._entries[message_id] = (self._entries[message_id][0], now_ms)
+        self._stale = True
+
     def state(self) -> list[tuple[HistoryEntry, int, int | None]]:
         """Return (entry, T_req, held until) of all, in order, for a snapshot."""
         return [

@@ -26,6 +26,7 @@ from sds_core.message_channel.profile import LogOrder, Profile
 from sds_core.message_channel.retained import Retained
 from sds_core.message_channel.rolling_bloom import RollingBloom
 from sds_core.message_channel.sync import SyncTimer
+from sds_core.message_channel.uptime import Uptime
 from sds_core.wire import HistoryEntry, WireError, decode
 
 VERSION = 1
@@ -77,6 +78,7 @@ class State(msgspec.Struct, array_like=True, kw_only=True):
     next_sync_ms: int
     participants: dict[str, int]
     own_frame_ms: int | None = None
+    last_ms: int | None = None
 
 
 _decoder = msgspec.msgpack.Decoder(State)
@@ -168,6 +170,7 @@ def state_of(parts: Parts) -> State:
         next_sync_ms=parts.sync.next_ms,
         participants=repairer.participants.state(),
         own_frame_ms=parts.sync.own_frame_ms,
+        last_ms=parts.uptime.last_ms,
     )
 
 
@@ -182,11 +185,16 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
     Raises:
         SnapshotError: A stored filter or message cannot be read.
     """
-    # Older snapshots do not have it.
+    # Older snapshots have neither this time nor that of the last call.
     own_frame_ms = state.own_frame_ms or state.started_ms
     sync = SyncTimer.planned(profile, random, state.next_sync_ms, own_frame_ms)
     parts = Parts.empty(
-        state.channel_id, state.participant_id, profile, state.started_ms, sync
+        state.channel_id,
+        state.participant_id,
+        profile,
+        state.started_ms,
+        sync,
+        Uptime(state.last_ms, is_resuming=True),
     )
     parts.lamport.value = state.lamport
     parts.log.restore(state.log_keys, state.log_entries, state.forgotten)
