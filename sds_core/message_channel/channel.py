@@ -46,7 +46,7 @@ from sds_core.wire import (
     decode,
 )
 
-_SPEC_PROFILE = Profile.spec()
+_DEFAULT_PROFILE = Profile()
 _CONTENT = FrameKind.CONTENT
 _EPHEMERAL = FrameKind.EPHEMERAL
 
@@ -78,7 +78,7 @@ class MessageChannel:
         *,
         now_ms: int,
         random: Random,
-        profile: Profile = _SPEC_PROFILE,
+        profile: Profile = _DEFAULT_PROFILE,
     ) -> None:
         check_time(now_ms)
         check_name("channel_id", channel_id, profile.id_limit)
@@ -355,7 +355,7 @@ class MessageChannel:
 
     @classmethod
     def restore(
-        cls, blob: bytes, *, random: Random, profile: Profile = _SPEC_PROFILE
+        cls, blob: bytes, *, random: Random, profile: Profile = _DEFAULT_PROFILE
     ) -> MessageChannel:
         """Return the participant that a snapshot was taken of.
 

@@ -1,9 +1,10 @@
 """Options where the documents leave a choice and the implementations differ.
 
-`Profile.spec()` follows SDS and the SDS-R guide, `Profile.js_sds()` js-waku's
-`@waku/sds`, `Profile.nim_sds()` nim-sds. Each option's comment says who does what; the
-table of rules in the documentation says it rule by rule. Take one and change what you
-need with `dataclasses.replace`.
+`Profile()` is made to lose no message; `Profile.spec()` has the values of SDS and the
+SDS-R guide, `Profile.js_sds()` those of js-waku's `@waku/sds`, `Profile.nim_sds()`
+those of nim-sds. Each option's comment says who does what; the table of rules in the
+documentation says it rule by rule. Take one and change what you need with
+`dataclasses.replace`.
 """
 
 from __future__ import annotations
@@ -62,16 +63,15 @@ class Eviction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """The options of one participant; times in ms, sizes in entries or bytes.
-
-    The defaults are those of `Profile.spec()`.
-    """
+    """The options of one participant; times in ms, sizes in entries or bytes."""
 
     dialect: Dialect = Dialect.SPEC
 
     # Lamport timestamp. SDS says int32 and nanoseconds, which exclude each other;
-    # js-waku counts milliseconds, nim-sds seconds, both in 64 bits.
-    lamport_rule: LamportRule = LamportRule.COUNT
+    # js-waku counts milliseconds, nim-sds seconds, both in 64 bits. SDS counts; but a
+    # participant whose received messages all wait then stays behind the others, its
+    # messages sort early in their logs, and no causal history names them.
+    lamport_rule: LamportRule = LamportRule.FOLLOW_CLOCK
     lamport_unit_ms: int = 1
     # Adopting a timestamp is a MUST; with a limit, one wrong clock does not take the
     # whole channel along. How far ahead of the clock a message may be, or it is
@@ -81,8 +81,9 @@ class Profile:
     # Local log.
     log_order: LogOrder = LogOrder.LAMPORT
     log_limit: int = 10_000  # ids; the first in order goes
-    # SDS recommends 2; js-waku 200, nim-sds 10.
-    causal_history_size: int = 2
+    # SDS recommends 2; js-waku 200, nim-sds 10. What was not received, and no received
+    # history names, is lost without a trace: the page on participants has the figures.
+    causal_history_size: int = 20
 
     # Bloom filter; see rolling_bloom.py for what the two limits do.
     bloom: BloomParameters = DEFAULT_PARAMETERS
@@ -226,13 +227,12 @@ class Profile:
     @classmethod
     def spec(cls) -> Profile:
         """SDS and the SDS-R guide, as far as they can be followed."""
-        return cls()
+        return cls(lamport_rule=LamportRule.COUNT, causal_history_size=2)
 
     @classmethod
     def js_sds(cls) -> Profile:
         """`@waku/sds` with the timers of js-waku's ReliableChannel."""
         return cls(
-            lamport_rule=LamportRule.FOLLOW_CLOCK,
             causal_history_size=200,
             bloom_rollover_ids=None,
             possible_acks_max_false_positive_rate=0.05,
