@@ -34,8 +34,8 @@ START_MS = 1_786_000_000_000
 LOSS = 0.05
 JOINING_SHARE = 0.5
 _TALK_S = 1_800
-_SETTLE_S = 1_800
-"""Longer than a participant waits for a missing message, and for its repair."""
+_SETTLE_S = 3_600
+"""Longer than a late participant repairs messages from before its arrival."""
 
 
 class Situation(NamedTuple):
@@ -55,7 +55,7 @@ class Situation(NamedTuple):
 
 
 SITUATIONS = (
-    Situation("6 participants, a message every 20 s", 6, 20.0, range(1, 31)),
+    Situation("6 participants, a message every 20 s", 6, 20.0, range(1, 41)),
     Situation("10 participants, a message every 3 s", 10, 3.0, range(1, 7)),
 )
 
