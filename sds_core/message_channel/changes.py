@@ -24,6 +24,7 @@ class Call(StrEnum):
     """The call that changed the state.
 
     COPY: a frame without effect, but for a cancelled answer or a learned hint.
+    RESUMED: the first call after a restart, whatever else it did.
     """
 
     SENT = "sent"
@@ -34,6 +35,7 @@ class Call(StrEnum):
     SWEEP_OUTGOING = "sweep outgoing"
     SWEEP_REPAIRS = "sweep repairs"
     SYNC = "sync"
+    RESUMED = "resumed"
 
 
 class Change(msgspec.Struct, array_like=True):

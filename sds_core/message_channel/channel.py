@@ -41,10 +41,8 @@ from sds_core.message_channel.framing import FrameBuilder
 from sds_core.message_channel.parts import Parts
 from sds_core.message_channel.profile import AfterRequest, Profile
 from sds_core.message_channel.reception import Reception, ignored
-from sds_core.message_channel.sync import (
-    AFTER_CONTENT_SENT,
-    SyncTimer,
-)
+from sds_core.message_channel.sync import SyncTimer
+from sds_core.message_channel.uptime import Uptime
 from sds_core.wire import (
     Frame,
     FrameKind,
@@ -54,7 +52,7 @@ from sds_core.wire import (
     decode,
 )
 
-_SPEC_PROFILE = Profile.spec()
+_DEFAULT_PROFILE = Profile()
 _CONTENT = FrameKind.CONTENT
 _EPHEMERAL = FrameKind.EPHEMERAL
 
@@ -68,7 +66,7 @@ class MessageChannel:
         channel_id: Id of the channel.
         participant_id: Id of this participant, globally unique; not empty.
         now_ms: Time of the start.
-        random: Source of the times and ids of sync messages.
+        random: Source of the ids of messages and the times of sync messages.
         profile: Behaviour where the documents leave a choice.
 
     Attributes:
@@ -86,15 +84,14 @@ class MessageChannel:
         *,
         now_ms: int,
         random: Random,
-        profile: Profile = _SPEC_PROFILE,
+        profile: Profile = _DEFAULT_PROFILE,
     ) -> None:
         check_time(now_ms)
         check_name("channel_id", channel_id, profile.id_limit)
         check_name("participant_id", participant_id, profile.id_limit)
-        sync = SyncTimer(profile, random, now_ms)
-        self._set_up(
-            Parts.empty(channel_id, participant_id, profile, now_ms, sync), random
-        )
+        sync, uptime = SyncTimer(profile, random, now_ms), Uptime(now_ms)
+        parts = Parts.empty(channel_id, participant_id, profile, now_ms, sync, uptime)
+        self._set_up(parts, random)
 
     def _set_up(self, parts: Parts, random: Random) -> None:
         self.channel_id = parts.channel_id
@@ -110,6 +107,7 @@ class MessageChannel:
         self._repairer = parts.repairer
         self._sync = parts.sync
         self._changes = parts.changes
+        self._uptime = parts.uptime
         self._delivery = Delivery(parts)
         self._reception = Reception(parts, self._delivery)
         self._frames = FrameBuilder(parts)
@@ -126,7 +124,7 @@ class MessageChannel:
             content: Bytes for the other applications; not empty.
             now_ms: Unix ms.
             message_id: A globally unique id; by default a hash of channel, sender,
-                Lamport timestamp and content.
+                Lamport timestamp, content, time and a random number.
 
         Raises:
             EmptyContent: The content is empty.
@@ -134,12 +132,12 @@ class MessageChannel:
             ValueError: The id is empty, too long, or not valid Unicode text.
             FrameTooLarge: The frame would be longer than the profile allows.
         """
-        check_time(now_ms)
+        self._at(now_ms)
         if not content:
             raise EmptyContent
         lamport = self._lamport.next(now_ms)
         if message_id is None:
-            message_id = self._frames.unique_id(lamport, content)
+            message_id = self._frames.unique_id(lamport, content, now_ms, self._random)
         elif self._log.knows(message_id) or self._incoming.knows(message_id):
             raise MessageIdTaken(message_id)
         else:
@@ -224,6 +222,7 @@ class MessageChannel:
         self, frame: Frame, value: bytes, now_ms: int, *, retrieval_hint: bytes = b""
     ) -> Step:
         """Receive a frame that is already decoded; otherwise like `receive`."""
+        self._at(now_ms)
         was_asked_for = frame.message_id in self._repairer.responses
         step = self._reception.receive(frame, value, retrieval_hint, now_ms)
         event = step.events[0]
@@ -247,7 +246,7 @@ class MessageChannel:
 
     def advance(self, now_ms: int) -> Step:
         """Do everything that is due now."""
-        check_time(now_ms)
+        self._at(now_ms)
         broadcasts: list[Broadcast] = []
         events: list[Event] = []
         for due_ms, sweep in (
@@ -271,6 +270,7 @@ class MessageChannel:
         A message is delivered as soon as its dependencies are met, so a sweep only
         finds messages whose wait ends (SDS, "Periodic Incoming Buffer Sweep").
         """
+        self._at(now_ms)
         events: list[Event] = []
         for message_id in self._incoming.overdue(now_ms):
             events += self._delivery.lose(message_id, now_ms)
@@ -290,6 +290,7 @@ class MessageChannel:
 
         SDS, "Periodic Outgoing Buffer Sweep".
         """
+        self._at(now_ms)
         broadcasts, events = self._outgoing.sweep(now_ms)
         self._done(Call.SWEEP_OUTGOING, now_ms)
         return Step(broadcasts, events)
@@ -299,6 +300,7 @@ class MessageChannel:
 
         SDS-R guide, "Incoming Repair Request Buffer Sweep".
         """
+        self._at(now_ms)
         step = self._repairer.answer(now_ms)
         self._done(Call.SWEEP_REPAIRS, now_ms)
         return step
@@ -310,7 +312,9 @@ class MessageChannel:
         Returns an empty step if the log is empty, no message waits and no repair
         request is due.
         """
-        self._sync.sent(now_ms, requests_wait=self._repairer.requests.has_waiting)
+        self._at(now_ms)
+        requests_wait = self._repairer.requests.has_waiting
+        self._sync.sync_sent(now_ms, requests_wait=requests_wait)
         step = Step((), ())
         if (
             self._log.entries
@@ -393,11 +397,18 @@ class MessageChannel:
         """
         return self._changes.take()
 
-    def snapshot(self) -> bytes:
+    def snapshot(self, now_ms: int | None = None) -> bytes:
         """Return the whole state as bytes for `restore`.
 
         Times are absolute: a deadline that passes before `restore` is due immediately.
+        Only the time after which a missing message is lost stops until the first call
+        after `restore`, because nothing can be repaired meanwhile.
+
+        Args:
+            now_ms: Unix ms; by default the time of the last call.
         """
+        if now_ms is not None:
+            self._at(now_ms)
         return snapshot.pack(snapshot.state_of(self._parts))
 
     @classmethod
@@ -407,7 +418,7 @@ class MessageChannel:
         *,
         changes: Iterable[bytes] = (),
         random: Random,
-        profile: Profile = _SPEC_PROFILE,
+        profile: Profile = _DEFAULT_PROFILE,
     ) -> MessageChannel:
         """Return the participant that a snapshot was taken of.
 
@@ -415,7 +426,7 @@ class MessageChannel:
             blob: Result of `snapshot`, of this version or an earlier one.
             changes: Results of `take_changes`, in order; those that the snapshot
                 contains are skipped.
-            random: Source of the times and ids of later sync messages.
+            random: Source of the ids of later messages and the times of sync messages.
             profile: The participant's profile; it must fit the snapshot.
 
         Raises:
@@ -430,6 +441,7 @@ class MessageChannel:
             change = change_records.unpack(one)
             if self._changes.is_next(change):
                 self._repeat(change)
+        self._uptime.is_resuming = True
         return self
 
     def _repeat(self, change: Change) -> None:
@@ -441,6 +453,8 @@ class MessageChannel:
         now_ms = change.now_ms
         try:
             match change.call:
+                case Call.RESUMED:
+                    self._resume(now_ms)
                 case Call.SENT:
                     self._repeat_sending(change.value, now_ms)
                 case Call.RECEIVED:
@@ -460,6 +474,9 @@ class MessageChannel:
                     self.sync(now_ms)
         except WireError as error:
             raise SnapshotError(str(error)) from error
+        # Noting a hint takes no time.
+        if change.call is not Call.HINT:
+            self._uptime.last_ms = now_ms
         self._sync.next_ms = change.next_sync_ms
         self._plan()
 
@@ -479,7 +496,7 @@ class MessageChannel:
         self._bloom.add(message_id)
         self._repairer.retain(message_id, value, self.participant_id, now_ms)
         requests_wait = self._repairer.requests.has_waiting
-        self._sync.put_off(AFTER_CONTENT_SENT, now_ms, requests_wait=requests_wait)
+        self._sync.content_sent(now_ms, requests_wait=requests_wait)
         return events
 
     # -- time
@@ -504,6 +521,26 @@ class MessageChannel:
                 message_id=message_id,
             )
         self._plan()
+
+    def _at(self, now_ms: int) -> None:
+        """Begin a call; the first one after a restart ends the time off.
+
+        Raises:
+            TypeError: The time is not an int.
+        """
+        check_time(now_ms)
+        if self._uptime.is_resuming:
+            self._uptime.is_resuming = False
+            self._resume(now_ms)
+        self._uptime.last_ms = now_ms
+
+    def _resume(self, now_ms: int) -> None:
+        """Leave out the time since the last call, in which we were off."""
+        off_ms = self._uptime.off_ms(now_ms)
+        if off_ms:
+            self._incoming.put_off(off_ms)
+            self._repairer.requests.resume(now_ms)
+            self._done(Call.RESUMED, now_ms)
 
     def _plan(self) -> None:
         self.next_deadline_ms = int(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha256
+from random import Random
 
 from sds_core.message_channel.errors import FrameTooLarge
 from sds_core.message_channel.parts import Parts
@@ -10,6 +11,8 @@ from sds_core.wire import Frame, HistoryEntry, encode
 
 _ENTRY_OVERHEAD_BYTES = 16
 """Lower bound for the tags and lengths of a history entry and its fields."""
+
+_NONCE_BYTES = 16
 
 
 class FrameBuilder:
@@ -81,14 +84,22 @@ class FrameBuilder:
             raise FrameTooLarge(len(value), limit)
         return value
 
-    def unique_id(self, lamport: int, content: bytes) -> str:
-        """Return an id that no other message has, not even one of the same content."""
+    def unique_id(
+        self, lamport: int, content: bytes, now_ms: int, random: Random
+    ) -> str:
+        """Return an id that no other message has (SDS, "Design Assumptions").
+
+        Content and timestamp can repeat: a participant that continues from an older
+        snapshot counts again from there. Time and chance do not.
+        """
         hashed = sha256()
         for part in (
             self._channel_id.encode(),
             self._participant_id.encode(),
             lamport.to_bytes(8, "big"),
             content,
+            now_ms.to_bytes(8, "big", signed=True),
+            random.randbytes(_NONCE_BYTES),
         ):
             hashed.update(len(part).to_bytes(8, "big"))
             hashed.update(part)

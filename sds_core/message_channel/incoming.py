@@ -215,6 +215,18 @@ class IncomingBuffer:
             self.lost.popitem(last=False)
         return entry
 
+    def put_off(self, by_ms: int) -> None:
+        """End all waits later by this time, ms, in which the participant was off."""
+        self.missing.update(
+            {
+                message_id: dependency._replace(since_ms=dependency.since_ms + by_ms)
+                for message_id, dependency in self.missing.items()
+            }
+        )
+        for message in self.waiting.values():
+            message.arrived_ms += by_ms
+        self.circles_due_ms += by_ms
+
     def restore(
         self,
         waiting: Iterable[tuple[str, Waiting]],

@@ -99,11 +99,16 @@ class OutgoingBuffer(HasDeadline):
             del self.messages[evicted]
             yield Evicted(Buffer.OUTGOING, evicted)
 
-    def review(self, frame: Frame) -> Iterator[Event]:
+    def review(self, frame: Frame, others: int) -> Iterator[Event]:
         """Acknowledge our messages that a frame of another participant shows.
 
         Its causal history names messages that its sender received; its filter holds
         them, or seems to (SDS, "Review ACK Status").
+
+        Args:
+            frame: The frame.
+            others: Number of other participants of the channel, at least 1: no more
+                can be witnesses.
         """
         for entry in frame.causal_history:
             message_id = entry.message_id
@@ -111,7 +116,7 @@ class OutgoingBuffer(HasDeadline):
                 self._stale = True
                 yield Acknowledged(message_id, frame.sender_id, Evidence.CAUSAL_HISTORY)
         if self.messages and frame.bloom_filter:
-            yield from self._review_filter(frame)
+            yield from self._review_filter(frame, others)
 
     def sweep(self, now_ms: int) -> tuple[list[Broadcast], list[Event]]:
         """Return the rebroadcasts that are due, unacknowledged messages first."""
@@ -141,7 +146,7 @@ class OutgoingBuffer(HasDeadline):
         self.messages.update(messages)
         self._stale = True
 
-    def _review_filter(self, frame: Frame) -> Iterator[Event]:
+    def _review_filter(self, frame: Frame, others: int) -> Iterator[Event]:
         profile = self._profile
         try:
             bits, m_bits, k = filter_bits(
@@ -154,10 +159,17 @@ class OutgoingBuffer(HasDeadline):
         rate: float | None = None
         sender_id = frame.sender_id
         threshold = profile.possible_acks_threshold
+        max_rate = profile.possible_acks_max_false_positive_rate
+        if max_rate is None:
+            max_rate = profile.bloom.error_rate
+        needed = inf if threshold is None else min(threshold, others)
         acknowledged = []
         for message_id, message in self.messages.items():
-            # One participant is one witness, however often it speaks.
+            # One participant is one witness, however often it speaks; but by now it may
+            # be the only one that there is.
             if sender_id in message.seen_by:
+                if len(message.seen_by) >= needed:
+                    acknowledged.append(message_id)
                 continue
             if message.probes is None or message.probes[0] != size:
                 message.probes = (size, probes(message_id, frame.dialect, m_bits, k))
@@ -167,14 +179,11 @@ class OutgoingBuffer(HasDeadline):
                 rate = false_positive_rate(
                     count_set_bits(frame.dialect, bits, m_bits), m_bits, k
                 )
-                if rate > profile.possible_acks_max_false_positive_rate:
+                if rate > max_rate:
                     detail = f"its false-positive rate is {rate:.3f}"
                     yield BloomUnusable(frame.message_id, detail)
             # Store only participants that count towards an acknowledgement.
-            counts = (
-                threshold is not None
-                and rate <= profile.possible_acks_max_false_positive_rate
-            )
+            counts = threshold is not None and rate <= max_rate
             if counts:
                 message.seen_by.add(sender_id)
             elif message.is_possibly_acknowledged:
@@ -184,7 +193,7 @@ class OutgoingBuffer(HasDeadline):
             if message.retry_ms < inf:
                 message.retry_ms = message.sent_ms + self._period_ms(message)
             yield PossiblyAcknowledged(message_id, sender_id, len(message.seen_by))
-            if threshold is not None and len(message.seen_by) >= threshold:
+            if len(message.seen_by) >= needed:
                 acknowledged.append(message_id)
         for message_id in acknowledged:
             del self.messages[message_id]

@@ -13,6 +13,7 @@ from sds_core.message_channel.profile import Profile
 from sds_core.message_channel.repairer import Repairer
 from sds_core.message_channel.rolling_bloom import RollingBloom
 from sds_core.message_channel.sync import SyncTimer
+from sds_core.message_channel.uptime import Uptime
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class Parts:
         repairer: Requests and answers of SDS-R.
         sync: Timer of its sync messages.
         changes: Change records.
+        uptime: Time of the last call.
     """
 
     channel_id: str
@@ -46,6 +48,7 @@ class Parts:
     repairer: Repairer
     sync: SyncTimer
     changes: ChangeRecorder
+    uptime: Uptime
 
     @classmethod
     def empty(
@@ -55,6 +58,7 @@ class Parts:
         profile: Profile,
         started_ms: int,
         sync: SyncTimer,
+        uptime: Uptime,
     ) -> Parts:
         """Return the parts of a participant that has sent and received nothing."""
         return cls(
@@ -70,4 +74,5 @@ class Parts:
             Repairer(participant_id, profile, started_ms),
             sync,
             ChangeRecorder(),
+            uptime,
         )

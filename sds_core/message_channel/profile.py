@@ -1,9 +1,10 @@
 """Options where the documents leave a choice and the implementations differ.
 
-`Profile.spec()` follows SDS and the SDS-R guide, `Profile.js_sds()` js-waku's
-`@waku/sds`, `Profile.nim_sds()` nim-sds. Each option's comment says who does what; the
-table of rules in the documentation says it rule by rule. Take one and change what you
-need with `dataclasses.replace`.
+`Profile()` is made to lose no message; `Profile.spec()` has the values of SDS and the
+SDS-R guide, `Profile.js_sds()` those of js-waku's `@waku/sds`, `Profile.nim_sds()`
+those of nim-sds. Each option's comment says who does what; the table of rules in the
+documentation says it rule by rule. Take one and change what you need with
+`dataclasses.replace`.
 """
 
 from __future__ import annotations
@@ -62,16 +63,15 @@ class Eviction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """The options of one participant; times in ms, sizes in entries or bytes.
-
-    The defaults are those of `Profile.spec()`.
-    """
+    """The options of one participant; times in ms, sizes in entries or bytes."""
 
     dialect: Dialect = Dialect.SPEC
 
     # Lamport timestamp. SDS says int32 and nanoseconds, which exclude each other;
-    # js-waku counts milliseconds, nim-sds seconds, both in 64 bits.
-    lamport_rule: LamportRule = LamportRule.COUNT
+    # js-waku counts milliseconds, nim-sds seconds, both in 64 bits. SDS counts; but a
+    # participant whose received messages all wait then stays behind the others, its
+    # messages sort early in their logs, and no causal history names them.
+    lamport_rule: LamportRule = LamportRule.FOLLOW_CLOCK
     lamport_unit_ms: int = 1
     # Adopting a timestamp is a MUST; with a limit, one wrong clock does not take the
     # whole channel along. How far ahead of the clock a message may be, or it is
@@ -81,8 +81,9 @@ class Profile:
     # Local log.
     log_order: LogOrder = LogOrder.LAMPORT
     log_limit: int = 10_000  # ids; the first in order goes
-    # SDS recommends 2; js-waku 200, nim-sds 10.
-    causal_history_size: int = 2
+    # SDS recommends 2; js-waku 200, nim-sds 10. What was not received, and no received
+    # history names, is lost without a trace: the page on participants has the figures.
+    causal_history_size: int = 20
 
     # Bloom filter; see rolling_bloom.py for what the two limits do.
     bloom: BloomParameters = DEFAULT_PARAMETERS
@@ -92,11 +93,15 @@ class Profile:
     # the specification's dialect expect one size, nim-sds takes 1.2 x capacity.
     bloom_rolled: BloomParameters | None = None
 
-    # Acknowledgement: how many participants' filters make a possible one sufficient;
-    # None: none ever do. js-waku counts frames, also of one peer; nim-sds takes 1.
+    # Acknowledgement: how many participants' filters make a possible one sufficient, or
+    # all others if they are fewer; None: none ever do. js-waku counts frames, also of
+    # one peer; nim-sds takes 1.
     possible_acks_threshold: int | None = 2
-    # A fuller filter would acknowledge messages that it does not hold.
-    possible_acks_max_false_positive_rate: float = 0.05
+    # A fuller filter would acknowledge messages that it does not hold. Filters of one
+    # channel hold nearly the same ids and err together, so the joint rate of several is
+    # at most that of the best, but hardly less: each must do on its own. None: the rate
+    # that filters are designed for; js-waku and nim-sds have no limit.
+    possible_acks_max_false_positive_rate: float | None = None
 
     # Outgoing buffer. js-waku and nim-sds do not tell the two states apart.
     retry_unacknowledged_ms: int = 30_000
@@ -127,6 +132,11 @@ class Profile:
     # js-waku, somebody in a large group always draws a short time.
     sync_interval_ms: int = 30_000
     sync_least_share: float | None = 1.0
+    # Received content only brings a sync message nearer, and all traffic together puts
+    # it off by this many intervals for each participant of the channel, from our last
+    # frame on; None: without limit (js-waku). In 3 intervals for each, nearly everybody
+    # has had a turn, so the limit seldom makes several send at once.
+    sync_put_off_limit: int | None = 3
     # Sooner by this factor while repair requests want to be carried (js-waku).
     sync_requests_factor: float = 0.3
 
@@ -182,7 +192,6 @@ class Profile:
             "max_frame_bytes": self._least_frame_bytes(),
             "participant_forgotten_after_ms": 0,
             "participants_limit": 1,
-            "possible_acks_max_false_positive_rate": 0,
             "sync_requests_factor": 0,
             "sync_interval_ms": 1,
             "t_min_ms": 0,
@@ -206,8 +215,10 @@ class Profile:
         optional = {
             "lamport_max_ahead_ms": 0,
             "sync_least_share": 0,
+            "sync_put_off_limit": 1,
             "bloom_rollover_ids": self.bloom_kept_ids,
             "possible_acks_threshold": 1,
+            "possible_acks_max_false_positive_rate": 0,
             "lost_after_ms": 1,
             "response_groups": 1,
             "repair_retention_ms": 0,
@@ -247,17 +258,18 @@ class Profile:
     @classmethod
     def spec(cls) -> Profile:
         """SDS and the SDS-R guide, as far as they can be followed."""
-        return cls()
+        return cls(lamport_rule=LamportRule.COUNT, causal_history_size=2)
 
     @classmethod
     def js_sds(cls) -> Profile:
         """`@waku/sds` with the timers of js-waku's ReliableChannel."""
         profile = cls(
-            lamport_rule=LamportRule.FOLLOW_CLOCK,
             causal_history_size=200,
             bloom_rollover_ids=None,
+            possible_acks_max_false_positive_rate=0.05,
             retry_possibly_acknowledged_ms=30_000,
             sync_least_share=0.0,
+            sync_put_off_limit=None,
             buffered_meets_dependencies=True,
             lost_after_ms=None,
             repair_eviction=Eviction.LATEST,
@@ -282,10 +294,12 @@ class Profile:
             bloom_kept_ids=8_000,
             bloom_rolled=BloomParameters(12_000, 0.001),
             possible_acks_threshold=1,
+            possible_acks_max_false_positive_rate=0.05,
             retry_unacknowledged_ms=60_000,
             max_retries=5,
             lost_after_ms=None,
             sync_least_share=None,
+            sync_put_off_limit=None,
             repair_hash=RepairHash.FARM,
             t_max_ms=300_000,
             response_groups=1,

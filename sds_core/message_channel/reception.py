@@ -15,7 +15,6 @@ from sds_core.message_channel.events import (
 )
 from sds_core.message_channel.incoming import Waiting
 from sds_core.message_channel.parts import Parts
-from sds_core.message_channel.sync import AFTER_CONTENT_RECEIVED, AFTER_SYNC_RECEIVED
 from sds_core.wire import Frame, FrameKind, HistoryEntryLike
 
 
@@ -117,7 +116,6 @@ class Reception:
         self._lamport.tick(frame.lamport or 0, now_ms)
         events: list[Event] = []
         is_content = frame.kind is FrameKind.CONTENT
-        put_off = AFTER_CONTENT_RECEIVED if is_content else AFTER_SYNC_RECEIVED
         if is_content:
             events.append(Received(message_id, sender_id))
             self._incoming.arrived(message_id)
@@ -126,9 +124,13 @@ class Reception:
         else:
             events.append(SyncReceived(message_id, sender_id))
         requests_wait = self._repairer.requests.has_waiting
-        self._sync.put_off(put_off, now_ms, requests_wait=requests_wait)
+        others = max(1, len(self._repairer.participants))
+        put_off = (
+            self._sync.content_received if is_content else self._sync.sync_received
+        )
+        put_off(now_ms, others, requests_wait=requests_wait)
         if self._outgoing.messages and not is_own:
-            events += self._outgoing.review(frame)
+            events += self._outgoing.review(frame, others)
         if frame.repair_request and self._profile.repair and not is_own:
             events += self._repairer.take_requests(frame, now_ms)
         for entry in frame.causal_history:

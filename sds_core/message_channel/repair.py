@@ -156,16 +156,21 @@ class RepairRequests:
 
     def expired(self, now_ms: int) -> list[HistoryEntry]:
         """Remove and return the requests without an answer by T_req + T_max."""
-        if now_ms < self.next_ms:
-            return []
-        gone = [
-            *self._waiting.pop_up_to(now_ms - self._profile.t_max_ms),
-            *self._held.pop_up_to(now_ms),
-        ]
+        gone = self._take_ended(now_ms)
         entries = [self._entries[message_id][0] for message_id in gone]
         for message_id in gone:
             self.remove(message_id)
         return entries
+
+    def resume(self, now_ms: int) -> None:
+        """Make those due now whose time for an answer ended while we were off.
+
+        Nobody was asked, or the answer went by.
+        """
+        for message_id in self._take_ended(now_ms):
+            self._entries[message_id] = (self._entries[message_id][0], now_ms)
+            self._waiting.put(message_id, now_ms)
+            self._rank(message_id, is_held=False)
 
     def state(self) -> list[tuple[HistoryEntry, int, int | None]]:
         """Return (entry, T_req, held until) of all, in order, for a snapshot."""
@@ -180,6 +185,15 @@ class RepairRequests:
             self.add(entry, t_req)
             if held_until_ms is not None:
                 self._hold(entry.message_id, held_until_ms)
+
+    def _take_ended(self, now_ms: int) -> list[str]:
+        """Remove from both queues, and return, those whose time for an answer ended."""
+        if now_ms < self.next_ms:
+            return []
+        return [
+            *self._waiting.pop_up_to(now_ms - self._profile.t_max_ms),
+            *self._held.pop_up_to(now_ms),
+        ]
 
     def _hold(self, message_id: str, until_ms: int) -> None:
         self._waiting.remove(message_id)

@@ -28,6 +28,7 @@ from sds_core.message_channel.retained import Retained
 from sds_core.message_channel.rolling_bloom import RollingBloom
 from sds_core.message_channel.sealed import seal, unseal
 from sds_core.message_channel.sync import SyncTimer
+from sds_core.message_channel.uptime import Uptime
 from sds_core.wire import HistoryEntry, WireError, decode
 
 VERSION = 1
@@ -80,6 +81,8 @@ class State(msgspec.Struct, array_like=True, kw_only=True):
     answers_given: AnswersGiven = AnswersGiven(0, 0, 0)
     options: dict[str, str] = msgspec.field(default_factory=dict)
     changes: int = 0
+    own_frame_ms: int | None = None
+    last_ms: int | None = None
 
 
 _decoder = msgspec.msgpack.Decoder(State)
@@ -128,6 +131,8 @@ def state_of(parts: Parts) -> State:
         answers_given=repairer.budget.given,
         options=options_of(parts.profile),
         changes=parts.changes.number,
+        own_frame_ms=parts.sync.own_frame_ms,
+        last_ms=parts.uptime.last_ms,
     )
 
 
@@ -142,9 +147,16 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
     Raises:
         SnapshotError: A stored filter or message cannot be read.
     """
-    sync = SyncTimer.planned(profile, random, state.next_sync_ms)
+    # Older snapshots have neither this time nor that of the last call.
+    own_frame_ms = state.own_frame_ms or state.started_ms
+    sync = SyncTimer.planned(profile, random, state.next_sync_ms, own_frame_ms)
     parts = Parts.empty(
-        state.channel_id, state.participant_id, profile, state.started_ms, sync
+        state.channel_id,
+        state.participant_id,
+        profile,
+        state.started_ms,
+        sync,
+        Uptime(state.last_ms),
     )
     parts.lamport.value = state.lamport
     parts.log.restore(state.log_keys, state.log_entries, state.forgotten)

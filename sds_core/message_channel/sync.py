@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from random import Random
 from typing import Final
 
@@ -19,59 +20,117 @@ AFTER_SYNC_SENT: Final = 2.0
 class SyncTimer:
     """Plans sync messages so that a busy channel needs few (SDS, "Periodic Sync").
 
+    Other traffic replaces a sync message and so puts it off, but never for good. A sync
+    message acknowledges the content of others, so that only brings the time nearer; and
+    all traffic together puts it off up to a limit (`Profile.sync_put_off_limit`). While
+    repair requests wait for a frame, nothing puts it off (SDS-R guide, "Periodic Sync
+    Messages").
+
     Attributes:
         next_ms: when the next one is due, Unix ms.
+        own_frame_ms: time of our last frame, or of the start, from which on the limit
+            counts; Unix ms.
     """
 
     __slots__ = (
         "_interval_ms",
         "_least_share",
+        "_put_off_limit",
         "_random",
         "_requests_factor",
         "next_ms",
+        "own_frame_ms",
     )
 
     next_ms: int
+    own_frame_ms: int
 
     def __init__(self, profile: Profile, random: Random, now_ms: int) -> None:
-        self._set(profile, random, now_ms)
+        self._set(profile, random, now_ms, now_ms)
         self.next_ms += self._delay_ms(AFTER_CONTENT_SENT)
 
     @classmethod
-    def planned(cls, profile: Profile, random: Random, next_ms: int) -> SyncTimer:
-        """Return a timer with a given next time; draws nothing from `random`."""
+    def planned(
+        cls, profile: Profile, random: Random, next_ms: int, own_frame_ms: int
+    ) -> SyncTimer:
+        """Return a timer with given times; draws nothing from `random`."""
         self = cls.__new__(cls)
-        self._set(profile, random, next_ms)
+        self._set(profile, random, next_ms, own_frame_ms)
         return self
 
-    def put_off(self, factor: float, now_ms: int, *, requests_wait: bool) -> None:
-        """Draw the next time again, because other traffic replaced a sync message.
+    def content_sent(self, now_ms: int, *, requests_wait: bool) -> None:
+        """Plan anew after content of ours, which says what a sync message would say.
 
         Args:
-            factor: One of the factors above, by the kind of traffic.
             now_ms: Unix ms.
-            requests_wait: Whether repair requests wait for a frame: the next time may
-                only become earlier then (SDS-R guide, "Periodic Sync Messages").
+            requests_wait: Whether repair requests wait for a frame.
         """
-        # With a fixed interval only our own sync messages count (nim-sds).
-        if self._least_share is not None:
-            if requests_wait:
-                factor *= self._requests_factor
-            planned_ms = now_ms + self._delay_ms(factor)
-            if not requests_wait or planned_ms < self.next_ms:
-                self.next_ms = planned_ms
+        self.own_frame_ms = now_ms
+        self._plan(AFTER_CONTENT_SENT, now_ms, inf, requests_wait=requests_wait)
 
-    def sent(self, now_ms: int, *, requests_wait: bool) -> None:
-        """Draw the next time after our own sync message, sent or skipped as empty."""
+    def content_received(
+        self, now_ms: int, others: int, *, requests_wait: bool
+    ) -> None:
+        """Plan anew after content of another, which waits for an acknowledgement.
+
+        Args:
+            now_ms: Unix ms.
+            others: Number of other participants, at least 1.
+            requests_wait: Whether repair requests wait for a frame.
+        """
+        latest_ms = inf if self._put_off_limit is None else self.next_ms
+        latest_ms = min(latest_ms, self._latest_ms(others))
+        self._plan(
+            AFTER_CONTENT_RECEIVED, now_ms, latest_ms, requests_wait=requests_wait
+        )
+
+    def sync_received(self, now_ms: int, others: int, *, requests_wait: bool) -> None:
+        """Plan anew after a sync message of another; arguments as above."""
+        self._plan(
+            AFTER_SYNC_RECEIVED,
+            now_ms,
+            self._latest_ms(others),
+            requests_wait=requests_wait,
+        )
+
+    def sync_sent(self, now_ms: int, *, requests_wait: bool) -> None:
+        """Plan anew after our own sync message, sent or skipped as empty."""
+        self.own_frame_ms = now_ms
         factor = AFTER_SYNC_SENT * (self._requests_factor if requests_wait else 1.0)
         self.next_ms = now_ms + self._delay_ms(factor)
 
-    def _set(self, profile: Profile, random: Random, next_ms: int) -> None:
+    def _set(
+        self, profile: Profile, random: Random, next_ms: int, own_frame_ms: int
+    ) -> None:
         self._interval_ms = profile.sync_interval_ms
         self._least_share = profile.sync_least_share
+        self._put_off_limit = profile.sync_put_off_limit
         self._requests_factor = profile.sync_requests_factor
         self._random = random
         self.next_ms = next_ms
+        self.own_frame_ms = own_frame_ms
+
+    def _latest_ms(self, others: int) -> float:
+        """Return until when traffic may put the next one off, Unix ms.
+
+        In proportion to the group, so that a large one does not send more of them.
+        """
+        if self._put_off_limit is None:
+            return inf
+        limit_ms = self._put_off_limit * self._interval_ms * (1 + others)
+        return self.own_frame_ms + limit_ms
+
+    def _plan(
+        self, factor: float, now_ms: int, latest_ms: float, *, requests_wait: bool
+    ) -> None:
+        """Draw the next time; a limit keeps it, waiting requests only let it shrink."""
+        # With a fixed interval only our own sync messages count (nim-sds).
+        if self._least_share is None:
+            return
+        if requests_wait:
+            factor *= self._requests_factor
+            latest_ms = min(latest_ms, self.next_ms)
+        self.next_ms = int(min(now_ms + self._delay_ms(factor), latest_ms))
 
     def _delay_ms(self, factor: float) -> int:
         if self._least_share is None:

@@ -23,7 +23,7 @@ class ProfileShare(Table, frozen=True, kw_only=True):
             capacity and error_rate.
     """
 
-    base: Literal["spec", "js_sds", "nim_sds"] = "spec"
+    base: Literal["default", "spec", "js_sds", "nim_sds"] = "spec"
     share: Annotated[float, Meta(gt=0, le=1_000_000)] = 1.0
     overrides: dict[str, Any] = msgspec.field(default_factory=dict)
 
@@ -52,6 +52,7 @@ class ProfileShare(Table, frozen=True, kw_only=True):
 
 
 _BASES = {
+    "default": Profile(),
     "spec": Profile.spec(),
     "js_sds": Profile.js_sds(),
     "nim_sds": Profile.nim_sds(),

@@ -215,7 +215,7 @@ class _Simulation:
             return
         absences = self._scenario.churn.absences
         if absences is not None and absences.state == "restored":
-            member.snapshot = member.sds.snapshot()
+            member.snapshot = member.sds.snapshot(member.clock.reading(now_ms))
             member.sds = None
         member.wake_ms = member.wake_reading_ms = NEVER_MS
         self._set_present(member, now_ms, present=False)

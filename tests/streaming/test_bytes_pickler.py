@@ -16,20 +16,22 @@ pytestmark = pytest.mark.spark
 def pickled(spark: SparkSession, data: bytes | None) -> bytes:
     """A state as Spark's JVM passes it to a Python worker."""
     frame = spark.createDataFrame([(1, data)], "version int, blob binary")
-    row: Any = frame._jdf.collectAsList().get(0)
-    jvm: Any = spark._jvm
+    row: Any = frame._jdf.collectAsList().get(0)  # noqa: SLF001 - no public way
+    jvm: Any = spark._jvm  # noqa: SLF001 - no public way
     return bytes(jvm.org.apache.spark.sql.api.python.PythonSQLUtils.toPyRow(row))
 
 
 @pytest.mark.parametrize(
-    "data", [bytes(range(256)), b"", b"\xff" * 300_000, None], ids=["all", "empty", "long", "none"]
+    "data",
+    [bytes(range(256)), b"", b"\xff" * 300_000, None],
+    ids=["all", "empty", "long", "none"],
 )
 def test_state_is_what_spark_makes_of_it(
     spark: SparkSession, data: bytes | None
 ) -> None:
     """Python reads the same value, of the same type."""
     use_bytes_pickler(spark)
-    version, blob = pickle.loads(pickled(spark, data))
+    version, blob = pickle.loads(pickled(spark, data))  # noqa: S301 - our own bytes
     assert (version, blob, type(blob)) == (1, data, type(data))
 
 

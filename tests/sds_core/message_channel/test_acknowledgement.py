@@ -27,6 +27,7 @@ from tests.support.frames import START_MS, FrameFactory, bloom
 from tests.support.participants import (
     CHANNEL,
     SPEC,
+    frame_of,
     hand_over,
     of_type,
     participant,
@@ -38,9 +39,14 @@ FRAMES = FrameFactory(CHANNEL)
 M_BITS, K = DEFAULT_PARAMETERS.m_bits, DEFAULT_PARAMETERS.k
 
 
-def sender_of(*message_ids: str, profile: Profile = SPEC) -> MessageChannel:
-    """A participant who has sent these messages."""
+def sender_of(
+    *message_ids: str, profile: Profile = SPEC, others: int = 2
+) -> MessageChannel:
+    """A participant who has heard this many others, and sent these messages."""
+    frames = FrameFactory(CHANNEL, profile.dialect)
     alice = participant(profile=profile)
+    for number in range(others):
+        receive(alice, frames.sync(f"other-{number}"))
     for message_id in message_ids:
         alice.send(b"hi", START_MS, message_id=message_id)
     return alice
@@ -101,6 +107,46 @@ def test_filters_of_two_participants_acknowledge() -> None:
     assert alice.unacknowledged == alice.possibly_acknowledged == ()
 
 
+def test_with_two_participants_one_filter_acknowledges() -> None:
+    """There is no second witness, and the filter proves it as far as it is not full."""
+    alice, bob = participant(), participant("bob")
+    steps = [alice.send(b"hi", START_MS) for _ in range(2 * SPEC.causal_history_size)]
+    for step in steps:
+        hand_over(step, bob)
+    ids = [frame_of(step).message_id for step in steps]
+    events = hand_over(bob.sync(START_MS), alice)
+    assert {one.message_id: one.evidence for one in of_type(events, Acknowledged)} == {
+        **dict.fromkeys(ids, Evidence.BLOOM_FILTER),
+        **dict.fromkeys(ids[-SPEC.causal_history_size :], Evidence.CAUSAL_HISTORY),
+    }
+    assert alice.unacknowledged == alice.possibly_acknowledged == ()
+
+
+@pytest.mark.parametrize(("others", "needed"), [(1, 1), (2, 2), (3, 3), (9, 3)])
+def test_no_more_witnesses_are_needed_than_others_were_heard(
+    others: int, needed: int
+) -> None:
+    """Up to the threshold; all participants that ever send a frame are heard first."""
+    profile = replace(SPEC, possible_acks_threshold=3)
+    alice = sender_of("a", profile=profile, others=others)
+    for number in range(needed):
+        assert "a" in alice.unacknowledged + alice.possibly_acknowledged
+        receive(alice, FRAMES.sync(f"other-{number}", holds=["a"]))
+    assert alice.unacknowledged == alice.possibly_acknowledged == ()
+
+
+def test_witness_suffices_once_the_others_are_gone() -> None:
+    """Its next filter acknowledges what its earlier one only possibly did."""
+    alice = sender_of("a")
+    receive(alice, FRAMES.sync("other-1", holds=["a"]))
+    assert alice.possibly_acknowledged == ("a",)
+    gone_ms = START_MS + SPEC.participant_forgotten_after_ms + 1
+    events = receive(alice, FRAMES.sync("other-1", holds=["a"]), now_ms=gone_ms)
+    assert about_acknowledgement(events) == typed(
+        [Acknowledged("a", "other-1", Evidence.BLOOM_FILTER)]
+    )
+
+
 def test_second_filter_of_a_participant_changes_nothing() -> None:
     """Any number of its filters counts as one."""
     alice = sender_of("a")
@@ -114,7 +160,8 @@ def test_second_filter_of_a_participant_changes_nothing() -> None:
 @pytest.mark.parametrize(("threshold", "needed"), [(1, 1), (2, 2), (3, 3)])
 def test_threshold_counts_participants(threshold: int, needed: int) -> None:
     """The last required participant acknowledges, and none before."""
-    alice = sender_of("a", profile=replace(SPEC, possible_acks_threshold=threshold))
+    profile = replace(SPEC, possible_acks_threshold=threshold)
+    alice = sender_of("a", profile=profile, others=threshold)
     for number in range(1, needed):
         receive(alice, FRAMES.sync(f"peer-{number}", holds=["a"]))
         assert alice.possibly_acknowledged == ("a",)
@@ -198,7 +245,8 @@ def test_filter_that_is_too_full_does_not_count() -> None:
 
 def test_only_participants_with_usable_filters_count() -> None:
     """A too full filter adds no participant."""
-    alice = sender_of("a", profile=replace(SPEC, possible_acks_threshold=3))
+    profile = replace(SPEC, possible_acks_threshold=3)
+    alice = sender_of("a", profile=profile, others=3)
     ones = b"\xff" * DEFAULT_PARAMETERS.length_bytes
     events = receive(
         alice,
@@ -257,10 +305,17 @@ def test_filter_counts_up_to_the_limit_of_its_false_positive_rate(
     assert bool(of_type(events, BloomUnusable)) is not counts
 
 
-def test_filter_of_default_size_counts_to_twice_its_capacity() -> None:
-    """There js-waku, which never rolls over, begins to acknowledge falsely."""
-    for ids, counts in ((20_000, True), (25_000, False)):
-        alice = sender_of("a", profile=replace(SPEC, possible_acks_threshold=1))
+@pytest.mark.parametrize(
+    ("profile", "most"),
+    [(SPEC, 10_000), (Profile.js_sds(), 20_000)],
+    ids=["spec", "js"],
+)
+def test_filter_of_default_size_counts_while_it_is_not_too_full(
+    profile: Profile, most: int
+) -> None:
+    """To its capacity; in js-waku, which never rolls over, to twice its capacity."""
+    for ids, counts in ((most, True), (most * 5 // 4, False)):
+        alice = sender_of("a", profile=replace(profile, possible_acks_threshold=1))
         # As many bits as so many ids set on average.
         bits = round(M_BITS * (1 - (1 - 1 / M_BITS) ** (K * ids)))
         receive(alice, FRAMES.sync("bob", filter_=bloom(["a"], bits_set=bits)))
@@ -293,7 +348,7 @@ def test_filters_of_another_size_are_read_by_their_header() -> None:
     """As in nim-sds, where filters grow at a roll-over."""
     frames = FrameFactory(CHANNEL, Dialect.NIM)
     profile = replace(Profile.nim_sds(), possible_acks_threshold=9)
-    alice = sender_of("a", "b", profile=profile)
+    alice = sender_of("a", "b", profile=profile, others=9)
     for number, capacity in enumerate((10_000, 12_000, 100, 10_000), 1):
         filter_ = BloomFilter(Dialect.NIM, BloomParameters(capacity, 0.001))
         filter_.add("a")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
 
 from sds_core.message_channel import (
     Delivered,
+    IrretrievablyLost,
     MessageChannel,
     Profile,
     SnapshotError,
@@ -61,9 +63,17 @@ class Recorded:
         )
 
     def assert_whole(self) -> None:
-        """Check that nothing is lost in a sudden end now."""
+        """Check that nothing is lost in a sudden end now.
+
+        But the times of calls that changed nothing, which are not recorded.
+        """
         again = self.restored()
-        assert again.snapshot() == self.channel.snapshot()
+        found, expected = state(again), state(self.channel)
+        assert found.last_ms is not None
+        assert expected.last_ms is not None
+        assert found.last_ms <= expected.last_ms
+        found.last_ms = expected.last_ms
+        assert found == expected
         assert again.next_deadline_ms == self.channel.next_deadline_ms
 
 
@@ -221,6 +231,94 @@ class TestRecords:
         again.record_changes()
         hand_over(participant("bob").send(b"hi", START_MS), again)
         assert [unpack(record).number for record in again.take_changes()] == [2]
+
+
+class TestPauses:
+    """Time for "lost" does not run while the participant is off."""
+
+    OFF_MS = 60 * MINUTE
+    PROFILE = replace(SPEC, lost_after_ms=2 * MINUTE, t_min_ms=1, t_max_ms=MINUTE)
+
+    def missing(self) -> Recorded:
+        """A participant that has waited for a message for a minute."""
+        one = recorded(self.PROFILE)
+        receive(one.channel, FRAMES.content("late", "bob", history=[("x", "bob")]))
+        one.channel.sync(START_MS + MINUTE)
+        return one
+
+    def again(self, one: Recorded, *, has_snapshot: bool) -> Recorded:
+        """The participant after an end; with a new snapshot, as a store takes it."""
+        channel = one.restored()
+        channel.record_changes()
+        if has_snapshot:
+            return Recorded(channel)
+        one.channel = channel
+        return one
+
+    def lost_at(self, channel: MessageChannel, now_ms: int) -> bool:
+        """Whether the message is given up."""
+        return bool(of_type(channel.advance(now_ms).events, IrretrievablyLost))
+
+    @pytest.mark.parametrize("has_snapshot", [False, True])
+    def test_end_after_the_pause_keeps_the_time_left(
+        self, *, has_snapshot: bool
+    ) -> None:
+        """The first call may have no other effect; the record of it has the pause."""
+        one = self.again(self.missing(), has_snapshot=has_snapshot)
+        on_ms = START_MS + MINUTE + self.OFF_MS
+        value = value_of(FRAMES.content("late", "bob", history=[("x", "bob")]))
+        one.channel.receive(value, on_ms)
+        one.assert_whole()
+        one.channel.send(b"hi", on_ms + SECOND)
+        one.assert_whole()
+        for end_ms in (on_ms + SECOND, on_ms + SECOND + self.OFF_MS):
+            again = one.restored()
+            assert not self.lost_at(again, end_ms)
+            assert not self.lost_at(again, end_ms + MINUTE - SECOND - 1)
+            assert self.lost_at(again, end_ms + MINUTE - SECOND)
+
+    @pytest.mark.parametrize("has_snapshot", [False, True])
+    def test_several_pauses_are_left_out(self, *, has_snapshot: bool) -> None:
+        """Each as if it had not been."""
+        one = self.missing()
+        now_ms = START_MS + MINUTE
+        for _ in range(3):
+            now_ms += self.OFF_MS
+            one = self.again(one, has_snapshot=has_snapshot)
+            one.channel.send(b"hi", now_ms)
+            one.assert_whole()
+        one = self.again(one, has_snapshot=has_snapshot)
+        now_ms += self.OFF_MS
+        assert not self.lost_at(one.channel, now_ms)
+        assert not self.lost_at(one.channel, now_ms + MINUTE - 1)
+        assert self.lost_at(one.channel, now_ms + MINUTE)
+        one.assert_whole()
+
+    def test_end_before_the_first_call_keeps_the_whole_pause(self) -> None:
+        """Two restarts without a call between them are one."""
+        one = self.again(self.missing(), has_snapshot=True)
+        one = self.again(one, has_snapshot=True)
+        on_ms = START_MS + MINUTE + self.OFF_MS
+        assert not self.lost_at(one.channel, on_ms)
+        assert not self.lost_at(one.channel, on_ms + MINUTE - 1)
+        assert self.lost_at(one.channel, on_ms + MINUTE)
+
+    def test_changes_without_a_pause_run_the_time(self) -> None:
+        """What happened after the snapshot is no time off, however late it was."""
+        one = self.missing()
+        one.snapshot = one.channel.snapshot()
+        one.channel.send(b"hi", START_MS + 2 * MINUTE - 1)
+        one.assert_whole()
+        again = one.restored()
+        assert not self.lost_at(again, START_MS + 2 * MINUTE - 1)
+        assert self.lost_at(again, START_MS + 2 * MINUTE)
+
+    def test_hint_is_no_sign_of_life(self) -> None:
+        """It is noted without a time."""
+        one = self.missing()
+        one.channel.note_retrieval_hint("late", HINT)
+        one.assert_whole()
+        assert state(one.restored()).last_ms == START_MS + MINUTE
 
 
 class TestStoredRecords:

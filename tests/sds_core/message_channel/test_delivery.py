@@ -281,7 +281,7 @@ def test_limit_of_adoption_holds_at_reception(ahead_ms: int, adopted: bool) -> N
     bob = participant("bob", replace(SPEC, lamport_max_ahead_ms=60_000))
     now_ms = START_MS + 10_000
     lamport = now_ms + ahead_ms
-    before = bob.snapshot()
+    before = bob.snapshot(now_ms)
     events = receive(bob, FRAMES.content("m", "alice", lamport), now_ms=now_ms)
     if adopted:
         assert typed(events) == typed(

@@ -117,6 +117,7 @@ def test_one_peer_is_not_counted_twice(profile: Profile) -> None:
     """In js-waku two filters of one participant count as two participants."""
     frames = FrameFactory(CHANNEL, profile.dialect)
     alice = participant(profile=replace(profile, possible_acks_threshold=2))
+    receive(alice, frames.sync("carol"))
     alice.send(b"hi", START_MS, message_id="m")
     events = receive(
         alice,

@@ -145,6 +145,6 @@ class TestWaiting:
             alice.note_retrieval_hint("late", HINT)
         else:
             alice.receive(late, START_MS, retrieval_hint=HINT)
-        alice = MessageChannel.restore(alice.snapshot(), random=Random(1))
+        alice = MessageChannel.restore(alice.snapshot(), random=Random(1), profile=SPEC)
         receive(alice, FRAMES.content("x", "bob"))
         assert hint_of(alice, "late") == HINT

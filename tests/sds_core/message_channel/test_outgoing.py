@@ -71,6 +71,7 @@ def test_possibly_acknowledged_message_has_a_period_of_its_own() -> None:
     """60 s from its last broadcast, not from the filter's arrival."""
     alice = participant(profile=QUIET)
     alice.send(b"hi", START_MS, message_id="a")
+    receive(alice, FRAMES.sync("carol"))
     receive(alice, FRAMES.sync("bob", holds=["a"]), now_ms=START_MS + 20_000)
     assert alice.next_deadline_ms == START_MS + 60_000
     assert ids_of(alice.advance(START_MS + 59_999)) == []
@@ -84,7 +85,7 @@ def test_unacknowledged_messages_go_first() -> None:
     alice = participant(profile=QUIET)
     for at, message_id in enumerate(("d", "c", "b", "a")):
         alice.send(b"hi", START_MS + at, message_id=message_id)
-    receive(alice, FRAMES.sync("bob", holds=["d", "b"]))
+    receive(alice, FRAMES.sync("carol"), FRAMES.sync("bob", holds=["d", "b"]))
     assert ids_of(alice.advance(START_MS + 70_000)) == ["c", "a", "d", "b"]
 
 
@@ -107,7 +108,7 @@ def test_retries_end_and_the_message_may_still_be_acknowledged() -> None:
     assert typed(steps[10].events) == typed([RetriesExhausted("a")])
     assert [list(step.events) for step in steps[11:]] == [[], [], []]
     assert alice.unacknowledged == ("a",)
-    receive(alice, FRAMES.sync("bob", holds=["a"]))
+    receive(alice, FRAMES.sync("carol"), FRAMES.sync("bob", holds=["a"]))
     assert alice.possibly_acknowledged == ("a",)
     assert alice.next_deadline_ms == START_MS + QUIET.sync_interval_ms
     events = receive(alice, FRAMES.sync("bob", history=["a"]))

@@ -85,26 +85,28 @@ class Restarting:
 
     def send(self, content: bytes, now_ms: int) -> Step:
         """Send from both."""
-        return self._call(lambda one: one.send(content, now_ms))
+        return self._call(now_ms, lambda one: one.send(content, now_ms))
 
     def receive(self, value: bytes, now_ms: int) -> Step:
         """Let both receive."""
         return self._call(
-            lambda one: one.receive(value, now_ms, retrieval_hint=value[:8])
+            now_ms, lambda one: one.receive(value, now_ms, retrieval_hint=value[:8])
         )
 
     def advance(self, now_ms: int) -> Step:
         """Do what is due in both."""
-        return self._call(lambda one: one.advance(now_ms))
+        return self._call(now_ms, lambda one: one.advance(now_ms))
 
     def snapshots(self) -> tuple[bytes, bytes]:
         """The states of both."""
         return self._steady.snapshot(), self._other.snapshot()
 
-    def _call(self, call: Callable[[MessageChannel], Step]) -> Step:
+    def _call(self, now_ms: int, call: Callable[[MessageChannel], Step]) -> Step:
         if next(self._restarts, False):
             self._other = MessageChannel.restore(
-                self._other.snapshot(), random=self._other_random, profile=self._profile
+                self._other.snapshot(now_ms),
+                random=self._other_random,
+                profile=self._profile,
             )
         step = call(self._steady)
         assert call(self._other) == step

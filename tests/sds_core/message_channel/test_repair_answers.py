@@ -367,7 +367,9 @@ class TestAnswering:
     def test_requests_and_answers_survive_a_restart(self, bob: MessageChannel) -> None:
         """They are in the snapshot with their times."""
         receive(bob, missing("gap"))
-        restored = MessageChannel.restore(bob.snapshot(), random=Random(1))
+        restored = MessageChannel.restore(
+            bob.snapshot(), random=Random(1), profile=SPEC
+        )
         assert restored.next_deadline_ms == bob.next_deadline_ms
         due_ms = t_req_ms("bob", "gap")
         assert requested(restored.send(b"text", due_ms)) == ["gap"]

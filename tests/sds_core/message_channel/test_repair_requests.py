@@ -107,7 +107,7 @@ class TestNoticing:
         receive(bob, missing("m1"), now_ms=now_ms)
         (queued,) = state(bob).requests
         assert queued[1] == t_req_ms("bob", "m1", now_ms - T_MAX_MS)
-        assert of_type(bob.advance(now_ms).events, RepairExpired) == []
+        assert of_type(bob.sweep_incoming(now_ms).events, RepairExpired) == []
         assert requested(bob.send(b"text", now_ms)) == ["m1"]
 
     @pytest.mark.rule("sds-r-edge-1")

@@ -31,6 +31,7 @@ from sds_core.message_channel import (
 )
 from tests.support.frames import START_MS, FrameFactory
 from tests.support.participants import (
+    CHANNEL,
     SPEC,
     frame_of,
     hand_over,
@@ -39,6 +40,7 @@ from tests.support.participants import (
     receive,
 )
 
+FRAMES = FrameFactory(CHANNEL)
 QUIET = replace(SPEC, sync_interval_ms=10**9, sync_least_share=None, repair=False)
 ALL = pytest.mark.parametrize(
     "profile",
@@ -66,6 +68,7 @@ class TestAcknowledgement:
     def test_reply_acknowledges_as_far_as_its_history_reaches(self) -> None:
         """Of three messages the last two; the filter holds the first possibly."""
         alice, bob = participant(profile=QUIET), participant("bob", QUIET)
+        receive(alice, FRAMES.sync("carol"))
         for step in send_all(alice, "a", "b", "c"):
             hand_over(step, bob)
         events = hand_over(bob.send(b"reply", START_MS), alice)
@@ -80,6 +83,7 @@ class TestAcknowledgement:
         """Messages that no participant received are unchanged."""
         alice = participant(profile=QUIET)
         bob, carol = participant("bob", QUIET), participant("carol", QUIET)
+        receive(alice, FRAMES.sync("carol"))
         steps = send_all(alice, "a", "b", "c", "d", "unseen")
         for step in steps[:4]:
             hand_over(step, bob, carol)
@@ -140,6 +144,7 @@ class TestAcknowledgement:
     def test_message_that_waits_at_its_receiver_is_possibly_acknowledged(self) -> None:
         """It is in the receiver's filter, and not yet in a history."""
         alice, bob = participant(profile=QUIET), participant("bob", QUIET)
+        receive(alice, FRAMES.sync("carol"))
         first, _, third = send_all(alice, "a", "b", "c")
         hand_over(first, bob)
         hand_over(third, bob)

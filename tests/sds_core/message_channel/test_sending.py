@@ -10,6 +10,7 @@ import pytest
 from sds_core.message_channel import (
     Broadcast,
     Cause,
+    Delivered,
     EmptyContent,
     FrameTooLarge,
     MessageChannel,
@@ -24,6 +25,8 @@ from tests.support.participants import (
     CHANNEL,
     SPEC,
     frame_of,
+    hand_over,
+    of_type,
     participant,
     receive,
     typed,
@@ -88,7 +91,7 @@ def test_sending_is_done_when_the_call_returns() -> None:
 
 @pytest.mark.rule("sds-assumption-3", "sds-message-3")
 def test_ids_of_identical_messages_differ() -> None:
-    """They hash time, sender and channel, with unambiguous boundaries."""
+    """They hash sender and channel too, with unambiguous boundaries."""
     alice = participant("alice")
     steps = [
         alice.send(b"same", START_MS),
@@ -104,8 +107,33 @@ def test_ids_of_identical_messages_differ() -> None:
     assert {len(message_id) for message_id in ids} == {64}
 
 
-def test_id_depends_only_on_the_message() -> None:
-    """After a restore the same message gets the same id."""
+@pytest.mark.rule("sds-assumption-3", "sds-message-3")
+@pytest.mark.parametrize("repeats_numbers", [False, True])
+def test_id_is_not_used_again_after_an_older_snapshot(repeats_numbers: bool) -> None:
+    """A constant heartbeat is delivered, although its timestamp was used before.
+
+    Time or random numbers differ, here only one of them.
+    """
+    random = Random(1)
+    alice = MessageChannel(
+        CHANNEL, "alice", now_ms=START_MS, random=random, profile=SPEC
+    )
+    bob = participant("bob")
+    older, numbers = alice.snapshot(), random.getstate()
+    first = alice.send(b"beat", START_MS)
+    hand_over(first, bob)
+    if repeats_numbers:
+        random.setstate(numbers)
+    again = MessageChannel.restore(older, random=random, profile=SPEC)
+    second = again.send(b"beat", START_MS + 1 if repeats_numbers else START_MS)
+    assert frame_of(second).lamport == frame_of(first).lamport
+    (delivered,) = of_type(hand_over(second, bob), Delivered)
+    assert delivered.message_id == frame_of(second).message_id
+    assert len(bob.log) == 2
+
+
+def test_random_numbers_decide_an_id_of_the_same_time() -> None:
+    """With the same numbers, the same calls give the same frames."""
     first, second = (participant().send(b"same", START_MS) for _ in range(2))
     assert frame_of(first).message_id == frame_of(second).message_id
 

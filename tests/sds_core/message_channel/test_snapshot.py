@@ -25,6 +25,7 @@ from sds_core.message_channel import (
     ParticipantError,
     Profile,
     RepairAnswered,
+    RepairExpired,
     RepairHash,
     RepairRequested,
     SnapshotError,
@@ -32,7 +33,7 @@ from sds_core.message_channel import (
 )
 from sds_core.message_channel.snapshot import VERSION, State, pack, unpack
 from sds_core.wire import BloomParameters, Dialect, HistoryEntry
-from tests.support.frames import START_MS, FrameFactory, value_of
+from tests.support.frames import MINUTE, START_MS, FrameFactory, value_of
 from tests.support.golden.snapshots import NOW_MS, PROFILE, busy_participant
 from tests.support.participants import (
     CHANNEL,
@@ -45,7 +46,8 @@ from tests.support.participants import (
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "snapshots"
 
-Call = Callable[[MessageChannel], Step]
+Call = tuple[int, Callable[[MessageChannel], Step]]
+"""Time since the start, ms, and what is called then."""
 
 SMALL = {"bloom": BloomParameters(40, 0.01), "bloom_kept_ids": 3}
 PROFILES = {
@@ -73,10 +75,15 @@ PROFILES = {
 
 
 def restored(
-    channel: MessageChannel, random: Random, profile: Profile = SPEC
+    channel: MessageChannel,
+    random: Random,
+    profile: Profile = SPEC,
+    *,
+    now_ms: int | None = None,
 ) -> MessageChannel:
     """The participant after a restart."""
-    return MessageChannel.restore(channel.snapshot(), random=random, profile=profile)
+    blob = channel.snapshot(now_ms)
+    return MessageChannel.restore(blob, random=random, profile=profile)
 
 
 def script(profile: Profile) -> list[Call]:
@@ -85,13 +92,13 @@ def script(profile: Profile) -> list[Call]:
     now_ms = START_MS // profile.lamport_unit_ms
 
     def send(at: int, message_id: str) -> Call:
-        return lambda one: one.send(b"hi", START_MS + at, message_id=message_id)
+        return at, lambda one: one.send(b"hi", START_MS + at, message_id=message_id)
 
     def content(
         at: int, message_id: str, lamport: int, *history: tuple[str, str]
     ) -> Call:
         frame = frames.content(message_id, "bob", lamport, history=history)
-        return lambda one: one.receive(
+        return at, lambda one: one.receive(
             value_of(frame), START_MS + at, retrieval_hint=message_id.encode()
         )
 
@@ -100,10 +107,10 @@ def script(profile: Profile) -> list[Call]:
         frame = frames.sync(
             sender, now_ms, history=history, holds=None, requests=requests
         )
-        return lambda one: one.receive(value_of(frame), START_MS + at)
+        return at, lambda one: one.receive(value_of(frame), START_MS + at)
 
     def advance(at: int) -> Call:
-        return lambda one: one.advance(START_MS + at)
+        return at, lambda one: one.advance(START_MS + at)
 
     return [
         send(0, "a"),
@@ -125,8 +132,8 @@ def script(profile: Profile) -> list[Call]:
         advance(120_000),
         send(120_100, "e"),
         advance(200_000),
-        lambda one: one.sync(START_MS + 200_001),
-        lambda one: one.send_ephemeral(b"bye", START_MS + 200_002),
+        (200_001, lambda one: one.sync(START_MS + 200_001)),
+        (200_002, lambda one: one.send_ephemeral(b"bye", START_MS + 200_002)),
     ]
 
 
@@ -137,13 +144,13 @@ def told_by(profile: Profile, restarts: Callable[[int], bool]) -> list[object]:
         CHANNEL, "alice", now_ms=START_MS, random=random, profile=profile
     )
     told: list[object] = []
-    for number, call in enumerate(script(profile)):
+    for number, (at, call) in enumerate(script(profile)):
         if restarts(number):
-            channel = restored(channel, random, profile)
+            channel = restored(channel, random, profile, now_ms=START_MS + at)
         step = call(channel)
         told.append((list(step.broadcasts), list(step.events)))
         told.append(channel.next_deadline_ms)
-    return [*told, channel.snapshot()]
+    return [*told, channel.snapshot(START_MS + at)]
 
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
@@ -189,6 +196,69 @@ def test_restored_participant_uses_the_given_randomness() -> None:
     assert third.getstate() == Random(5).getstate()
 
 
+@pytest.mark.rule("sds-incoming-5")
+@pytest.mark.parametrize("off_ms", [0, 1, 60 * MINUTE])
+def test_time_for_lost_does_not_run_while_the_participant_is_off(off_ms: int) -> None:
+    """Neither for missing messages nor for those that wait for each other."""
+    profile = replace(SPEC, lost_after_ms=60_000, sync_interval_ms=600 * MINUTE)
+    frames = FrameFactory(CHANNEL)
+    bob = participant("bob", profile)
+    receive(
+        bob,
+        frames.content("m", "alice", 9, history=["missing"]),
+        frames.content("x", "alice", 9, history=["cycle"]),
+        frames.content("cycle", "alice", 9, history=["x"]),
+    )
+    bob.advance(START_MS + 40_000)
+    again = restored(bob, Random(1), profile)
+    on_ms = START_MS + 40_000 + off_ms
+    assert not of_type(again.advance(on_ms).events, IrretrievablyLost)
+    assert not of_type(again.advance(on_ms + 19_999).events, IrretrievablyLost)
+    assert again.log == ()
+    events = again.advance(on_ms + 20_000).events
+    assert [one.message_id for one in of_type(events, IrretrievablyLost)] == ["missing"]
+    assert set(again.log) == {"m", "x", "cycle"}
+
+
+def test_restart_in_the_middle_of_a_repair_finishes_it() -> None:
+    """The request is sent at once if its time passed while the participant was off."""
+    alice, bob = participant(), participant("bob")
+    alice.send(b"lost", START_MS, message_id="x")
+    hand_over(alice.send(b"hi", START_MS, message_id="m"), bob)
+    bob.advance(START_MS + SPEC.t_min_ms - 1)
+    blob = bob.snapshot()
+    on_ms = START_MS + (SPEC.lost_after_ms or 0) + 1
+    again = MessageChannel.restore(blob, random=Random(1), profile=SPEC)
+    step = again.advance(on_ms)
+    assert of_type(step.events, RepairRequested)[0].message_ids == ("x",)
+    assert not of_type(step.events, RepairExpired)
+    hand_over(step, alice, now_ms=on_ms)
+    answer = alice.sweep_repairs(on_ms + SPEC.repair_sweep_ms)
+    events = hand_over(answer, again, now_ms=on_ms + SPEC.repair_sweep_ms)
+    assert [one.message_id for one in of_type(events, Delivered)] == ["x", "m"]
+
+
+def test_request_is_repeated_if_its_answer_went_by() -> None:
+    """Others answered while the participant was off, and do not do so again."""
+    bob = participant("bob")
+    receive(bob, FrameFactory(CHANNEL).content("m", "alice", history=[("x", "alice")]))
+    asked_ms = START_MS + SPEC.t_max_ms
+    assert of_type(bob.sync(asked_ms).events, RepairRequested)
+    on_ms = asked_ms + 60 * MINUTE
+    step = restored(bob, Random(1)).advance(on_ms)
+    assert of_type(step.events, RepairRequested)[0].message_ids == ("x",)
+
+
+def test_snapshot_of_an_older_version_does_not_say_since_when_it_is_off() -> None:
+    """Then the time for "lost" goes on from the absolute time."""
+    bob = participant("bob", replace(SPEC, lost_after_ms=60_000))
+    receive(bob, FrameFactory(CHANNEL).content("m", "alice", history=["x"]))
+    state = unpack(bob.snapshot())
+    state.last_ms = None
+    again = MessageChannel.restore(pack(state), random=Random(1), profile=bob.profile)
+    assert of_type(again.advance(START_MS + 60_000).events, IrretrievablyLost)
+
+
 def test_time_of_a_repair_request_is_absolute() -> None:
     """A restart neither restarts nor shortens the wait."""
     late = FrameFactory(CHANNEL).content("m", "alice", history=[("x", "alice")])
@@ -225,7 +295,7 @@ def test_own_message_missing_in_an_old_snapshot_is_received() -> None:
     old = alice.snapshot()
     sent = alice.send(b"hi", START_MS, message_id="a")
     hand_over(sent, bob)
-    again = MessageChannel.restore(old, random=Random(1))
+    again = MessageChannel.restore(old, random=Random(1), profile=SPEC)
     hand_over(sent, again)
     assert again.log == ()
     events = hand_over(bob.send(b"reply", START_MS, message_id="b"), again)

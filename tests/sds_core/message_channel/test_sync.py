@@ -9,16 +9,19 @@ from random import Random
 import pytest
 
 from sds_core.message_channel import (
+    Acknowledged,
     Broadcast,
     Cause,
     MessageChannel,
     Profile,
+    Retried,
+    RetriesExhausted,
     Step,
     SyncReceived,
     SyncSent,
 )
 from sds_core.wire import BloomFilter, Dialect, FrameKind, HistoryEntry
-from tests.support.frames import MINUTE, START_MS, FrameFactory
+from tests.support.frames import MINUTE, SECOND, START_MS, FrameFactory
 from tests.support.message_channel.repair_bus import Bus, without_retries
 from tests.support.participants import (
     CHANNEL,
@@ -229,14 +232,59 @@ class TestTime:
         alice.send(b"hi", START_MS + 7)
         assert wait_ms(alice, START_MS + 7) == 45_001
 
-    @pytest.mark.rule("sds-sync-10")
-    def test_busy_channel_needs_no_sync_messages(self) -> None:
-        """A participant that receives frames more often than its wait sends none."""
-        alice = drawing(*[0.5] * 101)
-        for number in range(100):
-            now_ms = START_MS + number * 5_000
+    @pytest.mark.rule("sds-sync-1", "sds-sdk-task-1b")
+    def test_received_content_does_not_put_off_a_sync_message(self) -> None:
+        """It waits for an acknowledgement since the first content, not the last."""
+        alice = drawing(*[0.5] * 9)
+        for at in range(0, 22_501, 4_500):
+            receive(alice, FRAMES.content(f"m{at}", "bob"), now_ms=START_MS + at)
+            assert wait_ms(alice) == 22_501
+        (sync,) = alice.advance(START_MS + 22_501).broadcasts
+        assert sync.cause is Cause.SYNC
+
+    @pytest.mark.rule("sds-sync-1")
+    @pytest.mark.parametrize("others", [1, 2, 5])
+    def test_sync_messages_of_others_put_ours_off_up_to_a_limit(
+        self, others: int
+    ) -> None:
+        """Three intervals since our last frame for each participant of the channel."""
+        alice = participant()
+        alice.send(b"hi", START_MS, message_id="m")
+        for number in range(others):
+            receive(alice, FRAMES.sync(f"peer-{number}", history=["m"]))
+        latest_ms = START_MS + 3 * INTERVAL_MS * (1 + others)
+        for now_ms in range(START_MS, latest_ms, 5_000):
             assert alice.advance(now_ms).broadcasts == []
-            receive(alice, FRAMES.content(f"m{number}", "bob"), now_ms=now_ms)
+            receive(alice, FRAMES.sync("peer-0"), now_ms=now_ms)
+        assert alice.next_deadline_ms == latest_ms
+        assert alice.advance(latest_ms).broadcasts[0].cause is Cause.SYNC
+        assert alice.next_deadline_ms > latest_ms + INTERVAL_MS
+
+    def test_limit_counts_from_the_last_frame_of_ours_also_after_a_restart(
+        self,
+    ) -> None:
+        """Content of ours says what a sync message would say."""
+        alice = participant()
+        receive(alice, FRAMES.content("m", "bob"))
+        sent_ms = START_MS + 20_000
+        alice.send(b"hi", sent_ms, message_id="own")
+        receive(alice, FRAMES.sync("bob", history=["own"]), now_ms=sent_ms)
+        alice = MessageChannel.restore(alice.snapshot(), random=Random(1), profile=SPEC)
+        latest_ms = sent_ms + 3 * INTERVAL_MS * 2
+        for now_ms in range(sent_ms, latest_ms, 5_000):
+            assert alice.advance(now_ms).broadcasts == []
+            receive(alice, FRAMES.sync("bob"), now_ms=now_ms)
+        assert alice.next_deadline_ms == latest_ms
+
+    def test_without_a_limit_traffic_puts_it_off_for_ever(self) -> None:
+        """As in js-waku, if the draws are long enough."""
+        profile = replace(Profile.js_sds(), sync_interval_ms=30_000)
+        alice = drawing(*[0.9] * 201, profile=profile)
+        for number in range(100):
+            now_ms = START_MS + number * 10_000
+            assert alice.advance(now_ms).broadcasts == []
+            frame = FRAMES.content(f"m{number}", "bob")
+            receive(alice, frame, FRAMES.sync("carol"), now_ms=now_ms)
 
     @pytest.mark.parametrize("kind", ["echo", "duplicate", "ephemeral", "foreign"])
     def test_frames_without_effect_postpone_nothing(self, kind: str) -> None:
@@ -288,6 +336,43 @@ class TestTime:
         assert wait_ms(alice) == 1_501
         receive(alice, FRAMES.content("m", "bob"))
         assert wait_ms(alice) == 751
+
+
+class TestListener:
+    """One participant speaks every ten seconds for half an hour; nothing is lost."""
+
+    FOR_MS = 30 * MINUTE
+    EVERY_MS = 10 * SECOND
+
+    def bus(self, listeners: int, profile: Profile) -> Bus:
+        """All of it."""
+        names = [f"listener-{number}" for number in range(listeners)]
+        bus = Bus("speaker", *names, profile=profile)
+        for number in range(self.FOR_MS // self.EVERY_MS):
+            bus.send("speaker", f"m{number:03}")
+            bus.run(self.EVERY_MS)
+        bus.run(MINUTE)
+        return bus
+
+    @pytest.mark.rule("sds-sync-1", "sds-ack-3")
+    @pytest.mark.parametrize("listeners", [1, 2, 20])
+    def test_speaker_learns_of_the_receipt_of_every_message(
+        self, listeners: int
+    ) -> None:
+        """And sends few again, none of them until it gives up."""
+        bus = self.bus(listeners, SPEC)
+        assert bus.participants["speaker"].unacknowledged == ()
+        assert len(bus.events(Acknowledged)) == self.FOR_MS // self.EVERY_MS
+        assert bus.events(RetriesExhausted) == []
+        assert len(bus.events(Retried)) < self.FOR_MS / self.EVERY_MS / 5
+
+    @pytest.mark.rule("sds-sync-10")
+    @pytest.mark.parametrize("listeners", [1, 2, 20])
+    def test_listeners_share_the_sync_messages(self, listeners: int) -> None:
+        """About two thirds of an interval pass from one to the next of them all."""
+        bus = self.bus(listeners, SPEC)
+        syncs = len(bus.events(SyncSent))
+        assert self.FOR_MS / INTERVAL_MS <= syncs <= 2.5 * self.FOR_MS / INTERVAL_MS
 
 
 class TestGroup:

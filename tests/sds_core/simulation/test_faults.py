@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sds_core.message_channel.events import Cause, Delivered, Missing, Sent
+from sds_core.message_channel.profile import Profile
 from sds_core.simulation.log import (
     Arrival,
     Entry,
@@ -137,9 +138,11 @@ def test_skewed_clocks_change_only_the_frames(mapping: dict[str, Any]) -> None:
 # -- lost tails
 
 
-def tail(mapping: dict[str, Any], **lost_tail: Any) -> tuple[list[Entry], list[str]]:
+def tail(
+    mapping: dict[str, Any], settle_s: int = 120, **lost_tail: Any
+) -> tuple[list[Entry], list[str]]:
     """Simulate a lost tail; return the log and the ids of the lost messages."""
-    mapping["settle_s"] = 120
+    mapping["settle_s"] = settle_s
     mapping["channels"][0]["lost_tail"] = {"messages": 2, **lost_tail}
     log = run(mapping)
     lost = [
@@ -177,8 +180,11 @@ def test_lost_tail_is_never_named(mapping: dict[str, Any], seen: bool) -> None:
 
 
 def test_lost_tail_of_a_sender_that_stays_is_missed(mapping: dict[str, Any]) -> None:
-    """Its sync messages name what no retry delivers."""
-    log, lost = tail(mapping, sender_leaves=False)
+    """A sync message names what no retry delivers, however many the others send."""
+    spec = Profile.spec()
+    limit = (spec.sync_put_off_limit or 0) * spec.sync_interval_ms // 1_000
+    settle_s = limit * mapping["participants"] + 1
+    log, lost = tail(mapping, settle_s, sender_leaves=False)
     assert {event.message_id for _, event in told(Missing, log)} == set(lost)
     causes = {
         one.cause for one in of(Transmission, log) if one.frame.message_id in lost

@@ -284,12 +284,13 @@ def test_payloads_have_the_lengths_of_the_scenario(mapping: dict[str, Any]) -> N
 
 
 def test_settling_brings_no_new_messages(mapping: dict[str, Any]) -> None:
-    """Sync messages, retries and taps continue."""
+    """Sync messages, retries, repairs and taps continue."""
     mapping["settle_s"] = 120
+    mapping["network"]["loss"] = 0.3
     log = run(mapping)
     end_ms = START_MS + 60_000
     late = {one.cause for one in of(Transmission, log) if one.at_ms >= end_ms}
-    assert late == {Cause.SYNC, Cause.RETRY}
+    assert late == {Cause.SYNC, Cause.RETRY, Cause.REPAIR}
     assert max(one.at_ms for one in of(Heartbeat, log)) == START_MS + 175_000
 
 
