@@ -18,7 +18,9 @@ import msgspec
 
 PAGE = Path(__file__).with_name("rules.md")
 RULES = Path(__file__).with_name("rules")
+KEYWORDS = RULES / "keywords.toml"
 MUTATION = RULES / "mutation.toml"
+RULE_MUTATION = RULES / "rule_mutation.toml"
 ROOT = PAGE.parents[1]
 TESTS = ROOT / "tests"
 
@@ -33,7 +35,7 @@ The tables hold every rule for a [participant](participant.md) (`sds_core/messag
 A second line in a cell says what this participant does differently or more precisely.
 MUST, SHOULD and MAY are RFC 2119 keywords; RULE is a statement without one (list item, formula, other requirement), SUGGESTION is advice.
 Rules with one number and different letters share one keyword of the document.
-A test compares the rules with the keyword counts above each table.
+The counts above each table are of the documents' text (`docs/rules/keywords.toml`); a test compares the rules with them.
 """  # noqa: E501 - one sentence per line
 
 
@@ -72,14 +74,17 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     Attributes:
         title: title in the document.
+        heading: how the heading in the document begins, if not with the title.
         about: explanation of the counts, if they need one.
-        counts: how often each keyword occurs in the document's text.
+        prose: number of statements without a keyword that are no list items; `about`
+            names them.
         rules: rules in the document's order.
     """
 
     title: str
+    heading: str = ""
     about: str = ""
-    counts: dict[Keyword, int]
+    prose: int = 0
     rules: tuple[Rule, ...] = msgspec.field(name="rule")
 
     def counted(self) -> Counter[Keyword]:
@@ -88,11 +93,44 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The rules of one document."""
+    """The rules of one document, and the name of its file."""
 
     title: str
+    file: str
     about: str
     sections: tuple[Section, ...] = msgspec.field(name="section")
+
+
+class CountedSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a section's text has; `docs/make_keywords.py` counts it.
+
+    Attributes:
+        title: title of the section in the table of rules.
+        keywords: how often each keyword occurs.
+        items: list items that no keyword binds.
+    """
+
+    title: str
+    keywords: dict[Keyword, int]
+    items: int
+
+
+class CountedDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a document's text has.
+
+    Attributes:
+        file: name of the document's file.
+        sha256: SHA-256 of the file that was counted, in hex.
+        sections: its sections with rules, in order.
+    """
+
+    file: str
+    sha256: str
+    sections: tuple[CountedSection, ...] = msgspec.field(name="section")
+
+
+class _Keywords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    documents: tuple[CountedDocument, ...] = msgspec.field(name="document")
 
 
 class Mutation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -109,6 +147,24 @@ class Mutation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     killed: int
     survived: int
     timeout: int
+    command: str
+    date: str
+
+
+class RuleMutation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Result of breaking rules one by one, with only the rule's own tests.
+
+    Attributes:
+        mutants: number of changes of the program.
+        rules: number of rules that these break.
+        survived: rule of each change that its tests did not notice.
+        command: command that was run.
+        date: date of the run, for example 2026-01-31.
+    """
+
+    mutants: int
+    rules: int
+    survived: tuple[str, ...]
     command: str
     date: str
 
@@ -139,11 +195,23 @@ def documents() -> tuple[Document, ...]:
     )
 
 
+def keywords() -> tuple[CountedDocument, ...]:
+    """Return what was counted in both documents, SDS first."""
+    return msgspec.toml.decode(KEYWORDS.read_bytes(), type=_Keywords).documents
+
+
 def mutation() -> Mutation | None:
     """Return the last run of mutation testing; None if there is no file."""
     if not MUTATION.exists():
         return None
     return msgspec.toml.decode(MUTATION.read_bytes(), type=Mutation)
+
+
+def rule_mutation() -> RuleMutation | None:
+    """Return the last run of `docs/make_rule_mutation.py`; None if there is none."""
+    if not RULE_MUTATION.exists():
+        return None
+    return msgspec.toml.decode(RULE_MUTATION.read_bytes(), type=RuleMutation)
 
 
 def markers(tests: Path = TESTS) -> list[Marker]:
@@ -206,9 +274,14 @@ def page() -> str:
     parts = [_HEAD]
     if run := mutation():
         parts.append(mutation_sentence(run))
-    for document in documents():
+    if own := rule_mutation():
+        parts.append(rule_mutation_sentence(own))
+    for document, text in zip(documents(), keywords(), strict=True):
         parts.append(f"## {document.title}\n\n{document.about}\n")
-        parts += (_section(section, tests) for section in document.sections)
+        parts += (
+            _section(section, found, tests)
+            for section, found in zip(document.sections, text.sections, strict=True)
+        )
     return "\n".join(parts)
 
 
@@ -223,8 +296,25 @@ def mutation_sentence(run: Mutation) -> str:
     )
 
 
-def _section(section: Section, tests: dict[str, list[str]]) -> str:
-    counts = ", ".join(f"{word} {count}" for word, count in section.counts.items())
+def rule_mutation_sentence(run: RuleMutation) -> str:
+    """Return the page's sentence about rules that were broken one by one."""
+    found = run.mutants - len(run.survived)
+    return (
+        f"Of {run.mutants} changes (`docs/rules/mutants.toml`), each of which breaks "
+        f"one of {run.rules} rules, the tests of that rule alone found {found} on "
+        f"{run.date} (`{run.command}`).\n"
+    )
+
+
+def _section(
+    section: Section, found: CountedSection, tests: dict[str, list[str]]
+) -> str:
+    words = [f"{word} {count}" for word, count in found.keywords.items()]
+    if found.items:
+        words.append(f"{found.items} list items without a keyword")
+    if section.prose:
+        words.append(f"{section.prose} other statements")
+    counts = ", ".join(words)
     about = f"\n{section.about}" if section.about else ""
     rows = "\n".join(
         f"| `{rule.id}`<br>{rule.keyword} "
@@ -233,7 +323,7 @@ def _section(section: Section, tests: dict[str, list[str]]) -> str:
         for rule in section.rules
     )
     return (
-        f"### {section.title}\n\nKeywords: {counts}.{about}\n\n"
+        f"### {section.title}\n\nIn the text: {counts}.{about}\n\n"
         f"| id | rule | tests |\n|---|---|---|\n{rows}\n"
     )
 

@@ -10,33 +10,57 @@ from pathlib import Path
 import pytest
 
 from docs import make_rules
-from docs.make_rules import Marker, Mutation, Rule, Section
+from docs.make_rules import (
+    CountedSection,
+    Keyword,
+    Marker,
+    Mutation,
+    Rule,
+    RuleMutation,
+    Section,
+)
 from sds_core.message_channel import Profile
 
 DOCUMENTS = make_rules.documents()
 SECTIONS = [section for document in DOCUMENTS for section in document.sections]
+COUNTED = [one for document in make_rules.keywords() for one in document.sections]
 MARKERS = functools.cache(make_rules.markers)
 """Those of all tests, which are read once."""
 
 RULES = [rule for section in SECTIONS for rule in section.rules]
 
 
-@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.title)
+def test_sections_of_the_text_are_those_of_the_rules() -> None:
+    """All of both documents, in their order."""
+    assert [one.title for one in COUNTED] == [one.title for one in SECTIONS]
+    files = [one.file for one in make_rules.keywords()]
+    assert files == [one.file for one in DOCUMENTS]
+
+
+@pytest.mark.parametrize(
+    ("section", "text"),
+    list(zip(SECTIONS, COUNTED, strict=True)),
+    ids=[one.title for one in SECTIONS],
+)
 def test_rules_of_a_section_have_all_keywords_of_the_document(
-    section: Section,
+    section: Section, text: CountedSection
 ) -> None:
-    """The keywords add up to those counted in the document."""
-    assert section.counted() == section.counts
+    """And its list items without one; other statements are few and explained."""
+    counts = section.counted()
+    without = counts.pop(Keyword.RULE, 0) + counts.pop(Keyword.SUGGESTION, 0)
+    assert counts == text.keywords
+    assert without == text.items + section.prose
+    assert section.about or not section.prose
 
 
 def test_rules_that_share_a_keyword_count_once() -> None:
     """Rules with equal numbers differ only in the letter."""
     rules = (
-        Rule(id="x-1a", keyword=make_rules.Keyword.MUST, text="One."),
-        Rule(id="x-1b", keyword=make_rules.Keyword.MUST, text="Another."),
-        Rule(id="x-2", keyword=make_rules.Keyword.MAY, text="A third."),
+        Rule(id="x-1a", keyword=Keyword.MUST, text="One."),
+        Rule(id="x-1b", keyword=Keyword.MUST, text="Another."),
+        Rule(id="x-2", keyword=Keyword.MAY, text="A third."),
     )
-    section = Section(title="X", counts={}, rules=rules)
+    section = Section(title="X", rules=rules)
     assert section.counted() == {"MUST": 1, "MAY": 1}
 
 
@@ -183,6 +207,15 @@ def test_timeouts_of_mutation_testing_count_as_found() -> None:
     assert make_rules.mutation_sentence(run) == (
         "Mutation testing on 2026-01-31 (`mutate`): 81% of 1,600 mutants were found, "
         "1,200 by a failing test and 100 by the time limit.\n"
+    )
+
+
+def test_mutants_of_rules_that_survived_are_counted() -> None:
+    """The page does not hide them."""
+    run = RuleMutation(9, 4, ("sds-send-1",), "mutate", "2026-01-31")
+    assert make_rules.rule_mutation_sentence(run) == (
+        "Of 9 changes (`docs/rules/mutants.toml`), each of which breaks one of 4 rules,"
+        " the tests of that rule alone found 8 on 2026-01-31 (`mutate`).\n"
     )
 
 

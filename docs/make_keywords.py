@@ -1,0 +1,137 @@
+"""Counts what the documents demand: ``python -m docs.make_keywords DIRECTORY``.
+
+Writes docs/rules/keywords.toml, with which a test compares the tables of rules. The
+documents themselves are no part of the repository; DIRECTORY has them as ``sds.txt``
+and ``sds-r-implementation-guide.txt``.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from docs.make_rules import KEYWORDS, documents
+
+_KEYWORD: Final = re.compile(
+    r"\b(?:(?:MUST|SHALL|SHOULD)(?: NOT)?|MAY|REQUIRED|RECOMMENDED|OPTIONAL)\b"
+)
+_KEYWORDS: Final = 10
+"""Number of the keywords above, as the sentence that lists them has all."""
+
+_HEADING: Final = re.compile(r"(?:^|(?<=\s))#{1,6} +(?:\d+\. +)?")
+_CODE: Final = re.compile(r"```.*?```", re.DOTALL)
+_ITEM: Final = re.compile(r"^( *)(?:[*-]|\d+\.|[a-z]\.) +")
+_INLINE_ITEM: Final = re.compile(r"(?<=\s)(?=(?:[*-]|\d+\.) (?:\*\*|`)|\* [A-Za-z])")
+"""An item in a text without line breaks: a dash of a sentence has no mark after it."""
+
+
+class Counted(NamedTuple):
+    """What one section of a document has.
+
+    Attributes:
+        keywords: How often each keyword occurs.
+        items: List items that no keyword binds: without items below them, without a
+            keyword of their own or in the sentence before the list.
+    """
+
+    keywords: Counter[str]
+    items: int
+
+
+def counted(text: str) -> Counted:
+    """Count one section's text."""
+    keywords = Counter(_KEYWORD.findall(text))
+    return Counted(keywords, sum(1 for _ in _unbound_items(_lines(text))))
+
+
+def sections(text: str, headings: Iterable[str]) -> dict[str, str]:
+    """Return the text below each heading, up to the next heading of any depth.
+
+    Args:
+        text: A whole document, also one whose line breaks were lost, in which only the
+            expected headings tell where a heading ends.
+        headings: How the headings begin, in the document's order.
+
+    Raises:
+        ValueError: A heading is missing, or there are keywords below another one,
+            besides the sentence that lists them all.
+    """
+    found: dict[str, str] = {}
+    expected = iter(headings)
+    heading = next(expected, None)
+    for part in _HEADING.split(_CODE.sub("", text)):
+        if heading is not None and part.startswith(heading):
+            found[heading] = part.removeprefix(heading)
+            heading = next(expected, None)
+        elif 0 < len(set(_KEYWORD.findall(part))) < _KEYWORDS:
+            message = f"there are keywords below {part[:40]!r}"
+            raise ValueError(message)
+    if heading is not None:
+        message = f"there is no heading {heading!r} after {list(found)[-1:]}"
+        raise ValueError(message)
+    return found
+
+
+def _lines(text: str) -> list[str]:
+    if "\n" not in text.strip():
+        text = _INLINE_ITEM.sub("\n", text)
+    return [line.rstrip() for line in text.splitlines() if line.strip()]
+
+
+def _unbound_items(lines: list[str]) -> Iterator[str]:
+    """Yield the list items that `Counted.items` counts."""
+    is_bound = False
+    marks = [_mark(line) for line in lines]
+    for number, (line, mark) in enumerate(zip(lines, marks, strict=True)):
+        before = lines[number - 1] if number else ""
+        if mark is None:
+            continue
+        if number == 0 or marks[number - 1] != mark:
+            # A new list: the end of the line before it introduces it.
+            is_bound = bool(_KEYWORD.search(before.split(". ")[-1]))
+        after = marks[number + 1] if number + 1 < len(lines) else None
+        has_items = after is not None and after[0] > mark[0]
+        if not (is_bound or has_items or _KEYWORD.search(line)):
+            yield line
+
+
+def _mark(line: str) -> tuple[int, str] | None:
+    """Return the depth and kind of a list item; None for another line."""
+    found = _ITEM.match(line)
+    if found is None:
+        return None
+    return len(found[1]), re.sub(r"\w", "1", found[0].strip())
+
+
+def main() -> None:
+    """Write the file."""
+    directory = Path(sys.argv[1])
+    parts = [
+        "# What each section of the documents has; made by `python -m "
+        "docs.make_keywords DIRECTORY`.\n# sha256: of the document's file."
+    ]
+    for document in documents():
+        raw = (directory / document.file).read_bytes()
+        parts.append(
+            f'[[document]]\nfile = "{document.file}"\n'
+            f'sha256 = "{sha256(raw).hexdigest()}"'
+        )
+        names = [section.heading or section.title for section in document.sections]
+        texts = sections(raw.decode(), names)
+        for section, text in zip(document.sections, texts.values(), strict=True):
+            keywords, items = counted(text)
+            counts = ", ".join(f'"{one}" = {keywords[one]}' for one in sorted(keywords))
+            parts.append(
+                f'[[document.section]]\ntitle = "{section.title}"\n'
+                f"keywords = {{ {counts} }}\nitems = {items}".replace("{  }", "{}")
+            )
+    KEYWORDS.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

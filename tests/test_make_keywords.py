@@ -1,0 +1,69 @@
+"""Counting what a document demands, on texts of our own."""
+
+from __future__ import annotations
+
+import pytest
+
+from docs.make_keywords import Counted, counted, sections
+
+LISTED = "MUST, MUST NOT, REQUIRED, SHALL, SHALL NOT, SHOULD, SHOULD NOT, RECOMMENDED,"
+LISTED += " MAY, and OPTIONAL say what binds."
+
+
+@pytest.mark.parametrize(
+    ("text", "keywords", "items"),
+    [
+        ("A cup MUST be clean and MUST NOT leak.", {"MUST": 1, "MUST NOT": 1}, 0),
+        ("It must be warm; MUSTARD is no keyword.", {}, 0),
+        ("Tea:\n- is hot\n- is brown\n", {}, 2),
+        ("Tea MUST be:\n- hot\n- brown\n", {"MUST": 1}, 0),
+        ("Tea:\n- MAY be hot\n- is brown\n", {"MAY": 1}, 1),
+        ("1. Boil:\n   - water\n   - no milk\n2. Pour\n", {}, 3),
+        ("1. Ask:\n   a. who\n   b. if so:\n     - pour\n     - stir\n", {}, 3),
+        ("Rest - as a dash, 2 - 1 = 1 and 2 * 3.\nNext line.\n", {}, 0),
+        ("Tea MUST: * be hot * be brown. It is: 1. **Leaf** - dry 2. **Cup**", None, 2),
+        ("Kinds: - **Green**: 10 - 20 s - `black`: longer", {}, 2),
+    ],
+    ids=[
+        "negated",
+        "capitals",
+        "items",
+        "bound by the sentence before",
+        "with a keyword",
+        "items below",
+        "letters",
+        "no items",
+        "without line breaks",
+        "dashes without line breaks",
+    ],
+)
+def test_keywords_and_unbound_items_are_counted(
+    text: str, keywords: dict[str, int] | None, items: int
+) -> None:
+    """Of list items only those at the bottom that no keyword binds."""
+    expected = {"MUST": 1} if keywords is None else keywords
+    assert counted(text) == Counted(expected, items)
+
+
+@pytest.mark.parametrize("between", [" ", "\n"])
+def test_text_is_split_at_headings(between: str) -> None:
+    """With numbers, after other headings and without code."""
+    parts = ["# Tea", "## 1. Cups (all)", "They", "```x", "# MUST", "```", "hold."]
+    parts += ["### Pot", "One MAY.", "## Words", LISTED]
+    text = between.join(parts)
+    found = sections(text, ["Cups", "Pot"])
+    assert list(found) == ["Cups", "Pot"]
+    assert found["Cups"].split() == ["(all)", "They", "hold."]
+    assert found["Pot"].split() == ["One", "MAY."]
+
+
+def test_keywords_below_a_heading_without_rules_are_an_error() -> None:
+    """The table would lack them."""
+    with pytest.raises(ValueError, match="there are keywords below 'Pot It MUST"):
+        sections("## Cups It MAY. ## Pot It MUST.", ["Cups"])
+
+
+def test_missing_heading_is_an_error() -> None:
+    """Another version of the document may have renamed it."""
+    with pytest.raises(ValueError, match="no heading 'Pot' after \\['Cups'\\]"):
+        sections("## Cups It MAY.", ["Cups", "Pot"])
