@@ -29,7 +29,7 @@ class Message(msgspec.Struct, array_like=True):
 
     Attributes:
         message_id: Id for the application.
-        sds_ids: Ids of its chunks, by index.
+        sds_ids: Ids of its chunks, by index; empty for one that has no frame.
         stages: For each `Stage`, the chunks of which it is true.
     """
 
@@ -72,7 +72,13 @@ class Chunks:
         """Track a message."""
         self._messages[message.message_id] = message
         for chunk, sds_id in enumerate(message.sds_ids):
-            self._message_of[sds_id] = (message, chunk)
+            if sds_id:
+                self._message_of[sds_id] = (message, chunk)
+
+    def name(self, message: Message, chunk: int, sds_id: str) -> None:
+        """Record the SDS id of a chunk of a tracked message."""
+        message.sds_ids[chunk] = sds_id
+        self._message_of[sds_id] = (message, chunk)
 
     def find(self, sds_id: str) -> tuple[Message, int] | None:
         """Return the message and the index of a chunk; None if it is not tracked."""
@@ -81,7 +87,7 @@ class Chunks:
     def drop(self, message: Message) -> None:
         """Forget a message."""
         del self._messages[message.message_id]
-        for sds_id in message.sds_ids:
+        for sds_id in filter(None, message.sds_ids):
             del self._message_of[sds_id]
 
     def oldest(self) -> Message:

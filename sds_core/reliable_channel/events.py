@@ -90,12 +90,18 @@ class MessageAcknowledged(_ChunkEvent, frozen=True):
 
 
 class SendError(StrEnum):
-    """Why a message cannot be sent, however often one tries."""
+    """Why a message is not sent, and not tried again.
+
+    The first four are the document's irrecoverable errors.
+    """
 
     ENCODING_FAILED = "encoding failed"
     EMPTY_PAYLOAD = "empty payload"
     SIZE_TOO_LARGE = "size too large"
     RLN_PROOF_FAILED = "RLN proof generation failed"
+    # Only of ephemeral messages, which are not sent again; of full queues.
+    SENDING_FAILED = "sending failed"
+    QUEUE_FULL = "queue full"
 
 
 class SendingMessageIrrecoverableError(_ChunkEvent, frozen=True):
@@ -241,3 +247,12 @@ Event = (
     | UnusableMessage
     | LimitReached
 )
+
+LIP_173_NAMES = {
+    EventName.MESSAGE_RECEIVED: "received",
+    EventName.MESSAGE_SENT: "sent",
+    EventName.MESSAGE_ACKNOWLEDGED: "delivered",
+    EventName.SENDING_MESSAGE_IRRECOVERABLE_ERROR: "send-error",
+    EventName.RETRIES_EXHAUSTED: "delivery-error",
+}
+"""Names of events in the API as published later (LIP-173), which has no others."""

@@ -112,7 +112,7 @@ class Retries:
         return self._retries[sds_id].attempts
 
     def sending_ended(self, sds_id: str, now_ms: int) -> None:
-        """Begin the interval after a sending, whether the network accepted it or not."""
+        """Begin the interval after a sending that succeeded or failed."""
         retry = self._retries.get(sds_id)
         if retry is not None:
             retry.due_ms = now_ms + self._interval_ms

@@ -1,4 +1,6 @@
-"""Which missing messages to request from a store (document, "Missing message retrieval").
+"""Which missing messages to request from a store.
+
+Document, "Missing message retrieval".
 
 SDS knows what is missing; this decides whom to ask for next. A query names at most so
 many hashes, and there is one at a time, so stores are not asked without limit.

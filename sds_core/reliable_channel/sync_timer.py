@@ -74,6 +74,10 @@ class SyncTimer:
             self.next_ms, now_ms + MOST_POSTPONEMENT * self._interval_ms
         )
 
+    def stop(self) -> None:
+        """Plan no sync message."""
+        self.next_ms = self.latest_ms = inf
+
     def put_off(self, multiplier: float, now_ms: int) -> None:
         """Draw anew after a frame of another, within the limit."""
         if self._interval_ms:
