@@ -164,6 +164,11 @@ class ReliableChannelCore:
         """Topic of the channel's messages."""
         return self._content_topic
 
+    @property
+    def missing(self) -> tuple[HistoryEntry, ...]:
+        """Messages that others named and that have not arrived, first named first."""
+        return self._participant.missing
+
     # -- time
 
     @property
@@ -215,7 +220,7 @@ class ReliableChannelCore:
         Draws a new seed, so that the channel and one restored from the state continue
         alike.
         """
-        seed = self._random.getrandbits(128)
+        seed = self._random.randbytes(32)
         self._random.seed(seed)
         return pack(
             ChannelState(

@@ -42,7 +42,7 @@ class ChannelState(msgspec.Struct, array_like=True, kw_only=True):
     content_topic: str
     participant: bytes
     now_ms: int
-    seed: int
+    seed: bytes
     messages: list[Message]
     retries: dict[str, Retry]
     outward: OutwardState

@@ -7,9 +7,11 @@ from dataclasses import replace
 from random import Random
 from typing import Any, TypeVar
 
-from sds_core.message_channel import Profile
+from sds_core.message_channel import Cause, Profile
 from sds_core.reliable_channel import (
+    Advance,
     ConnectionChanged,
+    Dispatched,
     Encryption,
     Event,
     Output,
@@ -19,7 +21,7 @@ from sds_core.reliable_channel import (
     Start,
 )
 from sds_core.simulation.delays import Uniform
-from sds_core.simulation.reliable_network import ReliableNetwork
+from sds_core.simulation.reliable_network import ReliableNetwork, Transmission
 from sds_core.simulation.scenario import Link
 from sds_core.waku import autosharded_topic
 from sds_core.wire import BloomParameters
@@ -109,3 +111,27 @@ def only(output: Output, kind: type[OneEvent]) -> OneEvent:
     (event,) = output.events
     assert isinstance(event, kind)
     return event
+
+
+def causes(
+    alone: ReliableChannelCore, duration_ms: int, start_ms: int = START_MS
+) -> list[Cause]:
+    """Run a channel to which nothing arrives; returns why it sends what it sends."""
+    found = []
+    end_ms = start_ms + duration_ms
+    while (at_ms := alone.next_deadline_ms) <= end_ms:
+        for dispatch in alone.apply(Advance(), int(at_ms)).dispatches:
+            found.append(dispatch.cause)
+            alone.apply(Dispatched(dispatch.number), int(at_ms))
+    return found
+
+
+def sent(net: ReliableNetwork, *kinds: Cause) -> list[Transmission]:
+    """Return what was sent for these causes, or for any, in order."""
+    return [
+        one for one in net.transmissions if not kinds or one.dispatch.cause in kinds
+    ]
+
+
+OFFLINE = ConnectionChanged(is_online=False, has_store=False)
+ONLINE = ConnectionChanged(is_online=True, has_store=False)

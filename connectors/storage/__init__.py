@@ -1,0 +1,1 @@
+"""State of SDS participants and reliable channels on disk (SQLite)."""
