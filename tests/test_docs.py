@@ -324,6 +324,21 @@ def test_participant_example_prints_what_the_page_says() -> None:
     assert done.stdout.strip() == output.strip()
 
 
+def test_segmentation_example_prints_what_the_page_says() -> None:
+    """That of reliable-channel.md, in which one segment is lost."""
+    page = ROOT / "docs/reliable-channel.md"
+    example = next(one for one in blocks(page, "python") if "Segmenter(" in one)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", example],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout in blocks(page, "text")
+
+
 def rounds_of_heartbeats(offsets: TopicOffsets) -> int:
     """How often each partition of the topic, which may be missing, got a heartbeat."""
     try:

@@ -70,7 +70,7 @@ def test_no_epoch_has_more_messages_than_the_budget(
 
 @CAREFUL
 @given(options=limits, requests=requests)
-@pytest.mark.rule("rc-rate-queue")
+@pytest.mark.rule("rc-rate-queued")
 def test_whatever_waits_is_sent_at_the_time_of_renewal(
     options: RateLimitOptions, requests: list[tuple[int, Urgency, bool]]
 ) -> None:

@@ -56,7 +56,7 @@ def test_defaults_are_those_of_the_waku_network() -> None:
     ],
 )
 @pytest.mark.parametrize("options", BOTH_WINDOWS, ids=by_window)
-@pytest.mark.rule("rc-rate-queue", "rc-rate-drop", "rc-rate-retries")
+@pytest.mark.rule("rc-rate-queued", "rc-rate-ephemeral", "rc-rate-retries")
 def test_what_is_sent_depends_on_how_much_is_spent(
     options: RateLimitOptions, used: int, level: Level, allowed: set[Urgency]
 ) -> None:
@@ -70,7 +70,7 @@ def test_what_is_sent_depends_on_how_much_is_spent(
     assert limit.used(BEGIN) == used
 
 
-@pytest.mark.rule("rc-rate-drop")
+@pytest.mark.rule("rc-rate-ephemeral")
 @pytest.mark.parametrize(
     ("used", "reason"),
     [

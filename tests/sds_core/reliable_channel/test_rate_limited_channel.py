@@ -68,7 +68,7 @@ def after(alone: ReliableChannelCore, messages: int) -> ReliableChannelCore:
     return alone
 
 
-@pytest.mark.rule("rc-rate-queue", "rc-rate-each-segment", "rc-seg-slots")
+@pytest.mark.rule("rc-rate-queued", "rc-rate-segments", "rc-seg-rate")
 @pytest.mark.rule("rc-seg-epochs")
 def test_segments_beyond_the_budget_wait_for_the_next_epochs() -> None:
     """25 segments take three epochs of ten, and arrive as one message."""
@@ -85,7 +85,7 @@ def test_segments_beyond_the_budget_wait_for_the_next_epochs() -> None:
     ]
 
 
-@pytest.mark.rule("rc-rate-errors")
+@pytest.mark.rule("rc-rate-events")
 def test_a_reached_limit_is_an_event() -> None:
     """One for all that wait, not one for each."""
     alice = started(options=LIMITED)
@@ -96,7 +96,7 @@ def test_a_reached_limit_is_an_event() -> None:
     assert more.dispatches == []
 
 
-@pytest.mark.rule("rc-rate-drop")
+@pytest.mark.rule("rc-rate-ephemeral")
 @pytest.mark.parametrize(
     ("before", "reason"),
     [
@@ -176,7 +176,7 @@ def test_messages_are_acknowledged_although_the_budget_is_small() -> None:
     window=st.sampled_from(Window),
     share=st.sampled_from([0.5, 0.9, 1.0]),
 )
-@pytest.mark.rule("rc-rate-queue")
+@pytest.mark.rule("rc-rate-queued")
 def test_everything_is_sent_in_order_within_its_class_and_the_budget(
     frames: list[tuple[int, Cause]], window: Window, share: float
 ) -> None:

@@ -54,7 +54,7 @@ def test_hash_is_keccak_before_sha_3(payload: bytes, expected: str) -> None:
         (NIM, 0.0, (11, 0)),
     ],
 )
-@pytest.mark.rule("rc-seg-split", "rc-seg-target", "rc-seg-chunks")
+@pytest.mark.rule("rc-seg-split", "rc-seg-target", "rc-seg-cut", "rc-seg-chunks")
 def test_a_mebibyte_has_eleven_segments_of_about_100_kb(
     layout: SegmentLayout, rate: float, expected: tuple[int, int]
 ) -> None:

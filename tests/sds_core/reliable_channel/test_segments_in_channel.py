@@ -79,7 +79,7 @@ def test_events_of_all_chunks_have_one_id_and_the_progress() -> None:
         assert events[-1].chunk_info == ChunkInfo((0, 1, 2, 3, 4), 5)
 
 
-@pytest.mark.rule("rc-seg-independent", "rc-seg-retry", "rc-seg-once")
+@pytest.mark.rule("rc-seg-independent", "rc-seg-retries", "rc-seg-once")
 def test_only_lost_chunks_are_sent_again() -> None:
     """The last is lost at first; the message is received once it has come."""
     net = network("alice", "bob", options=SEGMENTED)
