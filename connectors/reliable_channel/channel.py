@@ -155,6 +155,7 @@ class ReliableChannel:
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._unsubscribe: Unsubscribe | None = None
+        self._connection: ConnectionChanged | None = None
 
     # -- the document's functions
 
@@ -194,6 +195,7 @@ class ReliableChannel:
         if self._unsubscribe is not None:
             self._unsubscribe()
             self._unsubscribe = None
+        self._connection = None
         self._apply(Stop())
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
@@ -230,8 +232,11 @@ class ReliableChannel:
             self._apply(Arrived(message, message_hash))
 
     def connection_changed(self, *, is_online: bool, has_store: bool) -> None:
-        """Take the state of the node's connections."""
-        self._apply(ConnectionChanged(is_online, has_store))
+        """Take the state of the node's connections, as often as the node says it."""
+        connection = ConnectionChanged(is_online, has_store)
+        if connection != self._connection:
+            self._connection = connection
+            self._apply(connection)
 
     # -- the loop
 
