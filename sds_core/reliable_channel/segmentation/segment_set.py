@@ -31,6 +31,7 @@ class SegmentSet:
     """
 
     __slots__ = (
+        "_awaits_last",
         "_data",
         "_parity",
         "_whole_bytes",
@@ -49,6 +50,7 @@ class SegmentSet:
         self.parity_count = header.parity_count
         self.held_bytes = 0
         self.updated_ms = 0
+        self._awaits_last = False
         self._whole_bytes = header.whole_bytes
         self._data: dict[int, bytes] = {}
         self._parity: dict[int, bytes] = {}
@@ -114,13 +116,18 @@ class SegmentSet:
         """
         if self.data_count is None or self.received < self.data_count:
             return None
+        has_last = self.data_count - 1 in self._data
+        # Not tried again with each further segment: it is the costly part.
+        if self._awaits_last and not has_last:
+            return None
         shares = self._all_shares(self.data_count)
         if shares is None:
             return None
         for candidate in self._candidates(shares):
             if payload_hash(candidate) == self.payload_hash:
                 return candidate
-        if self._whole_bytes is None and self.data_count - 1 not in self._data:
+        if self._whole_bytes is None and not has_last:
+            self._awaits_last = True
             return None
         raise PayloadHashMismatch(self.payload_hash)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import permutations
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,9 @@ from sds_core.reliable_channel.segmentation import (
     SegmentTooLarge,
     SetTooLarge,
     payload_hash,
+    segment_set,
 )
+from sds_core.reliable_channel.segmentation.erasure import recover
 from tests.support.frames import START_MS
 from tests.support.segments import EVERY_LAYOUT, SMALL, payload_of
 
@@ -155,6 +158,27 @@ def test_zeros_at_the_end_of_a_recovered_segment_need_the_original(
     last = segments.pop(7)
     reassembler = Reassembler(options)
     assert feed(reassembler, segments)[-1].outcome is Outcome.STORED
+    assert reassembler.add(last, START_MS).payload == payload
+
+
+def test_what_awaits_its_last_segment_is_not_computed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Or a stranger's segments would cost much more time than bytes."""
+    options = replace(SMALL, layout=LIP, parity_rate=0.5)
+    payload = payload_of(options, 8, -20) + b"\0\0\0"
+    segments = Segmenter(options).split(payload)
+    computed = []
+
+    def counted(*arguments: Any) -> list[bytes]:
+        computed.append(arguments)
+        return recover(*arguments)
+
+    monkeypatch.setattr(segment_set, "recover", counted)
+    last = segments.pop(7)
+    reassembler = Reassembler(options)
+    assert feed(reassembler, segments)[-1].received == 11
+    assert len(computed) == 1
     assert reassembler.add(last, START_MS).payload == payload
 
 
