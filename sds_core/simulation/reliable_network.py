@@ -141,6 +141,7 @@ class ReliableNetwork:
         self._channels: dict[str, ReliableChannelCore] = {}
         self._index: dict[str, int] = {}
         self._online: set[str] = set()
+        self._outside: dict[str, Callable[[Arrived], None]] = {}
 
     def channel(self, name: str) -> ReliableChannelCore:
         """Return the channel of a participant."""
@@ -151,6 +152,16 @@ class ReliableNetwork:
         self._channels[name] = channel
         self._index.setdefault(name, len(self._index))
         self.connect(name)
+
+    def attach(self, name: str, receive: Callable[[Arrived], None]) -> None:
+        """Connect a participant that runs elsewhere.
+
+        Args:
+            name: Its name.
+            receive: Gets what arrives. What it sends goes into `transmit`.
+        """
+        self._outside[name] = receive
+        self._index.setdefault(name, len(self._index))
 
     def leave(self, name: str) -> None:
         """Remove a participant, as when its process is killed."""
@@ -188,12 +199,10 @@ class ReliableNetwork:
             action(at_ms)
         self.now_ms = end_ms
 
-    def _send(self, name: str, dispatch: Dispatch) -> None:
+    def transmit(self, name: str, dispatch: Dispatch) -> None:
+        """Carry a message of a participant to the others and to the store."""
         sent = Transmission(self.now_ms, name, dispatch)
         self.transmissions.append(sent)
-        channel = self._channels[name]
-        accepted = Dispatched(dispatch.number)
-        self._later(1, partial(self._if_present, name, channel, accepted))
         elapsed_ms = self.now_ms - self._start_ms
         arrives, delays_ms = self._links.carry(
             self._index[name], self._everybody, elapsed_ms
@@ -207,8 +216,16 @@ class ReliableNetwork:
                 delay_ms = int(delays_ms[index])
                 self._later(delay_ms, partial(self._deliver, other, arrived))
 
+    def _send(self, name: str, dispatch: Dispatch) -> None:
+        channel = self._channels[name]
+        accepted = Dispatched(dispatch.number)
+        self._later(1, partial(self._if_present, name, channel, accepted))
+        self.transmit(name, dispatch)
+
     def _deliver(self, name: str, arrived: Arrived, _: int) -> None:
-        if name in self._online:
+        if name in self._outside:
+            self._outside[name](arrived)
+        elif name in self._online:
             self.apply(name, arrived)
 
     def _if_present(
