@@ -111,7 +111,8 @@ class RateLimit:
 
     def __init__(self, options: RateLimitOptions) -> None:
         self._options = options
-        # When messages were counted that the window still holds, ascending.
+        # When messages were counted that the window still holds. Ascending, unless the
+        # clock was set back before a restart: then some are held for longer.
         self._times_ms: deque[int] = deque()
 
     def used(self, now_ms: int) -> int:
@@ -145,8 +146,7 @@ class RateLimit:
         """Count a message if it may be sent now; returns whether it may."""
         if not self.allows(urgency, now_ms):
             return False
-        newest_ms = self._times_ms[-1] if self._times_ms else now_ms
-        self._times_ms.append(max(newest_ms, now_ms))
+        self._times_ms.append(now_ms)
         return True
 
     def drop_reason(self, now_ms: int) -> DropReason | None:

@@ -171,7 +171,11 @@ def _combine(
 
 
 def _inverse(field: Field, square: Sequence[bytes]) -> list[bytes]:
-    """Return the inverse of a matrix that has one (Gauss-Jordan)."""
+    """Return the inverse of a part of a code's matrix (Gauss-Jordan).
+
+    No rows are exchanged: every square part of these matrices has an inverse, hence no
+    zero ever stands on the diagonal.
+    """
     size = len(square)
     multiples, inverses = field
     rows = [
@@ -179,8 +183,6 @@ def _inverse(field: Field, square: Sequence[bytes]) -> list[bytes]:
         for index, row in enumerate(square)
     ]
     for column in range(size):
-        pivot = next(index for index in range(column, size) if rows[index][column])
-        rows[column], rows[pivot] = rows[pivot], rows[column]
         first = rows[column].translate(multiples[inverses[rows[column][column]]])
         rows[column] = first
         for index, row in enumerate(rows):

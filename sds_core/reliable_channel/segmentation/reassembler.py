@@ -212,10 +212,6 @@ class Reassembler:
         Includes what was dropped for a segment that then caused an error.
         """
         limit_ms = now_ms - self._options.idle_timeout_ms
-        for finished_key, finished in list(self._finished.items()):
-            if finished.ended_ms > limit_ms:
-                break
-            del self._finished[finished_key]
         for key, segments in list(self._sets.items()):
             if segments.updated_ms > limit_ms:
                 break

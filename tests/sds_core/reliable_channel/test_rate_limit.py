@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 
+import msgspec
 import pytest
 
 from sds_core.reliable_channel.budget import Budget, Urgency
@@ -165,6 +166,8 @@ def test_a_budget_of_zero_sends_nothing(options: RateLimitOptions) -> None:
     assert not any(limit.take(one, BEGIN) for one in Urgency)
     assert limit.level(BEGIN) is Level.REACHED
     assert limit.renewed_ms(BEGIN) == inf
+    limit.restore(spent(options, 3).state())
+    assert limit.renewed_ms(BEGIN) == inf
 
 
 @pytest.mark.parametrize("options", BOTH_WINDOWS, ids=by_window)
@@ -209,6 +212,18 @@ def test_a_clock_that_is_set_back_gives_no_second_budget(
     limit.restore(spent(options, 5, BEGIN + EPOCH // 2).state())
     assert limit.take(Urgency.FIRST, BEGIN)
     assert limit.used(BEGIN + EPOCH // 2) == 6
+    limit.restore(spent(options, 5, BEGIN + 1).state())
+    assert limit.used(BEGIN - 1) == 5
+    assert limit.used(BEGIN + EPOCH - 1) == 5
+    assert limit.used(BEGIN + EPOCH + 1) == 0
+
+
+def test_a_time_far_ahead_is_found_among_others() -> None:
+    """The state may have been written while the clock was changed."""
+    limit = RateLimit(OPTIONS)
+    limit.restore(msgspec.msgpack.encode([BEGIN + 9 * EPOCH, BEGIN]))
+    assert limit.used(BEGIN) == 2
+    assert limit.used(BEGIN + EPOCH) == 0
 
 
 @pytest.mark.parametrize("state", [b"", b"\xc1", b"\x91\xa1a", b"\x80"])

@@ -26,6 +26,8 @@ from sds_core.reliable_channel.segmentation import (
     segment_set,
 )
 from sds_core.reliable_channel.segmentation.erasure import recover
+from sds_core.reliable_channel.segmentation.writing import write_segment
+from sds_core.wire.segment_header import read_segment_header
 from tests.support.frames import START_MS
 from tests.support.segments import EVERY_LAYOUT, SMALL, payload_of
 
@@ -161,6 +163,17 @@ def test_zeros_at_the_end_of_a_recovered_segment_need_the_original(
     assert reassembler.add(last, START_MS).payload == payload
 
 
+@pytest.mark.parametrize("options", PARITY, ids=by_layout)
+def test_zeros_at_the_end_of_a_received_segment_are_kept(
+    options: SegmentationOptions,
+) -> None:
+    """Though its padded form served to recover another."""
+    payload = payload_of(options, 8, -20) + b"\0\0\0"
+    segments = Segmenter(options).split(payload)
+    del segments[2]
+    assert feed(Reassembler(options), segments)[-1].payload == payload
+
+
 def test_what_awaits_its_last_segment_is_not_computed_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -193,6 +206,18 @@ def test_a_last_segment_with_its_padding_is_understood() -> None:
     padded_last = first[:34] + padded[1][34:]
     assert len(share) < options.share_bytes
     assert feed(Reassembler(options), [first, padded_last])[-1].payload == payload
+
+
+def test_a_changed_segment_is_found_if_the_last_one_was_recovered() -> None:
+    """With the layout that has the payload's length there is nothing to wait for."""
+    options = replace(SMALL, parity_rate=0.125)
+    segments = Segmenter(options).split(payload_of(options, 8))
+    segments[0] = changed(segments[0])
+    del segments[7]
+    reassembler = Reassembler(options)
+    feed(reassembler, segments[:-1])
+    with pytest.raises(PayloadHashMismatch):
+        reassembler.add(segments[-1], START_MS)
 
 
 @pytest.mark.parametrize("options", PARITY, ids=by_layout)
@@ -282,6 +307,33 @@ def test_more_segments_than_there_may_be_are_refused() -> None:
     reassembler.add(large[:2] + data[2:34] + large[34:], START_MS)
     with pytest.raises(SegmentsDisagree, match="255 data and 2 parity segments"):
         reassembler.add(parity, START_MS)
+
+
+def test_as_many_segments_as_there_may_be_are_accepted() -> None:
+    """228 and 28, of which each tells only its own number."""
+    options = replace(SMALL, layout=STATUS, parity_rate=0.125)
+    payload = payload_of(options, 228)
+    segments = Segmenter(options).split(payload)
+    assert len(segments) == 256
+    reassembler = Reassembler(options)
+    assert feed(reassembler, segments[:27:-1])[-1].payload == payload
+
+
+def test_parity_that_cannot_be_computed_is_no_error() -> None:
+    """Leopard-RS has 225 and 29 in another field: all data segments are needed."""
+    payload = payload_of(SMALL, 225)
+    plain = Segmenter(SMALL).split(payload)
+    headers = [read_segment_header(one) for one in plain]
+    segments = [write_segment(replace(one, parity_count=29)) for one in headers if one]
+    parity = [
+        write_segment(replace(one, parity_count=29, is_parity=True, payload=bytes(64)))
+        for one in headers[:29]
+        if one
+    ]
+    reassembler = Reassembler(SMALL)
+    progress = feed(reassembler, [*parity, *segments])
+    assert [one.outcome for one in progress[:-1]] == [Outcome.STORED] * 253
+    assert progress[-1].payload == payload
 
 
 @pytest.mark.parametrize("layout", [LIP, NIM])
@@ -379,6 +431,19 @@ def test_late_segments_are_known_as_long_as_incomplete_ones_are_held() -> None:
     assert after.outcome is Outcome.STORED
 
 
+def test_late_segments_of_few_payloads_are_known() -> None:
+    """Of as many as may be incomplete; older ones begin a new set."""
+    options = replace(SMALL, parity_rate=0.5, max_sets=2)
+    every = [
+        Segmenter(options).split(payload_of(options, 4, more)) for more in (-1, -2, -3)
+    ]
+    reassembler = Reassembler(options)
+    for segments in every:
+        assert feed(reassembler, segments[:4])[-1].outcome is Outcome.COMPLETE
+    outcomes = [reassembler.add(one[4], START_MS).outcome for one in every]
+    assert outcomes == [Outcome.STORED, Outcome.LATE, Outcome.LATE]
+
+
 def test_the_least_recently_updated_payload_makes_room_for_a_new_one() -> None:
     """A set counts as updated by each new segment."""
     options = replace(SMALL, max_sets=2)
@@ -406,6 +471,21 @@ def test_bytes_are_limited_as_payloads_are() -> None:
     progress = reassembler.add(Segmenter(options).split(payloads[2])[0], START_MS)
     assert [one.payload_hash for one in progress.dropped] == [payload_hash(payloads[0])]
     assert reassembler.held_bytes == 2 * share <= options.max_buffered_bytes
+
+
+def test_the_limits_themselves_are_allowed() -> None:
+    """One set, or two, of just so many bytes."""
+    options = replace(
+        SMALL, layout=LIP, max_segment_bytes=300, max_buffered_bytes=2 * 192
+    )
+    payloads = [payload_of(options, 3, more) for more in (-1, -2)]
+    first, second = (Segmenter(options).split(one) for one in payloads)
+    reassembler = Reassembler(options)
+    assert feed(reassembler, [first[0], second[0]])[-1].dropped == ()
+    assert reassembler.held_bytes == options.max_buffered_bytes
+    (dropped,) = reassembler.add(second[1], START_MS).dropped
+    assert dropped.payload_hash == payload_hash(payloads[0])
+    assert reassembler.held_bytes == options.max_buffered_bytes
 
 
 def test_what_made_room_for_a_bad_segment_is_reported_later() -> None:
