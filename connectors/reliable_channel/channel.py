@@ -34,6 +34,7 @@ from sds_core.reliable_channel import (
     Event,
     EventName,
     Input,
+    NotStarted,
     Output,
     ReliableChannelCore,
     ReliableChannelOptions,
@@ -51,20 +52,31 @@ from sds_core.waku import WakuMessage
 
 _log = logging.getLogger("sds-monitor")
 
+_NS_PER_MS = 1_000_000
+
 Handler = Callable[[Any], None]
 """Takes an event; called in the event loop, and must not block it."""
 
 
 class Clock:
-    """Unix time that never goes back, although the system's may be set back."""
+    """Unix time that never goes back and never stands still.
+
+    It follows the system's clock, except while that is behind: then it goes on by
+    itself.
+    """
 
     def __init__(self) -> None:
-        self._start_ms = time.time_ns() // 1_000_000
-        self._start_ns = time.monotonic_ns()
+        self._last_ms = 0
+        self._last_ns = time.monotonic_ns()
 
     def __call__(self) -> int:
         """Return the time, Unix ms."""
-        return self._start_ms + (time.monotonic_ns() - self._start_ns) // 1_000_000
+        now_ns = time.monotonic_ns()
+        elapsed_ms, rest_ns = divmod(now_ns - self._last_ns, _NS_PER_MS)
+        self._last_ns = now_ns - rest_ns
+        wall_ms = time.time_ns() // _NS_PER_MS
+        self._last_ms = max(wall_ms, self._last_ms + elapsed_ms)
+        return self._last_ms
 
 
 async def create_reliable_channel(
@@ -156,6 +168,7 @@ class ReliableChannel:
         self._timer: asyncio.TimerHandle | None = None
         self._unsubscribe: Unsubscribe | None = None
         self._connection: ConnectionChanged | None = None
+        self._is_broken = False
 
     # -- the document's functions
 
@@ -196,12 +209,13 @@ class ReliableChannel:
             self._unsubscribe()
             self._unsubscribe = None
         self._connection = None
-        self._apply(Stop())
+        if not self._is_broken:
+            self._apply(Stop())
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def is_started(self) -> bool:
-        """Return whether the channel is started."""
-        return self._core.is_started
+        """Return whether the channel is started, and has not failed since."""
+        return self._core.is_started and not self._is_broken
 
     # -- events
 
@@ -229,19 +243,43 @@ class ReliableChannel:
     def arrived(self, message: WakuMessage, message_hash: bytes) -> None:
         """Take a message of the content topic."""
         if self.is_started():
-            self._apply(Arrived(message, message_hash))
+            self._take(Arrived(message, message_hash))
 
     def connection_changed(self, *, is_online: bool, has_store: bool) -> None:
         """Take the state of the node's connections, as often as the node says it."""
         connection = ConnectionChanged(is_online, has_store)
         if connection != self._connection:
             self._connection = connection
-            self._apply(connection)
+            self._take(connection)
 
     # -- the loop
 
+    def _take(self, event: Input) -> None:
+        """Apply an input that no call of the application waits for."""
+        if self._is_broken:
+            return
+        try:
+            self._apply(event)
+        except Exception:
+            _log.exception("channel %r stops", self._core.channel_id)
+
     def _apply(self, event: Input) -> Output:
-        output = self._machine.apply(event, self._now_ms())
+        if self._is_broken:
+            message = f"channel {self._core.channel_id!r:.80} stopped after an error"
+            raise RuntimeError(message)
+        try:
+            output = self._machine.apply(event, self._now_ms())
+        except NotStarted:
+            raise
+        except Exception:
+            # What is stored is older than the state: a restart continues from there.
+            self._is_broken = True
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._unsubscribe is not None:
+                self._unsubscribe()
+                self._unsubscribe = None
+            raise
         for dispatch in output.dispatches:
             self._run(self._dispatch(dispatch))
         for request in output.queries:
@@ -272,7 +310,7 @@ class ReliableChannel:
         self._timer = None
         # Timers may fire a little early.
         if self._machine.next_deadline_ms <= self._now_ms():
-            self._apply(Advance())
+            self._take(Advance())
         else:
             self._plan()
 
@@ -285,15 +323,15 @@ class ReliableChannel:
         try:
             await self._node.send(dispatch.message)
         except SendFailed as error:
-            self._apply(DispatchFailed(dispatch.number, error.error, str(error)))
+            self._take(DispatchFailed(dispatch.number, error.error, str(error)))
         else:
-            self._apply(Dispatched(dispatch.number))
+            self._take(Dispatched(dispatch.number))
 
     async def _query(self, request: StoreRequest) -> None:
         try:
             page = await self._node.query(self._content_topic, request)
         except QueryFailed:
-            self._apply(StoreFailed(request.number))
+            self._take(StoreFailed(request.number))
         else:
             answer = StoreAnswered(request.number, list(page.messages), page.cursor)
-            self._apply(answer)
+            self._take(answer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -99,17 +99,31 @@ class SqliteChannelStorage:
         return None if row is None else Stored(row[0], self._entries())
 
     def append(self, entry: bytes) -> None:
-        """Add an entry to the journal."""
-        with self._database:
-            self._database.execute("INSERT INTO journal (entry) VALUES (?)", (entry,))
+        """Add an entry to the journal.
+
+        Raises:
+            StorageError: It cannot be written.
+        """
+        with self._writing() as database:
+            database.execute("INSERT INTO journal (entry) VALUES (?)", (entry,))
 
     def replace(self, state: bytes) -> None:
-        """Store a state, and empty the journal; both or neither."""
-        with self._database:
-            self._database.execute(
-                "INSERT OR REPLACE INTO state VALUES (0, ?)", (state,)
-            )
-            self._database.execute("DELETE FROM journal")
+        """Store a state, and empty the journal; both or neither.
+
+        Raises:
+            StorageError: It cannot be written.
+        """
+        with self._writing() as database:
+            database.execute("INSERT OR REPLACE INTO state VALUES (0, ?)", (state,))
+            database.execute("DELETE FROM journal")
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with self._database:
+                yield self._database
+        except sqlite3.Error as error:
+            raise StorageError(self.path, str(error)) from error
 
     def _entries(self) -> Iterator[bytes]:
         rows = self._database.execute("SELECT entry FROM journal ORDER BY number")

@@ -18,6 +18,9 @@ from sds_core.reliable_channel.sync_timer import SyncMultipliers
 _NEVER_MS: Final = 2**50
 """For timers of the participant that the channel replaces by its own."""
 
+_ENVELOPE_BYTES: Final = 1_024
+"""Room around a frame: encryption, content topic, proof of RLN, protobuf."""
+
 _HOUR_MS: Final = 3_600_000
 _DAY_MS: Final = 24 * _HOUR_MS
 
@@ -107,8 +110,7 @@ class ReliableChannelOptions:
         query_on_connect_after_ms: A query on connect is repeated after this time.
         query_on_connect_range_ms: Oldest messages that it asks for.
         sync_multipliers: Factors on the time to the next sync message.
-        max_message_bytes: Largest payload of a Waku message; the routing layer's limit
-            is 150 KiB with everything around it.
+        max_message_bytes: Largest Waku message; the routing layer's limit is 150 KiB.
         profile: What else the SDS participant does. What an option above says
             overrides it.
         limits: Bounds on what is tracked.
@@ -188,7 +190,7 @@ class ReliableChannelOptions:
             outgoing_limit=max(self.profile.outgoing_limit, self.limits.retries),
             missing_limit=self.limits.missing,
             sync_interval_ms=_NEVER_MS,
-            max_frame_bytes=self.max_message_bytes,
+            max_frame_bytes=self.max_message_bytes - _ENVELOPE_BYTES,
             repair=self.profile.repair and self.retrieval.uses_repair,
         )
 

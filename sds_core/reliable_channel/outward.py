@@ -156,10 +156,18 @@ class Outward:
         return dropped
 
     def withdraw(self, sds_id: str) -> None:
-        """Remove waiting retries of a message that needs none any more."""
-        if any(one.sds_id == sds_id for one in self._again):
-            self._again = deque(one for one in self._again if one.sds_id != sds_id)
-            self._bytes = sum(len(one.payload) for one in (*self._first, *self._again))
+        """Remove waiting retries of a message that needs none any more.
+
+        A repair stays: the participant that asked for it still lacks the message.
+        """
+        kept = [
+            one
+            for one in self._again
+            if one.sds_id != sds_id or one.cause is not Cause.RETRY
+        ]
+        if len(kept) < len(self._again):
+            self._again = deque(kept)
+            self._bytes = sum(len(one.payload) for one in (*self._first, *kept))
 
     def release(self, now_ms: int) -> list[Dispatch]:
         """Return what the node and the budget allow to dispatch now, in order."""

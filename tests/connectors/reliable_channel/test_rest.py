@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from connectors.reliable_channel import ReliableChannel, create_reliable_channel
+from connectors.reliable_channel.channel import Clock
 from connectors.storage.reliable_channel import SqliteChannelStorage
 from connectors.waku_rest.channel_node import RestNode
 from connectors.waku_rest.client import NodeClient
@@ -115,7 +117,22 @@ def payloads(heard: Heard) -> list[bytes]:
     return [event.payload for name, event in heard if name == "message-received"]
 
 
-@pytest.mark.rule("rc-create", "rc-subscribe", "rc-content-topic", "rc-hash-before")
+@pytest.mark.rule(
+    "rc-create",
+    "rc-subscribe",
+    "rc-arch-subscribe",
+    "rc-arch-emitter",
+    "rc-listen",
+    "rc-listen-decode",
+    "rc-listen-emit",
+    "rc-create-topic",
+    "rc-create-node",
+    "rc-create-content-topic",
+    "rc-create-options",
+    "rc-type-channel",
+    "rc-content-topic",
+    "rc-arch-hints",
+)
 def test_two_channels_talk_through_the_node(waku: ConformanceNode) -> None:
     """Encrypted, segmented, and acknowledged; the events come in order."""
     key = bytes(32)
@@ -195,7 +212,7 @@ def test_message_waits_while_the_node_is_down(waku: ConformanceNode) -> None:
     asyncio.run(live())
 
 
-@pytest.mark.rule("rc-error-rln", "rc-error-size", "rc-error-no-retry")
+@pytest.mark.rule("rc-error-rln", "rc-error-size", "rc-error-no-retry", "rc-type-error")
 @pytest.mark.parametrize(
     ("fault", "payload_bytes", "error"),
     [
@@ -266,7 +283,7 @@ def test_failing_handler_does_not_stop_the_channel(
     assert "ZeroDivisionError" in caplog.text
 
 
-@pytest.mark.rule("rc-sender-id")
+@pytest.mark.rule("rc-sender-id-kept", "rc-create-sender-id")
 def test_stored_channel_continues(waku: ConformanceNode, tmp_path: Path) -> None:
     """What was not sent before the end of one process is sent by the next."""
 
@@ -304,3 +321,34 @@ def test_foreign_messages_on_the_shard_are_ignored(waku: ConformanceNode) -> Non
             assert heard == []
 
     asyncio.run(live())
+
+
+def test_channel_whose_storage_fails_stops_and_says_so(
+    waku: ConformanceNode, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """To go on would promise what a restart does not remember."""
+
+    async def live() -> None:
+        with SqliteChannelStorage(tmp_path / "alice.sqlite") as storage:
+            async with participant(waku, "alice", storage=storage) as (alice, _):
+                await until(lambda: len(waku.calls) > 2)
+                storage.close()
+                await until(lambda: not alice.is_started())
+                with pytest.raises(RuntimeError, match="stopped after an error"):
+                    alice.send(b"tea")
+
+    asyncio.run(live())
+    assert "channel 'tea' stops" in caplog.text
+
+
+def test_clock_never_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It goes on while the system's clock is behind, and follows it again."""
+    wall_ms, passed_ms = 1_000_000, 0
+    monkeypatch.setattr(time, "time_ns", lambda: wall_ms * 1_000_000)
+    monkeypatch.setattr(time, "monotonic_ns", lambda: passed_ms * 1_000_000)
+    clock = Clock()
+    assert clock() == 1_000_000
+    wall_ms, passed_ms = 400_000, 50
+    assert clock() == 1_000_050
+    wall_ms, passed_ms = 2_000_000, 60
+    assert clock() == 2_000_000

@@ -16,28 +16,34 @@ from sds_core.reliable_channel import (
     DropReason,
     EphemeralMessageDropped,
     EventName,
+    Input,
     MessageReceived,
     NotStarted,
     RateLimitOptions,
     RateLimitReached,
+    ReliableChannelCore,
     ReliableChannelOptions,
     Restarted,
     Send,
     SendEphemeral,
+    SendError,
+    SendingMessageIrrecoverableError,
     Start,
+    StateError,
     Stop,
     Unusable,
     UnusableMessage,
 )
-from sds_core.reliable_channel.encryption import KEY_BYTES
+from sds_core.reliable_channel.encryption import KEY_BYTES, BadNonce
 from sds_core.waku import WakuMessage
 from sds_core.wire import UndecodableFrame, decode
 from tests.support.frames import MINUTE, SECOND, START_MS
 from tests.support.reliable_channel import (
     CHANNEL,
-    OFFLINE,
+    ONLINE,
     OPTIONS,
     PROFILE,
+    SHARD,
     SMALL_SEGMENTS,
     TOPIC,
     causes,
@@ -115,7 +121,12 @@ def frame_of(channel_id: str, sender_id: str = "mallory") -> bytes:
     return speaker.send(b"tea", START_MS).broadcasts[0].value
 
 
-@pytest.mark.rule("rc-channel-isolation", "rc-channel-id-same")
+@pytest.mark.rule(
+    "rc-channel-isolation",
+    "rc-channel-id-same",
+    "rc-type-channel-id",
+    "rc-create-channel-id",
+)
 def test_messages_of_other_channels_have_no_effect() -> None:
     """Of another id, and of another content topic."""
     bob = started("bob", NO_SYNC)
@@ -128,7 +139,13 @@ def test_messages_of_other_channels_have_no_effect() -> None:
     assert received == MessageReceived(b"tea", "mallory")
 
 
-@pytest.mark.rule("rc-own-ack", "rc-sender-id")
+@pytest.mark.rule(
+    "rc-own-ack",
+    "rc-sender-id-unique",
+    "rc-type-sender-id",
+    "rc-sender-id-kept",
+    "rc-create-sender-id",
+)
 def test_own_frames_acknowledge_nothing() -> None:
     """Although the network brings them back."""
     alice = started("alice", NO_SYNC)
@@ -139,7 +156,6 @@ def test_own_frames_acknowledge_nothing() -> None:
         assert alice.apply(echo, START_MS + number * MINUTE + 1).events == []
 
 
-@pytest.mark.rule("rc-bad-frame")
 def test_bytes_that_are_no_frame_are_reported() -> None:
     """They are counted, and nothing else happens."""
     bob = started("bob", NO_SYNC)
@@ -147,7 +163,7 @@ def test_bytes_that_are_no_frame_are_reported() -> None:
     assert only(output, UnusableMessage).why is Unusable.BAD_FRAME
 
 
-@pytest.mark.rule("rc-order")
+@pytest.mark.rule("rc-order", "rc-arch-order", "rc-arch-buffers")
 @pytest.mark.parametrize("seed", range(3))
 def test_messages_are_received_after_what_they_answer(seed: int) -> None:
     """On a network with a tenth of losses, also by retries and repairs."""
@@ -175,7 +191,9 @@ def cipher(key: bytes = bytes(KEY_BYTES)) -> ChaChaEncryption:
     return ChaChaEncryption(key, CHANNEL, os.urandom)
 
 
-@pytest.mark.rule("rc-encryption", "rc-encryption-one-layer")
+@pytest.mark.rule(
+    "rc-security-encryption", "rc-create-decrypt", "rc-encryption-one-layer"
+)
 def test_all_frames_are_encrypted() -> None:
     """Content, sync, retry and ephemeral ones: nobody else can read any."""
     net = network("alice", "bob", encryption=cipher())
@@ -205,6 +223,33 @@ def test_message_under_another_key_is_reported() -> None:
     assert only(output, UnusableMessage).why is Unusable.UNDECRYPTABLE
 
 
+class NoCipher:
+    """A cipher that refuses everything, as one whose key is gone."""
+
+    def encrypt(self, plaintext: bytes, /) -> bytes:
+        """Refuse."""
+        raise BadNonce(len(plaintext))
+
+    def decrypt(self, ciphertext: bytes, /) -> bytes:
+        """Refuse."""
+        raise BadNonce(len(ciphertext))
+
+
+@pytest.mark.rule("rc-error-encoding")
+@pytest.mark.parametrize("kind", [Send, SendEphemeral])
+def test_frame_that_cannot_be_encrypted_is_an_irrecoverable_error(
+    kind: type[Send] | type[SendEphemeral],
+) -> None:
+    """It is not sent in the clear, nor tried again."""
+    alice = started(encryption=NoCipher())
+    output = alice.apply(kind(b"tea"), START_MS)
+    error = only(output, SendingMessageIrrecoverableError)
+    assert error.error is SendError.ENCODING_FAILED
+    assert error.message_id == output.message_id
+    assert output.dispatches == []
+    assert causes(alice, 20 * MINUTE) == []
+
+
 # -- rate limit
 
 FIVE = RateLimitOptions(messages_per_epoch=5, epoch_ms=10 * MINUTE)
@@ -230,7 +275,14 @@ def test_segments_beyond_the_budget_wait_for_the_next_epoch() -> None:
 
 
 @pytest.mark.rule("rc-rate-ephemeral", "rc-ephemeral-drop", "rc-events-dropped")
-@pytest.mark.rule("rc-ephemeral-rate", "rc-type-drop-reason", "rc-rate-threshold")
+@pytest.mark.rule(
+    "rc-ephemeral-rate",
+    "rc-ephemeral-threshold",
+    "rc-ephemeral-first",
+    "rc-send-ephemeral-drop",
+    "rc-type-drop-reason",
+    "rc-rate-threshold",
+)
 def test_ephemeral_messages_are_dropped_near_the_limit() -> None:
     """From 90 % on as approached, and at the limit as reached; never queued."""
     limit = RateLimitOptions(messages_per_epoch=10)
@@ -266,6 +318,22 @@ def test_retries_wait_when_the_limit_is_approached() -> None:
     assert first.at_ms % limit.epoch_ms == 0
 
 
+def test_acknowledged_message_is_not_retried_from_the_queue() -> None:
+    """The retry that waits for budget is withdrawn; the budget goes to others."""
+    limit = RateLimitOptions(messages_per_epoch=2, approached_share=0.5)
+    options = replace(NO_SYNC, rate_limit=limit, max_retry_attempts=1)
+    net = network("alice", "bob", options=options)
+    net.losses.append(lambda _, name: name == "bob" and net.now_ms < START_MS + SECOND)
+    net.apply("alice", Send(b"one"))
+    net.run(2 * SECOND)
+    net.apply("alice", Send(b"two"))
+    net.run(40 * SECOND)
+    net.apply("bob", Send(b"thanks"))
+    net.run(3 * limit.epoch_ms)
+    retried = [decode(one.dispatch.message.payload) for one in sent(net, Cause.RETRY)]
+    assert b"two" not in [one.content for one in retried if one.sender_id == "alice"]
+
+
 def test_sync_near_the_limit_is_left_out() -> None:
     """In the queue it would be out of date."""
     limit = RateLimitOptions(messages_per_epoch=1)
@@ -278,8 +346,21 @@ def test_sync_near_the_limit_is_left_out() -> None:
 # -- options and events
 
 
-@pytest.mark.rule("rc-type-options", "rc-default-auto-start", "rc-sds-config")
-@pytest.mark.rule("rc-default-thresholds")
+@pytest.mark.rule(
+    "rc-type-options",
+    "rc-default-auto-start",
+    "rc-sds-config-1a",
+    "rc-sds-config-1b",
+    "rc-sds-config-1c",
+)
+@pytest.mark.rule(
+    "rc-default-history",
+    "rc-default-acks",
+    "rc-sds-default-capacity",
+    "rc-sds-default-rate",
+    "rc-sds-default-history",
+    "rc-sds-default-threshold",
+)
 def test_defaults_are_those_of_the_document() -> None:
     """Each field of its table, and the configuration of SDS."""
     given = ReliableChannelOptions()
@@ -332,7 +413,7 @@ def test_published_api_is_a_named_set_of_options() -> None:
     assert given.rate_limit is None
 
 
-@pytest.mark.rule("rc-type-events")
+@pytest.mark.rule("rc-arch-events")
 def test_names_of_events_are_those_of_the_document() -> None:
     """As written there."""
     assert list(EventName)[:8] == [
@@ -351,31 +432,41 @@ def test_names_of_events_are_those_of_the_document() -> None:
 
 
 def test_restored_channel_continues_as_the_first_one() -> None:
-    """The same inputs give the same outputs, in the middle of everything."""
-    net = network("alice", "bob", options=replace(OPTIONS, segmentation=SMALL_SEGMENTS))
+    """The same inputs have the same outputs, in the middle of everything."""
+    options = replace(OPTIONS, segmentation=SMALL_SEGMENTS)
+    net = network("alice", "bob", options=options)
     net.losses.append(lambda one, name: name == "bob" and one.dispatch.number % 3 == 0)
     for number in range(20):
         net.apply("alice", Send(bytes([number]) * (1 + 150 * number)))
         net.run(700)
     bob = net.channel("bob")
-    blob = bob.snapshot()
-    again = type(bob).restore(
-        blob,
-        pubsub_topic="/waku/2/rs/1/0",
-        options=replace(OPTIONS, segmentation=SMALL_SEGMENTS),
-    )
-    assert (
-        again.snapshot()
-        == type(bob)
-        .restore(
-            blob,
-            pubsub_topic="/waku/2/rs/1/0",
-            options=replace(OPTIONS, segmentation=SMALL_SEGMENTS),
-        )
-        .snapshot()
+    again = ReliableChannelCore.restore(
+        bob.snapshot(), pubsub_topic=SHARD, options=options
     )
     assert not again.is_started
     assert again.missing == bob.missing
+    later_ms = net.now_ms + SECOND
+    inputs: list[Input] = [Restarted(), ONLINE, Start(), Send(bytes(500))]
+    inputs += [Arrived(one.dispatch.message, b"") for one in sent(net)]
+    inputs += [Advance()] * 20
+    for number, event in enumerate(inputs):
+        at_ms = later_ms + 1_500 * number
+        assert bob.apply(event, at_ms) == again.apply(event, at_ms), event
+    assert bob.snapshot() == again.snapshot()
+
+
+@pytest.mark.parametrize(
+    ("blob", "message"),
+    [
+        (b"", "version none"),
+        (b"\x63", "version 99"),
+        (b"\x01\0\0\0\1", "checksum"),
+    ],
+)
+def test_unreadable_state_is_refused(blob: bytes, message: str) -> None:
+    """Empty, of a later version, or damaged."""
+    with pytest.raises(StateError, match=message):
+        ReliableChannelCore.restore(blob, pubsub_topic=SHARD)
 
 
 def test_restart_sends_again_what_was_under_way() -> None:
@@ -385,9 +476,7 @@ def test_restart_sends_again_what_was_under_way() -> None:
     alice.apply(Restarted(), START_MS + SECOND)
     assert not alice.is_started
     alice.apply(Start(), START_MS + SECOND)
-    (again,) = alice.apply(
-        OFFLINE.__class__(is_online=True, has_store=False), START_MS + SECOND
-    ).dispatches
+    (again,) = alice.apply(ONLINE, START_MS + SECOND).dispatches
     assert again.message.payload == dispatch.message.payload
     assert again.number > dispatch.number
 

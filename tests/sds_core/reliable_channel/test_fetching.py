@@ -47,9 +47,16 @@ NO_QUERY = replace(ONLY_STORE, sync_min_interval_ms=0)
 FREQUENCY_MS = OPTIONS.retrieve_frequency_ms
 
 
-@pytest.mark.rule("rc-retrieve-detection", "rc-retrieve-hash", "rc-retrieve-pipeline")
+@pytest.mark.rule(
+    "rc-retrieve",
+    "rc-retrieve-detection",
+    "rc-arch-missing",
+    "rc-retrieve-hash",
+    "rc-retrieve-pipeline",
+)
 @pytest.mark.rule("rc-retrieve-removed", "rc-hint-computed", "rc-hint-entry")
-@pytest.mark.rule("rc-hint-used", "rc-map-missing")
+@pytest.mark.rule("rc-hint-used", "rc-map-1e")
+@pytest.mark.rule("rc-retrieve-tracking")
 def test_lost_message_comes_from_the_store_by_its_waku_hash() -> None:
     """The hint in the causal history is the hash under which the store has it."""
     net = network("alice", "bob", options=ONLY_STORE)
@@ -120,7 +127,9 @@ def run_to(core: ReliableChannelCore, at_ms: int) -> list[Output]:
     return outputs
 
 
-@pytest.mark.rule("rc-retrieve-periodic", "rc-default-retrieve", "rc-limit-queries")
+@pytest.mark.rule(
+    "rc-retrieve-periodic", "rc-retrieve-query", "rc-default-retrieve", "rc-limit-1c"
+)
 def test_queries_are_periodic_and_one_at_a_time() -> None:
     """While one is under way there is no other, and then after the interval."""
     bob = started("bob", NO_QUERY, has_store=True)
@@ -136,7 +145,7 @@ def test_queries_are_periodic_and_one_at_a_time() -> None:
     assert any(o.queries for o in run_to(bob, now_ms + FREQUENCY_MS))
 
 
-@pytest.mark.rule("rc-limit-missing", "rc-limit-queries")
+@pytest.mark.rule("rc-limit-1a", "rc-limit-1c")
 def test_query_names_at_most_so_many_and_takes_turns() -> None:
     """Those that were not asked for longest come first."""
     retrieval = Retrieval(FREQUENCY_MS, 2)
@@ -149,7 +158,7 @@ def test_query_names_at_most_so_many_and_takes_turns() -> None:
     assert asked == [[0, 1], [2, 3], [0, 1]]
 
 
-@pytest.mark.rule("rc-limit-missing")
+@pytest.mark.rule("rc-limit-1a")
 def test_missing_messages_are_limited() -> None:
     """The oldest counts as lost."""
     options = replace(NO_QUERY, limits=Limits(missing=2))
@@ -160,7 +169,7 @@ def test_missing_messages_are_limited() -> None:
 
 @pytest.mark.rule("rc-events-irretrievable", "rc-retrieve-irretrievable")
 @pytest.mark.rule("rc-timeout-lost", "rc-type-history-entry", "rc-default-sweep")
-@pytest.mark.rule("rc-sweep-incoming", "rc-perf-sweep")
+@pytest.mark.rule("rc-sds-tasks-1b", "rc-perf-sweep")
 def test_message_that_stays_missing_is_irretrievable() -> None:
     """After the timeout, at the next sweep; what waited for it is received."""
     options = replace(NO_QUERY, timeout_for_lost_messages_ms=MINUTE)
@@ -211,7 +220,7 @@ NO_STORE = ConnectionChanged(is_online=True, has_store=False)
 CURSOR = bytes(32)
 
 
-@pytest.mark.rule("rc-connect-available", "rc-connect", "rc-default-query-on-connect")
+@pytest.mark.rule("rc-connect-trigger-1a", "rc-connect", "rc-default-query-on-connect")
 def test_store_that_becomes_available_is_queried() -> None:
     """By time, for at most thirty days."""
     bob = started("bob", QUERYING)
@@ -278,7 +287,7 @@ def test_pages_of_one_query_are_limited() -> None:
     assert bob.apply(answer, START_MS).queries == []
 
 
-@pytest.mark.rule("rc-connect-offline", "rc-connect-threshold")
+@pytest.mark.rule("rc-connect-trigger-1b", "rc-connect-trigger-1c")
 def test_query_is_repeated_after_being_offline_and_after_the_threshold() -> None:
     """It covers the time since the last one, with the drift of clocks."""
     bob = started("bob", QUERYING)
@@ -296,7 +305,7 @@ def test_query_is_repeated_after_being_offline_and_after_the_threshold() -> None
     assert len(queries) == 1
 
 
-@pytest.mark.rule("rc-limit-queries")
+@pytest.mark.rule("rc-limit-1c")
 def test_flapping_connection_does_not_flood_the_store() -> None:
     """Between two queries there is at least the interval of retrieval."""
     bob = started("bob", QUERYING)
@@ -348,7 +357,13 @@ def test_answer_after_the_stop_is_ignored() -> None:
     assert bob.missing == ()
 
 
-@pytest.mark.rule("rc-perf-throttle", "rc-default-process", "rc-perf-lazy")
+@pytest.mark.rule(
+    "rc-perf-throttle",
+    "rc-sds-tasks-1a",
+    "rc-arch-tasks",
+    "rc-default-process",
+    "rc-perf-lazy",
+)
 def test_received_messages_are_processed_at_most_once_a_second() -> None:
     """The first at once; those within the second together at its end."""
     bob = started("bob", NO_QUERY)

@@ -39,9 +39,16 @@ NO_SYNC = replace(OPTIONS, sync_min_interval_ms=0)
 INTERVAL_MS = OPTIONS.retry_interval_ms
 
 
-@pytest.mark.rule("rc-retry-interval", "rc-retry-timer", "rc-retry-stop-max")
+@pytest.mark.rule(
+    "rc-retry-interval",
+    "rc-events-sending-again",
+    "rc-events-sent-again",
+    "rc-chunks-again",
+    "rc-retry-timer",
+    "rc-retry-stop-max",
+)
 @pytest.mark.rule("rc-default-retry-interval", "rc-default-max-retry", "rc-retry-max")
-@pytest.mark.rule("rc-retry-configurable", "rc-sweep-outgoing", "rc-retry-fixed")
+@pytest.mark.rule("rc-retry-configurable", "rc-sds-tasks-1c", "rc-retry-fixed")
 def test_message_is_sent_again_every_interval_up_to_the_maximum() -> None:
     """Ten retries 30 s apart by default; giving up is an event of its own."""
     net = network("alice", options=NO_SYNC)
@@ -64,7 +71,6 @@ def test_message_is_sent_again_every_interval_up_to_the_maximum() -> None:
     assert len(emitted(net, "alice", MessageSent)) == len(times)
 
 
-@pytest.mark.rule("rc-retry-same-frame")
 def test_retry_is_the_same_frame_in_a_new_waku_message() -> None:
     """A relay that knows the hash of the first would drop it."""
     net = network("alice", options=NO_SYNC)
@@ -145,7 +151,7 @@ def test_failed_sending_is_tried_again_after_the_interval() -> None:
     )
 
 
-@pytest.mark.rule("rc-limit-retries")
+@pytest.mark.rule("rc-limit-1b")
 @pytest.mark.parametrize("limits", [Limits(retries=1), Limits(retries_bytes=1_000)])
 def test_oldest_retry_goes_if_there_are_too_many(limits: Limits) -> None:
     """By number or by bytes; the application hears that it was given up."""

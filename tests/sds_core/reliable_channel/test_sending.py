@@ -44,7 +44,24 @@ PAYLOAD = bytes(number % 251 for number in range(5 * SHARE))
 
 
 @pytest.mark.rule("rc-events-sending", "rc-events-sent", "rc-events-acknowledged")
-@pytest.mark.rule("rc-send-lifecycle-single", "rc-send", "rc-map-sent", "rc-map-acked")
+@pytest.mark.rule(
+    "rc-life-sending",
+    "rc-life-sent",
+    "rc-life-acknowledged",
+    "rc-send-id",
+    "rc-send",
+    "rc-sds-core",
+    "rc-sds-wrap",
+    "rc-sds-unwrap",
+    "rc-sds-raw",
+    "rc-sds-decode",
+    "rc-sds-content",
+    "rc-arch-wrap",
+    "rc-arch-unwrap",
+    "rc-type-payload",
+    "rc-map-1a",
+    "rc-map-1b",
+)
 def test_message_is_sending_then_sent_then_acknowledged() -> None:
     """Each once, with the one chunk."""
     net = network("alice", "bob")
@@ -61,7 +78,16 @@ def test_message_is_sending_then_sent_then_acknowledged() -> None:
     ]
 
 
-@pytest.mark.rule("rc-chunk-info", "rc-send-lifecycle-segmented", "rc-seg-events")
+@pytest.mark.rule(
+    "rc-chunks-sending",
+    "rc-chunks-sent",
+    "rc-chunks-acknowledged",
+    "rc-chunks-id",
+    "rc-type-sending",
+    "rc-type-sent",
+    "rc-type-acknowledged",
+    "rc-seg-events",
+)
 @pytest.mark.rule("rc-type-chunk-info", "rc-seg-own-ids")
 def test_chunks_are_listed_cumulatively() -> None:
     """Five chunks give five events of each kind, the last with all chunks."""
@@ -83,7 +109,13 @@ def test_chunks_are_listed_cumulatively() -> None:
     assert len(sds_ids) == 5
 
 
-@pytest.mark.rule("rc-events-received", "rc-received-once", "rc-seg-reassembled")
+@pytest.mark.rule(
+    "rc-events-received",
+    "rc-received-whole",
+    "rc-received-no-chunks",
+    "rc-received-once",
+    "rc-seg-reassembled",
+)
 @pytest.mark.rule("rc-seg-order")
 def test_segmented_message_is_received_once_and_whole() -> None:
     """Although chunks overtake each other, and the network repeats them."""
@@ -93,7 +125,9 @@ def test_segmented_message_is_received_once_and_whole() -> None:
     assert emitted(net, "bob", MessageReceived) == [MessageReceived(PAYLOAD, "alice")]
 
 
-@pytest.mark.rule("rc-events-possibly")
+@pytest.mark.rule(
+    "rc-events-possibly", "rc-life-possibly", "rc-type-possible", "rc-map-1c"
+)
 def test_filter_of_another_is_a_possible_acknowledgement() -> None:
     """It is reported once, and after enough filters the message is acknowledged."""
     options = replace(OPTIONS, causal_history_size=0)
@@ -118,7 +152,7 @@ def test_equal_payloads_have_different_ids() -> None:
     assert len(emitted(net, "bob", MessageReceived)) == 2
 
 
-@pytest.mark.rule("rc-events-error", "rc-error-empty")
+@pytest.mark.rule("rc-events-error", "rc-life-error", "rc-error-empty")
 @pytest.mark.parametrize("kind", [Send, SendEphemeral])
 def test_empty_payload_is_an_irrecoverable_error(
     kind: type[Send] | type[SendEphemeral],
@@ -144,7 +178,9 @@ def test_payload_of_too_many_segments_is_an_irrecoverable_error() -> None:
     assert output.dispatches == []
 
 
-@pytest.mark.rule("rc-error-no-retry", "rc-error-rln", "rc-retry-stop-error")
+@pytest.mark.rule(
+    "rc-error-no-retry", "rc-type-error", "rc-error-rln", "rc-retry-stop-error"
+)
 def test_irrecoverable_error_of_the_network_ends_the_retries() -> None:
     """The event names the chunk; nothing is sent again."""
     alice = started()
@@ -159,7 +195,15 @@ def test_irrecoverable_error_of_the_network_ends_the_retries() -> None:
 
 
 @pytest.mark.rule("rc-ephemeral-fields", "rc-ephemeral-receive", "rc-send-ephemeral")
-@pytest.mark.rule("rc-ephemeral-untracked", "rc-ephemeral-sent-event")
+@pytest.mark.rule(
+    "rc-ephemeral-no-retry",
+    "rc-ephemeral-no-history",
+    "rc-ephemeral-no-log",
+    "rc-send-ephemeral-id",
+    "rc-ephemeral-received-event",
+    "rc-ephemeral-not-acknowledged",
+    "rc-ephemeral-sent-event",
+)
 def test_ephemeral_message_is_sent_once_and_received_at_once() -> None:
     """Without timestamp, history or filter; nobody acknowledges or repeats it."""
     net = network("alice", "bob")
@@ -209,7 +253,7 @@ def test_message_beyond_the_queue_is_refused() -> None:
     assert error.error is SendError.QUEUE_FULL
 
 
-@pytest.mark.rule("rc-limit-retries")
+@pytest.mark.rule("rc-limit-1b")
 def test_oldest_message_goes_if_too_many_are_tracked() -> None:
     """Its later acknowledgement has no event any more."""
     alice = started(options=replace(OPTIONS, limits=Limits(messages=1)))

@@ -41,7 +41,7 @@ class Highest(Random):
         return 1 - 2**-53
 
 
-@pytest.mark.rule("rc-sync-random", "rc-sync-interval", "rc-default-sync")
+@pytest.mark.rule("rc-sync-periodic", "rc-sync-interval", "rc-default-sync")
 def test_time_to_the_next_sync_is_random_within_the_interval() -> None:
     """Over the whole interval, and no longer."""
     timer = SyncTimer(INTERVAL_MS, Random(1))
@@ -53,7 +53,9 @@ def test_time_to_the_next_sync_is_random_within_the_interval() -> None:
     assert 0.95 * INTERVAL_MS < max(drawn) <= INTERVAL_MS
 
 
-@pytest.mark.rule("rc-sync-received", "rc-sync-sent", "rc-sync-sync", "rc-sync-failed")
+@pytest.mark.rule(
+    "rc-sync-received", "rc-map-1d", "rc-sync-sent", "rc-sync-sync", "rc-sync-failed"
+)
 def test_multipliers_are_those_of_the_document() -> None:
     """0.5 after received content, 2 after a failure, else 1."""
     given = SyncMultipliers()
@@ -91,7 +93,7 @@ def test_traffic_of_others_does_not_put_a_sync_off_for_ever() -> None:
     assert now_ms - START_MS == MOST_POSTPONEMENT * INTERVAL_MS
 
 
-@pytest.mark.rule("rc-sync-zero")
+@pytest.mark.rule("rc-default-sync")
 def test_interval_of_zero_sends_no_sync() -> None:
     """Although there is something to say."""
     alice = started(options=replace(OPTIONS, sync_min_interval_ms=0))
@@ -99,7 +101,13 @@ def test_interval_of_zero_sends_no_sync() -> None:
     assert Cause.SYNC not in causes(alice, 60 * MINUTE)
 
 
-@pytest.mark.rule("rc-sync-periodic", "rc-sync-content", "rc-sync-acknowledges")
+@pytest.mark.rule(
+    "rc-sync-periodic",
+    "rc-sync-content",
+    "rc-sync-acknowledges",
+    "rc-arch-acks",
+    "rc-sync-active",
+)
 def test_listener_acknowledges_by_sync_messages() -> None:
     """They have no content, and the speaker's messages are acknowledged in time."""
     net = network("alice", "bob")
@@ -116,7 +124,7 @@ def test_listener_acknowledges_by_sync_messages() -> None:
         assert frame.causal_history
 
 
-@pytest.mark.rule("rc-sync-shared")
+@pytest.mark.rule("rc-sync-sync", "rc-sync-state")
 def test_participants_share_the_sync_messages() -> None:
     """A sync message of another puts ours off: together they send few."""
     names = ("alice", "bob", "carol", "dave", "erin")
