@@ -13,10 +13,12 @@ from sds_core.reliable_channel import (
     Advance,
     Arrived,
     ChaChaEncryption,
+    Dispatched,
     DropReason,
     EphemeralMessageDropped,
     EventName,
     Input,
+    MessageAcknowledged,
     MessageReceived,
     NotStarted,
     RateLimitOptions,
@@ -318,20 +320,25 @@ def test_retries_wait_when_the_limit_is_approached() -> None:
     assert first.at_ms % limit.epoch_ms == 0
 
 
-def test_acknowledged_message_is_not_retried_from_the_queue() -> None:
-    """The retry that waits for budget is withdrawn; the budget goes to others."""
-    limit = RateLimitOptions(messages_per_epoch=2, approached_share=0.5)
-    options = replace(NO_SYNC, rate_limit=limit, max_retry_attempts=1)
-    net = network("alice", "bob", options=options)
-    net.losses.append(lambda _, name: name == "bob" and net.now_ms < START_MS + SECOND)
-    net.apply("alice", Send(b"one"))
-    net.run(2 * SECOND)
-    net.apply("alice", Send(b"two"))
-    net.run(40 * SECOND)
-    net.apply("bob", Send(b"thanks"))
-    net.run(3 * limit.epoch_ms)
-    retried = [decode(one.dispatch.message.payload) for one in sent(net, Cause.RETRY)]
-    assert b"two" not in [one.content for one in retried if one.sender_id == "alice"]
+@pytest.mark.parametrize("is_acknowledged", [True, False])
+def test_acknowledged_message_is_not_retried_from_the_queue(
+    is_acknowledged: bool,
+) -> None:
+    """The retry that waits for budget is withdrawn."""
+    limit = RateLimitOptions(messages_per_epoch=1)
+    alice = started("alice", replace(NO_SYNC, rate_limit=limit))
+    (first,) = alice.apply(Send(b"tea"), START_MS).dispatches
+    alice.apply(Dispatched(first.number), START_MS)
+    assert causes(alice, 40 * SECOND) == []
+    if is_acknowledged:
+        bob = started("bob", NO_SYNC)
+        bob.apply(Arrived(first.message, first.message_hash), START_MS)
+        (answer,) = bob.apply(Send(b"thanks"), START_MS + SECOND).dispatches
+        arrived = Arrived(answer.message, answer.message_hash)
+        events = alice.apply(arrived, START_MS + 41 * SECOND).events
+        assert of_kind(events, MessageAcknowledged)
+    found = causes(alice, limit.epoch_ms, START_MS + 41 * SECOND)
+    assert found == ([] if is_acknowledged else [Cause.RETRY])
 
 
 def test_sync_near_the_limit_is_left_out() -> None:

@@ -12,6 +12,8 @@ from sds_core.reliable_channel import (
     Advance,
     Arrived,
     ConnectionChanged,
+    Dispatched,
+    DispatchFailed,
     IrretrievableMessage,
     LimitReached,
     Limits,
@@ -27,7 +29,7 @@ from sds_core.reliable_channel import (
 )
 from sds_core.reliable_channel.retrieval import Retrieval
 from sds_core.waku import WakuMessage
-from sds_core.wire import HistoryEntry
+from sds_core.wire import HistoryEntry, decode
 from tests.support.frames import MINUTE, SECOND, START_MS
 from tests.support.reliable_channel import (
     CHANNEL,
@@ -71,6 +73,54 @@ def test_lost_message_comes_from_the_store_by_its_waku_hash() -> None:
     assert received == [b"lost", b"next"]
     assert not sent(net, Cause.RETRY, Cause.REPAIR)
     assert net.channel("bob").missing == ()
+
+
+def test_message_sent_at_once_after_another_names_its_hash() -> None:
+    """Before the network has accepted the first one."""
+    alice = started("alice", NO_QUERY)
+    (first,) = alice.apply(Send(b"one"), START_MS).dispatches
+    (second,) = alice.apply(Send(b"two"), START_MS).dispatches
+    (entry,) = decode(second.message.payload).causal_history
+    assert entry.retrieval_hint == first.message_hash
+
+
+def test_hint_is_the_hash_of_the_retry_once_that_is_accepted() -> None:
+    """The first message may not have reached any store."""
+    alice = started("alice", NO_QUERY)
+    alice.apply(Send(b"one"), START_MS)
+    alice.apply(DispatchFailed(1), START_MS)
+    late_ms = START_MS + NO_QUERY.retry_interval_ms
+    (retry,) = alice.apply(Advance(), late_ms).dispatches
+    alice.apply(Dispatched(retry.number), late_ms)
+    (after,) = alice.apply(Send(b"two"), late_ms).dispatches
+    (entry,) = decode(after.message.payload).causal_history
+    assert entry.retrieval_hint == retry.message_hash
+
+
+def test_repair_that_was_due_while_offline_is_not_sent_late() -> None:
+    """Whoever asked asks again."""
+    options = replace(NO_QUERY, retrieval=RetrievalStrategy.SDS_R, max_retry_attempts=0)
+    net = network("alice", "bob", options=replace(options, sync_min_interval_ms=30_000))
+    net.losses.append(lambda one, _: one.dispatch.number == 1 and one.by == "alice")
+    net.apply("alice", Send(b"lost"))
+    net.run(SECOND)
+    net.apply("alice", Send(b"next"))
+
+    def asks() -> bool:
+        return any(
+            decode(one.dispatch.message.payload).repair_request for one in sent(net)
+        )
+
+    while not asks():
+        net.run(100)
+    net.run(300)
+    net.disconnect("alice")
+    net.run(MINUTE)
+    net.connect("alice")
+    net.run(100)
+    assert sent(net, Cause.REPAIR) == []
+    net.run(10 * MINUTE)
+    assert len(emitted(net, "bob", MessageReceived)) == 2
 
 
 @pytest.mark.parametrize(
@@ -268,6 +318,19 @@ def test_query_goes_on_over_pages_of_other_channels() -> None:
         query = after
     last = StoreAnswered(query.number, [channel_message(9, of_channel=False)])
     assert bob.apply(last, START_MS).queries == []
+
+
+def test_message_without_a_history_does_not_stop_the_query() -> None:
+    """Nothing can be found missing by it."""
+    bob = started("bob", QUERYING)
+    (query,) = bob.apply(CONNECTED, START_MS).queries
+    speaker = MessageChannel(
+        CHANNEL, "alice", now_ms=START_MS, random=Random(1), profile=PROFILE
+    )
+    (broadcast,) = speaker.send(b"first", START_MS).broadcasts
+    page = [Arrived(WakuMessage(broadcast.value, TOPIC))]
+    answer = StoreAnswered(query.number, page, CURSOR)
+    assert len(bob.apply(answer, START_MS).queries) == 1
 
 
 def test_own_message_does_not_stop_the_query() -> None:
