@@ -50,7 +50,7 @@ from sds_core.reliable_channel.outputs import Output
 from sds_core.reliable_channel.outward import Outward
 from sds_core.reliable_channel.rate_limit import RateLimit
 from sds_core.reliable_channel.sending import Sending
-from sds_core.reliable_channel.state import ChannelState, pack, unpack
+from sds_core.reliable_channel.state import ChannelState, RunningState, pack, unpack
 from sds_core.reliable_channel.sync_timer import SyncTimer
 from sds_core.reliable_channel.tape import TapedEncryption
 from sds_core.wire import HistoryEntry
@@ -233,8 +233,18 @@ class ReliableChannelCore:
                 outward=self._outward.state(),
                 intake=self._intake.state(),
                 segments=self._assembly.state(),
-                queried_ms=self._fetching.on_connect.done_ms,
                 budget=self._budget.state(),
+                running=RunningState(
+                    is_started=self.is_started,
+                    is_online=self._outward.is_online,
+                    waits_for_budget=self._sending.waits_for_budget,
+                    processed_ms=self._intake.processed_ms,
+                    sweep_ms=self._sweep_ms,
+                    repair_ms=self._repair_ms,
+                    sync_ms=self._sync_timer.next_ms,
+                    latest_sync_ms=self._sync_timer.latest_ms,
+                    fetching=self._fetching.state(),
+                ),
             )
         )
 
@@ -247,7 +257,7 @@ class ReliableChannelCore:
         options: ReliableChannelOptions | None = None,
         encryption: Encryption | None = None,
     ) -> ReliableChannelCore:
-        """Return the channel of a snapshot, stopped.
+        """Return the channel of a snapshot; in another process, apply `Restarted`.
 
         Raises:
             StateError: The blob cannot be read, or does not fit the options.
@@ -271,9 +281,20 @@ class ReliableChannelCore:
         self._outward.restore(state.outward)
         self._intake.restore(state.intake)
         self._assembly.restore(state.segments)
-        self._fetching.on_connect.done_ms = state.queried_ms
         self._budget.restore(state.budget)
+        self._restore_running(state.running)
         return self
+
+    def _restore_running(self, running: RunningState) -> None:
+        self.is_started = running.is_started
+        self._outward.is_online = running.is_online
+        self._sending.waits_for_budget = running.waits_for_budget
+        self._intake.processed_ms = running.processed_ms
+        self._sweep_ms = running.sweep_ms
+        self._repair_ms = running.repair_ms
+        self._sync_timer.next_ms = running.sync_ms
+        self._sync_timer.latest_ms = running.latest_sync_ms
+        self._fetching.restore(running.fetching)
 
     def _take(self, event: Input, now_ms: int, out: Output) -> None:
         match event:

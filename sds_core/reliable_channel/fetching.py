@@ -8,13 +8,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
+import msgspec
+
 from sds_core.reliable_channel.inputs import StoreAnswered
 from sds_core.reliable_channel.inward import Inward
 from sds_core.reliable_channel.options import ReliableChannelOptions
 from sds_core.reliable_channel.outputs import Output, StoreRequest
-from sds_core.reliable_channel.query_on_connect import QueryOnConnect
+from sds_core.reliable_channel.query_on_connect import QueryOnConnect, QueryState
 from sds_core.reliable_channel.retrieval import Retrieval
 from sds_core.wire import HistoryEntry
+
+
+class FetchingState(msgspec.Struct, array_like=True):
+    """For a snapshot; numbers are those of queries under way."""
+
+    has_store: bool
+    number: int
+    connect_number: int | None
+    retrieval_number: int | None
+    retrieval_ms: int | float
+    asked_ms: dict[str, int]
+    on_connect: QueryState
 
 
 class Fetching:
@@ -23,9 +37,6 @@ class Fetching:
     Args:
         options: Options of the channel.
         inward: Judges whether a query on connect can stop.
-
-    Attributes:
-        on_connect: When and how far to query after connecting.
     """
 
     __slots__ = (
@@ -34,10 +45,10 @@ class Fetching:
         "_inward",
         "_limits",
         "_number",
+        "_on_connect",
         "_retrieval",
         "_retrieval_number",
         "_uses_store",
-        "on_connect",
     )
 
     def __init__(self, options: ReliableChannelOptions, inward: Inward) -> None:
@@ -47,7 +58,7 @@ class Fetching:
         self._retrieval = Retrieval(
             options.retrieve_frequency_ms, options.limits.hashes_per_query
         )
-        self.on_connect = QueryOnConnect(
+        self._on_connect = QueryOnConnect(
             is_enabled=options.query_on_connect,
             after_ms=options.query_on_connect_after_ms,
             range_ms=options.query_on_connect_range_ms,
@@ -65,18 +76,18 @@ class Fetching:
         if not self._has_store:
             return inf
         retrieval_ms = inf if self._retrieval_number else self._retrieval.next_ms
-        return min(retrieval_ms, self.on_connect.next_ms)
+        return min(retrieval_ms, self._on_connect.next_ms)
 
     def start(self, now_ms: int) -> None:
         """Begin to query."""
         if self._uses_store:
             self._retrieval.start(now_ms)
-        self.on_connect.reconnected()
+        self._on_connect.reconnected()
 
     def stop(self) -> None:
         """Make no more queries, and ignore answers to those under way."""
         self._retrieval.stop()
-        self.on_connect.failed()
+        self._on_connect.failed()
         self._connect_number = self._retrieval_number = None
         self._has_store = False
 
@@ -88,7 +99,7 @@ class Fetching:
             was_offline: Whether the node is online again, so that messages were missed.
         """
         if has_store and (was_offline or not self._has_store):
-            self.on_connect.reconnected()
+            self._on_connect.reconnected()
         self._has_store = has_store
 
     def make_due(
@@ -97,8 +108,8 @@ class Fetching:
         """Make the queries that are due."""
         if not self._has_store:
             return
-        if self.on_connect.next_ms <= now_ms:
-            start_ms, end_ms = self.on_connect.begin(now_ms)
+        if self._on_connect.next_ms <= now_ms:
+            start_ms, end_ms = self._on_connect.begin(now_ms)
             self._connect_number = self._next_number()
             out.queries.append(
                 StoreRequest(
@@ -127,10 +138,10 @@ class Fetching:
         if answer.number != self._connect_number:
             return False
         self._connect_number = None
-        covered = self.on_connect.range
+        covered = self._on_connect.state.range
         found_channel = any(map(self._inward.is_of_channel, answer.messages))
         has_next = answer.cursor is not None
-        more = self.on_connect.wants_more(
+        more = self._on_connect.wants_more(
             found_channel=found_channel, has_next=has_next
         )
         if more and covered is not None:
@@ -151,7 +162,29 @@ class Fetching:
             self._retrieval_number = None
         elif number == self._connect_number:
             self._connect_number = None
-            self.on_connect.failed()
+            self._on_connect.failed()
+
+    def state(self) -> FetchingState:
+        """Return everything that changes, for a snapshot."""
+        return FetchingState(
+            self._has_store,
+            self._number,
+            self._connect_number,
+            self._retrieval_number,
+            self._retrieval.next_ms,
+            self._retrieval.asked_ms,
+            self._on_connect.state,
+        )
+
+    def restore(self, state: FetchingState) -> None:
+        """Restore the result of `state`."""
+        self._has_store = state.has_store
+        self._number = state.number
+        self._connect_number = state.connect_number
+        self._retrieval_number = state.retrieval_number
+        self._retrieval.next_ms = state.retrieval_ms
+        self._retrieval.asked_ms = state.asked_ms
+        self._on_connect.state = state.on_connect
 
     def _next_number(self) -> int:
         self._number += 1

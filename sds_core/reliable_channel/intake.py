@@ -19,6 +19,9 @@ class Intake:
         min_elapse_ms: `process_task_min_elapse_ms`.
         limit: Number of messages; the oldest goes, which SDS then finds missing.
         limit_bytes: Size of their payloads together.
+
+    Attributes:
+        processed_ms: When the queue was processed last, Unix ms; -inf if never.
     """
 
     __slots__ = (
@@ -26,8 +29,8 @@ class Intake:
         "_limit",
         "_limit_bytes",
         "_min_elapse_ms",
-        "_processed_ms",
         "_queue",
+        "processed_ms",
     )
 
     def __init__(self, min_elapse_ms: int, limit: int, limit_bytes: int) -> None:
@@ -36,12 +39,12 @@ class Intake:
         self._limit_bytes = limit_bytes
         self._queue: deque[Arrived] = deque()
         self._bytes = 0
-        self._processed_ms: float = -inf
+        self.processed_ms: float = -inf
 
     @property
     def next_ms(self) -> float:
         """When the queue is processed next, Unix ms; inf if it is empty."""
-        return self._processed_ms + self._min_elapse_ms if self._queue else inf
+        return self.processed_ms + self._min_elapse_ms if self._queue else inf
 
     def add(self, arrived: Arrived) -> int:
         """Add a message; returns how many the limits drop."""
@@ -57,7 +60,7 @@ class Intake:
         """Return all messages in order of arrival, if the interval has passed."""
         if self.next_ms > now_ms:
             return []
-        self._processed_ms = now_ms
+        self.processed_ms = now_ms
         return [self._pop() for _ in range(len(self._queue))]
 
     def state(self) -> list[Arrived]:
@@ -65,7 +68,7 @@ class Intake:
         return list(self._queue)
 
     def restore(self, queue: list[Arrived]) -> None:
-        """Restore the result of `state`; it is due at once."""
+        """Restore the result of `state`."""
         for arrived in queue:
             self.add(arrived)
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from math import inf
 from typing import NamedTuple
 
+import msgspec
+
 _CLOCK_DRIFT_MS = 20_000
 """Stores accept messages whose sender's clock is off by up to 20 s (logos-delivery), so
 a message may be stored after a query of its time."""
@@ -20,6 +22,24 @@ class TimeRange(NamedTuple):
 
     start_ms: int
     end_ms: int
+
+
+class QueryState(msgspec.Struct, array_like=True):
+    """For a snapshot.
+
+    Attributes:
+        is_wanted: Whether a query is due without a reason of time.
+        began_ms: When the last query began, Unix ms; -inf before the first.
+        done_ms: End of the time that is covered, Unix ms; None before the first query.
+        range: What the running query covers; None if none runs.
+        pages_left: Most further pages of it.
+    """
+
+    is_wanted: bool = True
+    began_ms: int | float = -inf
+    done_ms: int | None = None
+    range: TimeRange | None = None
+    pages_left: int = 0
 
 
 class QueryOnConnect:
@@ -33,21 +53,16 @@ class QueryOnConnect:
         pages: Most pages of one query.
 
     Attributes:
-        done_ms: End of the time that is covered, Unix ms; None before the first query.
-        range: What the running query covers; None if none runs.
+        state: What a snapshot stores.
     """
 
     __slots__ = (
         "_after_ms",
-        "_began_ms",
         "_is_enabled",
-        "_is_wanted",
         "_min_gap_ms",
         "_pages",
-        "_pages_left",
         "_range_ms",
-        "done_ms",
-        "range",
+        "state",
     )
 
     def __init__(
@@ -64,36 +79,33 @@ class QueryOnConnect:
         self._range_ms = range_ms
         self._min_gap_ms = min_gap_ms
         self._pages = pages
-        self._is_wanted = True
-        self._pages_left = 0
-        self._began_ms: float = -inf
-        self.done_ms: int | None = None
-        self.range: TimeRange | None = None
+        self.state = QueryState()
 
     @property
     def next_ms(self) -> float:
         """When a query is due if a store can be queried, Unix ms; inf if one runs."""
-        if not self._is_enabled or self.range is not None:
+        if not self._is_enabled or self.state.range is not None:
             return inf
-        earliest_ms = self._began_ms + self._min_gap_ms
-        if self._is_wanted:
+        earliest_ms = self.state.began_ms + self._min_gap_ms
+        if self.state.is_wanted:
             return earliest_ms
-        return max(earliest_ms, self._began_ms + self._after_ms)
+        return max(earliest_ms, self.state.began_ms + self._after_ms)
 
     def reconnected(self) -> None:
         """Want a query: a store became available, or the node is online again."""
-        self._is_wanted = True
+        self.state.is_wanted = True
 
     def begin(self, now_ms: int) -> TimeRange:
         """Begin a query, and return what it covers."""
         start_ms = max(1, now_ms - self._range_ms)
-        if self.done_ms is not None:
-            start_ms = max(start_ms, self.done_ms - _CLOCK_DRIFT_MS)
-        self._is_wanted = False
-        self._began_ms = now_ms
-        self._pages_left = self._pages
-        self.range = TimeRange(min(start_ms, now_ms), now_ms)
-        return self.range
+        if self.state.done_ms is not None:
+            start_ms = max(start_ms, self.state.done_ms - _CLOCK_DRIFT_MS)
+        self.state.is_wanted = False
+        self.state.began_ms = now_ms
+        self.state.pages_left = self._pages
+        covered = TimeRange(min(start_ms, now_ms), now_ms)
+        self.state.range = covered
+        return covered
 
     def wants_more(self, *, found_channel: bool, has_next: bool) -> bool:
         """Take one page in, and return whether to query for the next.
@@ -103,16 +115,16 @@ class QueryOnConnect:
                 channel with a causal history.
             has_next: Whether there is a next page.
         """
-        if self.range is None:
+        if self.state.range is None:
             return False
-        self._pages_left -= 1
-        if not found_channel and has_next and self._pages_left:
+        self.state.pages_left -= 1
+        if not found_channel and has_next and self.state.pages_left:
             return True
-        self.done_ms = self.range.end_ms
-        self.range = None
+        self.state.done_ms = self.state.range.end_ms
+        self.state.range = None
         return False
 
     def failed(self) -> None:
         """End the query without success; it is wanted again."""
-        self.range = None
-        self._is_wanted = True
+        self.state.range = None
+        self.state.is_wanted = True

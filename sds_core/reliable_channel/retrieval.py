@@ -25,14 +25,16 @@ class Retrieval:
 
     Attributes:
         next_ms: When the next query is due, Unix ms; inf while stopped.
+        asked_ms: When each missing message was queried last, by its id, Unix ms; 0 if
+            never.
     """
 
-    __slots__ = ("_asked_ms", "_frequency_ms", "_hashes", "next_ms")
+    __slots__ = ("_frequency_ms", "_hashes", "asked_ms", "next_ms")
 
     def __init__(self, frequency_ms: int, hashes: int) -> None:
         self._frequency_ms = frequency_ms
         self._hashes = hashes
-        self._asked_ms: dict[str, int] = {}
+        self.asked_ms: dict[str, int] = {}
         self.next_ms: float = inf
 
     def start(self, now_ms: int) -> None:
@@ -60,7 +62,7 @@ class Retrieval:
             if len(entry.retrieval_hint) == _HASH_BYTES
         }
         # What is no longer missing is forgotten, so this is no longer than the entries.
-        asked_ms = {one: self._asked_ms.get(one, 0) for one in entries}
+        asked_ms = {one: self.asked_ms.get(one, 0) for one in entries}
         chosen = sorted(entries, key=asked_ms.__getitem__)[: self._hashes]
-        self._asked_ms = asked_ms | dict.fromkeys(chosen, now_ms)
+        self.asked_ms = asked_ms | dict.fromkeys(chosen, now_ms)
         return tuple(dict.fromkeys(entries[one] for one in chosen))

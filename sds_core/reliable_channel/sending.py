@@ -50,6 +50,7 @@ class Sending:
     Attributes:
         chunks: Messages about which something can still happen.
         retries: Timers of chunks that are not acknowledged.
+        waits_for_budget: Whether frames wait for the rate limit, which was reported.
     """
 
     __slots__ = (
@@ -59,9 +60,9 @@ class Sending:
         "_outward",
         "_participant",
         "_random",
-        "_waited",
         "chunks",
         "retries",
+        "waits_for_budget",
     )
 
     def __init__(
@@ -79,7 +80,7 @@ class Sending:
         self._budget = budget
         self._random = random
         self._limits = limits = options.limits
-        self._waited = False
+        self.waits_for_budget = False
         self.chunks = Chunks()
         self.retries = Retries(
             options.retry_interval_ms,
@@ -176,9 +177,9 @@ class Sending:
             if dispatch.cause in (Cause.CONTENT, Cause.RETRY):
                 self._mark(SendingMessage, Stage.SENDING, sds_id, out)
         waits = self._outward.waits_for_budget
-        if waits and not self._waited:
+        if waits and not self.waits_for_budget:
             out.events.append(RateLimitReached(len(self._outward)))
-        self._waited = waits
+        self.waits_for_budget = waits
 
     def dispatched(
         self, queued: Queued, message_hash: bytes, now_ms: int, out: Output

@@ -13,6 +13,7 @@ import msgspec
 from sds_core.reliable_channel.assembly import StoredSegment
 from sds_core.reliable_channel.chunks import Message
 from sds_core.reliable_channel.errors import StateError
+from sds_core.reliable_channel.fetching import FetchingState
 from sds_core.reliable_channel.inputs import Arrived
 from sds_core.reliable_channel.outward import OutwardState
 from sds_core.reliable_channel.retries import Retry
@@ -20,6 +21,20 @@ from sds_core.reliable_channel.retries import Retry
 VERSION = 1
 _CHECKSUM_BYTES = 4
 _HEAD_BYTES = 1 + _CHECKSUM_BYTES
+
+
+class RunningState(msgspec.Struct, array_like=True, kw_only=True):
+    """What ends with the process: `Restarted` resets it. Times are Unix ms."""
+
+    is_started: bool
+    is_online: bool
+    waits_for_budget: bool
+    processed_ms: int | float
+    sweep_ms: int | float
+    repair_ms: int | float
+    sync_ms: int | float
+    latest_sync_ms: int | float
+    fetching: FetchingState
 
 
 class ChannelState(msgspec.Struct, array_like=True, kw_only=True):
@@ -35,8 +50,8 @@ class ChannelState(msgspec.Struct, array_like=True, kw_only=True):
         outward: Frames on their way out.
         intake: Received messages before they are processed.
         segments: Segments of incomplete payloads.
-        queried_ms: End of the last query on connect, Unix ms; None before the first.
         budget: State of the rate limit.
+        running: Timers and connections. A journal continues from them.
     """
 
     content_topic: str
@@ -48,8 +63,8 @@ class ChannelState(msgspec.Struct, array_like=True, kw_only=True):
     outward: OutwardState
     intake: list[Arrived]
     segments: list[StoredSegment]
-    queried_ms: int | None
     budget: bytes
+    running: RunningState
 
 
 _decoder = msgspec.msgpack.Decoder(ChannelState)

@@ -123,7 +123,7 @@ def test_state_replaces_the_journal_from_time_to_time(tmp_path: Path) -> None:
     storage, stored = opened(path)
     stored.apply(Start(), START_MS)
     for number in range(CHECKPOINT_ENTRIES + 10):
-        stored.apply(Advance(), START_MS + number)
+        stored.apply(Send(b"%d" % number), START_MS + number)
     with sqlite3.connect(path) as database:
         (entries,) = database.execute("SELECT count(*) FROM journal").fetchone()
     database.close()
