@@ -24,6 +24,7 @@ from connectors.reliable_channel.node import (
     WakuNode,
 )
 from sds_core.reliable_channel import (
+    LIP_173_NAMES,
     Advance,
     Arrived,
     ConnectionChanged,
@@ -56,6 +57,18 @@ _NS_PER_MS = 1_000_000
 
 Handler = Callable[[Any], None]
 """Takes an event; called in the event loop, and must not block it."""
+
+
+_PUBLISHED = {published: name for name, published in LIP_173_NAMES.items()}
+
+
+def _event_name(name: str) -> EventName:
+    """Return the event of a name.
+
+    Raises:
+        ValueError: There is none.
+    """
+    return _PUBLISHED.get(name) or EventName(name)
 
 
 class Clock:
@@ -222,13 +235,16 @@ class ReliableChannel:
     def on(self, name: EventName | str, handler: Handler) -> None:
         """Call a handler for each event of a name, such as "message-received".
 
+        The names of the API as published later (LIP-173), such as "received", stand for
+        the same events.
+
         Events are not stored for handlers that come later: to have those from before a
         restart too, create the channel without `auto_start`, and start it afterwards.
 
         Raises:
             ValueError: There is no event of this name.
         """
-        self._handlers[EventName(name)].append(handler)
+        self._handlers[_event_name(name)].append(handler)
 
     def off(self, name: EventName | str, handler: Handler) -> None:
         """Call a handler no more.
@@ -236,7 +252,7 @@ class ReliableChannel:
         Raises:
             ValueError: It was not registered.
         """
-        self._handlers[EventName(name)].remove(handler)
+        self._handlers[_event_name(name)].remove(handler)
 
     # -- calls by the node
 

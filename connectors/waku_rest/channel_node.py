@@ -38,6 +38,9 @@ _TOO_LARGE = 413
 class RestNode:
     """One node, for any number of channels on autosharded topics.
 
+    A read of the relay's cache empties it: use one `RestNode` for all channels of a
+    node, and a node of its own for each process.
+
     Args:
         relay: The node that relays.
         store: The node whose store is queried; may be the same. None for no store.

@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from sds_core.reliable_channel import (
     SendError,
 )
 from sds_core.waku import WakuMessage
-from tests.support.reliable_channel import CHANNEL, OPTIONS, SHARD, TOPIC
+from tests.support.reliable_channel import CHANNEL, OPTIONS, PROFILE, SHARD, TOPIC
 from tests.support.waku_node import ConformanceNode, Endpoint, Fault
 
 QUICK = replace(
@@ -86,21 +86,21 @@ async def rest_node(waku: ConformanceNode) -> AsyncIterator[RestNode]:
 
 @asynccontextmanager
 async def participant(
-    waku: ConformanceNode,
+    node: RestNode,
     name: str,
     options: ReliableChannelOptions = QUICK,
     **more: Any,
 ) -> AsyncIterator[tuple[ReliableChannel, Heard]]:
     """Open a channel, started after its events are heard."""
-    async with AsyncExitStack() as stack:
-        node = await stack.enter_async_context(rest_node(waku))
-        channel = await create_reliable_channel(
-            node, CHANNEL, name, TOPIC, replace(options, auto_start=False), **more
-        )
-        heard = hear(channel)
-        await channel.start()
-        stack.push_async_callback(channel.stop)
+    channel = await create_reliable_channel(
+        node, CHANNEL, name, TOPIC, replace(options, auto_start=False), **more
+    )
+    heard = hear(channel)
+    await channel.start()
+    try:
         yield channel, heard
+    finally:
+        await channel.stop()
 
 
 def names(heard: Heard, message_id: str) -> list[str]:
@@ -141,8 +141,9 @@ def test_two_channels_talk_through_the_node(waku: ConformanceNode) -> None:
     async def talk() -> None:
         cipher = ChaChaEncryption(key, CHANNEL, os.urandom)
         async with (
-            participant(waku, "alice", encryption=cipher) as (alice, of_alice),
-            participant(waku, "bob", encryption=cipher) as (_, of_bob),
+            rest_node(waku) as node,
+            participant(node, "alice", encryption=cipher) as (alice, of_alice),
+            participant(node, "bob", encryption=cipher) as (_, of_bob),
         ):
             await until(lambda: len(waku.calls) > 4)
             message_id = alice.send(large)
@@ -183,11 +184,14 @@ def test_late_participant_gets_the_past_from_the_store(waku: ConformanceNode) ->
     """By query on connect, and by hash what the history names."""
 
     async def live() -> None:
-        async with participant(waku, "alice") as (alice, of_alice):
+        async with (
+            rest_node(waku) as node,
+            participant(node, "alice") as (alice, of_alice),
+        ):
             ids = [alice.send(b"message %d" % number) for number in range(30)]
             await until(lambda: all("message-sent" in names(of_alice, i) for i in ids))
             await until(lambda: len(waku.stored) >= 30)
-            async with participant(waku, "bob") as (_, of_bob):
+            async with participant(node, "bob") as (_, of_bob):
                 await until(lambda: len(payloads(of_bob)) == 30)
                 assert payloads(of_bob) == [b"message %d" % n for n in range(30)]
 
@@ -199,7 +203,10 @@ def test_message_waits_while_the_node_is_down(waku: ConformanceNode) -> None:
     """It goes out when the node is back, after a new subscription."""
 
     async def live() -> None:
-        async with participant(waku, "alice") as (alice, heard):
+        async with (
+            rest_node(waku) as node,
+            participant(node, "alice") as (alice, heard),
+        ):
             await until(lambda: len(waku.calls) > 2)
             await asyncio.to_thread(waku.stop)
             await asyncio.sleep(0.3)
@@ -230,7 +237,10 @@ def test_refusal_for_good_is_an_irrecoverable_error(
     whole = replace(QUICK, segmentation=None, max_message_bytes=240_000)
 
     async def live() -> None:
-        async with participant(waku, "alice", whole) as (alice, heard):
+        async with (
+            rest_node(waku) as node,
+            participant(node, "alice", whole) as (alice, heard),
+        ):
             await until(lambda: len(waku.calls) > 2)
             if fault is not None:
                 waku.inject(Endpoint.PUBLISH, fault)
@@ -252,7 +262,10 @@ def test_passing_refusal_is_followed_by_a_retry(waku: ConformanceNode) -> None:
     """As of a node that is busy, or whose RLN budget is spent."""
 
     async def live() -> None:
-        async with participant(waku, "alice") as (alice, heard):
+        async with (
+            rest_node(waku) as node,
+            participant(node, "alice") as (alice, heard),
+        ):
             await until(lambda: len(waku.calls) > 2)
             waku.inject(Endpoint.PUBLISH, Fault(status=400))
             message_id = alice.send(b"tea")
@@ -272,7 +285,10 @@ def test_failing_handler_does_not_stop_the_channel(
     """It is logged, and the others are called."""
 
     async def live() -> None:
-        async with participant(waku, "alice") as (alice, heard):
+        async with (
+            rest_node(waku) as node,
+            participant(node, "alice") as (alice, heard),
+        ):
             alice.on("sending-message-irrecoverable-error", lambda _: 1 / 0)
             message_id = alice.send(b"")
             assert len(names(heard, message_id)) == 1
@@ -290,7 +306,10 @@ def test_stored_channel_continues(waku: ConformanceNode, tmp_path: Path) -> None
     async def live() -> None:
         path = tmp_path / "alice.sqlite"
         with SqliteChannelStorage(path) as storage:
-            async with participant(waku, "alice", storage=storage) as (alice, heard):
+            async with (
+                rest_node(waku) as node,
+                participant(node, "alice", storage=storage) as (alice, heard),
+            ):
                 waku.spoil(Endpoint.PUBLISH, Fault(status=503))
                 message_id = alice.send(b"before")
                 await asyncio.sleep(0.3)
@@ -298,8 +317,9 @@ def test_stored_channel_continues(waku: ConformanceNode, tmp_path: Path) -> None
         waku.heal()
         with SqliteChannelStorage(path) as storage:
             async with (
-                participant(waku, "alice", storage=storage) as (_, of_alice),
-                participant(waku, "bob") as (_, of_bob),
+                rest_node(waku) as node,
+                participant(node, "alice", storage=storage) as (_, of_alice),
+                participant(node, "bob") as (_, of_bob),
             ):
                 await until(lambda: payloads(of_bob) == [b"before"])
                 await until(
@@ -309,11 +329,43 @@ def test_stored_channel_continues(waku: ConformanceNode, tmp_path: Path) -> None
     asyncio.run(live())
 
 
+def test_names_of_the_published_api_stand_for_the_same_events(
+    waku: ConformanceNode,
+) -> None:
+    """An application that was written for LIP-173 hears them, with its options."""
+    lip = replace(
+        ReliableChannelOptions.lip_173(), profile=PROFILE, sync_min_interval_ms=400
+    )
+
+    async def live() -> None:
+        async with (
+            rest_node(waku) as node,
+            participant(node, "alice", lip) as (alice, _),
+            participant(node, "bob", lip) as (bob, _),
+        ):
+            found: list[str] = []
+            alice.on("sent", lambda _: found.append("sent"))
+            alice.on("delivered", lambda _: found.append("delivered"))
+            alice.on("send-error", lambda _: found.append("send-error"))
+            bob.on("received", lambda event: found.append(event.payload.decode()))
+            await until(lambda: len(waku.calls) > 4)
+            alice.send(b"")
+            alice.send(b"tea")
+            await until(lambda: len(found) == 4)
+            assert found[0] == "send-error"
+            assert set(found) == {"send-error", "sent", "tea", "delivered"}
+
+    asyncio.run(live())
+
+
 def test_foreign_messages_on_the_shard_are_ignored(waku: ConformanceNode) -> None:
     """Another content topic has another application."""
 
     async def live() -> None:
-        async with participant(waku, "bob") as (_, heard):
+        async with (
+            rest_node(waku) as node,
+            participant(node, "bob") as (_, heard),
+        ):
             await until(lambda: len(waku.calls) > 2)
             message = WakuMessage(b"\xff", "/other/1/x/proto", 1)
             waku.offer(message, pubsub_topic=SHARD)
@@ -330,7 +382,10 @@ def test_channel_whose_storage_fails_stops_and_says_so(
 
     async def live() -> None:
         with SqliteChannelStorage(tmp_path / "alice.sqlite") as storage:
-            async with participant(waku, "alice", storage=storage) as (alice, _):
+            async with (
+                rest_node(waku) as node,
+                participant(node, "alice", storage=storage) as (alice, _),
+            ):
                 await until(lambda: len(waku.calls) > 2)
                 storage.close()
                 await until(lambda: not alice.is_started())

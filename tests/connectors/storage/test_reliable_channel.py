@@ -241,13 +241,13 @@ async def listen_as_alice_continues(
     received: list[int] = []
     async with open_client(NodeSettings(waku.url)) as http:
         client = NodeClient(waku.url, http)
-        nodes = [RestNode(client, client, poll_s=0.05) for _ in range(2)]
+        node = RestNode(client, client, poll_s=0.05)
         with SqliteChannelStorage(path) as storage:
             alice = await create_reliable_channel(
-                nodes[0], CHANNEL, "alice", TOPIC, QUICK, storage=storage
+                node, CHANNEL, "alice", TOPIC, QUICK, storage=storage
             )
             bob = await create_reliable_channel(
-                nodes[1], CHANNEL, "bob", TOPIC, replace(QUICK, auto_start=False)
+                node, CHANNEL, "bob", TOPIC, replace(QUICK, auto_start=False)
             )
             bob.on("message-received", lambda one: received.append(int(one.payload)))
             await bob.start()
@@ -256,6 +256,5 @@ async def listen_as_alice_continues(
                     await asyncio.sleep(0.05)
             for one in (alice, bob):
                 await one.stop()
-        for node in nodes:
-            await node.close()
+        await node.close()
     return received
