@@ -140,7 +140,7 @@ class ReliableChannelOptions:
     query_on_connect_range_ms: int = 30 * _DAY_MS
     sync_multipliers: SyncMultipliers = field(default_factory=SyncMultipliers)
     max_message_bytes: int = 150 * 1024
-    profile: Profile = field(default_factory=Profile.spec)
+    profile: Profile = field(default_factory=Profile)
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
