@@ -27,12 +27,12 @@ TESTS = ROOT / "tests"
 _HEAD = """\
 # Rules
 
-Which rules of SDS and SDS-R does the participant follow, and which tests show it?
+Which rules of SDS, SDS-R and the Reliable Channel API are followed, and which tests show it?
 
 Made from `docs/rules/` and the markers of the tests by `.venv/bin/python -m docs.make_rules`; do not edit it by hand.
 
-The tables hold every rule for a [participant](participant.md) (`sds_core/message_channel`) in our own words, and the tests that cover it, or why none does.
-A second line in a cell says what this participant does differently or more precisely.
+The tables hold every rule for a [participant](participant.md) (`sds_core/message_channel`) or a [reliable channel](reliable-channel.md) (`sds_core/reliable_channel`) in our own words, and the tests that cover it, or why none does.
+A second line in a cell says what ours does differently or more precisely.
 MUST, SHOULD and MAY are RFC 2119 keywords; RULE is a statement without one (list item, formula, other requirement), SUGGESTION is advice.
 Rules with one number and different letters share one keyword of the document.
 The counts above each table are of the documents' text (`docs/rules/keywords.toml`); a test compares the rules with them.
@@ -184,14 +184,14 @@ class Marker(NamedTuple):
 
 
 def documents() -> tuple[Document, ...]:
-    """Return both documents, SDS first.
+    """Return the documents, SDS first.
 
     Raises:
         msgspec.ValidationError: A file lacks the fields above.
     """
     return tuple(
         msgspec.toml.decode((RULES / name).read_bytes(), type=Document)
-        for name in ("sds.toml", "sds-r.toml")
+        for name in ("sds.toml", "sds-r.toml", "reliable-channel.toml")
     )
 
 

@@ -328,6 +328,23 @@ def test_participant_example_prints_what_the_page_says(
     assert done.stdout.strip() == output.strip()
 
 
+@pytest.mark.parametrize("marked_by", ["Segmenter(", "ReliableNetwork(", "RestNode("])
+def test_reliable_channel_example_prints_what_the_page_says(marked_by: str) -> None:
+    """Those of reliable-channel.md; that with a node only defines a function."""
+    page = ROOT / "docs/reliable-channel.md"
+    example = next(one for one in blocks(page, "python") if marked_by in one)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", example],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout in ["", *blocks(page, "text")]
+    assert bool(done.stdout) is (marked_by != "RestNode(")
+
+
 def rounds_of_heartbeats(offsets: TopicOffsets) -> int:
     """How often each partition of the topic, which may be missing, got a heartbeat."""
     try:

@@ -1,1 +1,1 @@
-"""The state of SDS participants on disk, to continue after a sudden end."""
+"""State of SDS participants and reliable channels on disk (SQLite)."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -38,6 +39,7 @@ from connectors.waku_rest.errors import (
 )
 from connectors.waku_rest.store_query import StoreQuery
 from sds_core.text import one_line, printable
+from sds_core.waku import WakuMessage
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 """Size limit of one answer; the rest of a longer one is not read. It is enough for a
@@ -93,6 +95,25 @@ class NodeClient:
         """
         path = f"/relay/v1/messages/{quote(pubsub_topic, safe='')}"
         return await self._take(path, pubsub_topic)
+
+    async def publish(self, pubsub_topic: str, message: WakuMessage) -> None:
+        """Have the node relay a message; it makes the proof if the network has RLN.
+
+        Raises:
+            NodeUnreachable: It may have been relayed.
+            NodeRefused, BadAnswer: See the class.
+        """
+        path = f"/relay/v1/messages/{quote(pubsub_topic, safe='')}"
+        body = {
+            "payload": b64encode(message.payload).decode(),
+            "contentTopic": message.content_topic,
+            "version": message.version,
+            "timestamp": message.timestamp_ns,
+            "ephemeral": message.ephemeral,
+        }
+        if message.meta:
+            body["meta"] = b64encode(message.meta).decode()
+        await self._ask("POST", path, json=body)
 
     async def subscribe_filter(
         self, pubsub_topic: str, content_topics: Sequence[str]

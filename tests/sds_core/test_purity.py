@@ -18,7 +18,8 @@ ROOT = Path(sds_core.__file__).parent
 FILES = sorted(p for p in ROOT.rglob("*.py") if "proto" not in p.parts)
 
 ALLOWED_LIBRARIES = {
-    "cityhash", "farmhash", "google", "mmh3", "msgspec", "numpy", "sds_core",
+    "Crypto", "cityhash", "cryptography", "farmhash", "google", "mmh3", "msgspec",
+    "numpy", "sds_core",
 }  # fmt: skip
 FORBIDDEN_STANDARD = {
     "asyncio", "concurrent", "datetime", "glob", "http", "io", "logging",

@@ -13,6 +13,7 @@ class Endpoint(StrEnum):
 
     SUBSCRIBE_RELAY = "POST /relay/v1/subscriptions"
     RELAY = "GET /relay/v1/messages"
+    PUBLISH = "POST /relay/v1/messages"
     SUBSCRIBE_FILTER = "POST /filter/v2/subscriptions"
     FILTER = "GET /filter/v2/messages"
     STORE = "GET /store/v3/messages"

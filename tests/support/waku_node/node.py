@@ -19,6 +19,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from connectors.web.server import WebServer
+from sds_core.waku import WakuMessage
 from tests.support.tls import Identity, TlsDoor
 from tests.support.waku_node.answers import (
     disturb,
@@ -36,7 +37,19 @@ from tests.support.waku_node.log import Call, Cause, Endpoint, HandedOut
 from tests.support.waku_node.state import NodeState
 from tests.support.waku_node.store import BadQuery, StoreQuery
 
+MAX_MESSAGE_BYTES = 150 * 1024
+"""Of the routing layer (64/WAKU2-NETWORK); the payload alone is measured here."""
+
 _STATIC_SHARD = re.compile("/waku/2/rs/[0-9]{1,5}/[0-9]{1,5}")
+
+
+class _Publication(msgspec.Struct, rename="camel"):
+    payload: bytes
+    content_topic: str
+    version: int = 0
+    timestamp: int | None = None
+    meta: bytes = b""
+    ephemeral: bool = False
 
 
 class _Subscription(msgspec.Struct, rename="camel"):
@@ -72,6 +85,9 @@ class ConformanceNode(NodeState):
                     "/relay/v1/subscriptions", self._subscribe_relay, methods=["POST"]
                 ),
                 Route("/relay/v1/messages/{topic:path}", self._read_relay),
+                Route(
+                    "/relay/v1/messages/{topic:path}", self._publish, methods=["POST"]
+                ),
                 Route(
                     "/filter/v2/subscriptions", self._subscribe_filter, methods=["POST"]
                 ),
@@ -156,6 +172,38 @@ class ConformanceNode(NodeState):
         return await self._accept(
             Endpoint.SUBSCRIBE_RELAY, request, list[str], subscribe
         )
+
+    async def _publish(self, request: Request) -> Response:
+        topic = request.path_params["topic"]
+
+        def relay(sent: _Publication) -> Response:
+            if topic not in self._relay_topics:
+                detail = f"Failed to publish: Node not subscribed to topic: {topic}"
+                return PlainTextResponse(detail, 400)
+            timestamp_ns = self._now_ns() if sent.timestamp is None else sent.timestamp
+            message = WakuMessage(
+                sent.payload,
+                sent.content_topic,
+                timestamp_ns,
+                sent.version,
+                sent.meta,
+                sent.ephemeral,
+            )
+            if len(message.payload) > MAX_MESSAGE_BYTES:
+                detail = (
+                    "Failed to publish: Message size exceeded maximum of "
+                    f"{MAX_MESSAGE_BYTES} bytes"
+                )
+                return PlainTextResponse(detail, 400)
+            published.append(message)
+            return PlainTextResponse("OK")
+
+        published: list[WakuMessage] = []
+        response = await self._accept(Endpoint.PUBLISH, request, _Publication, relay)
+        # The node's own messages come into its caches as well.
+        for message in published:
+            self.offer(message, pubsub_topic=topic)
+        return response
 
     async def _subscribe_filter(self, request: Request) -> Response:
         def subscribe(asked: _Subscription) -> Response:

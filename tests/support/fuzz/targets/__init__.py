@@ -7,6 +7,7 @@ from tests.support.fuzz.targets import (
     files,
     http,
     records,
+    reliable_channel,
     rest,
     settings,
     states,
@@ -15,7 +16,7 @@ from tests.support.fuzz.targets import (
 
 TARGETS: dict[str, Target] = {
     target.name: target
-    for module in (wire, records, rest, files, settings, states, http)
+    for module in (wire, reliable_channel, records, rest, files, settings, states, http)
     for target in module.TARGETS
 }
 """By name."""

@@ -1,0 +1,353 @@
+"""The reliable channel of RELIABLE-CHANNEL-API, on asyncio.
+
+The functions have the document's names in snake case, and events their names as they
+are written there. Everything happens in one event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections import defaultdict
+from collections.abc import Callable, Coroutine
+from functools import partial
+from math import inf
+from random import Random
+from typing import Any
+
+from connectors.reliable_channel.node import (
+    QueryFailed,
+    SendFailed,
+    Unsubscribe,
+    WakuNode,
+)
+from sds_core.reliable_channel import (
+    LIP_173_NAMES,
+    Advance,
+    Arrived,
+    ConnectionChanged,
+    Dispatch,
+    Dispatched,
+    DispatchFailed,
+    Encryption,
+    Event,
+    EventName,
+    Input,
+    NotStarted,
+    Output,
+    ReliableChannelCore,
+    ReliableChannelOptions,
+    Restarted,
+    Send,
+    SendEphemeral,
+    Start,
+    Stop,
+    StoreAnswered,
+    StoreFailed,
+    StoreRequest,
+)
+from sds_core.reliable_channel.journal import ChannelStorage, StoredChannel
+from sds_core.waku import WakuMessage
+
+_log = logging.getLogger("sds-monitor")
+
+_NS_PER_MS = 1_000_000
+
+Handler = Callable[[Any], None]
+"""Takes an event; called in the event loop, and must not block it."""
+
+
+_PUBLISHED = {published: name for name, published in LIP_173_NAMES.items()}
+
+
+def _event_name(name: str) -> EventName:
+    """Return the event of a name.
+
+    Raises:
+        ValueError: There is none.
+    """
+    return _PUBLISHED.get(name) or EventName(name)
+
+
+class Clock:
+    """Unix time that never goes back and never stands still.
+
+    It follows the system's clock, except while that is behind: then it goes on by
+    itself.
+    """
+
+    def __init__(self) -> None:
+        self._last_ms = 0
+        self._last_ns = time.monotonic_ns()
+
+    def __call__(self) -> int:
+        """Return the time, Unix ms."""
+        now_ns = time.monotonic_ns()
+        elapsed_ms, rest_ns = divmod(now_ns - self._last_ns, _NS_PER_MS)
+        self._last_ns = now_ns - rest_ns
+        wall_ms = time.time_ns() // _NS_PER_MS
+        self._last_ms = max(wall_ms, self._last_ms + elapsed_ms)
+        return self._last_ms
+
+
+async def create_reliable_channel(
+    waku_node: WakuNode,
+    channel_id: str,
+    sender_id: str,
+    content_topic: str,
+    options: ReliableChannelOptions | None = None,
+    *,
+    encryption: Encryption | None = None,
+    storage: ChannelStorage | None = None,
+    now_ms: Callable[[], int] | None = None,
+) -> ReliableChannel:
+    """Create a channel, or continue a stored one, and start it unless told otherwise.
+
+    Args:
+        waku_node: Sends and receives.
+        channel_id: The same for all participants.
+        sender_id: Unique for each, and the same after a restart.
+        content_topic: Topic of the channel's messages, of no other channel.
+        options: Options; the document's defaults if absent.
+        encryption: Encrypts every frame; None if they are sent as they are.
+        storage: Holds the channel, so that it continues after a restart; None if it
+            ends with the process.
+        now_ms: Clock, Unix ms; the system's if absent.
+
+    Raises:
+        StateError: What is stored cannot be continued, or is of another channel.
+        ValueError: An id is empty or too long, or an option is out of its range.
+    """
+    options = ReliableChannelOptions() if options is None else options
+    clock = Clock() if now_ms is None else now_ms
+    pubsub_topic = waku_node.pubsub_topic(content_topic)
+
+    def create() -> ReliableChannelCore:
+        return ReliableChannelCore(
+            channel_id,
+            sender_id,
+            content_topic,
+            pubsub_topic=pubsub_topic,
+            now_ms=clock(),
+            random=Random(os.urandom(32)),  # noqa: S311 - no secrets
+            options=options,
+            encryption=encryption,
+        )
+
+    machine: ReliableChannelCore | StoredChannel
+    unconfirmed: list[Event] = []
+    if storage is None:
+        machine = create()
+    else:
+        restore = partial(
+            ReliableChannelCore.restore,
+            pubsub_topic=pubsub_topic,
+            options=options,
+            encryption=encryption,
+        )
+        machine = StoredChannel.open(storage, create, restore)
+        unconfirmed = machine.unconfirmed
+        machine.apply(Restarted(), clock())
+    channel = ReliableChannel(waku_node, machine, content_topic, clock, unconfirmed)
+    if options.auto_start:
+        await channel.start()
+    return channel
+
+
+class ReliableChannel:
+    """A channel in which every message arrives, or its sender knows.
+
+    Made by `create_reliable_channel`.
+    """
+
+    def __init__(
+        self,
+        waku_node: WakuNode,
+        machine: ReliableChannelCore | StoredChannel,
+        content_topic: str,
+        now_ms: Callable[[], int],
+        unconfirmed: list[Event],
+    ) -> None:
+        self._node = waku_node
+        self._machine = machine
+        self._core = machine.core if isinstance(machine, StoredChannel) else machine
+        self._content_topic = content_topic
+        self._now_ms = now_ms
+        self._unconfirmed = unconfirmed
+        self._handlers: defaultdict[str, list[Handler]] = defaultdict(list)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._unsubscribe: Unsubscribe | None = None
+        self._connection: ConnectionChanged | None = None
+        self._is_broken = False
+
+    # -- the document's functions
+
+    def send(self, message_payload: bytes) -> str:
+        """Send a message, again until it is acknowledged or given up.
+
+        Returns:
+            Its id, which all of its events have. Errors of the payload are events.
+
+        Raises:
+            NotStarted: The channel is not started.
+        """
+        return self._apply(Send(message_payload)).message_id
+
+    def send_ephemeral(self, message_payload: bytes) -> str:
+        """Send a message once, without reliability.
+
+        Returns:
+            Its id, which its one event has.
+
+        Raises:
+            NotStarted: The channel is not started.
+        """
+        return self._apply(SendEphemeral(message_payload)).message_id
+
+    async def start(self) -> None:
+        """Subscribe to the content topic, and begin to sync, retry and query."""
+        if self.is_started():
+            return
+        unconfirmed, self._unconfirmed = self._unconfirmed, []
+        self._emit(unconfirmed)
+        self._apply(Start())
+        self._unsubscribe = await self._node.subscribe(self._content_topic, self)
+
+    async def stop(self) -> None:
+        """Stop all that; what is under way to the network is waited for."""
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+            self._unsubscribe = None
+        self._connection = None
+        if not self._is_broken:
+            self._apply(Stop())
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def is_started(self) -> bool:
+        """Return whether the channel is started, and has not failed since."""
+        return self._core.is_started and not self._is_broken
+
+    # -- events
+
+    def on(self, name: EventName | str, handler: Handler) -> None:
+        """Call a handler for each event of a name, such as "message-received".
+
+        The names of the API as published later (LIP-173), such as "received", stand for
+        the same events.
+
+        Events are not stored for handlers that come later: to have those from before a
+        restart too, create the channel without `auto_start`, and start it afterwards.
+
+        Raises:
+            ValueError: There is no event of this name.
+        """
+        self._handlers[_event_name(name)].append(handler)
+
+    def off(self, name: EventName | str, handler: Handler) -> None:
+        """Call a handler no more.
+
+        Raises:
+            ValueError: It was not registered.
+        """
+        self._handlers[_event_name(name)].remove(handler)
+
+    # -- calls by the node
+
+    def arrived(self, message: WakuMessage, message_hash: bytes) -> None:
+        """Take a message of the content topic."""
+        if self.is_started():
+            self._take(Arrived(message, message_hash))
+
+    def connection_changed(self, *, is_online: bool, has_store: bool) -> None:
+        """Take the state of the node's connections, as often as the node says it."""
+        connection = ConnectionChanged(is_online, has_store)
+        if connection != self._connection:
+            self._connection = connection
+            self._take(connection)
+
+    # -- the loop
+
+    def _take(self, event: Input) -> None:
+        """Apply an input that no call of the application waits for."""
+        if self._is_broken:
+            return
+        try:
+            self._apply(event)
+        except Exception:
+            _log.exception("channel %r stops", self._core.channel_id)
+
+    def _apply(self, event: Input) -> Output:
+        if self._is_broken:
+            message = f"channel {self._core.channel_id!r:.80} stopped after an error"
+            raise RuntimeError(message)
+        try:
+            output = self._machine.apply(event, self._now_ms())
+        except NotStarted:
+            raise
+        except Exception:
+            # What is stored is older than the state: a restart continues from there.
+            self._is_broken = True
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._unsubscribe is not None:
+                self._unsubscribe()
+                self._unsubscribe = None
+            raise
+        for dispatch in output.dispatches:
+            self._run(self._dispatch(dispatch))
+        for request in output.queries:
+            self._run(self._query(request))
+        self._plan()
+        self._emit(output.events)
+        return output
+
+    def _emit(self, events: list[Event]) -> None:
+        for event in events:
+            for handler in tuple(self._handlers[event.name]):
+                try:
+                    handler(event)
+                except Exception:
+                    # The application's error must not stop the channel.
+                    _log.exception("a handler of %r failed", str(event.name))
+
+    def _plan(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        deadline_ms = self._machine.next_deadline_ms
+        if deadline_ms < inf:
+            delay_s = max(0.0, (deadline_ms - self._now_ms()) / 1000)
+            self._timer = asyncio.get_running_loop().call_later(delay_s, self._advance)
+
+    def _advance(self) -> None:
+        self._timer = None
+        # Timers may fire a little early.
+        if self._machine.next_deadline_ms <= self._now_ms():
+            self._take(Advance())
+        else:
+            self._plan()
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _dispatch(self, dispatch: Dispatch) -> None:
+        try:
+            await self._node.send(dispatch.message)
+        except SendFailed as error:
+            self._take(DispatchFailed(dispatch.number, error.error, str(error)))
+        else:
+            self._take(Dispatched(dispatch.number))
+
+    async def _query(self, request: StoreRequest) -> None:
+        try:
+            page = await self._node.query(self._content_topic, request)
+        except QueryFailed:
+            self._take(StoreFailed(request.number))
+        else:
+            answer = StoreAnswered(request.number, list(page.messages), page.cursor)
+            self._take(answer)

@@ -1,0 +1,80 @@
+"""What a reliable channel needs of a Waku node (the document's `WakuNode`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from sds_core.reliable_channel import Arrived, SendError, StoreRequest
+from sds_core.waku import WakuMessage
+
+
+class SendFailed(Exception):
+    """A node did not accept a message.
+
+    Attributes:
+        error: Why no later attempt can succeed; None if one may.
+    """
+
+    def __init__(self, detail: str, error: SendError | None = None) -> None:
+        super().__init__(detail)
+        self.error = error
+
+
+class QueryFailed(Exception):
+    """A store gave no answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPage:
+    """One page of a store.
+
+    Attributes:
+        messages: Messages with their hashes.
+        cursor: Cursor for the next page; None on the last.
+    """
+
+    messages: Sequence[Arrived]
+    cursor: bytes | None
+
+
+class Listener(Protocol):
+    """What a channel wants to hear from its node; called in the event loop."""
+
+    def arrived(self, message: WakuMessage, message_hash: bytes) -> None:
+        """Take a message of the content topic."""
+
+    def connection_changed(self, *, is_online: bool, has_store: bool) -> None:
+        """Take the state of the node's connections."""
+
+
+Unsubscribe = Callable[[], None]
+"""Ends a subscription; nothing is called afterwards."""
+
+
+class WakuNode(Protocol):
+    """A node that relays, and can query a store."""
+
+    def pubsub_topic(self, content_topic: str) -> str:
+        """Return the pubsub topic on which it relays a content topic."""
+
+    async def subscribe(self, content_topic: str, listener: Listener) -> Unsubscribe:
+        """Give a listener all messages of a content topic, and its connections.
+
+        The first call of `connection_changed` comes as soon as they are known.
+        """
+
+    async def send(self, message: WakuMessage) -> None:
+        """Send a message.
+
+        Raises:
+            SendFailed: The network did not accept it.
+        """
+
+    async def query(self, content_topic: str, request: StoreRequest) -> StoredPage:
+        """Query a store for one page; for a query by time the newest page first.
+
+        Raises:
+            QueryFailed: No store answered.
+        """

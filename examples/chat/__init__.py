@@ -1,0 +1,1 @@
+"""A chat of several processes over a simulated lossy network: see README.md."""

@@ -1,0 +1,123 @@
+"""The network: it loses and delays messages between the processes, and stores them.
+
+python -m examples.chat.network --port 7011 --loss 0.1
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+
+import numpy as np
+
+from examples.chat.wire import (
+    Accepted,
+    Answer,
+    Delivery,
+    Hello,
+    Publish,
+    Query,
+    read_participant,
+    write,
+)
+from sds_core.reliable_channel import Arrived
+from sds_core.simulation.links import Links
+from sds_core.simulation.reliable_network import SimulatedStore
+from sds_core.simulation.scenario import Link
+from sds_core.simulation.streams import Streams
+from sds_core.waku import WakuMessage, autosharded_topic
+
+PARTICIPANTS = 8
+CLUSTER, SHARDS = 1, 8
+
+
+class Network:
+    """All connections, and the links between them.
+
+    Args:
+        loss: Share of the transmissions that are lost, each for itself.
+        seed: Seed of losses and delays.
+    """
+
+    def __init__(self, loss: float, seed: int) -> None:
+        # The last receiver is the store.
+        self._links = Links(
+            Link(loss=loss), PARTICIPANTS, PARTICIPANTS + 1, Streams(seed), "chat"
+        )
+        self._everybody = np.arange(PARTICIPANTS + 1)
+        self._index: dict[str, int] = {}
+        self._writers: dict[str, asyncio.StreamWriter] = {}
+        self._store = SimulatedStore()
+        self._begin_s = asyncio.get_running_loop().time()
+
+    async def serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Serve one participant until it is gone."""
+        hello = await read_participant(reader)
+        if not isinstance(hello, Hello):
+            writer.close()
+            return
+        index = self._index.setdefault(hello.name, len(self._index))
+        if index >= PARTICIPANTS:
+            writer.close()
+            return
+        self._writers[hello.name] = writer
+        try:
+            while True:
+                match await read_participant(reader):
+                    case Publish(number, message):
+                        self._carry(hello.name, message)
+                        write(writer, Accepted(number))
+                    case Query(request):
+                        page = self._store.page(request, hello.content_topic)
+                        write(writer, Answer(page))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            if self._writers.get(hello.name) is writer:
+                del self._writers[hello.name]
+
+    def _carry(self, sender: str, message: WakuMessage) -> None:
+        topic = autosharded_topic(message.content_topic, CLUSTER, SHARDS)
+        arrived = Arrived(message, message.hash_on(topic))
+        loop = asyncio.get_running_loop()
+        elapsed_ms = int((loop.time() - self._begin_s) * 1000)
+        arrives, delays_ms = self._links.carry(
+            self._index[sender], self._everybody, elapsed_ms
+        )
+        if arrives[PARTICIPANTS]:
+            self._store.put(message, arrived.message_hash)
+        for name, index in self._index.items():
+            if name != sender and arrives[index]:
+                loop.call_later(
+                    int(delays_ms[index]) / 1000, self._deliver, name, arrived
+                )
+
+    def _deliver(self, name: str, arrived: Arrived) -> None:
+        # Who is not connected misses it.
+        writer = self._writers.get(name)
+        if writer is not None:
+            write(writer, Delivery(arrived))
+
+
+async def run(port: int, loss: float, seed: int) -> None:
+    """Serve until the process ends."""
+    network = Network(loss, seed)
+    server = await asyncio.start_server(network.serve, "127.0.0.1", port)
+    bound = server.sockets[0].getsockname()[1]
+    print(f"network on port {bound}, {loss:.0%} loss", flush=True)
+    async with server:
+        await server.serve_forever()
+
+
+def main() -> None:
+    """Run by the arguments."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, default=7011, help="0 for a free one")
+    parser.add_argument("--loss", type=float, default=0.1)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    asyncio.run(run(arguments.port, arguments.loss, arguments.seed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""From payloads to the contents of SDS messages, and back.
+
+A segment is an SDS message of its own: the chunks of a message may be sent over several
+epochs of the rate limit, and each is acknowledged and repaired like any message.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+import msgspec
+
+from sds_core.reliable_channel.events import (
+    Event,
+    Irretrievable,
+    IrretrievableMessage,
+    MessageReceived,
+    Unusable,
+    UnusableMessage,
+)
+from sds_core.reliable_channel.segmentation import (
+    DroppedSet,
+    Outcome,
+    PayloadHashMismatch,
+    Reassembler,
+    SegmentationError,
+    SegmentationOptions,
+    Segmenter,
+    SetTooLarge,
+)
+from sds_core.wire import HistoryEntry
+from sds_core.wire.segment_header import read_segment_header
+
+_Set = tuple[str, bytes]
+"""Sender and payload hash."""
+
+
+class StoredSegment(msgspec.Struct, array_like=True, frozen=True):
+    """A segment of an incomplete payload, for a snapshot."""
+
+    sender_id: str
+    content: bytes
+    added_ms: int
+
+
+class Assembly:
+    """Splits payloads, and joins segments.
+
+    Content that is no segment is a payload: applications without segmentation, as
+    js-waku's, can be in the same channel.
+
+    Args:
+        options: Sizes and limits; None to send and take every payload as it is.
+    """
+
+    __slots__ = ("_options", "_reassembler", "_segmenter", "_stored")
+
+    def __init__(self, options: SegmentationOptions | None) -> None:
+        self._options = options
+        self._segmenter = None if options is None else Segmenter(options)
+        self._reassembler = None if options is None else Reassembler(options)
+        self._stored: dict[_Set, list[StoredSegment]] = {}
+
+    @property
+    def next_ms(self) -> float:
+        """When an incomplete payload is given up, Unix ms; inf if there is none."""
+        if self._reassembler is None:
+            return inf
+        deadline_ms = self._reassembler.next_deadline_ms
+        return inf if deadline_ms is None else deadline_ms
+
+    def split(self, payload: bytes) -> list[bytes]:
+        """Return the contents of the SDS messages of a payload.
+
+        Raises:
+            PayloadTooLarge: There would be too many.
+        """
+        if self._segmenter is None:
+            return [payload]
+        return self._segmenter.split(payload)
+
+    def is_one_chunk(self, payload: bytes) -> bool:
+        """Return whether a payload needs no segmentation."""
+        options = self._options
+        return options is None or len(payload) <= options.share_bytes
+
+    def add(self, content: bytes, sender_id: str, now_ms: int) -> list[Event]:
+        """Take the content of an SDS message in.
+
+        Returns:
+            The payload if it is complete, and what went wrong.
+        """
+        header = read_segment_header(content)
+        if self._reassembler is None or header is None:
+            return [MessageReceived(content, sender_id)]
+        place = (sender_id, header.payload_hash)
+        try:
+            progress = self._reassembler.add(content, now_ms, sender_id)
+        except SegmentationError as error:
+            if isinstance(error, PayloadHashMismatch | SetTooLarge):
+                self._stored.pop(place, None)
+            return [UnusableMessage(Unusable.BAD_SEGMENT, str(error))]
+        events = self._given_up(progress.dropped)
+        if progress.outcome is Outcome.STORED:
+            segment = StoredSegment(sender_id, content, now_ms)
+            self._stored.setdefault(place, []).append(segment)
+        if progress.payload is not None:
+            self._stored.pop(place, None)
+            events.append(MessageReceived(progress.payload, sender_id))
+        return events
+
+    def expire(self, now_ms: int) -> list[Event]:
+        """Give up payloads that have had no new segment for too long."""
+        if self._reassembler is None or self.next_ms > now_ms:
+            return []
+        return self._given_up(self._reassembler.expire(now_ms))
+
+    def touch(self, now_ms: int) -> None:
+        """Begin the wait for further segments anew, after time in which none came."""
+        if self._options is None:
+            return
+        self.restore(
+            [
+                msgspec.structs.replace(segment, added_ms=now_ms)
+                for segment in self.state()
+            ]
+        )
+
+    def state(self) -> list[StoredSegment]:
+        """Return the segments of incomplete payloads, oldest first, for a snapshot."""
+        segments = [one for stored in self._stored.values() for one in stored]
+        return sorted(segments, key=lambda one: one.added_ms)
+
+    def restore(self, segments: list[StoredSegment]) -> None:
+        """Restore the result of `state`."""
+        if self._options is None:
+            return
+        self._reassembler = Reassembler(self._options)
+        self._stored.clear()
+        for one in segments:
+            self.add(one.content, one.sender_id, one.added_ms)
+
+    def _given_up(self, dropped: tuple[DroppedSet, ...]) -> list[Event]:
+        events: list[Event] = []
+        for one in dropped:
+            self._stored.pop((one.sender_id, one.payload_hash), None)
+            entry = HistoryEntry(one.payload_hash.hex(), b"", one.sender_id)
+            events.append(IrretrievableMessage(entry, Irretrievable.CHUNKS))
+        return events

@@ -1,0 +1,71 @@
+"""What the way out asks of a rate limit."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from math import inf
+from typing import Protocol
+
+from sds_core.reliable_channel.events import DropReason
+
+
+class Urgency(Enum):
+    """What happens to a frame when the budget runs low.
+
+    FIRST: sent as long as there is budget, then queued.
+    AGAIN: queued from the approach of the limit on; a retry, repair or sync message.
+    DROPPABLE: dropped from the approach of the limit on; an ephemeral message.
+    """
+
+    FIRST = auto()
+    AGAIN = auto()
+    DROPPABLE = auto()
+
+
+class Budget(Protocol):
+    """A number of messages in a time."""
+
+    def allows(self, urgency: Urgency, now_ms: int) -> bool:
+        """Return whether a message may be sent now."""
+
+    def take(self, urgency: Urgency, now_ms: int) -> bool:
+        """Count a message if it may be sent now; returns whether it may."""
+
+    def drop_reason(self, now_ms: int) -> DropReason | None:
+        """Return why ephemeral messages are dropped now; None if they are sent."""
+
+    def renewed_ms(self, now_ms: int) -> float:
+        """Return when more may be sent, Unix ms, later than now; inf if never."""
+
+    def state(self) -> bytes:
+        """Return what `restore` of the same kind of budget takes."""
+
+    def restore(self, state: bytes) -> None:
+        """Continue with the result of `state`."""
+
+
+class Unlimited:
+    """No limit."""
+
+    def allows(self, urgency: Urgency, now_ms: int) -> bool:
+        """Return true."""
+        return True
+
+    def take(self, urgency: Urgency, now_ms: int) -> bool:
+        """Return true."""
+        return True
+
+    def drop_reason(self, now_ms: int) -> DropReason | None:
+        """Return None: nothing is dropped."""
+        return None
+
+    def renewed_ms(self, now_ms: int) -> float:
+        """Return inf: nothing waits."""
+        return inf
+
+    def state(self) -> bytes:
+        """Return nothing."""
+        return b""
+
+    def restore(self, state: bytes) -> None:
+        """Do nothing."""

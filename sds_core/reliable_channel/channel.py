@@ -1,0 +1,451 @@
+"""A reliable channel as a pure state machine, without I/O, clock or chance.
+
+Inputs and times go in; messages to dispatch, queries to a store and events come out:
+
+    Send ──▶ segments ──▶ SDS ──▶ encryption ──▶ rate limit ──▶ Output.dispatches
+    Arrived ──▶ decryption ──▶ SDS, in causal order ──▶ reassembly ──▶ Output.events
+
+Apply `Advance` at or after `next_deadline_ms`: it does everything that is due. Source
+of all rules: RELIABLE-CHANNEL-API.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import inf
+from random import Random
+from typing import NamedTuple
+
+from sds_core import message_channel as sds
+from sds_core.message_channel import Cause
+from sds_core.reliable_channel.assembly import Assembly
+from sds_core.reliable_channel.budget import Budget, Unlimited
+from sds_core.reliable_channel.encryption import Encryption
+from sds_core.reliable_channel.errors import NotStarted, StateError
+from sds_core.reliable_channel.events import (
+    IrretrievableMessage,
+    LimitReached,
+    MessageReceived,
+)
+from sds_core.reliable_channel.fetching import Fetching
+from sds_core.reliable_channel.inputs import (
+    Advance,
+    Arrived,
+    ConnectionChanged,
+    Dispatched,
+    DispatchFailed,
+    Input,
+    Restarted,
+    Send,
+    SendEphemeral,
+    Start,
+    Stop,
+    StoreAnswered,
+    StoreFailed,
+)
+from sds_core.reliable_channel.intake import Intake
+from sds_core.reliable_channel.inward import Inward
+from sds_core.reliable_channel.options import ReliableChannelOptions
+from sds_core.reliable_channel.outputs import Output
+from sds_core.reliable_channel.outward import Outward
+from sds_core.reliable_channel.rate_limit import RateLimit
+from sds_core.reliable_channel.sending import Sending
+from sds_core.reliable_channel.state import ChannelState, RunningState, pack, unpack
+from sds_core.reliable_channel.sync_timer import SyncTimer
+from sds_core.reliable_channel.tape import TapedEncryption
+from sds_core.wire import HistoryEntry
+
+
+class _Surroundings(NamedTuple):
+    """What a channel is made with, and a snapshot does not have."""
+
+    content_topic: str
+    pubsub_topic: str
+    options: ReliableChannelOptions
+    encryption: Encryption | None
+
+
+class ReliableChannelCore:
+    """One participant of a reliable channel.
+
+    Times are Unix ms; one that is earlier than the last counts as that one.
+
+    Args:
+        channel_id: The same for all participants of the channel.
+        sender_id: Unique for each participant, and the same after a restart.
+        content_topic: Topic of the channel's messages, of no other channel.
+        pubsub_topic: On which the node relays it.
+        now_ms: Time of the creation.
+        random: Source of ids and of the times of sync messages.
+        options: Options of the channel.
+        encryption: Encrypts every frame; None if they are sent as they are.
+
+    Attributes:
+        is_started: Whether the channel processes messages.
+    """
+
+    def __init__(
+        self,
+        channel_id: str,
+        sender_id: str,
+        content_topic: str,
+        *,
+        pubsub_topic: str,
+        now_ms: int,
+        random: Random,
+        options: ReliableChannelOptions | None = None,
+        encryption: Encryption | None = None,
+    ) -> None:
+        options = ReliableChannelOptions() if options is None else options
+        participant = sds.MessageChannel(
+            channel_id,
+            sender_id,
+            now_ms=now_ms,
+            random=random,
+            profile=options.participant_profile(),
+        )
+        surroundings = _Surroundings(content_topic, pubsub_topic, options, encryption)
+        self._set_up(participant, surroundings, now_ms, random)
+
+    def _set_up(
+        self,
+        participant: sds.MessageChannel,
+        surroundings: _Surroundings,
+        now_ms: int,
+        random: Random,
+    ) -> None:
+        content_topic, pubsub_topic, options, encryption = surroundings
+        limits = options.limits
+        self.is_started = False
+        self._options = options
+        self._participant = participant
+        self._content_topic = content_topic
+        self._now_ms = now_ms
+        self._random = random
+        self._tape = TapedEncryption(encryption)
+        self._budget: Budget = (
+            Unlimited() if options.rate_limit is None else RateLimit(options.rate_limit)
+        )
+        self._outward = Outward(
+            content_topic,
+            pubsub_topic,
+            self._tape,
+            self._budget,
+            limits.queue,
+            limits.queue_bytes,
+        )
+        self._assembly = Assembly(options.segmentation)
+        self._sending = Sending(
+            participant, self._assembly, self._outward, self._budget, random, options
+        )
+        self._intake = Intake(
+            options.process_task_min_elapse_ms, limits.intake, limits.intake_bytes
+        )
+        self._inward = Inward(participant, content_topic, self._tape)
+        self._fetching = Fetching(options, self._inward)
+        self._sync_timer = SyncTimer(options.sync_min_interval_ms, random)
+        self._sweep_ms: float = inf
+        self._repair_ms: float = inf
+
+    # -- identity
+
+    @property
+    def channel_id(self) -> str:
+        """Id of the channel."""
+        return self._participant.channel_id
+
+    @property
+    def sender_id(self) -> str:
+        """Id of this participant."""
+        return self._participant.participant_id
+
+    @property
+    def content_topic(self) -> str:
+        """Topic of the channel's messages."""
+        return self._content_topic
+
+    @property
+    def missing(self) -> tuple[HistoryEntry, ...]:
+        """Messages that others named and that have not arrived, first named first."""
+        return self._participant.missing
+
+    # -- time
+
+    @property
+    def next_deadline_ms(self) -> float:
+        """When to apply `Advance`, Unix ms; inf if nothing is planned."""
+        if not self.is_started:
+            return inf
+        retry_ms = self._sending.retries.next_ms if self._outward.is_online else inf
+        return min(
+            self._intake.next_ms,
+            retry_ms,
+            self._outward.next_ms(self._now_ms),
+            self._fetching.next_ms,
+            self._sync_timer.next_ms,
+            self._sweep_ms,
+            self._repair_ms,
+            self._assembly.next_ms,
+        )
+
+    def apply(
+        self, event: Input, now_ms: int, *, ciphertexts: Sequence[bytes] = ()
+    ) -> Output:
+        """Apply one input.
+
+        Args:
+            event: What happens.
+            now_ms: Unix ms.
+            ciphertexts: For a replay, what the encryption returned the first time.
+
+        Raises:
+            NotStarted: A send before `Start`; nothing changes.
+        """
+        if isinstance(event, Send | SendEphemeral) and not self.is_started:
+            raise NotStarted(self.channel_id)
+        self._now_ms = now_ms = max(now_ms, self._now_ms)
+        self._tape.replay(ciphertexts)
+        out = Output()
+        self._take(event, now_ms, out)
+        if self.is_started:
+            self._do_due(now_ms, out)
+        out.ciphertexts = self._tape.take_recorded()
+        return out
+
+    # -- snapshot for a restart
+
+    def snapshot(self) -> bytes:
+        """Return the whole state as bytes for `restore`.
+
+        Draws a new seed, so that the channel and one restored from the state continue
+        alike.
+        """
+        seed = self._random.randbytes(32)
+        self._random.seed(seed)
+        return pack(
+            ChannelState(
+                content_topic=self._content_topic,
+                participant=self._participant.snapshot(),
+                now_ms=self._now_ms,
+                seed=seed,
+                messages=self._sending.chunks.state(),
+                retries=self._sending.retries.state(),
+                outward=self._outward.state(),
+                intake=self._intake.state(),
+                segments=self._assembly.state(),
+                budget=self._budget.state(),
+                running=RunningState(
+                    is_started=self.is_started,
+                    is_online=self._outward.is_online,
+                    waits_for_budget=self._sending.waits_for_budget,
+                    processed_ms=self._intake.processed_ms,
+                    sweep_ms=self._sweep_ms,
+                    repair_ms=self._repair_ms,
+                    sync_ms=self._sync_timer.next_ms,
+                    latest_sync_ms=self._sync_timer.latest_ms,
+                    fetching=self._fetching.state(),
+                ),
+            )
+        )
+
+    @classmethod
+    def restore(
+        cls,
+        blob: bytes,
+        *,
+        pubsub_topic: str,
+        options: ReliableChannelOptions | None = None,
+        encryption: Encryption | None = None,
+    ) -> ReliableChannelCore:
+        """Return the channel of a snapshot; in another process, apply `Restarted`.
+
+        Raises:
+            StateError: The blob cannot be read, or does not fit the options.
+        """
+        options = ReliableChannelOptions() if options is None else options
+        state = unpack(blob)
+        random = Random(state.seed)  # noqa: S311 - ids and times, no secrets
+        try:
+            participant = sds.MessageChannel.restore(
+                state.participant, random=random, profile=options.participant_profile()
+            )
+        except sds.SnapshotError as error:
+            raise StateError(error.detail) from error
+        self = cls.__new__(cls)
+        surroundings = _Surroundings(
+            state.content_topic, pubsub_topic, options, encryption
+        )
+        self._set_up(participant, surroundings, state.now_ms, random)
+        self._sending.chunks.restore(state.messages)
+        self._sending.retries.restore(state.retries)
+        self._outward.restore(state.outward)
+        self._intake.restore(state.intake)
+        self._assembly.restore(state.segments)
+        self._budget.restore(state.budget)
+        self._restore_running(state.running)
+        return self
+
+    def _restore_running(self, running: RunningState) -> None:
+        self.is_started = running.is_started
+        self._outward.is_online = running.is_online
+        self._sending.waits_for_budget = running.waits_for_budget
+        self._intake.processed_ms = running.processed_ms
+        self._sweep_ms = running.sweep_ms
+        self._repair_ms = running.repair_ms
+        self._sync_timer.next_ms = running.sync_ms
+        self._sync_timer.latest_ms = running.latest_sync_ms
+        self._fetching.restore(running.fetching)
+
+    def _take(self, event: Input, now_ms: int, out: Output) -> None:
+        match event:
+            case Send(payload):
+                self._sending.send(payload, now_ms, out)
+                self._restart_sync(self._options.sync_multipliers.content_sent)
+            case SendEphemeral(payload):
+                self._sending.send_ephemeral(payload, now_ms, out)
+            case Arrived():
+                self._arrived([event], out)
+            case Dispatched(number):
+                ended = self._outward.ended(number)
+                if ended is not None:
+                    self._sending.dispatched(*ended, now_ms, out)
+            case DispatchFailed():
+                self._dispatch_failed(event, now_ms, out)
+            case StoreAnswered(_, messages):
+                if self._fetching.answered(event, out):
+                    self._arrived(messages, out)
+            case StoreFailed(number):
+                self._fetching.failed(number)
+            case ConnectionChanged():
+                self._connection_changed(event)
+            case Start():
+                self._start(now_ms)
+            case Stop():
+                self._stop()
+            case Restarted():
+                self._stop()
+                self._outward.requeue()
+                self._assembly.touch(now_ms)
+            case Advance():
+                pass
+
+    def _do_due(self, now_ms: int, out: Output) -> None:
+        for arrived in self._intake.take(now_ms):
+            events, unusable = self._inward.receive(arrived, now_ms)
+            self._report(events, now_ms, out)
+            if unusable is not None:
+                out.events.append(unusable)
+        self._sweep(now_ms, out)
+        out.events += self._assembly.expire(now_ms)
+        if self._outward.is_online:
+            self._sending.retry(now_ms, out)
+        if self._sync_timer.next_ms <= now_ms:
+            self._sync(now_ms, out)
+        self._sending.release(now_ms, out)
+        if self._fetching.next_ms <= now_ms:
+            self._fetching.make_due(self._participant.missing, now_ms, out)
+
+    # -- inputs
+
+    def _start(self, now_ms: int) -> None:
+        if self.is_started:
+            return
+        self.is_started = True
+        self._sweep_ms = now_ms + self._options.sweep_in_buf_interval_ms
+        self._repair_ms = now_ms + self._repair_sweep_ms
+        self._fetching.start(now_ms)
+        self._sync_timer.restart(self._options.sync_multipliers.content_sent, now_ms)
+
+    def _stop(self) -> None:
+        self.is_started = False
+        self._outward.is_online = False
+        self._fetching.stop()
+        self._sync_timer.stop()
+
+    def _arrived(self, messages: Iterable[Arrived], out: Output) -> None:
+        if not self.is_started:
+            return
+        for arrived in messages:
+            dropped = self._intake.add(arrived)
+            out.events += [LimitReached("intake")] * dropped
+
+    def _connection_changed(self, connection: ConnectionChanged) -> None:
+        was_offline = not self._outward.is_online
+        self._outward.is_online = connection.is_online
+        self._fetching.connected(
+            has_store=connection.has_store,
+            was_offline=connection.is_online and was_offline,
+        )
+
+    def _dispatch_failed(
+        self, failure: DispatchFailed, now_ms: int, out: Output
+    ) -> None:
+        ended = self._outward.ended(failure.number)
+        if ended is None:
+            return
+        queued, _ = ended
+        if queued.cause is Cause.SYNC:
+            self._restart_sync(self._options.sync_multipliers.sync_failed)
+        self._sending.failed(queued, failure, now_ms, out)
+
+    # -- what is due
+
+    @property
+    def _repair_sweep_ms(self) -> int:
+        return self._options.profile.repair_sweep_ms
+
+    def _sweep(self, now_ms: int, out: Output) -> None:
+        """Sweep the incoming buffer and the repairs, each at its interval."""
+        if self._sweep_ms <= now_ms:
+            self._sweep_ms = now_ms + self._options.sweep_in_buf_interval_ms
+            step = self._participant.sweep_incoming(now_ms)
+            self._report(step.events, now_ms, out)
+        if self._repair_ms <= now_ms:
+            self._repair_ms = now_ms + self._repair_sweep_ms
+            # What is due while the node is offline would be late when it is sent.
+            step = self._participant.sweep_repairs(now_ms)
+            if self._outward.is_online:
+                self._sending.submit(step.broadcasts, now_ms, out)
+
+    def _sync(self, now_ms: int, out: Output) -> None:
+        """Send a sync message, unless it would have to wait and so be out of date."""
+        multipliers = self._options.sync_multipliers
+        if not self._outward.allows(Cause.SYNC, now_ms):
+            self._restart_sync(multipliers.sync_failed)
+            return
+        step = self._participant.sync(now_ms)
+        self._sending.submit(step.broadcasts, now_ms, out)
+        self._restart_sync(multipliers.sync_sent)
+
+    def _restart_sync(self, multiplier: float) -> None:
+        if self.is_started:
+            self._sync_timer.restart(multiplier, self._now_ms)
+
+    # -- events of SDS
+
+    def _report(self, events: Iterable[sds.Event], now_ms: int, out: Output) -> None:
+        multipliers = self._options.sync_multipliers
+        for event in events:
+            match event:
+                case sds.Received():
+                    self._sync_timer.put_off(multipliers.content_received, now_ms)
+                case sds.SyncReceived():
+                    self._sync_timer.put_off(multipliers.sync_received, now_ms)
+                case sds.Acknowledged(message_id):
+                    self._sending.acknowledged(message_id, out)
+                case sds.PossiblyAcknowledged(message_id):
+                    self._sending.possibly_acknowledged(message_id, out)
+                case sds.Delivered(_, sender_id, _, content):
+                    # A message of ours comes back after a restore from an older state.
+                    if sender_id != self.sender_id:
+                        out.events += self._assembly.add(content, sender_id, now_ms)
+                case sds.EphemeralReceived(_, sender_id, content):
+                    received = MessageReceived(content, sender_id, is_ephemeral=True)
+                    out.events.append(received)
+                case sds.IrretrievablyLost(message_id, hint, sender_id):
+                    entry = HistoryEntry(message_id, hint, sender_id)
+                    out.events.append(IrretrievableMessage(entry))
+                case sds.Evicted(sds.Buffer.MISSING, message_id):
+                    out.events.append(LimitReached("missing", message_id))
+                case _:
+                    pass

@@ -1,0 +1,133 @@
+"""Encryption of frames: an interface, and a cipher whose key all participants have.
+
+A frame is encrypted whole, after SDS has made it (RELIABLE-CHANNEL-API,
+"Security/Privacy Considerations": all participants must be able to decrypt all
+messages). Who has no key sees only its length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
+from sds_core.reliable_channel.errors import ReliableChannelError
+
+KEY_BYTES: Final = 32
+NONCE_BYTES: Final = 12
+
+_TAG_BYTES = 16
+
+_OPENING = b"\0\1"
+"""Begins every ciphertext. No protobuf message begins with a zero byte, so nobody takes
+a ciphertext for a frame or segment. The second byte is the version of the form."""
+
+
+class EncryptionError(ReliableChannelError):
+    """Base of the errors of encryption."""
+
+
+class Undecryptable(EncryptionError, ValueError):
+    """The bytes were not encrypted with this key for this channel, or were changed.
+
+    Attributes:
+        actual_bytes: Their number.
+        detail: Why they cannot be decrypted.
+    """
+
+    def __init__(self, actual_bytes: int, detail: str) -> None:
+        super().__init__(f"{actual_bytes} bytes cannot be decrypted: {detail}")
+        self.actual_bytes = actual_bytes
+        self.detail = detail
+
+
+class BadNonce(EncryptionError):
+    """The source of nonces returned a wrong number of bytes; nothing was encrypted."""
+
+    def __init__(self, actual_bytes: int) -> None:
+        super().__init__(f"a nonce has {actual_bytes} bytes, must be {NONCE_BYTES}")
+        self.actual_bytes = actual_bytes
+
+
+class Encryption(Protocol):
+    """What all participants of a channel share to read each other's messages."""
+
+    def encrypt(self, plaintext: bytes, /) -> bytes:
+        """Return a frame encrypted.
+
+        Raises:
+            EncryptionError: It cannot be encrypted.
+        """
+
+    def decrypt(self, ciphertext: bytes, /) -> bytes:
+        """Return the frame of a message.
+
+        Raises:
+            EncryptionError: The message is not encrypted for this channel.
+        """
+
+
+class ChaChaEncryption:
+    """ChaCha20-Poly1305 with one key (RFC 8439).
+
+    A ciphertext is two fixed bytes, the nonce, and the encrypted frame with its tag.
+    Nonces are drawn at random: below 2**32 messages per key two are the same with a
+    probability of less than 2**-32.
+
+    Args:
+        key: Shared secret, 32 bytes.
+        channel_id: Authenticated with each message, so that a message is of no use in
+            another channel with the same key.
+        nonces: Returns so many random bytes: `os.urandom`, unless in tests. A nonce
+            that is used twice gives both messages away.
+
+    Raises:
+        ValueError: The key has another length.
+    """
+
+    __slots__ = ("_cipher", "_context", "_nonces")
+
+    overhead_bytes: Final = len(_OPENING) + NONCE_BYTES + _TAG_BYTES
+    """A ciphertext is so many bytes longer than the frame."""
+
+    def __init__(
+        self, key: bytes, channel_id: str, nonces: Callable[[int], bytes]
+    ) -> None:
+        if len(key) != KEY_BYTES:
+            message = f"the key has {len(key)} bytes, must be {KEY_BYTES}"
+            raise ValueError(message)
+        self._cipher = ChaCha20Poly1305(key)
+        self._context = _OPENING + channel_id.encode()
+        self._nonces = nonces
+
+    def encrypt(self, plaintext: bytes, /) -> bytes:
+        """Return a frame encrypted.
+
+        Raises:
+            BadNonce: The source of nonces returned a wrong number of bytes.
+        """
+        nonce = self._nonces(NONCE_BYTES)
+        if len(nonce) != NONCE_BYTES:
+            raise BadNonce(len(nonce))
+        return _OPENING + nonce + self._cipher.encrypt(nonce, plaintext, self._context)
+
+    def decrypt(self, ciphertext: bytes, /) -> bytes:
+        """Return the frame of a message.
+
+        Raises:
+            Undecryptable: It was encrypted otherwise, or changed.
+        """
+        actual_bytes = len(ciphertext)
+        if not ciphertext.startswith(_OPENING):
+            raise Undecryptable(actual_bytes, "they are not of this form")
+        if actual_bytes < self.overhead_bytes:
+            raise Undecryptable(actual_bytes, "they are cut off")
+        body = len(_OPENING) + NONCE_BYTES
+        nonce = ciphertext[len(_OPENING) : body]
+        try:
+            return self._cipher.decrypt(nonce, ciphertext[body:], self._context)
+        except InvalidTag as error:
+            detail = "key or channel is another one, or they were changed"
+            raise Undecryptable(actual_bytes, detail) from error

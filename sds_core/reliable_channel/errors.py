@@ -1,0 +1,34 @@
+"""Errors of calls that the application makes.
+
+    ReliableChannelError
+    ├── NotStarted
+    └── StateError (a ValueError)
+
+What goes wrong later is an event. Segmentation and encryption have errors of their own.
+"""
+
+from __future__ import annotations
+
+
+class ReliableChannelError(Exception):
+    """Base of the errors of a channel."""
+
+
+class NotStarted(ReliableChannelError):
+    """The channel is not started, so it sends nothing."""
+
+    def __init__(self, channel_id: str) -> None:
+        super().__init__(f"channel {channel_id!r:.80} is not started: call start()")
+        self.channel_id = channel_id
+
+
+class StateError(ReliableChannelError, ValueError):
+    """A stored state cannot be continued.
+
+    Attributes:
+        detail: Why not.
+    """
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(f"the stored state cannot be continued: {detail}")
+        self.detail = detail

@@ -1,0 +1,258 @@
+"""Events for the application (RELIABLE-CHANNEL-API, "Event handling").
+
+The names are those of the document. What the document has no event for is listed after
+them: giving a message up, and the limits that cost something.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import ClassVar
+
+import msgspec
+
+from sds_core.wire import HistoryEntry
+
+
+class EventName(StrEnum):
+    """Names under which an application listens for events."""
+
+    SENDING_MESSAGE = "sending-message"
+    MESSAGE_SENT = "message-sent"
+    MESSAGE_POSSIBLY_ACKNOWLEDGED = "message-possibly-acknowledged"
+    MESSAGE_ACKNOWLEDGED = "message-acknowledged"
+    SENDING_MESSAGE_IRRECOVERABLE_ERROR = "sending-message-irrecoverable-error"
+    MESSAGE_RECEIVED = "message-received"
+    IRRETRIEVABLE_MESSAGE = "irretrievable-message"
+    EPHEMERAL_MESSAGE_DROPPED = "ephemeral-message-dropped"
+    # Not in the document.
+    RETRIES_EXHAUSTED = "retries-exhausted"
+    RATE_LIMIT_REACHED = "rate-limit-reached"
+    UNUSABLE_MESSAGE = "unusable-message"
+    LIMIT_REACHED = "limit-reached"
+
+
+class ChunkInfo(msgspec.Struct, frozen=True):
+    """Which chunks of a message an event concerns, this one and all before it.
+
+    Attributes:
+        chunks: Indices of chunks, ascending; (0,) if the message has one.
+        total_chunks: Number of chunks of the message.
+    """
+
+    chunks: tuple[int, ...]
+    total_chunks: int
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all chunks are listed."""
+        return len(self.chunks) == self.total_chunks
+
+
+class _Event(msgspec.Struct, frozen=True):
+    """A value that equals only values of its own type."""
+
+
+class _ChunkEvent(_Event, frozen=True):
+    """An event of a message of ours.
+
+    Attributes:
+        message_id: The id that `send` returned.
+        chunk_info: All chunks of which this is true so far.
+    """
+
+    message_id: str
+    chunk_info: ChunkInfo
+
+
+class SendingMessage(_ChunkEvent, frozen=True):
+    """A chunk is given to the network, for the first time or again."""
+
+    name: ClassVar = EventName.SENDING_MESSAGE
+
+
+class MessageSent(_ChunkEvent, frozen=True):
+    """The network has accepted a chunk, which nobody has acknowledged yet."""
+
+    name: ClassVar = EventName.MESSAGE_SENT
+
+
+class MessagePossiblyAcknowledged(_ChunkEvent, frozen=True):
+    """The filter of another participant seems to hold a chunk."""
+
+    name: ClassVar = EventName.MESSAGE_POSSIBLY_ACKNOWLEDGED
+
+
+class MessageAcknowledged(_ChunkEvent, frozen=True):
+    """Another participant has a chunk."""
+
+    name: ClassVar = EventName.MESSAGE_ACKNOWLEDGED
+
+
+class SendError(StrEnum):
+    """Why a message is not sent, and not tried again.
+
+    The first four are the document's irrecoverable errors.
+    """
+
+    ENCODING_FAILED = "encoding failed"
+    EMPTY_PAYLOAD = "empty payload"
+    SIZE_TOO_LARGE = "size too large"
+    RLN_PROOF_FAILED = "RLN proof generation failed"
+    # Only of ephemeral messages, which are not sent again; of full queues.
+    SENDING_FAILED = "sending failed"
+    QUEUE_FULL = "queue full"
+
+
+class SendingMessageIrrecoverableError(_ChunkEvent, frozen=True):
+    """A chunk cannot be sent, and is not tried again.
+
+    Attributes:
+        error: The kind of error.
+        detail: Its values, for a log line.
+    """
+
+    error: SendError
+    detail: str = ""
+
+    name: ClassVar = EventName.SENDING_MESSAGE_IRRECOVERABLE_ERROR
+
+
+class MessageReceived(_Event, frozen=True):
+    """A whole message of another participant, after everything it depends on.
+
+    Attributes:
+        payload: What the other application sent.
+        sender_id: Its sender.
+        is_ephemeral: Whether it was sent without reliability.
+    """
+
+    payload: bytes
+    sender_id: str
+    is_ephemeral: bool = False
+
+    name: ClassVar = EventName.MESSAGE_RECEIVED
+
+
+class Irretrievable(StrEnum):
+    """What of a message could not be had."""
+
+    MESSAGE = "message"
+    CHUNKS = "chunks"
+
+
+class IrretrievableMessage(_Event, frozen=True):
+    """The wait for a message, or for the rest of its chunks, has ended.
+
+    Attributes:
+        entry: The message. For chunks, its id is the hash of the whole payload in
+            hexadecimal, and it has no hint.
+        what: What is missing.
+    """
+
+    entry: HistoryEntry
+    what: Irretrievable = Irretrievable.MESSAGE
+
+    name: ClassVar = EventName.IRRETRIEVABLE_MESSAGE
+
+
+class DropReason(StrEnum):
+    """Why an ephemeral message was dropped; the texts are those of the document."""
+
+    RATE_LIMIT_APPROACHED = "rate_limit_approached"
+    RATE_LIMIT_REACHED = "rate_limit_reached"
+
+
+class EphemeralMessageDropped(_Event, frozen=True):
+    """An ephemeral message was neither sent nor queued.
+
+    Attributes:
+        message_id: The id that `send_ephemeral` returned.
+        reason: State of the rate limit.
+    """
+
+    message_id: str
+    reason: DropReason
+
+    name: ClassVar = EventName.EPHEMERAL_MESSAGE_DROPPED
+
+
+class RetriesExhausted(_ChunkEvent, frozen=True):
+    """A chunk is not sent again; it may still be acknowledged."""
+
+    name: ClassVar = EventName.RETRIES_EXHAUSTED
+
+
+class RateLimitReached(_Event, frozen=True):
+    """The budget of this epoch is spent, and messages wait for the next.
+
+    Emitted when the queue begins to fill, not for each message.
+
+    Attributes:
+        queued: Messages that wait.
+    """
+
+    queued: int
+
+    name: ClassVar = EventName.RATE_LIMIT_REACHED
+
+
+class Unusable(StrEnum):
+    """Why a message from the network has no effect."""
+
+    UNDECRYPTABLE = "undecryptable"
+    BAD_FRAME = "bad frame"
+    BAD_SEGMENT = "bad segment"
+
+
+class UnusableMessage(_Event, frozen=True):
+    """A message on the content topic is not one of this channel's participants.
+
+    Attributes:
+        why: The step at which it failed.
+        detail: Its values, for a log line.
+    """
+
+    why: Unusable
+    detail: str
+
+    name: ClassVar = EventName.UNUSABLE_MESSAGE
+
+
+class LimitReached(_Event, frozen=True):
+    """A full buffer dropped its oldest entry.
+
+    Attributes:
+        limit: The option with the limit.
+        message_id: What was dropped; empty if it has no id.
+    """
+
+    limit: str
+    message_id: str = ""
+
+    name: ClassVar = EventName.LIMIT_REACHED
+
+
+Event = (
+    SendingMessage
+    | MessageSent
+    | MessagePossiblyAcknowledged
+    | MessageAcknowledged
+    | SendingMessageIrrecoverableError
+    | MessageReceived
+    | IrretrievableMessage
+    | EphemeralMessageDropped
+    | RetriesExhausted
+    | RateLimitReached
+    | UnusableMessage
+    | LimitReached
+)
+
+LIP_173_NAMES = {
+    EventName.MESSAGE_RECEIVED: "received",
+    EventName.MESSAGE_SENT: "sent",
+    EventName.MESSAGE_ACKNOWLEDGED: "delivered",
+    EventName.SENDING_MESSAGE_IRRECOVERABLE_ERROR: "send-error",
+    EventName.RETRIES_EXHAUSTED: "delivery-error",
+}
+"""Names of events in the API as published later (LIP-173), which has no others."""

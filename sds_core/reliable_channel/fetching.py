@@ -1,0 +1,191 @@
+"""Queries to a store: for missing messages by hash, and after connecting by time.
+
+At most one of each kind is under way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+import msgspec
+
+from sds_core.reliable_channel.inputs import StoreAnswered
+from sds_core.reliable_channel.inward import Inward
+from sds_core.reliable_channel.options import ReliableChannelOptions
+from sds_core.reliable_channel.outputs import Output, StoreRequest
+from sds_core.reliable_channel.query_on_connect import QueryOnConnect, QueryState
+from sds_core.reliable_channel.retrieval import Retrieval
+from sds_core.wire import HistoryEntry
+
+
+class FetchingState(msgspec.Struct, array_like=True):
+    """For a snapshot; numbers are those of queries under way."""
+
+    has_store: bool
+    number: int
+    connect_number: int | None
+    retrieval_number: int | None
+    retrieval_ms: int | float
+    asked_ms: dict[str, int]
+    on_connect: QueryState
+
+
+class Fetching:
+    """Makes queries, and takes the answers.
+
+    Args:
+        options: Options of the channel.
+        inward: Judges whether a query on connect can stop.
+    """
+
+    __slots__ = (
+        "_connect_number",
+        "_has_store",
+        "_inward",
+        "_limits",
+        "_number",
+        "_on_connect",
+        "_retrieval",
+        "_retrieval_number",
+        "_uses_store",
+    )
+
+    def __init__(self, options: ReliableChannelOptions, inward: Inward) -> None:
+        self._inward = inward
+        self._limits = options.limits
+        self._uses_store = options.retrieval.uses_store
+        self._retrieval = Retrieval(
+            options.retrieve_frequency_ms, options.limits.hashes_per_query
+        )
+        self._on_connect = QueryOnConnect(
+            is_enabled=options.query_on_connect,
+            after_ms=options.query_on_connect_after_ms,
+            range_ms=options.query_on_connect_range_ms,
+            min_gap_ms=options.retrieve_frequency_ms,
+            pages=options.limits.pages_per_query,
+        )
+        self._has_store = False
+        self._number = 0
+        self._connect_number: int | None = None
+        self._retrieval_number: int | None = None
+
+    @property
+    def next_ms(self) -> float:
+        """When a query is due, Unix ms; inf if none is planned or can be made."""
+        if not self._has_store:
+            return inf
+        retrieval_ms = inf if self._retrieval_number else self._retrieval.next_ms
+        return min(retrieval_ms, self._on_connect.next_ms)
+
+    def start(self, now_ms: int) -> None:
+        """Begin to query."""
+        if self._uses_store:
+            self._retrieval.start(now_ms)
+        self._on_connect.reconnected()
+
+    def stop(self) -> None:
+        """Make no more queries, and ignore answers to those under way."""
+        self._retrieval.stop()
+        self._on_connect.failed()
+        self._connect_number = self._retrieval_number = None
+        self._has_store = False
+
+    def connected(self, *, has_store: bool, was_offline: bool) -> None:
+        """Record whether a store can be queried.
+
+        Args:
+            has_store: Whether one can.
+            was_offline: Whether the node is online again, so that messages were missed.
+        """
+        if has_store and (was_offline or not self._has_store):
+            self._on_connect.reconnected()
+        self._has_store = has_store
+
+    def make_due(
+        self, missing: Sequence[HistoryEntry], now_ms: int, out: Output
+    ) -> None:
+        """Make the queries that are due."""
+        if not self._has_store:
+            return
+        if self._on_connect.next_ms <= now_ms:
+            start_ms, end_ms = self._on_connect.begin(now_ms)
+            self._connect_number = self._next_number()
+            out.queries.append(
+                StoreRequest(
+                    self._connect_number,
+                    start_ms=start_ms,
+                    end_ms=end_ms,
+                    page_size=self._limits.page_size,
+                )
+            )
+        if self._retrieval_number is None and self._retrieval.next_ms <= now_ms:
+            hashes = self._retrieval.take_due(missing, now_ms)
+            if hashes:
+                self._retrieval_number = self._next_number()
+                query = StoreRequest(self._retrieval_number, hashes=hashes)
+                out.queries.append(query)
+
+    def answered(self, answer: StoreAnswered, out: Output) -> bool:
+        """Take an answer, and query for the next page if need be.
+
+        Returns:
+            Whether it answers a query of ours.
+        """
+        if answer.number == self._retrieval_number:
+            self._retrieval_number = None
+            return True
+        if answer.number != self._connect_number:
+            return False
+        self._connect_number = None
+        covered = self._on_connect.state.range
+        found_channel = any(map(self._inward.is_of_channel, answer.messages))
+        has_next = answer.cursor is not None
+        more = self._on_connect.wants_more(
+            found_channel=found_channel, has_next=has_next
+        )
+        if more and covered is not None:
+            self._connect_number = self._next_number()
+            query = StoreRequest(
+                self._connect_number,
+                start_ms=covered.start_ms,
+                end_ms=covered.end_ms,
+                cursor=answer.cursor,
+                page_size=self._limits.page_size,
+            )
+            out.queries.append(query)
+        return True
+
+    def failed(self, number: int) -> None:
+        """Record that a query got no answer; it is made again."""
+        if number == self._retrieval_number:
+            self._retrieval_number = None
+        elif number == self._connect_number:
+            self._connect_number = None
+            self._on_connect.failed()
+
+    def state(self) -> FetchingState:
+        """Return everything that changes, for a snapshot."""
+        return FetchingState(
+            self._has_store,
+            self._number,
+            self._connect_number,
+            self._retrieval_number,
+            self._retrieval.next_ms,
+            self._retrieval.asked_ms,
+            self._on_connect.state,
+        )
+
+    def restore(self, state: FetchingState) -> None:
+        """Restore the result of `state`."""
+        self._has_store = state.has_store
+        self._number = state.number
+        self._connect_number = state.connect_number
+        self._retrieval_number = state.retrieval_number
+        self._retrieval.next_ms = state.retrieval_ms
+        self._retrieval.asked_ms = state.asked_ms
+        self._on_connect.state = state.on_connect
+
+    def _next_number(self) -> int:
+        self._number += 1
+        return self._number

@@ -1,0 +1,128 @@
+"""What happens to a channel: the application's calls, and news of node and store.
+
+An input is a plain value, so a journal can store it: applying the same inputs at the
+same times to the same state gives the same state.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from sds_core.reliable_channel.events import SendError
+from sds_core.waku import WakuMessage
+
+
+class _Input(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """Base of all inputs; the tag names the type in a journal."""
+
+
+class Start(_Input, frozen=True):
+    """The application starts the channel; no effect if it is started."""
+
+
+class Stop(_Input, frozen=True):
+    """The application stops the channel; no effect if it is stopped."""
+
+
+class Send(_Input, frozen=True):
+    """The application sends a message."""
+
+    payload: bytes
+
+
+class SendEphemeral(_Input, frozen=True):
+    """The application sends a message without reliability."""
+
+    payload: bytes
+
+
+class Arrived(_Input, frozen=True):
+    """The node received a message on the content topic.
+
+    Attributes:
+        message: The message.
+        message_hash: Its deterministic hash, 32 bytes; empty if unknown.
+    """
+
+    message: WakuMessage
+    message_hash: bytes = b""
+
+
+class Dispatched(_Input, frozen=True):
+    """The network accepted a dispatch.
+
+    Attributes:
+        number: That of the dispatch.
+    """
+
+    number: int
+
+
+class DispatchFailed(_Input, frozen=True):
+    """The network did not accept a dispatch.
+
+    Attributes:
+        number: That of the dispatch.
+        error: Why no later attempt can succeed; None if one may.
+        detail: Text for a log line.
+    """
+
+    number: int
+    error: SendError | None = None
+    detail: str = ""
+
+
+class StoreAnswered(_Input, frozen=True):
+    """A store answered a query with one page.
+
+    Attributes:
+        number: That of the query.
+        messages: Messages with their hashes.
+        cursor: Cursor for the next page; None on the last.
+    """
+
+    number: int
+    messages: list[Arrived]
+    cursor: bytes | None = None
+
+
+class StoreFailed(_Input, frozen=True):
+    """A store gave no answer to a query."""
+
+    number: int
+
+
+class ConnectionChanged(_Input, frozen=True):
+    """The node's connections changed.
+
+    Attributes:
+        is_online: Whether messages can be sent and received.
+        has_store: Whether a store can be queried.
+    """
+
+    is_online: bool
+    has_store: bool
+
+
+class Advance(_Input, frozen=True):
+    """Time has passed: do what is due."""
+
+
+class Restarted(_Input, frozen=True):
+    """The process ended without `Stop`, and another continues its state."""
+
+
+Input = (
+    Start
+    | Stop
+    | Send
+    | SendEphemeral
+    | Arrived
+    | Dispatched
+    | DispatchFailed
+    | StoreAnswered
+    | StoreFailed
+    | ConnectionChanged
+    | Advance
+    | Restarted
+)

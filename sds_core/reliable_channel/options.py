@@ -1,0 +1,220 @@
+"""Options of a channel (RELIABLE-CHANNEL-API, "Create reliable channel").
+
+The first eleven are the document's, with its defaults. The others are for what it
+leaves open. Named sets follow other versions of the API.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
+from typing import Final
+
+from sds_core.message_channel import Profile
+from sds_core.reliable_channel.rate_limit import RateLimitOptions
+from sds_core.reliable_channel.segmentation import SegmentationOptions
+from sds_core.reliable_channel.sync_timer import SyncMultipliers
+
+_NEVER_MS: Final = 2**50
+"""For timers of the participant that the channel replaces by its own."""
+
+_ENVELOPE_BYTES: Final = 1_024
+"""Room around a frame: encryption, content topic, proof of RLN, protobuf."""
+
+_HOUR_MS: Final = 3_600_000
+_DAY_MS: Final = 24 * _HOUR_MS
+
+
+class RetrievalStrategy(StrEnum):
+    """How missing messages are had: from a store, by SDS-R, by both or not at all."""
+
+    BOTH = "both"
+    STORE = "store"
+    SDS_R = "sds-r"
+    NONE = "none"
+
+    @property
+    def uses_store(self) -> bool:
+        """Whether a store is queried."""
+        return self in (RetrievalStrategy.BOTH, RetrievalStrategy.STORE)
+
+    @property
+    def uses_repair(self) -> bool:
+        """Whether other participants are asked, and answered."""
+        return self in (RetrievalStrategy.BOTH, RetrievalStrategy.SDS_R)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds on everything that a channel tracks (document, "Resource exhaustion").
+
+    Attributes:
+        messages: Own messages whose events are tracked; the oldest goes.
+        retries, retries_bytes: Own chunks that may be sent again; the oldest goes.
+        queue, queue_bytes: Frames that wait to be sent. If it is full, the oldest retry
+            goes, and without one a new message is refused.
+        intake, intake_bytes: Received messages before they are processed; the oldest
+            goes, which SDS then finds missing.
+        missing: Missing messages that SDS tracks; the oldest counts as lost.
+        hashes_per_query: Missing messages that one query names.
+        pages_per_query, page_size: Of the query on connect.
+    """
+
+    messages: int = 1_000
+    retries: int = 2_000
+    retries_bytes: int = 67_108_864
+    queue: int = 4_000
+    queue_bytes: int = 134_217_728
+    intake: int = 1_000
+    intake_bytes: int = 67_108_864
+    missing: int = 10_000
+    # More hashes do not fit into the head of a request to a node's REST API.
+    hashes_per_query: int = 50
+    pages_per_query: int = 100
+    page_size: int = 20  # js-waku's
+
+    def __post_init__(self) -> None:
+        """Check the values.
+
+        Raises:
+            ValueError: A limit is below 1.
+        """
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if value < 1:
+                message = f"{one.name} is {value}, must be at least 1"
+                raise ValueError(message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReliableChannelOptions:
+    """Options of a channel; times in ms.
+
+    Attributes:
+        sync_min_interval_ms: Least time between sync messages in the channel, shared by
+            all participants; 0 for none.
+        retry_interval_ms: From a sending to the next, if nobody acknowledged it.
+        max_retry_attempts: Number of retries after the first sending.
+        retrieve_frequency_ms: Between queries for missing messages.
+        sweep_in_buf_interval_ms: Between sweeps of the incoming buffer.
+        query_on_connect: Whether to query a store after connecting to one.
+        auto_start: Whether `create_reliable_channel` starts the channel.
+        process_task_min_elapse_ms: Least time between processings of received messages.
+        causal_history_size: Messages that a frame's causal history names.
+        timeout_for_lost_messages_ms: After which a missing message counts as
+            irretrievable; None or 0 for never.
+        possible_acks_threshold: Filters that make a possible acknowledgement count.
+        segmentation: How payloads are split; None to send each in one message.
+        rate_limit: Budget of messages, for a network with RLN; None for no limit.
+        retrieval: How missing messages are had.
+        query_on_connect_after_ms: A query on connect is repeated after this time.
+        query_on_connect_range_ms: Oldest messages that it asks for.
+        sync_multipliers: Factors on the time to the next sync message.
+        max_message_bytes: Largest Waku message; the routing layer's limit is 150 KiB.
+        profile: What else the SDS participant does. What an option above says
+            overrides it.
+        limits: Bounds on what is tracked.
+    """
+
+    sync_min_interval_ms: int = 30_000
+    retry_interval_ms: int = 30_000
+    max_retry_attempts: int = 10
+    retrieve_frequency_ms: int = 10_000
+    sweep_in_buf_interval_ms: int = 5_000
+    query_on_connect: bool = True
+    auto_start: bool = True
+    process_task_min_elapse_ms: int = 1_000
+    causal_history_size: int = 200
+    timeout_for_lost_messages_ms: int | None = None
+    possible_acks_threshold: int = 2
+
+    segmentation: SegmentationOptions | None = field(
+        default_factory=lambda: SegmentationOptions(
+            # The rest of a large message may wait for the next epochs of its sender.
+            idle_timeout_ms=_HOUR_MS
+        )
+    )
+    rate_limit: RateLimitOptions | None = None
+    retrieval: RetrievalStrategy = RetrievalStrategy.BOTH
+    query_on_connect_after_ms: int = 300_000
+    query_on_connect_range_ms: int = 30 * _DAY_MS
+    sync_multipliers: SyncMultipliers = field(default_factory=SyncMultipliers)
+    max_message_bytes: int = 150 * 1024
+    profile: Profile = field(default_factory=Profile)
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        """Check values that would otherwise cause an error much later.
+
+        Raises:
+            ValueError: An option is out of its range.
+        """
+        at_least = {
+            "sync_min_interval_ms": 0,
+            "retry_interval_ms": 1,
+            "max_retry_attempts": 0,
+            "retrieve_frequency_ms": 1,
+            "sweep_in_buf_interval_ms": 1,
+            "process_task_min_elapse_ms": 0,
+            "causal_history_size": 0,
+            "timeout_for_lost_messages_ms": 0,
+            "possible_acks_threshold": 1,
+            "query_on_connect_after_ms": 1,
+            "query_on_connect_range_ms": 1,
+        }
+        for option, least in at_least.items():
+            value = getattr(self, option) or 0
+            if value < least:
+                message = f"{option} is {value}, must be at least {least}"
+                raise ValueError(message)
+        # The participant checks what it is given; its error names its own option.
+        self.participant_profile()
+
+    def participant_profile(self) -> Profile:
+        """Return the options of the SDS participant.
+
+        Its timers of retries and sync messages never run out: the channel has its own,
+        which know whether the node is online and what the rate limit allows.
+
+        Raises:
+            ValueError: The participant does not allow a value.
+        """
+        return replace(
+            self.profile,
+            causal_history_size=self.causal_history_size,
+            history_limit=max(self.profile.history_limit, self.causal_history_size),
+            lost_after_ms=self.timeout_for_lost_messages_ms or None,
+            possible_acks_threshold=self.possible_acks_threshold,
+            retry_unacknowledged_ms=_NEVER_MS,
+            retry_possibly_acknowledged_ms=_NEVER_MS,
+            outgoing_limit=max(self.profile.outgoing_limit, self.limits.retries),
+            missing_limit=self.limits.missing,
+            sync_interval_ms=_NEVER_MS,
+            max_frame_bytes=self.max_message_bytes - _ENVELOPE_BYTES,
+            repair=self.profile.repair and self.retrieval.uses_repair,
+        )
+
+    @classmethod
+    def js_waku(cls) -> ReliableChannelOptions:
+        """Return the behaviour of `ReliableChannel` in `@waku/sdk` 0.0.36.
+
+        It does not split messages, and waits twice as long after its own sync message.
+        """
+        return cls(
+            segmentation=None,
+            profile=Profile.js_sds(),
+            sync_multipliers=SyncMultipliers(sync_sent=2.0),
+        )
+
+    @classmethod
+    def lip_173(cls) -> ReliableChannelOptions:
+        """Return the defaults of the API as it was published later (LIP-173).
+
+        It acknowledges within 5 s or sends again, up to five times, and recommends the
+        history of two of SDS. Its names of events: `LIP_173_NAMES`.
+        """
+        return cls(
+            retry_interval_ms=5_000,
+            max_retry_attempts=5,
+            causal_history_size=2,
+        )

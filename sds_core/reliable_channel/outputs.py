@@ -1,0 +1,64 @@
+"""What a channel wants done: messages to dispatch, queries to a store, and events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sds_core.message_channel import Cause
+from sds_core.reliable_channel.events import Event
+from sds_core.waku import WakuMessage
+
+
+class Dispatch(NamedTuple):
+    """A message to send; answer with `Dispatched` or `DispatchFailed`.
+
+    Attributes:
+        number: Names it in the answer.
+        cause: Why it is sent.
+        message: The message.
+        message_hash: Its deterministic hash, 32 bytes.
+    """
+
+    number: int
+    cause: Cause
+    message: WakuMessage
+    message_hash: bytes
+
+
+class StoreRequest(NamedTuple):
+    """A query for one page; answer with `StoreAnswered` or `StoreFailed`.
+
+    Attributes:
+        number: Names it in the answer.
+        hashes: Hashes of the messages, of 32 bytes; empty for a query by time.
+        start_ms, end_ms: Sender's time, Unix ms, both inclusive; 0 for a query by hash.
+        cursor: That of the page before; None for the first page.
+        page_size: Most messages in the page.
+    """
+
+    number: int
+    hashes: tuple[bytes, ...] = ()
+    start_ms: int = 0
+    end_ms: int = 0
+    cursor: bytes | None = None
+    page_size: int = 100
+
+
+@dataclass(slots=True)
+class Output:
+    """Result of one input; each list in order.
+
+    Attributes:
+        dispatches: Messages to send.
+        queries: Queries to a store; for those by time, the newest page first.
+        events: Events for the application.
+        message_id: After a send, its id; else empty.
+        ciphertexts: What the encryption returned, for the journal.
+    """
+
+    dispatches: list[Dispatch] = field(default_factory=list)
+    queries: list[StoreRequest] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    message_id: str = ""
+    ciphertexts: list[bytes] = field(default_factory=list)

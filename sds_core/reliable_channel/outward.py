@@ -1,0 +1,235 @@
+"""The way out: a frame is encrypted, waits for the rate limit, and is dispatched.
+
+The rate limiter is below SDS, although the document draws it above: retries, sync
+messages and repairs begin in SDS and spend the same budget, so only here are all
+counted. Frames that wait keep the place in the log that they had when they were made.
+
+While the node is offline everything waits. What is dispatched gets its time and its
+Waku hash then: stores refuse messages whose time is more than 20 s off.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from math import inf
+
+import msgspec
+
+from sds_core.message_channel import Cause
+from sds_core.reliable_channel.budget import Budget, Urgency
+from sds_core.reliable_channel.outputs import Dispatch
+from sds_core.reliable_channel.tape import TapedEncryption
+from sds_core.waku import WakuMessage
+
+_NS_PER_MS = 1_000_000
+
+_URGENCY = {
+    Cause.CONTENT: Urgency.FIRST,
+    Cause.RETRY: Urgency.AGAIN,
+    Cause.REPAIR: Urgency.AGAIN,
+    Cause.SYNC: Urgency.AGAIN,
+    Cause.EPHEMERAL: Urgency.DROPPABLE,
+}
+
+
+class Queued(msgspec.Struct, array_like=True, frozen=True):
+    """A frame on its way out.
+
+    Attributes:
+        cause: Why it is sent.
+        sds_id: The id inside the frame.
+        payload: The frame, encrypted.
+    """
+
+    cause: Cause
+    sds_id: str
+    payload: bytes
+
+
+class OutwardState(msgspec.Struct, array_like=True):
+    """For a snapshot; those under way by their numbers."""
+
+    first: list[Queued]
+    again: list[Queued]
+    under_way: dict[int, tuple[Queued, bytes]]
+    number: int
+
+
+class Outward:
+    """Queues and dispatches frames.
+
+    Args:
+        content_topic: Topic of all messages.
+        pubsub_topic: On which the node relays it.
+        encryption: Encrypts every frame.
+        budget: The rate limit.
+        limit: Most frames that wait.
+        limit_bytes: Their size together.
+
+    Attributes:
+        is_online: Whether messages can be sent.
+        waits_for_budget: Whether the last release left frames because of the budget.
+    """
+
+    __slots__ = (
+        "_again",
+        "_budget",
+        "_bytes",
+        "_content_topic",
+        "_encryption",
+        "_first",
+        "_limit",
+        "_limit_bytes",
+        "_number",
+        "_pubsub_topic",
+        "_under_way",
+        "is_online",
+        "waits_for_budget",
+    )
+
+    def __init__(
+        self,
+        content_topic: str,
+        pubsub_topic: str,
+        encryption: TapedEncryption,
+        budget: Budget,
+        limit: int,
+        limit_bytes: int,
+    ) -> None:
+        self._content_topic = content_topic
+        self._pubsub_topic = pubsub_topic
+        self._encryption = encryption
+        self._budget = budget
+        self._limit = limit
+        self._limit_bytes = limit_bytes
+        self._first: deque[Queued] = deque()
+        self._again: deque[Queued] = deque()
+        self._bytes = 0
+        self._under_way: dict[int, tuple[Queued, bytes]] = {}
+        self._number = 0
+        self.is_online = False
+        self.waits_for_budget = False
+
+    def __len__(self) -> int:
+        """Return the number of frames that wait."""
+        return len(self._first) + len(self._again)
+
+    def next_ms(self, now_ms: int) -> float:
+        """When waiting frames may go, Unix ms; inf if none waits for a time."""
+        if not self.is_online or not len(self):
+            return inf
+        return self._budget.renewed_ms(now_ms)
+
+    def has_room(self, frames: int, size_bytes: int) -> bool:
+        """Return whether so many more frames may wait."""
+        return (
+            len(self) + frames <= self._limit
+            and self._bytes + size_bytes <= self._limit_bytes
+        )
+
+    def allows(self, cause: Cause, now_ms: int) -> bool:
+        """Return whether a frame would be dispatched at once, without taking budget."""
+        return (
+            self.is_online
+            and not len(self)
+            and self._budget.allows(_URGENCY[cause], now_ms)
+        )
+
+    def submit(self, cause: Cause, sds_id: str, frame: bytes) -> str | None:
+        """Encrypt a frame and let it wait for `release`.
+
+        Returns:
+            Id of a retry that was dropped because the queue was full, if any.
+
+        Raises:
+            EncryptionError: It cannot be encrypted.
+        """
+        queued = Queued(cause, sds_id, self._encryption.encrypt(frame))
+        dropped = None
+        if not self.has_room(1, len(queued.payload)) and self._again:
+            old = self._again.popleft()
+            self._bytes -= len(old.payload)
+            dropped = old.sds_id
+        self._bytes += len(queued.payload)
+        queue = self._first if _URGENCY[cause] is not Urgency.AGAIN else self._again
+        queue.append(queued)
+        return dropped
+
+    def withdraw(self, sds_id: str) -> None:
+        """Remove waiting retries of a message that needs none any more.
+
+        A repair stays: the participant that asked for it still lacks the message.
+        """
+        kept = [
+            one
+            for one in self._again
+            if one.sds_id != sds_id or one.cause is not Cause.RETRY
+        ]
+        if len(kept) < len(self._again):
+            self._again = deque(kept)
+            self._bytes = sum(len(one.payload) for one in (*self._first, *kept))
+
+    def release(self, now_ms: int) -> list[Dispatch]:
+        """Return what the node and the budget allow to dispatch now, in order."""
+        released: list[Dispatch] = []
+        self.waits_for_budget = False
+        if not self.is_online:
+            return released
+        for queue in (self._first, self._again):
+            while queue:
+                if not self._budget.take(_URGENCY[queue[0].cause], now_ms):
+                    self.waits_for_budget = True
+                    break
+                released.append(self._dispatch(queue.popleft(), now_ms))
+        return released
+
+    def sds_id(self, number: int) -> str:
+        """Return the id inside a frame under way.
+
+        Raises:
+            KeyError: It has an answer already.
+        """
+        return self._under_way[number][0].sds_id
+
+    def ended(self, number: int) -> tuple[Queued, bytes] | None:
+        """Return a frame under way and its hash, which now has an answer."""
+        return self._under_way.pop(number, None)
+
+    def requeue(self) -> None:
+        """Let frames under way wait again: whoever dispatched them is gone."""
+        for queued, _ in reversed(self._under_way.values()):
+            if queued.cause is Cause.CONTENT:
+                self._bytes += len(queued.payload)
+                self._first.appendleft(queued)
+            elif queued.cause is Cause.RETRY:
+                self._bytes += len(queued.payload)
+                self._again.appendleft(queued)
+        self._under_way.clear()
+
+    def state(self) -> OutwardState:
+        """Return what waits and what is under way, for a snapshot."""
+        return OutwardState(
+            list(self._first), list(self._again), dict(self._under_way), self._number
+        )
+
+    def restore(self, state: OutwardState) -> None:
+        """Restore the result of `state`."""
+        self._first.extend(state.first)
+        self._again.extend(state.again)
+        self._under_way = dict(state.under_way)
+        self._number = state.number
+        self._bytes = sum(len(one.payload) for one in (*self._first, *self._again))
+
+    def _dispatch(self, queued: Queued, now_ms: int) -> Dispatch:
+        self._bytes -= len(queued.payload)
+        self._number += 1
+        message = WakuMessage(
+            queued.payload,
+            self._content_topic,
+            now_ms * _NS_PER_MS,
+            # Stores leave out what nobody is to fetch later.
+            ephemeral=queued.cause is Cause.EPHEMERAL,
+        )
+        message_hash = message.hash_on(self._pubsub_topic)
+        self._under_way[self._number] = (queued, message_hash)
+        return Dispatch(self._number, queued.cause, message, message_hash)

@@ -1,0 +1,130 @@
+"""When to query a store for what was missed while away (document, "Query on connect").
+
+A query goes back in time page by page, and stops at the first page that has a message
+of another participant of this channel with a causal history: from there on, SDS finds
+what is missing. A page with only other channels' messages says nothing, so it goes on.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import NamedTuple
+
+import msgspec
+
+_CLOCK_DRIFT_MS = 20_000
+"""Stores accept messages whose sender's clock is off by up to 20 s (logos-delivery), so
+a message may be stored after a query of its time."""
+
+
+class TimeRange(NamedTuple):
+    """Senders' times that a query covers, Unix ms, both inclusive."""
+
+    start_ms: int
+    end_ms: int
+
+
+class QueryState(msgspec.Struct, array_like=True):
+    """For a snapshot.
+
+    Attributes:
+        is_wanted: Whether a query is due without a reason of time.
+        began_ms: When the last query began, Unix ms; -inf before the first.
+        done_ms: End of the time that is covered, Unix ms; None before the first query.
+        range: What the running query covers; None if none runs.
+        pages_left: Most further pages of it.
+    """
+
+    is_wanted: bool = True
+    began_ms: int | float = -inf
+    done_ms: int | None = None
+    range: TimeRange | None = None
+    pages_left: int = 0
+
+
+class QueryOnConnect:
+    """Decides when a query begins, which time it covers, and when it ends.
+
+    Args:
+        is_enabled: `query_on_connect`.
+        after_ms: A query is due so long after the last one.
+        range_ms: Oldest messages that a query covers.
+        min_gap_ms: Least time between two queries, even if connections flap.
+        pages: Most pages of one query.
+
+    Attributes:
+        state: What a snapshot stores.
+    """
+
+    __slots__ = (
+        "_after_ms",
+        "_is_enabled",
+        "_min_gap_ms",
+        "_pages",
+        "_range_ms",
+        "state",
+    )
+
+    def __init__(
+        self,
+        *,
+        is_enabled: bool,
+        after_ms: int,
+        range_ms: int,
+        min_gap_ms: int,
+        pages: int,
+    ) -> None:
+        self._is_enabled = is_enabled
+        self._after_ms = after_ms
+        self._range_ms = range_ms
+        self._min_gap_ms = min_gap_ms
+        self._pages = pages
+        self.state = QueryState()
+
+    @property
+    def next_ms(self) -> float:
+        """When a query is due if a store can be queried, Unix ms; inf if one runs."""
+        if not self._is_enabled or self.state.range is not None:
+            return inf
+        earliest_ms = self.state.began_ms + self._min_gap_ms
+        if self.state.is_wanted:
+            return earliest_ms
+        return max(earliest_ms, self.state.began_ms + self._after_ms)
+
+    def reconnected(self) -> None:
+        """Want a query: a store became available, or the node is online again."""
+        self.state.is_wanted = True
+
+    def begin(self, now_ms: int) -> TimeRange:
+        """Begin a query, and return what it covers."""
+        start_ms = max(1, now_ms - self._range_ms)
+        if self.state.done_ms is not None:
+            start_ms = max(start_ms, self.state.done_ms - _CLOCK_DRIFT_MS)
+        self.state.is_wanted = False
+        self.state.began_ms = now_ms
+        self.state.pages_left = self._pages
+        covered = TimeRange(min(start_ms, now_ms), now_ms)
+        self.state.range = covered
+        return covered
+
+    def wants_more(self, *, found_channel: bool, has_next: bool) -> bool:
+        """Take one page in, and return whether to query for the next.
+
+        Args:
+            found_channel: Whether the page has a message of another participant of this
+                channel with a causal history.
+            has_next: Whether there is a next page.
+        """
+        if self.state.range is None:
+            return False
+        self.state.pages_left -= 1
+        if not found_channel and has_next and self.state.pages_left:
+            return True
+        self.state.done_ms = self.state.range.end_ms
+        self.state.range = None
+        return False
+
+    def failed(self) -> None:
+        """End the query without success; it is wanted again."""
+        self.state.range = None
+        self.state.is_wanted = True

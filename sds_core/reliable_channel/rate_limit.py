@@ -1,0 +1,198 @@
+"""A budget of messages per epoch (RELIABLE-CHANNEL-API, "Rate limit management").
+
+Every message counts: each segment, retry, sync message and repair takes one slot of the
+budget that RLN gives a member. What is over it waits in `Outward`, or is dropped.
+
+    level       first sendings   retries, syncs, repairs   ephemeral messages
+    FREE        sent             sent                      sent
+    APPROACHED  sent             wait                      dropped
+    REACHED     wait             wait                      dropped
+
+The last share of the budget is thus kept for new content. Those three classes are the
+priorities critical, normal and optional of the rate limit manager's requirements
+(logos-co/roadmap, furps/application/rate_limit_manager.md).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from math import inf
+
+import msgspec
+
+from sds_core.reliable_channel.budget import Urgency
+from sds_core.reliable_channel.errors import StateError
+from sds_core.reliable_channel.events import DropReason
+
+_SHARE_STEPS = 1_000_000
+"""Shares are a fraction of this, so that 0.7 of 10 is 7."""
+
+
+class Window(StrEnum):
+    """Which time the budget is for.
+
+    EPOCH: Each epoch since 1970, as RLN counts: up to two budgets can go within a
+        moment, at the end of an epoch and at the begin of the next.
+    SLIDING: Any time of the length of an epoch. Never more than one budget goes within
+        it, so no epoch of RLN has more either, wherever it begins.
+    """
+
+    EPOCH = "epoch"
+    SLIDING = "sliding"
+
+
+class Level(StrEnum):
+    """How much of the budget is spent."""
+
+    FREE = "free"
+    APPROACHED = "approached"
+    REACHED = "reached"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateLimitOptions:
+    """Options of `RateLimit`.
+
+    Attributes:
+        messages_per_epoch: The budget; 0 sends nothing.
+        epoch_ms: Length of an epoch.
+        approached_share: Share of the budget, above 0 and up to 1, from which on the
+            limit counts as approached.
+        window: Which time the budget is for.
+    """
+
+    # 64/WAKU2-NETWORK: 100 messages in 600 s.
+    messages_per_epoch: int = 100
+    epoch_ms: int = 600_000
+    # The document's "90% capacity".
+    approached_share: float = 0.9
+    window: Window = Window.EPOCH
+
+    def __post_init__(self) -> None:
+        """Check the values.
+
+        Raises:
+            ValueError: An option is out of its range.
+        """
+        for option, least in {"messages_per_epoch": 0, "epoch_ms": 1}.items():
+            value = getattr(self, option)
+            if value < least:
+                message = f"{option} is {value}, must be at least {least}"
+                raise ValueError(message)
+        # With 0, retries would wait for ever.
+        if not 0 < self.approached_share <= 1:
+            share = self.approached_share
+            message = f"approached_share is {share}, must be above 0 and up to 1"
+            raise ValueError(message)
+
+    @property
+    def approached_messages(self) -> int:
+        """Number of messages from which on the limit counts as approached."""
+        share = Fraction(round(self.approached_share * _SHARE_STEPS), _SHARE_STEPS)
+        exact = share * self.messages_per_epoch
+        return -(-exact.numerator // exact.denominator)
+
+
+class RateLimit:
+    """Counts messages against the budget; one for all channels of an RLN member.
+
+    Times are Unix ms and never go back within a run. After a restart, times that lie
+    more than an epoch ahead come from a wrong clock: they count as now, so that the
+    budget is back after an epoch.
+
+    Args:
+        options: Budget and epoch.
+    """
+
+    __slots__ = ("_options", "_times_ms")
+
+    def __init__(self, options: RateLimitOptions) -> None:
+        self._options = options
+        # When messages were counted that the window still holds. Ascending, unless the
+        # clock was set back before a restart: then some are held for longer.
+        self._times_ms: deque[int] = deque()
+
+    def used(self, now_ms: int) -> int:
+        """Return how many messages the window holds."""
+        epoch_ms = self._options.epoch_ms
+        times = self._times_ms
+        while times and self._freed_ms(times[0]) <= now_ms:
+            times.popleft()
+        if times and times[-1] > now_ms + epoch_ms:
+            times = deque(min(time_ms, now_ms) for time_ms in times)
+            self._times_ms = times
+        return len(times)
+
+    def level(self, now_ms: int) -> Level:
+        """Return how much of the budget is spent."""
+        used = self.used(now_ms)
+        if used >= self._options.messages_per_epoch:
+            return Level.REACHED
+        if used >= self._options.approached_messages:
+            return Level.APPROACHED
+        return Level.FREE
+
+    def allows(self, urgency: Urgency, now_ms: int) -> bool:
+        """Return whether a message may be sent now."""
+        level = self.level(now_ms)
+        if level is Level.APPROACHED:
+            return urgency is Urgency.FIRST
+        return level is Level.FREE
+
+    def take(self, urgency: Urgency, now_ms: int) -> bool:
+        """Count a message if it may be sent now; returns whether it may."""
+        if not self.allows(urgency, now_ms):
+            return False
+        self._times_ms.append(now_ms)
+        return True
+
+    def drop_reason(self, now_ms: int) -> DropReason | None:
+        """Return why ephemeral messages are dropped now; None if they are sent."""
+        match self.level(now_ms):
+            case Level.FREE:
+                return None
+            case Level.APPROACHED:
+                return DropReason.RATE_LIMIT_APPROACHED
+            case Level.REACHED:
+                return DropReason.RATE_LIMIT_REACHED
+
+    def renewed_ms(self, now_ms: int) -> float:
+        """Return when the next class of messages may be sent; inf if never.
+
+        If the budget is reached, that is when it is not reached any more; if it is
+        approached, when it is free.
+        """
+        used = self.used(now_ms)
+        budget = self._options.messages_per_epoch
+        if not used or not budget:
+            return inf
+        approached = self._options.approached_messages
+        limit = next((one for one in (budget, approached) if used >= one), used)
+        return self._freed_ms(self._times_ms[used - limit])
+
+    def state(self) -> bytes:
+        """Return what `restore` takes."""
+        return msgspec.msgpack.encode(list(self._times_ms))
+
+    def restore(self, state: bytes) -> None:
+        """Continue with the result of `state`, also of other options.
+
+        Raises:
+            StateError: The bytes are not such a state.
+        """
+        try:
+            times = msgspec.msgpack.decode(state, type=list[int])
+        except msgspec.DecodeError as error:
+            detail = f"of the rate limit: {error}"
+            raise StateError(detail) from error
+        self._times_ms = deque(sorted(times))
+
+    def _freed_ms(self, time_ms: int) -> int:
+        """Return when a message of a time leaves the window."""
+        epoch_ms = self._options.epoch_ms
+        if self._options.window is Window.SLIDING:
+            return time_ms + epoch_ms
+        return (time_ms // epoch_ms + 1) * epoch_ms

@@ -1,0 +1,159 @@
+"""When to send our messages again (document, "Message retries").
+
+A fixed interval after each sending, up to the maximum. The interval begins when the
+network has accepted the message, so that a message that waits for the rate limit is not
+queued twice. Giving up is no acknowledgement: it is an event of its own.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from math import inf
+from typing import NamedTuple
+
+import msgspec
+
+
+class Retry(msgspec.Struct, array_like=True):
+    """One message that is not acknowledged.
+
+    Attributes:
+        frame: Its SDS frame, the same at every sending.
+        attempts: Number of retries so far.
+        due_ms: When it is to be sent again, Unix ms; None while a sending of it is
+            queued or under way.
+    """
+
+    frame: bytes
+    attempts: int = 0
+    due_ms: int | None = None
+
+
+class Due(NamedTuple):
+    """Result of a look at the timers: ids of messages to send, and of given up ones."""
+
+    to_send: list[str]
+    exhausted: list[str]
+
+
+class Retries:
+    """The retry timers of all messages of ours.
+
+    Args:
+        interval_ms: `retry_interval_ms`.
+        max_attempts: `max_retry_attempts`.
+        limit: Number of messages; the oldest goes.
+        limit_bytes: Size of all their frames together.
+    """
+
+    __slots__ = (
+        "_bytes",
+        "_heap",
+        "_interval_ms",
+        "_limit",
+        "_limit_bytes",
+        "_max_attempts",
+        "_retries",
+    )
+
+    def __init__(
+        self, interval_ms: int, max_attempts: int, limit: int, limit_bytes: int
+    ) -> None:
+        self._interval_ms = interval_ms
+        self._max_attempts = max_attempts
+        self._limit = limit
+        self._limit_bytes = limit_bytes
+        self._retries: dict[str, Retry] = {}
+        self._bytes = 0
+        # Times may be out of date: the entry's own counts.
+        self._heap: list[tuple[int, str]] = []
+
+    def __len__(self) -> int:
+        """Return the number of messages."""
+        return len(self._retries)
+
+    def __contains__(self, sds_id: str) -> bool:
+        """Return whether a message may be sent again."""
+        return sds_id in self._retries
+
+    @property
+    def next_ms(self) -> float:
+        """When the next retry is due, Unix ms; inf if none is planned."""
+        heap = self._heap
+        while heap and not self._is_valid(*heap[0]):
+            heappop(heap)
+        return heap[0][0] if heap else inf
+
+    def add(self, sds_id: str, frame: bytes) -> list[str]:
+        """Add a message whose first sending begins; return ids that the limit drops."""
+        self._retries[sds_id] = Retry(frame)
+        self._bytes += len(frame)
+        dropped = []
+        while len(self._retries) > self._limit or self._bytes > self._limit_bytes:
+            oldest = next(iter(self._retries))
+            self.stop(oldest)
+            dropped.append(oldest)
+        return dropped
+
+    def frame(self, sds_id: str) -> bytes:
+        """Return the frame of a message.
+
+        Raises:
+            KeyError: It is not tracked.
+        """
+        return self._retries[sds_id].frame
+
+    def attempts(self, sds_id: str) -> int:
+        """Return how often a message was sent again.
+
+        Raises:
+            KeyError: It is not tracked.
+        """
+        return self._retries[sds_id].attempts
+
+    def sending_ended(self, sds_id: str, now_ms: int) -> None:
+        """Begin the interval after a sending that succeeded or failed."""
+        retry = self._retries.get(sds_id)
+        if retry is not None:
+            retry.due_ms = now_ms + self._interval_ms
+            heappush(self._heap, (retry.due_ms, sds_id))
+
+    def stop(self, sds_id: str) -> None:
+        """Send a message no more; does nothing if it is not tracked."""
+        retry = self._retries.pop(sds_id, None)
+        if retry is not None:
+            self._bytes -= len(retry.frame)
+
+    def take_due(self, now_ms: int) -> Due:
+        """Return what is due: the caller sends the first, and has given up the others.
+
+        Call it only while the node is online: a retry counts as an attempt.
+        """
+        due = Due([], [])
+        while self.next_ms <= now_ms:
+            _, sds_id = heappop(self._heap)
+            retry = self._retries[sds_id]
+            retry.due_ms = None
+            if retry.attempts >= self._max_attempts:
+                self.stop(sds_id)
+                due.exhausted.append(sds_id)
+            else:
+                retry.attempts += 1
+                due.to_send.append(sds_id)
+        return due
+
+    def state(self) -> dict[str, Retry]:
+        """Return all messages, for a snapshot."""
+        return self._retries
+
+    def restore(self, retries: dict[str, Retry]) -> None:
+        """Restore the result of `state`."""
+        self._retries = retries
+        self._bytes = sum(len(retry.frame) for retry in retries.values())
+        for sds_id, retry in retries.items():
+            if retry.due_ms is not None:
+                heappush(self._heap, (retry.due_ms, sds_id))
+
+    def _is_valid(self, due_ms: int, sds_id: str) -> bool:
+        retry = self._retries.get(sds_id)
+        return retry is not None and retry.due_ms == due_ms

@@ -1,0 +1,45 @@
+"""Splits payloads that are too long for one message, and puts them together again.
+
+Each segment has Keccak-256 of the whole payload, its place and the counts; parity
+segments can stand in for lost ones. What is put together has the hash, or is refused.
+"""
+
+from sds_core.reliable_channel.segmentation.errors import (
+    NotASegment,
+    PayloadHashMismatch,
+    PayloadTooLarge,
+    SegmentationError,
+    SegmentsDisagree,
+    SegmentTooLarge,
+    SetTooLarge,
+)
+from sds_core.reliable_channel.segmentation.hashing import payload_hash
+from sds_core.reliable_channel.segmentation.options import SegmentationOptions
+from sds_core.reliable_channel.segmentation.reassembler import (
+    DroppedSet,
+    DropReason,
+    Outcome,
+    Progress,
+    Reassembler,
+)
+from sds_core.reliable_channel.segmentation.segmenter import Segmenter
+from sds_core.wire.segment_header import SegmentLayout
+
+__all__ = [
+    "DropReason",
+    "DroppedSet",
+    "NotASegment",
+    "Outcome",
+    "PayloadHashMismatch",
+    "PayloadTooLarge",
+    "Progress",
+    "Reassembler",
+    "SegmentLayout",
+    "SegmentTooLarge",
+    "SegmentationError",
+    "SegmentationOptions",
+    "Segmenter",
+    "SegmentsDisagree",
+    "SetTooLarge",
+    "payload_hash",
+]

@@ -1,0 +1,197 @@
+"""Reed-Solomon parity shards, in the two codes that segments are written with.
+
+Both codes are polynomials over GF(256), evaluated at points that are bytes; they differ
+in the field's form (`field.py`) and in the points:
+
+- classical (klauspost/reedsolomon without options: status-go): data shard i is the
+  value at point i, for a polynomial of lower degree than there are data shards; parity
+  shard j is the value at the point after them.
+- Leopard (Leopard-RS with 8 bits: nim-segmentation, LIP-243): with m the next power of
+  two of the parity count, parity shard j is the value at point j and data shard i at
+  m + i, zero at the points after them, for a polynomial of degree below 256 - m.
+
+Interoperability: parity is equal, byte for byte, to what klauspost/reedsolomon 1.14.2
+computes in its default form and in its Leopard form of 8 bits
+(tests/vectors/reed_solomon.json). Leopard-RS goes over to a field of 16 bits when
+data count + m exceeds 256; `is_supported` is False there.
+
+No library: those for Python write neither code. zfec is under the GPL, pyeclib allows
+32 shards and frames them itself, reedsolo works byte by byte, and galois brings a
+compiler of 219 MB and is ten times slower than these tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from functools import lru_cache
+
+import numpy as np
+
+from sds_core.reliable_channel.segmentation.field import (
+    ELEMENTS,
+    Field,
+    cantor_field,
+    polynomial_field,
+)
+
+
+class ErasureCode(StrEnum):
+    """How parity shards are computed."""
+
+    CLASSICAL = "classical"
+    LEOPARD = "leopard"
+
+
+LEOPARD_ALIGNMENT_BYTES = 64
+"""Leopard-RS takes shards whose length is a multiple of this."""
+
+
+def is_supported(code: ErasureCode, data_count: int, parity_count: int) -> bool:
+    """Return whether there are enough points for so many shards."""
+    if data_count < 1 or parity_count < 1:
+        return False
+    if code is ErasureCode.LEOPARD:
+        enough = data_count + _next_power(parity_count) <= ELEMENTS
+        return enough and parity_count <= data_count
+    return data_count + parity_count <= ELEMENTS
+
+
+def parity_shards(
+    code: ErasureCode, data: Sequence[bytes], parity_count: int
+) -> list[bytes]:
+    """Return the parity shards of data shards of one length.
+
+    Raises:
+        ValueError: The numbers are not supported.
+    """
+    matrix = _matrix(code, len(data), parity_count)
+    length = len(data[0])
+    field = _field(code)
+    return [_combine(field, row, data, length) for row in matrix]
+
+
+def recover(
+    code: ErasureCode,
+    data: Mapping[int, bytes],
+    parity: Mapping[int, bytes],
+    data_count: int,
+    parity_count: int,
+) -> list[bytes]:
+    """Return all data shards in order.
+
+    Args:
+        code: How parity was computed.
+        data: Available data shards by index, all of one length.
+        parity: Available parity shards by index, of the same length.
+        data_count: Number of data shards.
+        parity_count: Number of parity shards that were computed.
+
+    Raises:
+        ValueError: Too few shards, or the numbers are not supported.
+    """
+    missing = [index for index in range(data_count) if index not in data]
+    if not missing:
+        return [data[index] for index in range(data_count)]
+    if len(parity) < len(missing):
+        message = f"{len(missing)} shards are missing, {len(parity)} are parity"
+        raise ValueError(message)
+    field = _field(code)
+    matrix = _matrix(code, data_count, parity_count)
+    used = sorted(parity)[: len(missing)]
+    length = len(parity[used[0]])
+    known = sorted(data)
+    # What is left of each parity shard is the contribution of the missing shards.
+    shards = [data[index] for index in known]
+    rest = [
+        _combine(
+            field,
+            bytes([*(matrix[row][index] for index in known), 1]),
+            [*shards, parity[row]],
+            length,
+        )
+        for row in used
+    ]
+    square = [bytes(matrix[row][index] for index in missing) for row in used]
+    solved = [_combine(field, row, rest, length) for row in _inverse(field, square)]
+    whole = {**data, **dict(zip(missing, solved, strict=True))}
+    return [whole[index] for index in range(data_count)]
+
+
+def _field(code: ErasureCode) -> Field:
+    return cantor_field() if code is ErasureCode.LEOPARD else polynomial_field()
+
+
+# A matrix has at most 16 KiB; a channel uses few sizes.
+@lru_cache(maxsize=64)
+def _matrix(code: ErasureCode, data_count: int, parity_count: int) -> tuple[bytes, ...]:
+    """Return the factor of each data shard (columns) in each parity shard (rows).
+
+    Raises:
+        ValueError: The numbers are not supported.
+    """
+    if not is_supported(code, data_count, parity_count):
+        message = f"{code} has no {parity_count} parity shards for {data_count}"
+        raise ValueError(message)
+    field = _field(code)
+    if code is ErasureCode.CLASSICAL:
+        points = range(data_count, data_count + parity_count)
+        return tuple(_lagrange(field, data_count, points))
+    # The polynomial has values at all 256 points, and the sum of value times point^t is
+    # zero for each t < m. Hence the factors of the data shards in a parity shard are
+    # the values of its Lagrange polynomial over the parity shards' points.
+    power = _next_power(parity_count)
+    columns = _lagrange(field, power, range(power, power + data_count))
+    return tuple(map(bytes, zip(*columns, strict=True)))[:parity_count]
+
+
+def _lagrange(field: Field, count: int, points: range) -> list[bytes]:
+    """Return the Lagrange polynomials over points 0 to count - 1, at other points."""
+    multiples, inverses = field
+    basis = range(count)
+    denominators = [
+        field.product(one ^ other for other in basis if other != one) for one in basis
+    ]
+    rows = []
+    for point in points:
+        whole = field.product(point ^ one for one in basis)
+        row = [multiples[point ^ one][denominators[one]] for one in basis]
+        rows.append(bytes(multiples[whole][inverses[value]] for value in row))
+    return rows
+
+
+def _combine(
+    field: Field, factors: bytes, shards: Sequence[bytes], length: int
+) -> bytes:
+    """Return the sum of shards of one length, each times its factor."""
+    total = np.zeros(length, np.uint8)
+    for factor, shard in zip(factors, shards, strict=True):
+        total ^= np.frombuffer(shard.translate(field.multiples[factor]), np.uint8)
+    return total.tobytes()
+
+
+def _inverse(field: Field, square: Sequence[bytes]) -> list[bytes]:
+    """Return the inverse of a part of a code's matrix (Gauss-Jordan).
+
+    No rows are exchanged: every square part of these matrices has an inverse, hence no
+    zero ever stands on the diagonal.
+    """
+    size = len(square)
+    multiples, inverses = field
+    rows = [
+        row + bytes(int(column == index) for column in range(size))
+        for index, row in enumerate(square)
+    ]
+    for column in range(size):
+        first = rows[column].translate(multiples[inverses[rows[column][column]]])
+        rows[column] = first
+        for index, row in enumerate(rows):
+            if index != column and row[column]:
+                factors = bytes([1, row[column]])
+                rows[index] = _combine(field, factors, [row, first], 2 * size)
+    return [row[size:] for row in rows]
+
+
+def _next_power(number: int) -> int:
+    """Return the least power of two that is not below a number of at least 1."""
+    return 1 << (number - 1).bit_length()

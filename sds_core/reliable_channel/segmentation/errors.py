@@ -1,0 +1,87 @@
+"""Errors of payloads that cannot be split, and of segments that cannot be used.
+
+    SegmentationError (a ReliableChannelError and ValueError)
+    ├── PayloadTooLarge         split: more segments than there may be
+    ├── NotASegment             add: other bytes
+    ├── SegmentTooLarge         add: longer than a segment may be
+    ├── SegmentsDisagree        add: not of the set that its hash names
+    ├── SetTooLarge             add: its payload cannot be held
+    └── PayloadHashMismatch     add: the payload is not the one that was sent
+
+Each carries its values as attributes and repeats them in its message.
+"""
+
+from __future__ import annotations
+
+from sds_core.reliable_channel.errors import ReliableChannelError
+
+
+class SegmentationError(ReliableChannelError, ValueError):
+    """Base of the errors of segmentation."""
+
+
+class PayloadTooLarge(SegmentationError):
+    """The payload needs more segments than one payload may have."""
+
+    def __init__(self, actual_bytes: int, limit_bytes: int) -> None:
+        super().__init__(
+            f"the payload has {actual_bytes} bytes, at most {limit_bytes} are allowed"
+        )
+        self.actual_bytes = actual_bytes
+        self.limit_bytes = limit_bytes
+
+
+class NotASegment(SegmentationError):
+    """The bytes are not a segment in any of the three layouts."""
+
+    def __init__(self, actual_bytes: int) -> None:
+        super().__init__(f"{actual_bytes} bytes are no segment")
+        self.actual_bytes = actual_bytes
+
+
+class SegmentTooLarge(SegmentationError):
+    """A segment is longer than the transport carries; it was not read."""
+
+    def __init__(self, actual_bytes: int, limit_bytes: int) -> None:
+        super().__init__(f"a segment has {actual_bytes} bytes, at most {limit_bytes}")
+        self.actual_bytes = actual_bytes
+        self.limit_bytes = limit_bytes
+
+
+class SegmentsDisagree(SegmentationError):
+    """A segment contradicts earlier ones of its set; it is discarded, the set stays.
+
+    Attributes:
+        payload_hash: Hash of the set.
+        detail: What differs.
+    """
+
+    def __init__(self, payload_hash: bytes, detail: str) -> None:
+        super().__init__(f"a segment of payload {payload_hash.hex()}: {detail}")
+        self.payload_hash = payload_hash
+        self.detail = detail
+
+
+class SetTooLarge(SegmentationError):
+    """The segments of one payload need more memory than there is; they are dropped."""
+
+    def __init__(
+        self, payload_hash: bytes, actual_bytes: int, limit_bytes: int
+    ) -> None:
+        super().__init__(
+            f"payload {payload_hash.hex()} needs {actual_bytes} bytes, "
+            f"at most {limit_bytes} are held"
+        )
+        self.payload_hash = payload_hash
+        self.actual_bytes = actual_bytes
+        self.limit_bytes = limit_bytes
+
+
+class PayloadHashMismatch(SegmentationError):
+    """The payload does not have its hash: a segment was changed. The set is dropped."""
+
+    def __init__(self, payload_hash: bytes) -> None:
+        super().__init__(
+            f"the segments of payload {payload_hash.hex()} have another hash"
+        )
+        self.payload_hash = payload_hash

@@ -1,0 +1,79 @@
+"""Multiplication tables of GF(256), in the two forms that erasure codes use.
+
+Both have the polynomial x^8 + x^4 + x^3 + x^2 + 1. Leopard-RS writes an element by its
+coordinates in a Cantor basis instead of by its coefficients, which changes the tables
+but not addition: that is XOR in both.
+
+Sources: klauspost/reedsolomon galois.go; catid/leopard LeopardFF8.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache, reduce
+from typing import NamedTuple
+
+ELEMENTS = 256
+
+_POLYNOMIAL = 0x11D
+_CANTOR_BASIS = (1, 214, 152, 146, 86, 200, 88, 230)
+
+
+class Field(NamedTuple):
+    """The tables of one form.
+
+    Attributes:
+        multiples: For each element a table of its products, for `bytes.translate`.
+        inverses: The inverse of each element; 0 for 0, which has none.
+    """
+
+    multiples: tuple[bytes, ...]
+    inverses: bytes
+
+    def product(self, elements: Iterable[int]) -> int:
+        """Return the product of elements, 1 of none."""
+        return reduce(lambda one, other: self.multiples[one][other], elements, 1)
+
+
+@cache
+def polynomial_field() -> Field:
+    """Return the field whose bytes are coefficients: that of klauspost/reedsolomon."""
+    return _field(bytes(range(ELEMENTS)))
+
+
+@cache
+def cantor_field() -> Field:
+    """Return the field whose bytes are coordinates in a Cantor basis: Leopard-RS."""
+    meaning = bytearray(ELEMENTS)
+    for bit, basis in enumerate(_CANTOR_BASIS):
+        for lower in range(1 << bit):
+            meaning[lower | 1 << bit] = meaning[lower] ^ basis
+    return _field(bytes(meaning))
+
+
+def _field(meaning: bytes) -> Field:
+    """Return the tables for bytes with a meaning: the coefficients of each byte."""
+    byte_of = bytes(map(meaning.index, range(ELEMENTS)))
+    powers, logarithms = _powers_and_logarithms()
+    order = ELEMENTS - 1
+
+    def multiply(one: int, other: int) -> int:
+        if not one or not other:
+            return 0
+        exponent = logarithms[meaning[one]] + logarithms[meaning[other]]
+        return byte_of[powers[exponent % order]]
+
+    elements = range(ELEMENTS)
+    multiples = tuple(bytes(multiply(a, b) for b in elements) for a in elements)
+    # 1 is the byte of the element 1 in both forms.
+    inverses = bytes([0, *(table.index(1) for table in multiples[1:])])
+    return Field(multiples, inverses)
+
+
+def _powers_and_logarithms() -> tuple[list[int], dict[int, int]]:
+    """Return the powers of the element 2, which are all elements but 0."""
+    powers = [1]
+    while len(powers) < ELEMENTS - 1:
+        doubled = powers[-1] << 1
+        powers.append(doubled ^ _POLYNOMIAL if doubled >= ELEMENTS else doubled)
+    return powers, {power: exponent for exponent, power in enumerate(powers)}

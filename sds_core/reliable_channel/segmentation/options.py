@@ -1,0 +1,132 @@
+"""How payloads are split, and how much of others is held until it is complete."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from sds_core.reliable_channel.segmentation.erasure import (
+    LEOPARD_ALIGNMENT_BYTES,
+    ErasureCode,
+    is_supported,
+)
+from sds_core.wire.segment_header import SegmentLayout
+
+MOST_SEGMENTS: Final = 256
+"""Data and parity segments of one payload together, in every layout."""
+
+_HEADER_ROOM_BYTES = 128
+"""nim-segmentation keeps so much of a segment free for its header."""
+
+_RATE_STEPS = 1_000_000
+"""The parity rate is a fraction of this, as in nim-segmentation: with floating point
+two programs would not always round to the same number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentationOptions:
+    """Options of `Segmenter` and `Reassembler`.
+
+    Attributes:
+        layout: Field layout that is written; all three are read.
+        segment_bytes: Greatest length of a segment, from which the share of the payload
+            follows: see `share_bytes`. All participants should use one value.
+        parity_rate: Parity segments as a share of the data segments, in [0, 1]; 0 for
+            none. nim-segmentation has 0 as well, status-go and LIP-243 0.125.
+        parity_from: Fewest data segments that get parity. Parity of one segment is a
+            copy of it; nim-segmentation sends it, and so doubles small messages.
+        max_segment_bytes: A longer segment is refused: the routing layer's limit.
+        max_sets: Incomplete payloads that are held; the least recently updated goes.
+        max_buffered_bytes: Size of all their segments; likewise.
+        idle_timeout_ms: An incomplete payload is dropped after so long without a new
+            segment.
+    """
+
+    layout: SegmentLayout = SegmentLayout.NIM_SEGMENTATION
+    # RELIABLE-CHANNEL-API, "Message segmentation"; the last four are the defaults of
+    # nim-segmentation, and the 150 KB of 64/WAKU2-NETWORK.
+    segment_bytes: int = 102_400
+    parity_rate: float = 0.0
+    parity_from: int = 2
+    max_segment_bytes: int = 153_600
+    max_sets: int = 100
+    max_buffered_bytes: int = 32 * 1024 * 1024
+    idle_timeout_ms: int = 300_000
+
+    def __post_init__(self) -> None:
+        """Check the values.
+
+        Raises:
+            ValueError: An option is out of its range.
+        """
+        at_least = {
+            "segment_bytes": _HEADER_ROOM_BYTES + LEOPARD_ALIGNMENT_BYTES,
+            "parity_from": 1,
+            "max_segment_bytes": self.segment_bytes,
+            "max_sets": 1,
+            "max_buffered_bytes": self.max_segment_bytes,
+            "idle_timeout_ms": 1,
+        }
+        for option, least in at_least.items():
+            value = getattr(self, option)
+            if value < least:
+                message = f"{option} is {value}, must be at least {least}"
+                raise ValueError(message)
+        if not 0 <= self.parity_rate <= 1:
+            message = f"parity_rate is {self.parity_rate}, must be 0 to 1"
+            raise ValueError(message)
+
+    @property
+    def code(self) -> ErasureCode:
+        """How parity segments are computed in the layout that is written."""
+        return code_of(self.layout)
+
+    @property
+    def share_bytes(self) -> int:
+        """Length of the payload's share in each data segment but the last.
+
+        With nim-segmentation it leaves room for the header, and Leopard-RS needs a
+        multiple of 64; in the others `segment_bytes` is the share alone.
+        """
+        share = self.segment_bytes
+        if self.layout is SegmentLayout.NIM_SEGMENTATION:
+            share -= _HEADER_ROOM_BYTES
+        if self.code is ErasureCode.LEOPARD:
+            share -= share % LEOPARD_ALIGNMENT_BYTES
+        return share
+
+    @property
+    def max_payload_bytes(self) -> int:
+        """Length of the longest payload that can be split."""
+        counts = range(MOST_SEGMENTS, 0, -1)
+        return self.share_bytes * next(filter(self._is_possible, counts))
+
+    def data_count(self, payload_bytes: int) -> int:
+        """Return how many data segments a payload of a length has, at least 1."""
+        return max(1, -(-payload_bytes // self.share_bytes))
+
+    def parity_count(self, data_count: int) -> int:
+        """Return how many parity segments so many data segments get.
+
+        status-go rounds down and leaves parity out if it does not fit; the others round
+        up, to at most as many as data segments.
+        """
+        if data_count < self.parity_from:
+            return 0
+        scaled = Fraction(round(self.parity_rate * _RATE_STEPS), _RATE_STEPS)
+        exact = scaled * data_count
+        if self.layout is SegmentLayout.STATUS_GO:
+            count = int(exact)
+            return count if data_count + count <= MOST_SEGMENTS else 0
+        return min(data_count, -(-exact.numerator // exact.denominator))
+
+    def _is_possible(self, data_count: int) -> bool:
+        parity_count = self.parity_count(data_count)
+        return not parity_count or is_supported(self.code, data_count, parity_count)
+
+
+def code_of(layout: SegmentLayout) -> ErasureCode:
+    """Return how parity segments of a layout are computed."""
+    is_status = layout is SegmentLayout.STATUS_GO
+    return ErasureCode.CLASSICAL if is_status else ErasureCode.LEOPARD

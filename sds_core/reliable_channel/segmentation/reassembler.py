@@ -1,0 +1,318 @@
+"""Puts payloads together from segments that arrive in any order.
+
+Limits are those of nim-segmentation: the least recently updated payload is dropped if
+there are too many, and an incomplete one after a time without a new segment. Repeats of
+a segment extend nothing.
+
+Whole payloads that arrive twice are two payloads: what arrives is a message of SDS,
+which drops repeats by their id, and an application may send the same twice. If one
+sender does so before the first copy is complete, the two are taken for one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from sds_core.reliable_channel.segmentation.errors import (
+    NotASegment,
+    PayloadHashMismatch,
+    SegmentTooLarge,
+    SetTooLarge,
+)
+from sds_core.reliable_channel.segmentation.hashing import payload_hash
+from sds_core.reliable_channel.segmentation.options import SegmentationOptions
+from sds_core.reliable_channel.segmentation.segment_set import SegmentSet, Slot
+from sds_core.wire.segment_header import (
+    SegmentHeader,
+    SegmentLayout,
+    read_segment_header,
+)
+
+
+class Outcome(StrEnum):
+    """What became of a segment."""
+
+    STORED = "stored"
+    COMPLETE = "complete"
+    DUPLICATE = "duplicate"
+    """Its place is filled; it was ignored."""
+    LATE = "late"
+    """Its payload is complete already; it was ignored."""
+
+
+class DropReason(StrEnum):
+    """Why an incomplete payload was dropped."""
+
+    EXPIRED = "expired"
+    EVICTED = "evicted"
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedSet:
+    """An incomplete payload that was dropped.
+
+    Attributes:
+        payload_hash: Keccak-256 of the payload.
+        sender_id: Its sender, as given to `Reassembler.add`.
+        received: Number of its segments that had arrived.
+        needed: Number of segments that would have been enough; None if unknown.
+        reason: Why it was dropped.
+    """
+
+    payload_hash: bytes
+    sender_id: str
+    received: int
+    needed: int | None
+    reason: DropReason
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The state of a payload after a segment.
+
+    Attributes:
+        outcome: What became of the segment.
+        payload_hash: Keccak-256 of the payload.
+        received: Number of different segments so far, data and parity.
+        needed: Number of segments that are enough: that of data segments; None while
+            only parity segments of status-go have arrived, which lack it.
+        total: Number of all segments, as far as they are known.
+        payload: The payload, once it is complete.
+        dropped: Incomplete payloads that made room.
+    """
+
+    outcome: Outcome
+    payload_hash: bytes
+    received: int
+    needed: int | None
+    total: int
+    payload: bytes | None = None
+    dropped: tuple[DroppedSet, ...] = ()
+
+
+class _Key(NamedTuple):
+    """What segments of one payload have in common; no count, which parity may lack."""
+
+    sender_id: str
+    payload_hash: bytes
+    whole_bytes: int | None
+
+
+@dataclass(slots=True)
+class _Finished:
+    """A complete payload whose remaining segments may still arrive.
+
+    Attributes:
+        needed: Number of its data segments.
+        total: Number of all its segments, as far as they are known.
+        slots: Places of those that have arrived.
+        ended_ms: When it was complete, Unix ms.
+    """
+
+    needed: int | None
+    total: int
+    slots: set[Slot]
+    ended_ms: int
+
+
+class Reassembler:
+    """Holds segments until their payloads are complete.
+
+    After a restart, add the stored segments again: those whose outcome was `STORED` and
+    whose payload is not complete are the whole state.
+
+    Args:
+        options: Limits.
+    """
+
+    __slots__ = ("_dropped", "_finished", "_held_bytes", "_options", "_sets")
+
+    def __init__(self, options: SegmentationOptions) -> None:
+        self._options = options
+        # Both ordered by the time of the last change, oldest first.
+        self._sets: dict[_Key, SegmentSet] = {}
+        self._finished: dict[_Key, _Finished] = {}
+        self._held_bytes = 0
+        # Not yet reported: what made room for a segment that then caused an error.
+        self._dropped: list[DroppedSet] = []
+
+    @property
+    def incomplete(self) -> int:
+        """Number of incomplete payloads."""
+        return len(self._sets)
+
+    @property
+    def held_bytes(self) -> int:
+        """Size of the shares in all held segments."""
+        return self._held_bytes
+
+    @property
+    def next_deadline_ms(self) -> int | None:
+        """When `expire` next drops something, Unix ms; None if nothing is held."""
+        oldest = next(iter(self._sets.values()), None)
+        if oldest is None:
+            return None
+        return oldest.updated_ms + self._options.idle_timeout_ms
+
+    def add(self, segment: bytes, now_ms: int, sender_id: str = "") -> Progress:
+        """Add a segment.
+
+        Args:
+            segment: The content of one message; with the layout of status-go also a
+                payload that was not split.
+            now_ms: Unix ms; never goes back.
+            sender_id: Its sender, so that equal payloads of two senders are kept apart.
+
+        Raises:
+            NotASegment: The bytes are no segment.
+            SegmentTooLarge: They are too long.
+            SegmentsDisagree: It contradicts an earlier one, and is discarded.
+            SetTooLarge: Its payload cannot be held, and is dropped.
+            PayloadHashMismatch: Its payload is not what was sent, and is dropped.
+        """
+        if len(segment) > self._options.max_segment_bytes:
+            raise SegmentTooLarge(len(segment), self._options.max_segment_bytes)
+        header = read_segment_header(segment)
+        if header is None:
+            return self._unsplit(segment)
+        key = _Key(sender_id, header.payload_hash, header.whole_bytes)
+        late = self._late(key, header, now_ms)
+        if late is not None:
+            return late
+        segments = self._sets.get(key)
+        if segments is None:
+            segments = SegmentSet(header)
+        else:
+            segments.check(header)
+            if segments.has(header):
+                return self._progress(Outcome.DUPLICATE, segments)
+        self._check_size(key, segments, header)
+        self._make_room(key, len(header.payload))
+        segments.put(header, now_ms)
+        self._held_bytes += len(header.payload)
+        # Moves it to the end.
+        self._sets.pop(key, None)
+        self._sets[key] = segments
+        try:
+            payload = segments.payload()
+        except PayloadHashMismatch:
+            self._forget(key)
+            raise
+        if payload is None:
+            return self._progress(Outcome.STORED, segments)
+        self._forget(key)
+        self._remember(key, segments, now_ms)
+        return self._progress(Outcome.COMPLETE, segments, payload)
+
+    def expire(self, now_ms: int) -> tuple[DroppedSet, ...]:
+        """Drop what had no new segment for the idle timeout, and return it.
+
+        Includes what was dropped for a segment that then caused an error.
+        """
+        limit_ms = now_ms - self._options.idle_timeout_ms
+        for key, segments in list(self._sets.items()):
+            if segments.updated_ms > limit_ms:
+                break
+            self._drop(key, DropReason.EXPIRED)
+        return self._take_dropped()
+
+    def _unsplit(self, content: bytes) -> Progress:
+        if self._options.layout is not SegmentLayout.STATUS_GO:
+            raise NotASegment(len(content))
+        return Progress(
+            outcome=Outcome.COMPLETE,
+            payload_hash=payload_hash(content),
+            received=1,
+            needed=1,
+            total=1,
+            payload=content,
+        )
+
+    def _late(self, key: _Key, header: SegmentHeader, now_ms: int) -> Progress | None:
+        """Return the progress if the payload is complete; None if it is sent again."""
+        finished = self._finished.get(key)
+        if finished is None:
+            return None
+        slot = (header.is_parity, header.index)
+        is_over = finished.ended_ms + self._options.idle_timeout_ms <= now_ms
+        if is_over or slot in finished.slots:
+            del self._finished[key]
+            return None
+        finished.slots.add(slot)
+        return Progress(
+            outcome=Outcome.LATE,
+            payload_hash=header.payload_hash,
+            received=len(finished.slots),
+            needed=finished.needed,
+            total=max(finished.total, len(finished.slots)),
+        )
+
+    def _remember(self, key: _Key, segments: SegmentSet, now_ms: int) -> None:
+        """Remember a complete payload if segments of it may still arrive."""
+        # Data segments of status-go do not say whether there is parity.
+        may_have_more = SegmentLayout.STATUS_GO in segments.layouts
+        if may_have_more or segments.received < segments.total:
+            self._finished[key] = _Finished(
+                segments.data_count, segments.total, segments.slots, now_ms
+            )
+        if len(self._finished) > self._options.max_sets:
+            del self._finished[next(iter(self._finished))]
+
+    def _check_size(
+        self, key: _Key, segments: SegmentSet, header: SegmentHeader
+    ) -> None:
+        needed_bytes = max(
+            segments.held_bytes + len(header.payload), header.whole_bytes or 0
+        )
+        limit_bytes = self._options.max_buffered_bytes
+        if needed_bytes > limit_bytes:
+            if key in self._sets:
+                self._forget(key)
+            raise SetTooLarge(header.payload_hash, needed_bytes, limit_bytes)
+
+    def _make_room(self, key: _Key, added_bytes: int) -> None:
+        """Drop other payloads, the least recently updated first."""
+        options = self._options
+        others = iter([other for other in self._sets if other != key])
+        while (
+            len(self._sets) + (key not in self._sets) > options.max_sets
+            or self._held_bytes + added_bytes > options.max_buffered_bytes
+        ):
+            self._drop(next(others), DropReason.EVICTED)
+
+    def _drop(self, key: _Key, reason: DropReason) -> None:
+        segments = self._forget(key)
+        self._dropped.append(
+            DroppedSet(
+                payload_hash=key.payload_hash,
+                sender_id=key.sender_id,
+                received=segments.received,
+                needed=segments.data_count,
+                reason=reason,
+            )
+        )
+
+    def _forget(self, key: _Key) -> SegmentSet:
+        segments = self._sets.pop(key)
+        self._held_bytes -= segments.held_bytes
+        return segments
+
+    def _take_dropped(self) -> tuple[DroppedSet, ...]:
+        dropped = tuple(self._dropped)
+        self._dropped.clear()
+        return dropped
+
+    def _progress(
+        self, outcome: Outcome, segments: SegmentSet, payload: bytes | None = None
+    ) -> Progress:
+        return Progress(
+            outcome=outcome,
+            payload_hash=segments.payload_hash,
+            received=segments.received,
+            needed=segments.data_count,
+            total=segments.total,
+            payload=payload,
+            dropped=self._take_dropped(),
+        )

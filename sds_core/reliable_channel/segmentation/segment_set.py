@@ -1,0 +1,176 @@
+"""The segments of one payload that have arrived, and the payload that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sds_core.reliable_channel.segmentation.erasure import is_supported, recover
+from sds_core.reliable_channel.segmentation.errors import (
+    PayloadHashMismatch,
+    SegmentsDisagree,
+)
+from sds_core.reliable_channel.segmentation.hashing import payload_hash
+from sds_core.reliable_channel.segmentation.options import MOST_SEGMENTS, code_of
+from sds_core.wire.segment_header import SegmentHeader, SegmentLayout
+
+Slot = tuple[bool, int]
+"""Place of a segment in its set: whether it is parity, and its index."""
+
+
+class SegmentSet:
+    """The segments of one payload.
+
+    Attributes:
+        payload_hash: Keccak-256 of the payload, from the segments.
+        layouts: The layouts that all of them can be in.
+        data_count: Number of data segments; None while only parity segments of
+            status-go have arrived.
+        parity_count: Number of parity segments; None if no segment has named it.
+        held_bytes: Size of the segments' shares.
+        updated_ms: When the last one was added, Unix ms.
+    """
+
+    __slots__ = (
+        "_awaits_last",
+        "_data",
+        "_parity",
+        "_whole_bytes",
+        "data_count",
+        "held_bytes",
+        "layouts",
+        "parity_count",
+        "payload_hash",
+        "updated_ms",
+    )
+
+    def __init__(self, header: SegmentHeader) -> None:
+        self.payload_hash = header.payload_hash
+        self.layouts = header.layouts
+        self.data_count = header.data_count
+        self.parity_count = header.parity_count
+        self.held_bytes = 0
+        self.updated_ms = 0
+        self._awaits_last = False
+        self._whole_bytes = header.whole_bytes
+        self._data: dict[int, bytes] = {}
+        self._parity: dict[int, bytes] = {}
+
+    @property
+    def received(self) -> int:
+        """Number of segments, data and parity."""
+        return len(self._data) + len(self._parity)
+
+    @property
+    def total(self) -> int:
+        """Number of all segments, as far as it is known."""
+        return max(self.received, (self.data_count or 0) + (self.parity_count or 0))
+
+    @property
+    def slots(self) -> set[Slot]:
+        """The places that are filled."""
+        data = {(False, index) for index in self._data}
+        return data | {(True, index) for index in self._parity}
+
+    def has(self, header: SegmentHeader) -> bool:
+        """Return whether a segment's place is filled."""
+        return header.index in self._shares(header)
+
+    def check(self, header: SegmentHeader) -> None:
+        """Check that a segment can belong to the same payload.
+
+        Raises:
+            SegmentsDisagree: Layout or counts differ.
+        """
+        if not set(self.layouts) & set(header.layouts):
+            self._disagree(f"layout {header.layouts[0]}, not {self.layouts[0]}")
+        for what, own, other in (
+            ("data", self.data_count or 0, header.data_count or 0),
+            ("parity", self.parity_count or 0, header.parity_count or 0),
+        ):
+            # Of LIP-243 and status-go, not every segment names both counts.
+            if own != other and (self._has_all_fields or (own and other)):
+                self._disagree(f"{other} {what} segments, not {own}")
+        data_count = self.data_count or header.data_count or 0
+        parity_count = self.parity_count or header.parity_count or 0
+        if data_count + parity_count > MOST_SEGMENTS:
+            self._disagree(f"{data_count} data and {parity_count} parity segments")
+
+    def put(self, header: SegmentHeader, now_ms: int) -> None:
+        """Add a segment that `check` accepts and whose place is free."""
+        self.layouts = tuple(one for one in self.layouts if one in header.layouts)
+        self.data_count = self.data_count or header.data_count
+        self.parity_count = self.parity_count or header.parity_count
+        self.held_bytes += len(header.payload)
+        self.updated_ms = now_ms
+        self._shares(header)[header.index] = header.payload
+
+    def payload(self) -> bytes | None:
+        """Return the payload; None if it takes more segments.
+
+        The layouts of status-go and LIP-243 do not have its length. If the last data
+        segment was recovered, its padding cannot be told from zeros at the payload's
+        end: if neither all of them nor none give the hash, that segment is awaited.
+
+        Raises:
+            PayloadHashMismatch: The segments do not make the payload of their hash.
+        """
+        if self.data_count is None or self.received < self.data_count:
+            return None
+        has_last = self.data_count - 1 in self._data
+        # Not tried again with each further segment: it is the costly part.
+        if self._awaits_last and not has_last:
+            return None
+        shares = self._all_shares(self.data_count)
+        if shares is None:
+            return None
+        for candidate in self._candidates(shares):
+            if payload_hash(candidate) == self.payload_hash:
+                return candidate
+        if self._whole_bytes is None and not has_last:
+            self._awaits_last = True
+            return None
+        raise PayloadHashMismatch(self.payload_hash)
+
+    @property
+    def _has_all_fields(self) -> bool:
+        return SegmentLayout.NIM_SEGMENTATION in self.layouts
+
+    def _candidates(self, shares: list[bytes]) -> Iterator[bytes]:
+        """Yield what the payload may be, by what ends the last share."""
+        joined = b"".join(shares)
+        if self._whole_bytes is not None:
+            yield joined[: self._whole_bytes]
+            return
+        yield joined
+        # Writers of LIP-243 may send the last segment with its padding, too.
+        padding = len(shares[-1]) - len(shares[-1].rstrip(b"\0"))
+        if padding:
+            yield joined[:-padding]
+
+    def _all_shares(self, data_count: int) -> list[bytes] | None:
+        """Return the shares of all data segments; None if parity cannot be used.
+
+        If the last one was recovered, it is padded.
+        """
+        if len(self._data) == data_count:
+            return [self._data[index] for index in range(data_count)]
+        code = code_of(self.layouts[0])
+        parity_count = self.parity_count or 0
+        if not is_supported(code, data_count, parity_count):
+            return None
+        share_bytes = len(next(iter(self._parity.values())))
+        shares = dict(self._data)
+        last = shares.get(data_count - 1)
+        if last is not None:
+            shares[data_count - 1] = last.ljust(share_bytes, b"\0")
+        every = (*shares.values(), *self._parity.values())
+        if any(len(share) != share_bytes for share in every):
+            raise PayloadHashMismatch(self.payload_hash)
+        recovered = recover(code, shares, self._parity, data_count, parity_count)
+        return recovered if last is None else [*recovered[:-1], last]
+
+    def _shares(self, header: SegmentHeader) -> dict[int, bytes]:
+        return self._parity if header.is_parity else self._data
+
+    def _disagree(self, detail: str) -> None:
+        raise SegmentsDisagree(self.payload_hash, detail)

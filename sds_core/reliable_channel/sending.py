@@ -1,0 +1,347 @@
+"""Our own messages, from `send` to the acknowledgement of their last chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import sha256
+from random import Random
+
+from sds_core import message_channel as sds
+from sds_core.message_channel import Cause
+from sds_core.reliable_channel.assembly import Assembly
+from sds_core.reliable_channel.budget import Budget
+from sds_core.reliable_channel.chunks import Chunks, Message, Stage
+from sds_core.reliable_channel.encryption import EncryptionError
+from sds_core.reliable_channel.events import (
+    ChunkInfo,
+    DropReason,
+    EphemeralMessageDropped,
+    LimitReached,
+    MessageAcknowledged,
+    MessagePossiblyAcknowledged,
+    MessageSent,
+    RateLimitReached,
+    RetriesExhausted,
+    SendError,
+    SendingMessage,
+    SendingMessageIrrecoverableError,
+)
+from sds_core.reliable_channel.inputs import DispatchFailed
+from sds_core.reliable_channel.options import ReliableChannelOptions
+from sds_core.reliable_channel.outputs import Output
+from sds_core.reliable_channel.outward import Outward, Queued
+from sds_core.reliable_channel.retries import Retries
+from sds_core.reliable_channel.segmentation import SegmentationError
+
+_ONE_CHUNK = ChunkInfo((0,), 1)
+
+
+class Sending:
+    """Sends messages, again if need be, and reports how far each chunk has got.
+
+    Args:
+        participant: The SDS participant.
+        assembly: Splits payloads.
+        outward: The way out.
+        budget: The rate limit, which the way out takes from.
+        random: Source of what distinguishes ids of equal messages.
+        options: Options of the channel.
+
+    Attributes:
+        chunks: Messages about which something can still happen.
+        retries: Timers of chunks that are not acknowledged.
+        waits_for_budget: Whether frames wait for the rate limit, which was reported.
+    """
+
+    __slots__ = (
+        "_assembly",
+        "_budget",
+        "_limits",
+        "_outward",
+        "_participant",
+        "_random",
+        "chunks",
+        "retries",
+        "waits_for_budget",
+    )
+
+    def __init__(
+        self,
+        participant: sds.MessageChannel,
+        assembly: Assembly,
+        outward: Outward,
+        budget: Budget,
+        random: Random,
+        options: ReliableChannelOptions,
+    ) -> None:
+        self._participant = participant
+        self._assembly = assembly
+        self._outward = outward
+        self._budget = budget
+        self._random = random
+        self._limits = limits = options.limits
+        self.waits_for_budget = False
+        self.chunks = Chunks()
+        self.retries = Retries(
+            options.retry_interval_ms,
+            options.max_retry_attempts,
+            limits.retries,
+            limits.retries_bytes,
+        )
+
+    # -- calls by the application
+
+    def send(self, payload: bytes, now_ms: int, out: Output) -> None:
+        """Put a message into frames, one for each chunk, which wait for `release`."""
+        out.message_id = message_id = self._new_id(payload, now_ms)
+        error, detail, contents = None, "", [payload]
+        if not payload:
+            error = SendError.EMPTY_PAYLOAD
+        else:
+            try:
+                contents = self._assembly.split(payload)
+            except SegmentationError as refused:
+                error, detail = SendError.SIZE_TOO_LARGE, str(refused)
+        if not error and not self._outward.has_room(len(contents), len(payload)):
+            error = SendError.QUEUE_FULL
+            detail = f"{len(self._outward)} frames wait already"
+        if error:
+            out.events.append(_error(message_id, _ONE_CHUNK, error, detail))
+            return
+        message = Message(message_id, [""] * len(contents))
+        self.chunks.add(message)
+        for chunk, content in enumerate(contents):
+            self._send_chunk(message, chunk, content, now_ms, out)
+        while len(self.chunks) > self._limits.messages:
+            oldest = self.chunks.oldest()
+            self._forget(oldest)
+            out.events.append(LimitReached("messages", oldest.message_id))
+
+    def send_ephemeral(self, payload: bytes, now_ms: int, out: Output) -> None:
+        """Put a message into a frame that is dispatched now or never."""
+        out.message_id = self._new_id(payload, now_ms)
+        if not self._assembly.is_one_chunk(payload):
+            detail = f"{len(payload)} bytes; an ephemeral message is never segmented"
+            out.events.append(_failed(out, SendError.SIZE_TOO_LARGE, detail))
+            return
+        try:
+            step = self._participant.send_ephemeral(payload, now_ms)
+        except sds.EmptyContent:
+            out.events.append(_failed(out, SendError.EMPTY_PAYLOAD))
+            return
+        except sds.FrameTooLarge as error:
+            out.events.append(_failed(out, SendError.SIZE_TOO_LARGE, str(error)))
+            return
+        (broadcast,) = step.broadcasts
+        out.message_id = broadcast.message_id
+        if not self._outward.is_online:
+            out.events.append(
+                _failed(out, SendError.SENDING_FAILED, "the node is offline")
+            )
+            return
+        reason = self._budget.drop_reason(now_ms)
+        if reason is None and not self._outward.allows(Cause.EPHEMERAL, now_ms):
+            # Others wait already, and would be overtaken.
+            reason = DropReason.RATE_LIMIT_REACHED
+        if reason is not None:
+            out.events.append(EphemeralMessageDropped(out.message_id, reason))
+            return
+        self._submit(broadcast, now_ms, out)
+
+    # -- what SDS wants sent, and what becomes of it
+
+    def submit(
+        self, broadcasts: Iterable[sds.Broadcast], now_ms: int, out: Output
+    ) -> None:
+        """Take sync messages and repairs, which wait for `release`."""
+        for broadcast in broadcasts:
+            self._submit(broadcast, now_ms, out)
+
+    def retry(self, now_ms: int, out: Output) -> None:
+        """Send again what is due; call it only while the node is online."""
+        due = self.retries.take_due(now_ms)
+        for sds_id in due.to_send:
+            frame = self.retries.frame(sds_id)
+            self._submit(sds.Broadcast(Cause.RETRY, sds_id, frame), now_ms, out)
+        for sds_id in due.exhausted:
+            self._give_up(sds_id, out)
+
+    def release(self, now_ms: int, out: Output) -> None:
+        """Dispatch what the node and the rate limit allow."""
+        for dispatch in self._outward.release(now_ms):
+            out.dispatches.append(dispatch)
+            sds_id = self._outward.sds_id(dispatch.number)
+            if dispatch.cause is Cause.CONTENT:
+                # What the channel says next names this one by its hash.
+                self._participant.note_retrieval_hint(sds_id, dispatch.message_hash)
+            if dispatch.cause in (Cause.CONTENT, Cause.RETRY):
+                self._mark(SendingMessage, Stage.SENDING, sds_id, out)
+        waits = self._outward.waits_for_budget
+        if waits and not self.waits_for_budget:
+            out.events.append(RateLimitReached(len(self._outward)))
+        self.waits_for_budget = waits
+
+    def dispatched(
+        self, queued: Queued, message_hash: bytes, now_ms: int, out: Output
+    ) -> None:
+        """Record that the network accepted a frame."""
+        sds_id = queued.sds_id
+        if queued.cause in (Cause.CONTENT, Cause.RETRY):
+            # A retry has another time and so another hash: what a store has is this.
+            self._participant.note_retrieval_hint(sds_id, message_hash)
+            self._mark(MessageSent, Stage.SENT, sds_id, out)
+            self.retries.sending_ended(sds_id, now_ms)
+        elif queued.cause is Cause.EPHEMERAL:
+            out.events.append(MessageSent(sds_id, _ONE_CHUNK))
+
+    def failed(
+        self, queued: Queued, failure: DispatchFailed, now_ms: int, out: Output
+    ) -> None:
+        """Record that the network did not accept a frame."""
+        sds_id = queued.sds_id
+        if queued.cause in (Cause.CONTENT, Cause.RETRY):
+            if failure.error is None:
+                self.retries.sending_ended(sds_id, now_ms)
+            else:
+                self._fail_chunk(sds_id, failure.error, failure.detail, out)
+        elif queued.cause is Cause.EPHEMERAL:
+            error = failure.error or SendError.SENDING_FAILED
+            out.events.append(_error(sds_id, _ONE_CHUNK, error, failure.detail))
+
+    def possibly_acknowledged(self, sds_id: str, out: Output) -> None:
+        """Record that another participant's filter seems to hold a chunk."""
+        found = self.chunks.find(sds_id)
+        # One report for each chunk, however many filters hold it.
+        if found is not None and not found[0].has(
+            found[1], Stage.POSSIBLY_ACKNOWLEDGED
+        ):
+            self._mark(
+                MessagePossiblyAcknowledged, Stage.POSSIBLY_ACKNOWLEDGED, sds_id, out
+            )
+
+    def acknowledged(self, sds_id: str, out: Output) -> None:
+        """Record that another participant has a chunk."""
+        self._stop(sds_id)
+        self._mark(MessageAcknowledged, Stage.ACKNOWLEDGED, sds_id, out)
+
+    def evicted(self, sds_id: str, out: Output) -> None:
+        """Record that SDS forgot a chunk before anybody acknowledged it."""
+        self._stop(sds_id)
+        self._give_up(sds_id, out)
+
+    # -- helpers
+
+    def _send_chunk(
+        self, message: Message, chunk: int, content: bytes, now_ms: int, out: Output
+    ) -> None:
+        try:
+            step = self._participant.send(content, now_ms)
+        except sds.FrameTooLarge as error:
+            self._fail(message, chunk, SendError.SIZE_TOO_LARGE, str(error), out)
+            return
+        (broadcast,) = step.broadcasts
+        self.chunks.name(message, chunk, broadcast.message_id)
+        for dropped in self.retries.add(broadcast.message_id, broadcast.value):
+            out.events.append(LimitReached("retries", dropped))
+            self._give_up(dropped, out)
+        self._submit(broadcast, now_ms, out)
+        for event in step.events:
+            if isinstance(event, sds.Evicted) and event.buffer is sds.Buffer.OUTGOING:
+                self.evicted(event.message_id, out)
+
+    def _submit(self, broadcast: sds.Broadcast, now_ms: int, out: Output) -> None:
+        """Let a frame wait; one that cannot be encrypted is not sent."""
+        sds_id = broadcast.message_id
+        try:
+            dropped = self._outward.submit(broadcast.cause, sds_id, broadcast.value)
+        except EncryptionError as error:
+            detail = str(error)
+            if broadcast.cause is Cause.EPHEMERAL:
+                out.events.append(_failed(out, SendError.ENCODING_FAILED, detail))
+            else:
+                self._fail_chunk(sds_id, SendError.ENCODING_FAILED, detail, out)
+            return
+        if dropped is not None:
+            out.events.append(LimitReached("queue", dropped))
+            # It is tried again after another interval.
+            self.retries.sending_ended(dropped, now_ms)
+
+    def _mark(
+        self,
+        kind: type[
+            SendingMessage
+            | MessageSent
+            | MessagePossiblyAcknowledged
+            | MessageAcknowledged
+            | RetriesExhausted
+        ],
+        stage: Stage,
+        sds_id: str,
+        out: Output,
+    ) -> None:
+        """Emit an event with the chunks of which it is true so far."""
+        found = self.chunks.find(sds_id)
+        if found is None:
+            return
+        message, chunk = found
+        info = message.mark(chunk, stage)
+        out.events.append(kind(message.message_id, info))
+        if message.is_settled:
+            self.chunks.drop(message)
+
+    def _give_up(self, sds_id: str, out: Output) -> None:
+        """Report a chunk that is not sent again."""
+        self._mark(RetriesExhausted, Stage.EXHAUSTED, sds_id, out)
+
+    def _fail_chunk(
+        self, sds_id: str, error: SendError, detail: str, out: Output
+    ) -> None:
+        """Give a chunk up after an irrecoverable error."""
+        self._stop(sds_id)
+        found = self.chunks.find(sds_id)
+        if found is not None:
+            self._fail(*found, error, detail, out)
+
+    def _fail(
+        self, message: Message, chunk: int, error: SendError, detail: str, out: Output
+    ) -> None:
+        info = message.mark(chunk, Stage.FAILED)
+        out.events.append(_error(message.message_id, info, error, detail))
+        if message.is_settled:
+            self.chunks.drop(message)
+
+    def _stop(self, sds_id: str) -> None:
+        self.retries.stop(sds_id)
+        self._outward.withdraw(sds_id)
+
+    def _forget(self, message: Message) -> None:
+        self.chunks.drop(message)
+        for sds_id in message.sds_ids:
+            self._stop(sds_id)
+
+    def _new_id(self, payload: bytes, now_ms: int) -> str:
+        """Return an id by the payload, which equal payloads do not share."""
+        hashed = sha256()
+        for part in (
+            self._participant.channel_id.encode(),
+            self._participant.participant_id.encode(),
+            now_ms.to_bytes(8, "big"),
+            self._random.getrandbits(128).to_bytes(16, "big"),
+            payload,
+        ):
+            hashed.update(len(part).to_bytes(8, "big"))
+            hashed.update(part)
+        return hashed.hexdigest()
+
+
+def _error(
+    message_id: str, chunk_info: ChunkInfo, error: SendError, detail: str = ""
+) -> SendingMessageIrrecoverableError:
+    return SendingMessageIrrecoverableError(message_id, chunk_info, error, detail)
+
+
+def _failed(
+    out: Output, error: SendError, detail: str = ""
+) -> SendingMessageIrrecoverableError:
+    """Return the error of the message that this input sends."""
+    return _error(out.message_id, _ONE_CHUNK, error, detail)

@@ -1,0 +1,96 @@
+"""The state of a channel as bytes.
+
+One version byte, a checksum (CRC-32, four bytes), then MessagePack. New fields go to
+the end and have a default; any other change raises the version.
+"""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+import msgspec
+
+from sds_core.reliable_channel.assembly import StoredSegment
+from sds_core.reliable_channel.chunks import Message
+from sds_core.reliable_channel.errors import StateError
+from sds_core.reliable_channel.fetching import FetchingState
+from sds_core.reliable_channel.inputs import Arrived
+from sds_core.reliable_channel.outward import OutwardState
+from sds_core.reliable_channel.retries import Retry
+
+VERSION = 1
+_CHECKSUM_BYTES = 4
+_HEAD_BYTES = 1 + _CHECKSUM_BYTES
+
+
+class RunningState(msgspec.Struct, array_like=True, kw_only=True):
+    """What ends with the process: `Restarted` resets it. Times are Unix ms."""
+
+    is_started: bool
+    is_online: bool
+    waits_for_budget: bool
+    processed_ms: int | float
+    sweep_ms: int | float
+    repair_ms: int | float
+    sync_ms: int | float
+    latest_sync_ms: int | float
+    fetching: FetchingState
+
+
+class ChannelState(msgspec.Struct, array_like=True, kw_only=True):
+    """Everything that a channel remembers.
+
+    Attributes:
+        content_topic: Topic of its messages.
+        participant: Snapshot of the SDS participant.
+        now_ms: Time of the last input, Unix ms.
+        seed: Seed of everything random from here on.
+        messages: Own messages, oldest first.
+        retries: Their chunks that may be sent again, by SDS id.
+        outward: Frames on their way out.
+        intake: Received messages before they are processed.
+        segments: Segments of incomplete payloads.
+        budget: State of the rate limit.
+        running: Timers and connections. A journal continues from them.
+    """
+
+    content_topic: str
+    participant: bytes
+    now_ms: int
+    seed: bytes
+    messages: list[Message]
+    retries: dict[str, Retry]
+    outward: OutwardState
+    intake: list[Arrived]
+    segments: list[StoredSegment]
+    budget: bytes
+    running: RunningState
+
+
+_decoder = msgspec.msgpack.Decoder(ChannelState)
+
+
+def pack(state: ChannelState) -> bytes:
+    """Return a state as bytes."""
+    packed = msgspec.msgpack.encode(state)
+    return bytes([VERSION]) + crc32(packed).to_bytes(_CHECKSUM_BYTES, "big") + packed
+
+
+def unpack(blob: bytes) -> ChannelState:
+    """Read what `pack` returned.
+
+    Raises:
+        StateError: The bytes are not a state, damaged, or of a later version.
+    """
+    if not blob or blob[0] != VERSION:
+        version = blob[0] if blob else "none"
+        detail = f"it has version {version}, this program reads {VERSION}"
+        raise StateError(detail)
+    packed = memoryview(blob)[_HEAD_BYTES:]
+    if blob[1:_HEAD_BYTES] != crc32(packed).to_bytes(_CHECKSUM_BYTES, "big"):
+        detail = "its checksum is wrong: it is damaged, or cut off"
+        raise StateError(detail)
+    try:
+        return _decoder.decode(packed)
+    except msgspec.DecodeError as error:
+        raise StateError(str(error)) from error

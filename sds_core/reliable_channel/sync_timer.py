@@ -1,0 +1,89 @@
+"""When the next sync message is due (document, "Synchronisation messages").
+
+All participants share the work: each draws a random time, and traffic of others, which
+says the same as a sync message, has it drawn again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from random import Random
+
+MOST_POSTPONEMENT = 2
+"""Traffic puts a sync message off until so many intervals after our last frame. Without
+an end, one who only listens to a steady speaker would never acknowledge anything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncMultipliers:
+    """Factors on the time drawn, by what happened; the document's by default.
+
+    Attributes:
+        content_received: Sooner, to acknowledge it.
+        content_sent: It carried our history already.
+        sync_received: Others know as much from it as from ours.
+        sync_sent: After our own; js-waku takes 2.
+        sync_failed: Later, since the network or the budget is exhausted.
+    """
+
+    content_received: float = 0.5
+    content_sent: float = 1.0
+    sync_received: float = 1.0
+    sync_sent: float = 1.0
+    sync_failed: float = 2.0
+
+    def __post_init__(self) -> None:
+        """Check the values.
+
+        Raises:
+            ValueError: A factor is not positive.
+        """
+        for name in self.__slots__:
+            if not getattr(self, name) > 0:
+                message = f"{name} is {getattr(self, name)}, must be above 0"
+                raise ValueError(message)
+
+
+class SyncTimer:
+    """Draws the time of the next sync message.
+
+    Args:
+        interval_ms: `sync_min_interval_ms`; 0 for no sync messages.
+        random: Source of the times.
+
+    Attributes:
+        next_ms: When the next one is due, Unix ms; inf if never.
+        latest_ms: Until when traffic of others may put it off, Unix ms.
+    """
+
+    __slots__ = ("_interval_ms", "_random", "latest_ms", "next_ms")
+
+    def __init__(self, interval_ms: int, random: Random) -> None:
+        self._interval_ms = interval_ms
+        self._random = random
+        self.next_ms: float = inf
+        self.latest_ms: float = inf
+
+    def restart(self, multiplier: float, now_ms: int) -> None:
+        """Draw anew after a frame of ours, or one that could not be sent."""
+        if not self._interval_ms:
+            return
+        self.next_ms = now_ms + self._drawn_ms(multiplier)
+        self.latest_ms = max(
+            self.next_ms, now_ms + MOST_POSTPONEMENT * self._interval_ms
+        )
+
+    def stop(self) -> None:
+        """Plan no sync message."""
+        self.next_ms = self.latest_ms = inf
+
+    def put_off(self, multiplier: float, now_ms: int) -> None:
+        """Draw anew after a frame of another, within the limit."""
+        if self._interval_ms:
+            drawn_ms = now_ms + self._drawn_ms(multiplier)
+            self.next_ms = min(drawn_ms, self.latest_ms)
+
+    def _drawn_ms(self, multiplier: float) -> int:
+        # At least 1 ms: a timer that is due again immediately would never end.
+        return 1 + int(self._random.random() * self._interval_ms * multiplier)

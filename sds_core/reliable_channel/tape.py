@@ -1,0 +1,60 @@
+"""Encryption whose results a journal stores: a replay gives the same ciphertexts.
+
+Ciphers draw a new nonce each time. A retry after a restart must still be the message
+whose hash others have as retrieval hint, so a replay reads the first result.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from sds_core.reliable_channel.encryption import Encryption
+
+
+class TapedEncryption:
+    """Encrypts by a cipher, or by what it returned before.
+
+    Args:
+        encryption: The cipher; None if frames are sent as they are.
+    """
+
+    __slots__ = ("_encryption", "_recorded", "_replayed")
+
+    def __init__(self, encryption: Encryption | None) -> None:
+        self._encryption = encryption
+        self._recorded: list[bytes] = []
+        self._replayed: deque[bytes] = deque()
+
+    def replay(self, ciphertexts: Iterable[bytes]) -> None:
+        """Have the next encryptions return these."""
+        self._replayed = deque(ciphertexts)
+
+    def take_recorded(self) -> list[bytes]:
+        """Return the ciphertexts since the last call, for a journal."""
+        recorded, self._recorded = self._recorded, []
+        return recorded
+
+    def encrypt(self, plaintext: bytes) -> bytes:
+        """Return a frame encrypted.
+
+        Raises:
+            EncryptionError: The cipher refuses it.
+        """
+        if self._encryption is None:
+            return plaintext
+        if self._replayed:
+            return self._replayed.popleft()
+        ciphertext = self._encryption.encrypt(plaintext)
+        self._recorded.append(ciphertext)
+        return ciphertext
+
+    def decrypt(self, ciphertext: bytes) -> bytes:
+        """Return the frame of a message.
+
+        Raises:
+            EncryptionError: It is not encrypted for this channel.
+        """
+        if self._encryption is None:
+            return ciphertext
+        return self._encryption.decrypt(ciphertext)

@@ -1,0 +1,251 @@
+"""Reliable channels on one simulated network with a store, in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from sds_core.reliable_channel import (
+    Advance,
+    Arrived,
+    ConnectionChanged,
+    Dispatch,
+    Dispatched,
+    Event,
+    Input,
+    Output,
+    ReliableChannelCore,
+    StoreAnswered,
+    StoreRequest,
+)
+from sds_core.simulation.agenda import Agenda
+from sds_core.simulation.links import Links
+from sds_core.simulation.scenario import Link
+from sds_core.simulation.streams import Streams
+from sds_core.waku import WakuMessage
+
+_NS_PER_MS = 1_000_000
+
+
+class Emitted(NamedTuple):
+    """An event of a channel.
+
+    Attributes:
+        at_ms: When, Unix ms.
+        by: Name of the participant.
+        event: The event.
+    """
+
+    at_ms: int
+    by: str
+    event: Event
+
+
+class Transmission(NamedTuple):
+    """A message that a participant sent.
+
+    Attributes:
+        at_ms: When, Unix ms.
+        by: Name of the participant.
+        dispatch: The message.
+    """
+
+    at_ms: int
+    by: str
+    dispatch: Dispatch
+
+
+Loss = Callable[[Transmission, str], bool]
+"""Whether a transmission is lost on its way to a participant of that name."""
+
+
+class SimulatedStore:
+    """Messages of a store node, which answers by hash and by time."""
+
+    def __init__(self) -> None:
+        self._messages: dict[bytes, WakuMessage] = {}
+
+    def __contains__(self, message_hash: bytes) -> bool:
+        """Return whether a message is stored."""
+        return message_hash in self._messages
+
+    def put(self, message: WakuMessage, message_hash: bytes) -> None:
+        """Store a message, unless its sender wants it forgotten."""
+        if not message.ephemeral:
+            self._messages[message_hash] = message
+
+    def page(self, request: StoreRequest, content_topic: str) -> StoreAnswered:
+        """Return a page; for a query by time the newest messages first."""
+        if request.hashes:
+            found = [one for one in request.hashes if one in self._messages]
+        else:
+            found = sorted(
+                (
+                    one
+                    for one, message in self._messages.items()
+                    if message.content_topic == content_topic
+                    and request.start_ms * _NS_PER_MS
+                    <= message.timestamp_ns
+                    <= request.end_ms * _NS_PER_MS
+                ),
+                key=lambda one: (self._messages[one].timestamp_ns, one),
+                reverse=True,
+            )
+        if request.cursor is not None:
+            found = found[found.index(request.cursor) + 1 :]
+        page = found[: request.page_size]
+        cursor = page[-1] if len(found) > len(page) else None
+        arrived = [Arrived(self._messages[one], one) for one in page]
+        return StoreAnswered(request.number, arrived, cursor)
+
+
+class ReliableNetwork:
+    """Carries what channels dispatch, with loss and delay, and runs their timers.
+
+    Args:
+        start_ms: Start of virtual time, Unix ms.
+        link: Loss and delay of every link; those to the store are alike.
+        participants: Most participants.
+        seed: Seed of losses and delays.
+
+    Attributes:
+        now_ms: Virtual time, Unix ms.
+        events: Everything that channels emitted, in order.
+        transmissions: Everything that was sent, in order.
+        losses: A transmission is lost to a participant if any of these says so.
+        store: The store of all.
+        keeps: Whether the store gets what is sent.
+    """
+
+    def __init__(
+        self, *, start_ms: int, link: Link, participants: int, seed: int
+    ) -> None:
+        self.now_ms = start_ms
+        self.events: list[Emitted] = []
+        self.transmissions: list[Transmission] = []
+        self.losses: list[Loss] = []
+        self.store = SimulatedStore()
+        self.keeps = True
+        self._start_ms = start_ms
+        self._agenda = Agenda()
+        streams = Streams(seed)
+        # The last receiver is the store.
+        self._links = Links(
+            link, participants, participants + 1, streams, "reliable channels"
+        )
+        self._store_index = participants
+        self._everybody = np.arange(participants + 1)
+        self._channels: dict[str, ReliableChannelCore] = {}
+        self._index: dict[str, int] = {}
+        self._online: set[str] = set()
+        self._outside: dict[str, Callable[[Arrived], None]] = {}
+
+    def channel(self, name: str) -> ReliableChannelCore:
+        """Return the channel of a participant."""
+        return self._channels[name]
+
+    def join(self, name: str, channel: ReliableChannelCore) -> None:
+        """Connect a participant, or another process of the same one."""
+        self._channels[name] = channel
+        self._index.setdefault(name, len(self._index))
+        self.connect(name)
+
+    def attach(self, name: str, receive: Callable[[Arrived], None]) -> None:
+        """Connect a participant that runs elsewhere.
+
+        Args:
+            name: Its name.
+            receive: Gets what arrives. What it sends goes into `transmit`.
+        """
+        self._outside[name] = receive
+        self._index.setdefault(name, len(self._index))
+
+    def leave(self, name: str) -> None:
+        """Remove a participant, as when its process is killed."""
+        del self._channels[name]
+        self._online.discard(name)
+
+    def connect(self, name: str, *, has_store: bool = True) -> None:
+        """Bring a participant's node online."""
+        self._online.add(name)
+        self.apply(name, ConnectionChanged(is_online=True, has_store=has_store))
+
+    def disconnect(self, name: str) -> None:
+        """Take a participant's node offline: nothing reaches it or leaves it."""
+        self._online.discard(name)
+        self.apply(name, ConnectionChanged(is_online=False, has_store=False))
+
+    def apply(self, name: str, event: Input) -> Output:
+        """Apply an input to a channel, and do what it wants done."""
+        channel = self._channels[name]
+        output = channel.apply(event, self.now_ms)
+        self.events += [Emitted(self.now_ms, name, one) for one in output.events]
+        for dispatch in output.dispatches:
+            self._send(name, dispatch)
+        for request in output.queries:
+            page = self.store.page(request, channel.content_topic)
+            self._later(1, partial(self._if_present, name, channel, page))
+        self._plan(name, channel)
+        return output
+
+    def run(self, duration_ms: int) -> None:
+        """Advance virtual time."""
+        end_ms = self.now_ms + duration_ms
+        for at_ms, action in self._agenda.until(end_ms - self._start_ms + 1):
+            self.now_ms = self._start_ms + at_ms
+            action(at_ms)
+        self.now_ms = end_ms
+
+    def transmit(self, name: str, dispatch: Dispatch) -> None:
+        """Carry a message of a participant to the others and to the store."""
+        sent = Transmission(self.now_ms, name, dispatch)
+        self.transmissions.append(sent)
+        elapsed_ms = self.now_ms - self._start_ms
+        arrives, delays_ms = self._links.carry(
+            self._index[name], self._everybody, elapsed_ms
+        )
+        arrived = Arrived(dispatch.message, dispatch.message_hash)
+        if self.keeps and arrives[self._store_index]:
+            self.store.put(dispatch.message, dispatch.message_hash)
+        for other, index in self._index.items():
+            is_lost = any([loss(sent, other) for loss in self.losses])
+            if other != name and arrives[index] and not is_lost:
+                delay_ms = int(delays_ms[index])
+                self._later(delay_ms, partial(self._deliver, other, arrived))
+
+    def _send(self, name: str, dispatch: Dispatch) -> None:
+        channel = self._channels[name]
+        accepted = Dispatched(dispatch.number)
+        self._later(1, partial(self._if_present, name, channel, accepted))
+        self.transmit(name, dispatch)
+
+    def _deliver(self, name: str, arrived: Arrived, _: int) -> None:
+        if name in self._outside:
+            self._outside[name](arrived)
+        elif name in self._online:
+            self.apply(name, arrived)
+
+    def _if_present(
+        self, name: str, channel: ReliableChannelCore, event: Input, _: int
+    ) -> None:
+        """Apply an answer, unless the process that asked is gone."""
+        if self._channels.get(name) is channel:
+            self.apply(name, event)
+
+    def _plan(self, name: str, channel: ReliableChannelCore) -> None:
+        deadline_ms = channel.next_deadline_ms
+        if deadline_ms != float("inf"):
+            wait_ms = max(0, int(deadline_ms) - self.now_ms)
+            self._later(wait_ms, partial(self._advance, name, channel))
+
+    def _advance(self, name: str, channel: ReliableChannelCore, _: int) -> None:
+        # The plan may be out of date: then another one exists.
+        is_present = self._channels.get(name) is channel
+        if is_present and channel.next_deadline_ms <= self.now_ms:
+            self.apply(name, Advance())
+
+    def _later(self, delay_ms: int, action: Callable[[int], None]) -> None:
+        self._agenda.add(self.now_ms - self._start_ms + delay_ms, action)

@@ -1,0 +1,260 @@
+"""A reliable channel on disk: it continues after its process was killed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from connectors.reliable_channel import create_reliable_channel
+from connectors.storage.reliable_channel import (
+    SqliteChannelStorage,
+    StorageError,
+    StorageInUse,
+)
+from connectors.waku_rest.channel_node import RestNode
+from connectors.waku_rest.client import NodeClient
+from connectors.waku_rest.connection import NodeSettings, open_client
+from sds_core.reliable_channel import (
+    Advance,
+    Arrived,
+    ChaChaEncryption,
+    ConnectionChanged,
+    Dispatched,
+    MessageReceived,
+    Output,
+    RateLimitOptions,
+    ReliableChannelCore,
+    Restarted,
+    Send,
+    SendEphemeral,
+    Start,
+    StateError,
+)
+from sds_core.reliable_channel.journal import CHECKPOINT_ENTRIES, StoredChannel
+from tests.support.frames import SECOND, START_MS
+from tests.support.reliable_channel import (
+    CHANNEL,
+    OPTIONS,
+    SHARD,
+    SMALL_SEGMENTS,
+    TOPIC,
+    channel,
+    started,
+)
+from tests.support.reliable_channel.killed import QUICK
+from tests.support.waku_node import ConformanceNode
+
+LIMITED = replace(
+    OPTIONS,
+    segmentation=SMALL_SEGMENTS,
+    rate_limit=RateLimitOptions(messages_per_epoch=40, epoch_ms=20 * SECOND),
+)
+
+
+def cipher() -> ChaChaEncryption:
+    """A real cipher, whose nonces no replay can draw again."""
+    return ChaChaEncryption(bytes(32), CHANNEL, os.urandom)
+
+
+def opened(path: Path) -> tuple[SqliteChannelStorage, StoredChannel]:
+    """Open or continue the channel of a file."""
+    storage = SqliteChannelStorage(path)
+
+    def restore(blob: bytes) -> ReliableChannelCore:
+        return ReliableChannelCore.restore(
+            blob, pubsub_topic=SHARD, options=LIMITED, encryption=cipher()
+        )
+
+    def create() -> ReliableChannelCore:
+        return channel("alice", LIMITED, encryption=cipher())
+
+    return storage, StoredChannel.open(storage, create, restore)
+
+
+def live(stored: StoredChannel, random: Random, steps: int) -> Output:
+    """Apply many inputs of all kinds; returns the last output."""
+    bob = started("bob", LIMITED, encryption=cipher())
+    now_ms = START_MS
+    output = stored.apply(ConnectionChanged(True, True), now_ms)
+    output = stored.apply(Start(), now_ms)
+    for _ in range(steps):
+        now_ms += random.randint(1, 700)
+        payload = random.randbytes(random.randint(1, 600))
+        match random.randrange(4):
+            case 0:
+                output = stored.apply(Send(payload), now_ms)
+            case 1:
+                output = stored.apply(SendEphemeral(payload[:100]), now_ms)
+            case 2:
+                for one in bob.apply(Send(payload), now_ms).dispatches:
+                    arrived = Arrived(one.message, one.message_hash)
+                    output = stored.apply(arrived, now_ms)
+            case _:
+                output = stored.apply(Advance(), now_ms)
+        for one in output.dispatches[: random.randint(0, 2)]:
+            output = stored.apply(Dispatched(one.number), now_ms)
+    return output
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_replayed_channel_has_the_state_of_the_first(tmp_path: Path, seed: int) -> None:
+    """Byte for byte, with encryption, segments, a rate limit and losses of answers."""
+    storage, stored = opened(tmp_path / "alice.sqlite")
+    output = live(stored, Random(seed), 150)
+    storage.close()
+    storage, again = opened(tmp_path / "alice.sqlite")
+    assert again.unconfirmed == output.events
+    assert again.core.snapshot() == stored.core.snapshot()
+    storage.close()
+
+
+def test_state_replaces_the_journal_from_time_to_time(tmp_path: Path) -> None:
+    """Otherwise each restart would take longer than the one before."""
+    path = tmp_path / "alice.sqlite"
+    storage, stored = opened(path)
+    stored.apply(Start(), START_MS)
+    for number in range(CHECKPOINT_ENTRIES + 10):
+        stored.apply(Send(b"%d" % number), START_MS + number)
+    with sqlite3.connect(path) as database:
+        (entries,) = database.execute("SELECT count(*) FROM journal").fetchone()
+    database.close()
+    assert entries == 11
+    storage.close()
+    storage, again = opened(path)
+    assert again.core.snapshot() == stored.core.snapshot()
+    storage.close()
+
+
+def test_event_that_the_application_may_not_have_seen_comes_again(
+    tmp_path: Path,
+) -> None:
+    """The process may end between the journal and the handler."""
+    storage, stored = opened(tmp_path / "alice.sqlite")
+    stored.apply(Start(), START_MS)
+    bob = started("bob", LIMITED, encryption=cipher())
+    (sent,) = bob.apply(Send(b"tea"), START_MS).dispatches
+    stored.apply(Arrived(sent.message, sent.message_hash), START_MS)
+    storage.close()
+    storage, again = opened(tmp_path / "alice.sqlite")
+    assert again.unconfirmed == [MessageReceived(b"tea", "bob")]
+    again.apply(Restarted(), START_MS + 1)
+    storage.close()
+    storage, third = opened(tmp_path / "alice.sqlite")
+    assert third.unconfirmed == []
+    storage.close()
+
+
+def test_file_of_another_channel_is_refused(tmp_path: Path) -> None:
+    """With both identities."""
+    storage, _ = opened(tmp_path / "alice.sqlite")
+
+    def restore(blob: bytes) -> ReliableChannelCore:
+        return ReliableChannelCore.restore(blob, pubsub_topic=SHARD, options=LIMITED)
+
+    with pytest.raises(StateError, match=r"it is of 'alice' in .* not of 'bob' in"):
+        StoredChannel.open(storage, lambda: channel("bob", LIMITED), restore)
+    storage.close()
+
+
+def test_second_process_is_refused(tmp_path: Path) -> None:
+    """Two of one sender would contradict each other."""
+    storage, _ = opened(tmp_path / "alice.sqlite")
+    with pytest.raises(StorageInUse, match="another process"):
+        SqliteChannelStorage(tmp_path / "alice.sqlite")
+    storage.close()
+    SqliteChannelStorage(tmp_path / "alice.sqlite").close()
+
+
+@pytest.mark.parametrize("content", [b"no database" * 100, None])
+def test_unusable_file_is_refused_with_its_path(
+    tmp_path: Path, content: bytes | None
+) -> None:
+    """Another file, and a directory that does not let it be made."""
+    path = tmp_path / "alice.sqlite"
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_bytes(content)
+    with pytest.raises(StorageError, match=r"alice\.sqlite"):
+        SqliteChannelStorage(path)
+
+
+@pytest.mark.parametrize("damage", ["state", "journal"])
+def test_damaged_contents_are_refused(tmp_path: Path, damage: str) -> None:
+    """Neither is continued as if it were empty."""
+    path = tmp_path / "alice.sqlite"
+    storage, stored = opened(path)
+    stored.apply(Start(), START_MS)
+    storage.close()
+    column = {"state": "state", "journal": "entry"}[damage]
+    database = sqlite3.connect(path)
+    with database:
+        database.execute(f"UPDATE {damage} SET {column} = x'01ffff'")  # noqa: S608
+    database.close()
+    with pytest.raises(StateError):
+        opened(path)
+
+
+@pytest.mark.slow
+def test_channel_continues_after_kill_9(tmp_path: Path) -> None:
+    """Every message whose `send` had returned arrives, each once, in order."""
+    path = tmp_path / "alice.sqlite"
+    per_life = 40
+    with ConformanceNode() as waku:
+        returned: list[int] = []
+        for life in range(3):
+            arguments = [str(path), waku.url, str(life * per_life), str(per_life)]
+            module = "tests.support.reliable_channel.killed"
+            process = subprocess.Popen(
+                [sys.executable, "-m", module, *arguments],
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            assert process.stdout is not None
+            with process:
+                # In the middle of the sending.
+                for line in process.stdout:
+                    returned.append(int(line))
+                    if len(returned) % per_life == per_life // 2 + life:
+                        break
+                process.send_signal(signal.SIGKILL)
+                returned += map(int, process.stdout)
+        received = asyncio.run(listen_as_alice_continues(waku, path, set(returned)))
+    # The kill may come between the journal and the print: at most one more a life.
+    assert received == sorted(set(received))
+    assert len(set(received) - set(returned)) <= 3
+
+
+async def listen_as_alice_continues(
+    waku: ConformanceNode, path: Path, returned: set[int]
+) -> list[int]:
+    """Continue the killed channel here, and return what another one receives."""
+    received: list[int] = []
+    async with open_client(NodeSettings(waku.url)) as http:
+        client = NodeClient(waku.url, http)
+        node = RestNode(client, client, poll_s=0.05)
+        with SqliteChannelStorage(path) as storage:
+            alice = await create_reliable_channel(
+                node, CHANNEL, "alice", TOPIC, QUICK, storage=storage
+            )
+            bob = await create_reliable_channel(
+                node, CHANNEL, "bob", TOPIC, replace(QUICK, auto_start=False)
+            )
+            bob.on("message-received", lambda one: received.append(int(one.payload)))
+            await bob.start()
+            async with asyncio.timeout(30):
+                while not returned <= set(received):
+                    await asyncio.sleep(0.05)
+            for one in (alice, bob):
+                await one.stop()
+        await node.close()
+    return received

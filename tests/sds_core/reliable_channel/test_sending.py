@@ -1,0 +1,271 @@
+"""From `send` to the acknowledgement: events in the order of the document."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sds_core.message_channel import Cause
+from sds_core.reliable_channel import (
+    ChunkInfo,
+    Dispatched,
+    DispatchFailed,
+    LimitReached,
+    Limits,
+    MessageAcknowledged,
+    MessagePossiblyAcknowledged,
+    MessageReceived,
+    MessageSent,
+    Send,
+    SendEphemeral,
+    SendError,
+    SendingMessage,
+    SendingMessageIrrecoverableError,
+)
+from sds_core.wire import FrameKind, decode
+from tests.support.frames import MINUTE, START_MS
+from tests.support.reliable_channel import (
+    OFFLINE,
+    OPTIONS,
+    SMALL_SEGMENTS,
+    causes,
+    emitted,
+    network,
+    only,
+    sent,
+    started,
+)
+
+ONE = ChunkInfo((0,), 1)
+SEGMENTED = replace(OPTIONS, segmentation=SMALL_SEGMENTS)
+SHARE = SMALL_SEGMENTS.share_bytes
+PAYLOAD = bytes(number % 251 for number in range(5 * SHARE))
+
+
+@pytest.mark.rule("rc-events-sending", "rc-events-sent", "rc-events-acknowledged")
+@pytest.mark.rule(
+    "rc-life-sending",
+    "rc-life-sent",
+    "rc-life-acknowledged",
+    "rc-send-id",
+    "rc-send",
+    "rc-sds-core",
+    "rc-sds-wrap",
+    "rc-sds-unwrap",
+    "rc-sds-raw",
+    "rc-sds-decode",
+    "rc-sds-content",
+    "rc-arch-wrap",
+    "rc-arch-unwrap",
+    "rc-type-payload",
+    "rc-map-1a",
+    "rc-map-1b",
+)
+def test_message_is_sending_then_sent_then_acknowledged() -> None:
+    """Each once, with the one chunk."""
+    net = network("alice", "bob")
+    message_id = net.apply("alice", Send(b"The kettle is on.")).message_id
+    net.run(MINUTE)
+    own = [one.event for one in net.events if one.by == "alice"]
+    assert own == [
+        SendingMessage(message_id, ONE),
+        MessageSent(message_id, ONE),
+        MessageAcknowledged(message_id, ONE),
+    ]
+    assert emitted(net, "bob", MessageReceived) == [
+        MessageReceived(b"The kettle is on.", "alice")
+    ]
+
+
+@pytest.mark.rule(
+    "rc-chunks-sending",
+    "rc-chunks-sent",
+    "rc-chunks-acknowledged",
+    "rc-chunks-id",
+    "rc-type-sending",
+    "rc-type-sent",
+    "rc-type-acknowledged",
+    "rc-seg-events",
+)
+@pytest.mark.rule("rc-type-chunk-info", "rc-seg-own-ids")
+def test_chunks_are_listed_cumulatively() -> None:
+    """Five chunks give five events of each kind, the last with all chunks."""
+    net = network("alice", "bob", options=SEGMENTED)
+    message_id = net.apply("alice", Send(PAYLOAD)).message_id
+    net.run(MINUTE)
+    growing = [ChunkInfo(tuple(range(count)), 5) for count in range(1, 6)]
+    for kind in (SendingMessage, MessageSent):
+        events = emitted(net, "alice", kind)
+        assert [one.chunk_info for one in events] == growing
+        assert {one.message_id for one in events} == {message_id}
+    acknowledged = emitted(net, "alice", MessageAcknowledged)
+    assert len(acknowledged) == 5
+    assert acknowledged[-1].chunk_info.is_complete
+    sds_ids = {
+        decode(one.dispatch.message.payload).message_id
+        for one in sent(net, Cause.CONTENT)
+    }
+    assert len(sds_ids) == 5
+
+
+@pytest.mark.rule(
+    "rc-events-received",
+    "rc-received-whole",
+    "rc-received-no-chunks",
+    "rc-received-once",
+    "rc-seg-reassembled",
+)
+@pytest.mark.rule("rc-seg-order")
+def test_segmented_message_is_received_once_and_whole() -> None:
+    """Although chunks overtake each other, and the network repeats them."""
+    net = network("alice", "bob", options=SEGMENTED, loss=0.3, seed=5)
+    net.apply("alice", Send(PAYLOAD))
+    net.run(30 * MINUTE)
+    assert emitted(net, "bob", MessageReceived) == [MessageReceived(PAYLOAD, "alice")]
+
+
+@pytest.mark.rule(
+    "rc-events-possibly", "rc-life-possibly", "rc-type-possible", "rc-map-1c"
+)
+def test_filter_of_another_is_a_possible_acknowledgement() -> None:
+    """It is reported once, and after enough filters the message is acknowledged."""
+    options = replace(OPTIONS, causal_history_size=0)
+    net = network("alice", "bob", "carol", options=options)
+    message_id = net.apply("alice", Send(b"tea")).message_id
+    net.run(5 * MINUTE)
+    possible = emitted(net, "alice", MessagePossiblyAcknowledged)
+    assert possible == [MessagePossiblyAcknowledged(message_id, ONE)]
+    assert emitted(net, "alice", MessageAcknowledged) == [
+        MessageAcknowledged(message_id, ONE)
+    ]
+
+
+@pytest.mark.rule("rc-type-message-id", "rc-seg-message-id")
+def test_equal_payloads_have_different_ids() -> None:
+    """Both are received, so both have events of their own."""
+    net = network("alice", "bob")
+    ids = {net.apply("alice", Send(b"tick")).message_id for _ in range(2)}
+    net.run(MINUTE)
+    assert len(ids) == 2
+    assert {one.message_id for one in emitted(net, "alice", MessageAcknowledged)} == ids
+    assert len(emitted(net, "bob", MessageReceived)) == 2
+
+
+@pytest.mark.rule("rc-events-error", "rc-life-error", "rc-error-empty")
+@pytest.mark.parametrize("kind", [Send, SendEphemeral])
+def test_empty_payload_is_an_irrecoverable_error(
+    kind: type[Send] | type[SendEphemeral],
+) -> None:
+    """Nothing is dispatched."""
+    output = started().apply(kind(b""), START_MS)
+    error = only(output, SendingMessageIrrecoverableError)
+    assert (error.message_id, error.error) == (
+        output.message_id,
+        SendError.EMPTY_PAYLOAD,
+    )
+    assert output.dispatches == []
+
+
+@pytest.mark.rule("rc-error-size")
+def test_payload_of_too_many_segments_is_an_irrecoverable_error() -> None:
+    """Its event has both sizes."""
+    payload = bytes(SMALL_SEGMENTS.max_payload_bytes + 1)
+    output = started(options=SEGMENTED).apply(Send(payload), START_MS)
+    error = only(output, SendingMessageIrrecoverableError)
+    assert error.error is SendError.SIZE_TOO_LARGE
+    assert str(len(payload)) in error.detail
+    assert output.dispatches == []
+
+
+@pytest.mark.rule(
+    "rc-error-no-retry", "rc-type-error", "rc-error-rln", "rc-retry-stop-error"
+)
+def test_irrecoverable_error_of_the_network_ends_the_retries() -> None:
+    """The event names the chunk; nothing is sent again."""
+    alice = started()
+    output = alice.apply(Send(b"tea"), START_MS)
+    (dispatch,) = output.dispatches
+    failure = DispatchFailed(dispatch.number, SendError.RLN_PROOF_FAILED, "no proof")
+    error = only(alice.apply(failure, START_MS + 1), SendingMessageIrrecoverableError)
+    assert error == SendingMessageIrrecoverableError(
+        output.message_id, ONE, SendError.RLN_PROOF_FAILED, "no proof"
+    )
+    assert causes(alice, 20 * MINUTE).count(Cause.RETRY) == 0
+
+
+@pytest.mark.rule("rc-ephemeral-fields", "rc-ephemeral-receive", "rc-send-ephemeral")
+@pytest.mark.rule(
+    "rc-ephemeral-no-retry",
+    "rc-ephemeral-no-history",
+    "rc-ephemeral-no-log",
+    "rc-send-ephemeral-id",
+    "rc-ephemeral-received-event",
+    "rc-ephemeral-not-acknowledged",
+    "rc-ephemeral-sent-event",
+)
+def test_ephemeral_message_is_sent_once_and_received_at_once() -> None:
+    """Without timestamp, history or filter; nobody acknowledges or repeats it."""
+    net = network("alice", "bob")
+    message_id = net.apply("alice", SendEphemeral(b"typing")).message_id
+    (transmission,) = sent(net)
+    frame = decode(transmission.dispatch.message.payload)
+    assert frame.kind is FrameKind.EPHEMERAL
+    assert frame.lamport is None
+    assert not frame.causal_history
+    assert not frame.bloom_filter
+    assert transmission.dispatch.message.ephemeral
+    net.run(10 * MINUTE)
+    assert [one.event for one in net.events] == [
+        MessageSent(message_id, ONE),
+        MessageReceived(b"typing", "alice", is_ephemeral=True),
+    ]
+    assert len(sent(net)) == 1
+
+
+@pytest.mark.rule("rc-ephemeral-never-segmented")
+def test_ephemeral_message_that_needs_two_segments_is_rejected() -> None:
+    """One byte less is sent."""
+    alice = started(options=SEGMENTED)
+    output = alice.apply(SendEphemeral(bytes(SHARE + 1)), START_MS)
+    error = only(output, SendingMessageIrrecoverableError)
+    assert error.error is SendError.SIZE_TOO_LARGE
+    assert alice.apply(SendEphemeral(bytes(SHARE)), START_MS).dispatches
+
+
+@pytest.mark.rule("rc-ephemeral-error")
+def test_ephemeral_message_whose_sending_fails_is_an_error() -> None:
+    """There is no second attempt, so the application hears of it."""
+    alice = started()
+    output = alice.apply(SendEphemeral(b"typing"), START_MS)
+    (dispatch,) = output.dispatches
+    failed = alice.apply(DispatchFailed(dispatch.number, None, "busy"), START_MS)
+    error = only(failed, SendingMessageIrrecoverableError)
+    assert (error.message_id, error.detail) == (output.message_id, "busy")
+
+
+def test_message_beyond_the_queue_is_refused() -> None:
+    """Otherwise an application offline for long would fill the memory."""
+    alice = started(options=replace(OPTIONS, limits=Limits(queue=1)))
+    alice.apply(OFFLINE, START_MS)
+    assert alice.apply(Send(b"one"), START_MS).events == []
+    error = only(alice.apply(Send(b"two"), START_MS), SendingMessageIrrecoverableError)
+    assert error.error is SendError.QUEUE_FULL
+
+
+@pytest.mark.rule("rc-limit-1b")
+def test_oldest_message_goes_if_too_many_are_tracked() -> None:
+    """Its later acknowledgement has no event any more."""
+    alice = started(options=replace(OPTIONS, limits=Limits(messages=1)))
+    first = alice.apply(Send(b"one"), START_MS).message_id
+    events = alice.apply(Send(b"two"), START_MS).events
+    assert LimitReached("messages", first) in events
+
+
+def test_answer_to_an_unknown_dispatch_is_ignored() -> None:
+    """A node may answer twice."""
+    alice = started()
+    (dispatch,) = alice.apply(Send(b"tea"), START_MS).dispatches
+    assert alice.apply(Dispatched(dispatch.number), START_MS).events
+    assert alice.apply(Dispatched(dispatch.number), START_MS).events == []
+    assert alice.apply(DispatchFailed(99), START_MS).events == []
