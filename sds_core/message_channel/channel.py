@@ -419,6 +419,7 @@ class MessageChannel:
         changes: Iterable[bytes] = (),
         random: Random,
         profile: Profile = _DEFAULT_PROFILE,
+        was_off: bool = True,
     ) -> MessageChannel:
         """Return the participant that a snapshot was taken of.
 
@@ -428,6 +429,7 @@ class MessageChannel:
                 contains are skipped.
             random: Source of the ids of later messages and the times of sync messages.
             profile: The participant's profile; it must fit the snapshot.
+            was_off: Whether the first call ends the time off; otherwise `resume` does.
 
         Raises:
             SnapshotError: The blob or a change cannot be read, a change is missing, or
@@ -441,8 +443,16 @@ class MessageChannel:
             change = change_records.unpack(one)
             if self._changes.is_next(change):
                 self._repeat(change)
-        self._uptime.is_resuming = True
+        self._uptime.is_resuming = was_off
         return self
+
+    def resume(self, now_ms: int) -> None:
+        """Leave out the time since the last call, in which the process was off.
+
+        Only after a `restore` without `was_off`, whose caller knows when it was off.
+        """
+        self._uptime.is_resuming = True
+        self._at(now_ms)
 
     def _repeat(self, change: Change) -> None:
         """Change the state as a recorded call did.

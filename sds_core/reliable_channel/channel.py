@@ -267,7 +267,11 @@ class ReliableChannelCore:
         random = Random(state.seed)  # noqa: S311 - ids and times, no secrets
         try:
             participant = sds.MessageChannel.restore(
-                state.participant, random=random, profile=options.participant_profile()
+                state.participant,
+                random=random,
+                profile=options.participant_profile(),
+                # The state may be continued as if nothing had happened: `Restarted`.
+                was_off=False,
             )
         except sds.SnapshotError as error:
             raise StateError(error.detail) from error
@@ -324,6 +328,7 @@ class ReliableChannelCore:
                 self._stop()
             case Restarted():
                 self._stop()
+                self._participant.resume(now_ms)
                 self._outward.requeue()
                 self._assembly.touch(now_ms)
             case Advance():

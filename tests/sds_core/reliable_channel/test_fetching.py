@@ -20,6 +20,7 @@ from sds_core.reliable_channel import (
     MessageReceived,
     Output,
     ReliableChannelCore,
+    Restarted,
     RetrievalStrategy,
     Send,
     Start,
@@ -243,6 +244,24 @@ def test_without_a_timeout_nothing_is_irretrievable(timeout_ms: int | None) -> N
     missing(bob, 1)
     outputs = run_to(bob, START_MS + 24 * 60 * MINUTE)
     assert not any(output.events for output in outputs)
+
+
+@pytest.mark.rule("rc-timeout-lost")
+def test_time_while_the_process_is_off_does_not_count() -> None:
+    """After a restart the rest of the timeout passes before the message is lost."""
+    options = replace(NO_QUERY, timeout_for_lost_messages_ms=10 * MINUTE)
+    bob = started("bob", options)
+    missing(bob, 1)
+    run_to(bob, START_MS + 5 * MINUTE)
+    bob = ReliableChannelCore.restore(bob.snapshot(), pubsub_topic="", options=options)
+    back_ms = START_MS + 60 * MINUTE
+    bob.apply(Restarted(), back_ms)
+    bob.apply(Start(), back_ms)
+    early = run_to(bob, back_ms + 5 * MINUTE - SECOND)
+    late = run_to(bob, back_ms + 5 * MINUTE + 2 * OPTIONS.sweep_in_buf_interval_ms)
+    for outputs, count in (early, 0), (late, 1):
+        events = [event for output in outputs for event in output.events]
+        assert len(of_kind(events, IrretrievableMessage)) == count
 
 
 # -- query on connect

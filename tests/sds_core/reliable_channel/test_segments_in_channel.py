@@ -83,6 +83,7 @@ def test_events_of_all_chunks_have_one_id_and_the_progress() -> None:
 def test_only_lost_chunks_are_sent_again() -> None:
     """The last is lost at first; the message is received once it has come."""
     net = network("alice", "bob", options=SEGMENTED)
+    net.keeps = False
 
     def is_lost(transmission: Transmission, _: str) -> bool:
         frame = frame_of(transmission)
