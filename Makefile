@@ -107,6 +107,11 @@ mutation: install ## Does a test notice each small change of the participant? (l
 	$(PYTHON) -m docs.make_mutation
 	$(PYTHON) -m docs.make_rules
 
+.PHONY: rule-mutation
+rule-mutation: install ## Do each rule's own tests notice when it is broken? (minutes)
+	$(PYTHON) -m docs.make_rule_mutation
+	$(PYTHON) -m docs.make_rules
+
 .PHONY: fuzz
 fuzz: install ## Decoders under hostile inputs: docs/guarantees.md (MINUTES=10 SEED=1)
 	$(PYTHON) -m tests.support.fuzz --figures artifacts/fuzz.json \

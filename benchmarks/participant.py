@@ -26,6 +26,7 @@ MESSAGES = 1_000
 CONTENT = b"x" * 100
 
 PROFILES = {
+    "default": Profile(),
     "spec": Profile.spec(),
     "js_sds": Profile.js_sds(),
     "nim_sds": Profile.nim_sds(),

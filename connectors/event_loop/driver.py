@@ -115,6 +115,8 @@ class ChannelDriver:
 
     async def _run(self) -> None:
         """Call the participant at its deadlines."""
+        # If it was restored, the time in which it was off ends here.
+        await self._perform(self._channel.advance(self._now_ms()))
         while True:
             now_ms = self._now_ms()
             if self._channel.next_deadline_ms <= now_ms:

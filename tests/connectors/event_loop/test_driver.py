@@ -22,7 +22,7 @@ from sds_core.message_channel import (
     Profile,
     SyncSent,
 )
-from sds_core.message_channel.changes import unpack
+from sds_core.message_channel.changes import Call, unpack
 from tests.support.frames import FrameFactory, value_of
 from tests.support.message_channel.repair_bus import SPEC
 from tests.support.participants import CHANNEL, of_type
@@ -217,6 +217,35 @@ def test_clock_that_is_set_back_stands_still() -> None:
     asyncio.run(receive())
     calls = [unpack(one).now_ms for one in channel.take_changes()]
     assert calls == [5_000, 5_000, 6_000]
+
+
+def test_time_off_ends_at_the_start() -> None:
+    """And not at the first deadline, which may be long after it."""
+    now_ms = unix_ms()
+    before = MessageChannel(
+        CHANNEL, "alice", now_ms=now_ms, random=Random(1), profile=SLOW
+    )
+    late = value_of(FrameFactory(CHANNEL).content("late", "bob", history=["x"]))
+    before.receive(late, now_ms)
+    channel = MessageChannel.restore(before.snapshot(), random=Random(1), profile=SLOW)
+    channel.record_changes()
+    changes: list[bytes] = []
+
+    async def ignore(_: Broadcast) -> None:
+        pass
+
+    async def run() -> None:
+        async with ChannelDriver(
+            channel,
+            broadcast=ignore,
+            store=lambda one: changes.extend(one.take_changes()),
+            clock_ms=lambda: now_ms + 60_000,
+        ):
+            await until(lambda: bool(changes))
+
+    asyncio.run(run())
+    (change,) = map(unpack, changes)
+    assert (change.call, change.now_ms) == (Call.RESUMED, now_ms + 60_000)
 
 
 def test_error_of_a_call_goes_to_its_caller() -> None:

@@ -92,6 +92,41 @@ def test_message_in_a_filter_is_possibly_acknowledged() -> None:
     assert alice.unacknowledged == ("b",)
 
 
+@pytest.mark.rule("sds-ack-2")
+@pytest.mark.parametrize("kind", ["sync", "content", "waiting content"])
+@pytest.mark.parametrize("is_retried", [False, True])
+def test_filter_of_any_frame_marks_only_what_it_holds(
+    kind: str, *, is_retried: bool
+) -> None:
+    """Whatever the frame's history names, and however often a message was sent."""
+    alice = sender_of("a", "b", "c", "d")
+    if is_retried:
+        assert len(alice.sweep_outgoing(START_MS + 30_000).broadcasts) == 4
+    frame = {
+        "sync": FRAMES.sync("bob", history=["c"], holds=["a", "d"]),
+        "content": FRAMES.content("m", "bob", history=["c"], holds=["a", "d"]),
+        "waiting content": FRAMES.content(
+            "m", "bob", history=["c", "x"], holds=["a", "d"]
+        ),
+    }[kind]
+    receive(alice, frame, now_ms=START_MS + 30_000)
+    assert alice.possibly_acknowledged == ("a", "d")
+    assert alice.unacknowledged == ("b",)
+
+
+@pytest.mark.rule("sds-ack-2")
+def test_filter_marks_only_ids_with_all_their_bits() -> None:
+    """One bit less than all shows nothing."""
+    alice = sender_of("a")
+    filter_ = bytearray(bloom(["a"]))
+    for position, byte in enumerate(filter_):
+        if byte:
+            filter_[position] &= byte - 1
+            break
+    receive(alice, FRAMES.sync("bob", filter_=bytes(filter_)))
+    assert alice.possibly_acknowledged == ()
+
+
 @pytest.mark.rule("sds-ack-3", "sds-default-4")
 def test_filters_of_two_participants_acknowledge() -> None:
     """The second one removes the message from the buffer."""
@@ -322,6 +357,7 @@ def test_filter_of_default_size_counts_while_it_is_not_too_full(
         assert (alice.possibly_acknowledged == ()) is counts
 
 
+@pytest.mark.rule("sds-event-4")
 def test_filter_of_the_wrong_size_leaves_the_rest_of_the_frame() -> None:
     """Its history still acknowledges."""
     alice = sender_of("a", "b")

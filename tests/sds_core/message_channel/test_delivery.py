@@ -179,7 +179,7 @@ def test_log_in_the_order_of_delivery_takes_old_messages_too() -> None:
     assert bob.log == ("a",)
 
 
-@pytest.mark.rule("sds-incoming-4", "sds-sdk-task-3")
+@pytest.mark.rule("sds-incoming-1", "sds-incoming-4", "sds-sdk-task-3")
 def test_arrival_delivers_all_messages_that_waited_for_it() -> None:
     """A whole chain at once, dependencies first."""
     bob = participant("bob")

@@ -151,6 +151,7 @@ def test_timestamp_years_ahead_is_adopted_without_a_limit(profile: Profile) -> N
     assert sent > ahead
 
 
+@pytest.mark.rule("sds-event-4")
 @pytest.mark.parametrize("profile", [SPEC, JS, NIM])
 @pytest.mark.parametrize("lamport", [None, 1 << 63, (1 << 64) - 1])
 def test_timestamp_more_than_a_century_ahead_is_never_adopted(

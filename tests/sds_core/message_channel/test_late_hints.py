@@ -64,6 +64,7 @@ class TestMissing:
         events = bob.advance(START_MS + 10**8).events
         assert IrretrievablyLost("x", HINT, "alice") in events
 
+    @pytest.mark.rule("sds-r-send-4")
     def test_hint_learned_after_the_request_was_queued_goes_with_it(self) -> None:
         """The request's own entry is completed too."""
         bob = participant("bob")

@@ -89,6 +89,17 @@ def test_unacknowledged_messages_go_first() -> None:
     assert ids_of(alice.advance(START_MS + 70_000)) == ["c", "a", "d", "b"]
 
 
+@pytest.mark.rule("sds-outgoing-2")
+def test_unacknowledged_messages_go_before_more_overdue_ones() -> None:
+    """The state counts first, then the time."""
+    alice = participant(profile=QUIET)
+    alice.send(b"hi", START_MS, message_id="a")
+    receive(alice, FRAMES.sync("carol"), FRAMES.sync("bob", holds=["a"]))
+    alice.send(b"hi", START_MS + 40_000, message_id="b")
+    assert alice.next_deadline_ms == START_MS + 60_000
+    assert ids_of(alice.advance(START_MS + 70_000)) == ["b", "a"]
+
+
 def test_acknowledged_message_is_not_broadcast_again() -> None:
     """It has no deadline either."""
     alice = participant(profile=QUIET)

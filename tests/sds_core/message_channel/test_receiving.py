@@ -88,7 +88,7 @@ def test_own_message_that_comes_back_is_ignored(kind: str) -> None:
     assert alice.snapshot() == before
 
 
-@pytest.mark.rule("sds-receive-2")
+@pytest.mark.rule("sds-receive-2", "sds-event-4")
 def test_message_that_was_received_before_is_ignored() -> None:
     """Whether delivered, waiting, or our own under another sender's name."""
     bob = participant("bob")

@@ -164,6 +164,17 @@ class TestGroups:
         receive(bob, asking(inside, outside))
         assert list(state(bob).responses) == [inside]
 
+    @pytest.mark.rule("sds-r-receive-8", "sds-r-group-2", "sds-r-state-6")
+    def test_stored_message_is_not_answered_once_its_group_is_another(self) -> None:
+        """With more participants there are more groups, and others answer."""
+        bob = participant("bob", replace(SPEC, sync_put_off_limit=None))
+        inside, outside = self.ids(True, 3)[0], self.ids(False, 3)[0]
+        receive(bob, *(FRAMES.content(one, "alice") for one in (inside, outside)))
+        receive(bob, *(FRAMES.sync(f"peer-{number}") for number in range(3 * 128)))
+        assert sorted(state(bob).retained) == sorted([inside, outside])
+        receive(bob, asking(inside, outside))
+        assert list(state(bob).responses) == [inside]
+
     @pytest.mark.rule("sds-r-group-3", "sds-r-tresp-6")
     def test_own_message_is_always_answered(self) -> None:
         """With any number of groups."""
@@ -256,15 +267,16 @@ class TestAnswering:
     @pytest.mark.parametrize(
         ("profile", "period_ms"), [(SPEC, 5_000), (Profile.js_sds(), 10_000)]
     )
+    @pytest.mark.parametrize("before", [0, 1, 2])
     def test_answer_comes_with_the_next_sweep(
-        self, profile: Profile, period_ms: int
+        self, profile: Profile, period_ms: int, before: int
     ) -> None:
         """Within one period, whatever other deadlines there are."""
         bob = participant("bob", replace(profile, sync_interval_ms=10**9))
         first = bob.send(b"text", START_MS, message_id="own").broadcasts[0].value
-        asked_ms = START_MS + 2 * period_ms + 1
+        asked_ms = START_MS + before * period_ms + 1
         receive(bob, asking("own", sender="bob"), now_ms=asked_ms)
-        sweep_ms = START_MS + 3 * period_ms
+        sweep_ms = START_MS + (before + 1) * period_ms
         assert bob.next_deadline_ms == sweep_ms
         assert Broadcast(Cause.REPAIR, "own", first) not in (
             bob.advance(sweep_ms - 1).broadcasts

@@ -29,7 +29,9 @@ def entry(message_id: str) -> HistoryEntry:
 
 
 def requests(
-    t_req_ms: dict[str, int], after_request: AfterRequest = ASK_AGAIN, limit: int = 1000
+    t_req_ms: dict[str, int],
+    after_request: AfterRequest = ASK_AGAIN,
+    limit: int = SPEC.repair_buffer_limit,
 ) -> RepairRequests:
     """A buffer with these entries, put in one after the other."""
     buffer = RepairRequests(

@@ -69,21 +69,29 @@ class TestWithoutRepair:
         "sds-r-unchanged-4",
         "sds-r-receive-11",
     )
-    def test_option_changes_nothing_but_repairs(self) -> None:
+    def test_option_and_requests_change_nothing_but_repairs(self) -> None:
         """Timestamps, filters, waiting and missing messages, deliveries and logs."""
         frames = [
             FRAMES.content("m3", "alice", START_MS + 9, history=[("m2", "alice")]),
-            FRAMES.content("m5", "carol", START_MS + 9, requests=[("m2", "alice")]),
+            FRAMES.content(
+                "m5",
+                "carol",
+                START_MS + 9,
+                history=[("m0", "alice")],
+                requests=[("m2", "alice")],
+            ),
             FRAMES.content("m4", "dave", START_MS + 9, requests=[("m3", "alice")]),
             FRAMES.sync("erin", START_MS + 40, requests=[("m5", "carol"), ("x", "y")]),
             FRAMES.content("m2", "alice", START_MS + 1, history=[("m1", "alice")]),
             FRAMES.content("m1", "alice", START_MS + 50),
+            FRAMES.content("m0", "alice", START_MS + 5),
         ]
+        without = [frame._replace(repair_request=()) for frame in frames]
         told = []
-        for profile in (SPEC, self.OFF):
+        for profile, received in ((SPEC, frames), (self.OFF, frames), (SPEC, without)):
             bob = participant("bob", profile)
             steps: list[object] = []
-            for number, frame in enumerate(frames):
+            for number, frame in enumerate(received):
                 now_ms = START_MS + number * T_MAX_MS // 4
                 events = receive(bob, frame, now_ms=now_ms)
                 own = bob.send(b"text", now_ms, message_id=f"own {number}")
@@ -98,7 +106,7 @@ class TestWithoutRepair:
                     bob.unacknowledged,
                 ]
             told.append(steps)
-        assert told[0] == told[1]
+        assert told[0] == told[1] == told[2]
 
 
 _OF_REPAIR: tuple[type[Event], ...] = (

@@ -61,6 +61,14 @@ class TestNoticing:
             for one in history
         ]
 
+    @pytest.mark.rule("sds-r-state-3")
+    def test_request_is_carried_by_one_frame(self) -> None:
+        """Then it does not wait for a frame any more."""
+        bob = participant("bob")
+        receive(bob, missing("m1", "m2"))
+        assert sorted(requested(bob.send(b"text", LATER))) == ["m1", "m2"]
+        assert requested(bob.send(b"text", LATER + 1)) == []
+
     @pytest.mark.rule("sds-r-concept-2")
     def test_two_participants_queue_one_message_for_two_times(self) -> None:
         """T_req depends on the participant's id."""

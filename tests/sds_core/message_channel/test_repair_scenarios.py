@@ -312,6 +312,28 @@ def test_one_request_serves_all_who_miss_the_message() -> None:
     assert bus.logs() == {("m1", "m2")}
 
 
+@pytest.mark.rule("sds-r-receive-6", "sds-r-concept-4")
+def test_one_request_is_enough_however_long_the_answer_takes() -> None:
+    """Of several who miss the message, none asks again while the answer may come."""
+    without = ["bob", "dave", "erin", "frank"]
+    slowest = max(
+        (f"m{number}" for number in range(40)),
+        key=lambda one: response_offset_ms("carol", "alice", one, SPEC),
+    )
+    wait_ms = response_offset_ms("carol", "alice", slowest, SPEC)
+    assert wait_ms > T_MAX_MS * 0.9
+    bus = Bus("alice", "carol", *without)
+    bus.send("alice", slowest, lost_for=without)
+    bus.send("carol", "last")
+    bus.offline = {"alice"}
+    bus.run(10 * MINUTE)
+    ((asked_ms, by, _),) = requests(bus)
+    t_req_ms = {one: request_offset_ms(one, slowest, SPEC) for one in without}
+    others = [at_ms for one, at_ms in t_req_ms.items() if one != by]
+    assert START_MS + min(others) < asked_ms + wait_ms
+    assert bus.answers() == [("carol", slowest)]
+
+
 @pytest.mark.rule("sds-r-receive-6", "sds-r-edge-2")
 def test_unanswered_request_of_another_is_followed_by_our_own() -> None:
     """After T_max; until then all who received it wait."""

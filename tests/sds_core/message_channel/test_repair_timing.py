@@ -56,6 +56,7 @@ class TestHash:
         digest = sha256(b"\xc3\xa9").digest()
         assert hash_of("\xe9", SHA256) == int.from_bytes(digest[:8], "big")
 
+    @pytest.mark.rule("sds-r-hash-3")
     @pytest.mark.parametrize(
         ("text", "modulus", "expected"),
         [
@@ -157,12 +158,15 @@ class TestRequest:
 
 
 class TestResponse:
-    @pytest.mark.rule("sds-r-tresp-1", "sds-r-tresp-2", "sds-r-id-1", "sds-r-edge-3")
+    @pytest.mark.rule(
+        "sds-r-tresp-1", "sds-r-tresp-2", "sds-r-id-1", "sds-r-edge-3", "sds-r-hash-3"
+    )
     @pytest.mark.parametrize("profile", [SPEC, JS], ids=["spec", "js"])
     def test_t_resp_is_that_of_js_waku(self, profile: Profile) -> None:
         """The product of distance and hash is not truncated to 64 bits."""
         assert response_offset_ms("bob", "alice", ID_1, profile) == 3_226
 
+    @pytest.mark.rule("sds-r-hash-3")
     @pytest.mark.parametrize("participant", ["bob", "carol", "dave", "erin", "frank"])
     @pytest.mark.parametrize("sender", ["alice", "grace"])
     def test_t_resp_is_that_of_nim_sds(self, participant: str, sender: str) -> None:
@@ -200,7 +204,7 @@ class TestResponse:
 
 
 class TestGroups:
-    @pytest.mark.rule("sds-r-group-1")
+    @pytest.mark.rule("sds-r-group-1", "sds-r-hash-3")
     def test_group_is_by_the_hash_of_participant_and_message(self) -> None:
         """Both hashes must be equal modulo the number of groups."""
         theirs = int.from_bytes(sha256(f"alice{ID_1}".encode()).digest()[:8], "big")

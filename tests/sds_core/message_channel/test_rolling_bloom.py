@@ -101,6 +101,20 @@ def test_full_filter_is_computed_anew_of_the_newest_ids(used_before: bool) -> No
     assert filter_of(bob) == one_by_one(ids(21)[-10:], SMALL)
 
 
+@pytest.mark.rule("sds-state-2", "sds-state-3", "sds-default-1", "sds-default-2")
+@pytest.mark.parametrize("profile", [SPEC, Profile()], ids=["spec", "default"])
+def test_filter_of_a_participant_has_room_for_10_000_ids(profile: Profile) -> None:
+    """It holds them all with few false positives; one more, and it is rolled over."""
+    bob = filled(replace(profile, repair=False), 10_000)
+    full = BloomFilter.from_wire(Dialect.SPEC, filter_of(bob))
+    assert all(full.contains(one) for one in ids(10_000))
+    others = sum(full.contains(f"other{number}") for number in range(20_000))
+    assert others < 20_000 * 0.0015
+    assert 0.0005 < full.false_positive_rate() < 0.0015
+    receive(bob, FrameFactory(CHANNEL).content("m10000", "alice", START_MS + 10_000))
+    assert filter_of(bob) == one_by_one(ids(10_001)[-5_000:], DEFAULT_PARAMETERS)
+
+
 @pytest.mark.parametrize("count", [22, 31, 32, 45])
 def test_filter_rolls_over_repeatedly(count: int) -> None:
     """Here every 11 ids."""

@@ -173,6 +173,7 @@ def test_names_of_channel_and_participant_are_checked(bad: str) -> None:
         MessageChannel(CHANNEL, bad, now_ms=START_MS, random=Random(1))
 
 
+@pytest.mark.rule("sds-message-3")
 def test_id_of_another_message_is_refused() -> None:
     """Of one in the log, or of one that waits."""
     alice = participant()
@@ -210,6 +211,7 @@ def test_id_of_a_message_dropped_by_the_log_is_refused() -> None:
         alice.send(b"hi", START_MS, message_id="first")
 
 
+@pytest.mark.rule("sds-message-9", "sds-event-4")
 def test_message_without_content_is_refused() -> None:
     """It would be a sync message."""
     alice = participant()
@@ -247,6 +249,24 @@ def test_lamport_timestamp_goes_up_by_one() -> None:
         START_MS + 3,
     ]
     assert alice.lamport == START_MS + 3
+
+
+@pytest.mark.rule("sds-send-1", "sds-r-unchanged-1")
+@pytest.mark.parametrize("content", [b"hi", b""], ids=["content", "sync"])
+def test_repair_requests_leave_the_lamport_timestamp_as_it_is(content: bytes) -> None:
+    """It goes up by one, in frame and state, with and without a request."""
+    alice = participant()
+    receive(alice, FRAMES.content("m", "bob", START_MS + 5, history=[("x", "bob")]))
+    lamports = []
+    for _ in range(2):
+        now_ms = START_MS + SPEC.t_max_ms
+        step = alice.send(content, now_ms) if content else alice.sync(now_ms)
+        frame = frame_of(step)
+        lamports.append((len(frame.repair_request), frame.lamport, alice.lamport))
+    assert lamports == [
+        (1, START_MS + 1, START_MS + 1),
+        (0, START_MS + 2, START_MS + 2),
+    ]
 
 
 @pytest.mark.rule("sds-send-2", "sds-send-6")

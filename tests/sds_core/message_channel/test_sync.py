@@ -75,6 +75,18 @@ class TestMessage:
             assert broadcast == Broadcast(Cause.SYNC, sync_id, broadcast.value)
             assert typed(step.events) == typed([SyncSent(sync_id)])
 
+    @pytest.mark.rule("sds-sync-1")
+    def test_sync_messages_never_end(self) -> None:
+        """At most twice the longest wait of two intervals passes without one."""
+        alice = participant()
+        receive(alice, FRAMES.content("m", "bob"))
+        now_ms = START_MS
+        for _ in range(20):
+            assert now_ms < alice.next_deadline_ms <= now_ms + 4 * INTERVAL_MS + 1
+            now_ms = alice.next_deadline_ms
+            (broadcast,) = alice.advance(now_ms).broadcasts
+            assert broadcast.cause is Cause.SYNC
+
     @pytest.mark.rule(
         "sds-message-8", "sds-sync-2", "sds-sync-3", "sds-sync-4", "sds-message-6"
     )
@@ -154,7 +166,7 @@ class TestMessage:
         assert alice.lamport == START_MS
         assert wait_ms(alice, now_ms) == 75_001
 
-    @pytest.mark.rule("sds-sync-1")
+    @pytest.mark.rule("sds-sync-1", "sds-r-sync-1")
     def test_participant_with_only_a_repair_request_sends_a_sync_message(self) -> None:
         """A due request is news."""
         alice = participant(profile=replace(SPEC, t_min_ms=0, t_max_ms=1))
