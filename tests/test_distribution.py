@@ -19,7 +19,12 @@ import pytest
 from tests.support.deployment import ROOT
 
 PROJECT = Path("deploy/sds-core")
-INCLUDED = ("sds_core", "connectors/storage", "connectors/event_loop")
+INCLUDED = (
+    "sds_core",
+    "connectors/storage",
+    "connectors/event_loop",
+    "connectors/reliable_channel",
+)
 
 PROGRAM = """
 import asyncio, importlib.util, pathlib, random, sys, tempfile

@@ -1,8 +1,8 @@
-"""Errors of a store of participants.
+"""Errors of files with the state of participants and channels.
 
     StorageError (attribute path)
     ├── StorageInUse        another process has it open
-    └── StorageUnreadable   it is no such store, or damaged
+    └── StorageUnreadable   it is no such file, or damaged
 
 `SnapshotError` of `sds_core.message_channel` is raised as it is: it says that the
 stored state does not fit the profile.
@@ -14,10 +14,10 @@ from pathlib import Path
 
 
 class StorageError(Exception):
-    """A store of participants cannot be used.
+    """The file cannot be used.
 
     Attributes:
-        path: Its file.
+        path: The file.
     """
 
     def __init__(self, path: Path, text: str) -> None:
@@ -26,15 +26,15 @@ class StorageError(Exception):
 
 
 class StorageInUse(StorageError):
-    """Another process has the store open."""
+    """Another process has it open; two with one state would contradict each other."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, "another process has it open; end that one first")
 
 
 class StorageUnreadable(StorageError, ValueError):
-    """The file is not a store of participants, or it is damaged."""
+    """Another program, or another version, made the file, or it is damaged."""
 
     def __init__(self, path: Path, detail: str) -> None:
-        super().__init__(path, f"cannot be read as a store of participants: {detail}")
+        super().__init__(path, f"cannot be read: {detail}")
         self.detail = detail

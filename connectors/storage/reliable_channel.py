@@ -4,43 +4,29 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
-from connectors.lock import locked
+from connectors.storage.database import Format, open_database
+from connectors.storage.errors import StorageError
 from sds_core.reliable_channel.journal import Stored
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS state (
+_FORMAT: Final = Format(
+    b"SDSr",
+    1,
+    """
+CREATE TABLE state (
     only_one INTEGER PRIMARY KEY CHECK (only_one = 0),
     state BLOB NOT NULL
 );
-CREATE TABLE IF NOT EXISTS journal (
+CREATE TABLE journal (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     entry BLOB NOT NULL
 );
-"""
-
-
-class StorageError(Exception):
-    """The file cannot be used.
-
-    Attributes:
-        path: The file.
-    """
-
-    def __init__(self, path: Path, detail: str) -> None:
-        super().__init__(f"{path}: {detail}")
-        self.path = path
-
-
-class StorageInUse(StorageError):
-    """Another process has the channel; two of one sender contradict each other."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, "another process uses this channel: end it first")
+""",
+)
 
 
 class SqliteChannelStorage:
@@ -49,32 +35,20 @@ class SqliteChannelStorage:
     What a call has written survives the end of the process and of the machine's power.
 
     Args:
-        path: The file, made if it is missing. Beside it lies a lock file.
+        path: The file; it is made if it is missing. One process may have it open.
 
     Raises:
-        StorageInUse: Another process has it open.
-        StorageError: It cannot be opened, or is no such file.
+        StorageInUse: Another process has the file open.
+        StorageUnreadable: It is another file, or damaged.
+        StorageError: It cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with ExitStack() as opened:
-            lock = path.with_name(f"{path.name}.lock")
-            try:
-                opened.enter_context(locked(lock))
-            except BlockingIOError as error:
-                raise StorageInUse(path) from error
-            except OSError as error:
-                raise StorageError(path, str(error)) from error
-            try:
-                self._database = sqlite3.connect(path)
-                opened.callback(self._database.close)
-                self._database.execute("PRAGMA journal_mode=WAL")
-                self._database.execute("PRAGMA synchronous=FULL")
-                self._database.executescript(_SCHEMA)
-            except sqlite3.Error as error:
-                raise StorageError(path, str(error)) from error
-            self._opened = opened.pop_all()
+        try:
+            self._database = open_database(path, _FORMAT, survives_power_loss=True)
+        except sqlite3.Error as error:
+            raise StorageError(path, str(error)) from error
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -91,7 +65,7 @@ class SqliteChannelStorage:
 
     def close(self) -> None:
         """Close the file, and let other processes use it."""
-        self._opened.close()
+        self._database.close()
 
     def load(self) -> Stored | None:
         """Return what was stored; None if nothing was."""

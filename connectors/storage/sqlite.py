@@ -7,25 +7,22 @@ have as many bytes as the last one.
 
 from __future__ import annotations
 
-import sqlite3
 import sys
 from pathlib import Path
 from random import Random
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from connectors.storage.errors import StorageInUse, StorageUnreadable
+from connectors.storage.database import Format, open_database
 from sds_core.message_channel import MessageChannel, Profile
 
-_SCHEMA_VERSION: Final = 1
-_APPLICATION_ID: Final = int.from_bytes(b"SDSp", "big")
 _LEAST_CHANGE_BYTES: Final = 4 * 2**20
 """Changes of fewer bytes are never replaced by a snapshot: they load in no time."""
 
-_SCHEMA: Final = f"""
-BEGIN;
-PRAGMA application_id = {_APPLICATION_ID};
-PRAGMA user_version = {_SCHEMA_VERSION};
+_FORMAT: Final = Format(
+    b"SDSp",
+    1,
+    """
 CREATE TABLE participant (
     id INTEGER PRIMARY KEY,
     channel_id TEXT NOT NULL,
@@ -39,8 +36,8 @@ CREATE TABLE change (
     id INTEGER PRIMARY KEY AUTOINCREMENT
 );
 CREATE INDEX change_of_participant ON change (participant, id);
-COMMIT;
-"""
+""",
+)
 
 
 class _Stored(NamedTuple):
@@ -76,23 +73,11 @@ class ParticipantStore:
     """
 
     def __init__(self, path: Path, *, survives_power_loss: bool = False) -> None:
-        self._path = path
         self._stored: dict[tuple[str, str], _Stored] = {}
         # Without a transaction of its own: each statement, or `with` block, is one.
-        self._database = sqlite3.connect(path, timeout=0)
-        try:
-            self._set_up(survives_power_loss)
-        except sqlite3.OperationalError as error:
-            self._database.close()
-            if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
-                raise StorageInUse(path) from None
-            raise
-        except sqlite3.DatabaseError as error:
-            self._database.close()
-            raise StorageUnreadable(path, str(error)) from None
-        except StorageUnreadable:
-            self._database.close()
-            raise
+        self._database = open_database(
+            path, _FORMAT, survives_power_loss=survives_power_loss
+        )
 
     def __enter__(self) -> Self:
         """Return the store itself."""
@@ -187,24 +172,6 @@ class ParticipantStore:
     def close(self) -> None:
         """Close the file; the participants can be opened again later."""
         self._database.close()
-
-    def _set_up(self, survives_power_loss: bool) -> None:
-        database = self._database
-        # Held until the end: two processes would continue the same participant.
-        database.execute("PRAGMA locking_mode = EXCLUSIVE")
-        (application_id,) = database.execute("PRAGMA application_id").fetchone()
-        (version,) = database.execute("PRAGMA user_version").fetchone()
-        (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if tables and application_id != _APPLICATION_ID:
-            raise StorageUnreadable(self._path, "another program made it")
-        if tables and version != _SCHEMA_VERSION:
-            detail = f"it has version {version}, this program reads {_SCHEMA_VERSION}"
-            raise StorageUnreadable(self._path, detail)
-        database.execute("PRAGMA journal_mode = WAL")
-        mode = "FULL" if survives_power_loss else "NORMAL"
-        database.execute(f"PRAGMA synchronous = {mode}")
-        if not tables:
-            database.executescript(_SCHEMA)
 
     def _take_snapshot(self, channel: MessageChannel) -> None:
         """Replace what is stored of a participant by a snapshot."""

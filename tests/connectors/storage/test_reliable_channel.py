@@ -15,11 +15,8 @@ from random import Random
 import pytest
 
 from connectors.reliable_channel import create_reliable_channel
-from connectors.storage.reliable_channel import (
-    SqliteChannelStorage,
-    StorageError,
-    StorageInUse,
-)
+from connectors.storage.errors import StorageError, StorageInUse
+from connectors.storage.reliable_channel import SqliteChannelStorage
 from connectors.waku_rest.channel_node import RestNode
 from connectors.waku_rest.client import NodeClient
 from connectors.waku_rest.connection import NodeSettings, open_client
@@ -124,8 +121,9 @@ def test_state_replaces_the_journal_from_time_to_time(tmp_path: Path) -> None:
     stored.apply(Start(), START_MS)
     for number in range(CHECKPOINT_ENTRIES + 10):
         stored.apply(Send(b"%d" % number), START_MS + number)
-    with sqlite3.connect(path) as database:
-        (entries,) = database.execute("SELECT count(*) FROM journal").fetchone()
+    loaded = storage.load()
+    assert loaded is not None
+    entries = len(list(loaded.entries))
     database.close()
     assert entries == 11
     storage.close()
