@@ -124,7 +124,6 @@ def test_state_replaces_the_journal_from_time_to_time(tmp_path: Path) -> None:
     loaded = storage.load()
     assert loaded is not None
     entries = len(list(loaded.entries))
-    database.close()
     assert entries == 11
     storage.close()
     storage, again = opened(path)
