@@ -147,11 +147,9 @@ HISTORY_STUCK_FOR = timedelta(minutes=20)
 
 LABELS_FOR = timedelta(minutes=15)
 
-EPOCH_MESSAGE_LIMIT = 100
-"""`rlnRelayUserMessageLimit` of 64/WAKU2-NETWORK (vacp2p/rfc-index@19cfc820).
-
-A membership may have a lower limit, so the dashboard has a field for it.
-"""
+BUDGET_NEARLY_SPENT = 0.9
+"""Share of a participant's rate-limit budget: from it on, the API of Reliable Channel
+says that the limit approaches. `ObserverSettings.epoch_messages` is the budget."""
 
 MIRROR_DOWN_FOR = timedelta(minutes=5)
 MIRROR_SEEN_WITHIN = timedelta(days=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from grafana_foundation_sdk.builders.dashboard import TextBoxVariable
 from grafana_foundation_sdk.models import dashboard as models
 
 from dashboards.links import CAPACITY, Links
@@ -14,6 +13,7 @@ from dashboards.panels.capacity_limits import (
     own_limits,
     participants,
 )
+from dashboards.panels.capacity_segments import segments
 from dashboards.panels.charts import figure, lines
 from dashboards.panels.frame import (
     Frame,
@@ -23,24 +23,15 @@ from dashboards.panels.frame import (
 )
 from dashboards.panels.queries import CHANNELS, RANGE, select
 from dashboards.panels.series import per_second
-from dashboards.thresholds import EPOCH_MESSAGE_LIMIT
 
 
 def capacity(links: Links) -> models.Dashboard:
     """Return the dashboard."""
-    limit = str(EPOCH_MESSAGE_LIMIT)
     frame = Frame(
         CAPACITY,
         "SDS / Capacity",
         "What channels cost in bytes and frames, and which limit is near.",
-        variables=(
-            some_channels(),
-            TextBoxVariable("epoch_limit")
-            .label("Messages per epoch")
-            .description("How many messages a membership may publish in ten minutes.")
-            .default_value(limit)
-            .current(models.VariableOption(selected=True, text=limit, value=limit)),
-        ),
+        variables=(some_channels(),),
     )
     return assemble(
         frame,
@@ -49,6 +40,7 @@ def capacity(links: Links) -> models.Dashboard:
             Section("", _figures()),
             Section("Traffic", _traffic()),
             Section("Participants and their limits", participants()),
+            Section("Segments", segments()),
             Section("Filters", filters()),
             Section("The monitor's own limits", own_limits()),
         ],

@@ -7,8 +7,13 @@ from dashboards.panels.base import Panel, Query, Text
 from dashboards.panels.charts import figure, lines
 from dashboards.panels.frame import channel_link, channel_page
 from dashboards.panels.queries import CHANNELS, JOB, select
+from dashboards.panels.series import per_second
 from dashboards.panels.tables import Column, rows
-from dashboards.thresholds import NEAR_SATURATION_RATIO, SATURATED_RATIO
+from dashboards.thresholds import (
+    BUDGET_NEARLY_SPENT,
+    NEAR_SATURATION_RATIO,
+    SATURATED_RATIO,
+)
 
 FILTER_STEPS: colours.Steps = (
     (None, colours.GOOD),
@@ -28,17 +33,46 @@ def participants() -> list[Panel]:
                 "Filters, requests and answers all grow with them.",
             ),
             _greatest("sds_channel_participants"),
+            width=8,
         ),
         lines(
             Text(
-                "Messages per epoch against the limit",
+                "Messages per epoch",
                 "Most messages of one participant in the last epoch of ten minutes, "
-                "in the ten channels with most, and what a membership may publish. "
-                "Waku rejects what goes beyond it. A lower bound: rebroadcasts count "
-                "against the limit, but not here.",
+                "with its retries, in the ten channels with most.",
             ),
             _greatest("sds_epoch_messages_max"),
-            Query("vector($epoch_limit)", "limit"),
+            width=8,
+        ),
+        lines(
+            Text(
+                "Rate-limit budget used",
+                "Greatest share of the budget that one participant has used in the "
+                "current epoch, in the ten channels with most. From the dashed line "
+                "on an alert fires; Waku rejects what goes beyond the budget. A lower "
+                "bound: nobody knows who answers repair requests.",
+                "percentunit",
+            ),
+            _greatest("sds_epoch_budget_used_ratio", epoch="current"),
+            limits=colours.line_at(BUDGET_NEARLY_SPENT),
+            width=8,
+        ),
+        lines(
+            Text(
+                "Budget by purpose",
+                "Broadcasts per second: new messages, and what the budget is spent on "
+                "besides: answers to repair requests, retries and sync messages. If "
+                "the others outweigh new messages, reliability costs more than "
+                "the messages themselves.",
+                "pps",
+            ),
+            Query(_new(), "new messages"),
+            per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}", "cause"),
+            Query(
+                queries.rate(select("sds_frames_total", CHANNELS, kind="sync")), "sync"
+            ),
+            stacked=True,
+            width=24,
         ),
     ]
 
@@ -187,6 +221,14 @@ def own_limits() -> list[Panel]:
     ]
 
 
-def _greatest(metric: str) -> Query:
-    per_channel = queries.greatest(select(metric, CHANNELS), "channel")
+def _new() -> str:
+    """Return broadcasts with content per second that are no rebroadcasts."""
+    every = queries.rate(select("sds_frames_total", CHANNELS))
+    sync = queries.rate(select("sds_frames_total", CHANNELS, kind="sync"))
+    again = queries.rate(select("sds_rebroadcasts_total", CHANNELS))
+    return f"clamp_min({every} - {sync} - {again}, 0)"
+
+
+def _greatest(metric: str, **labels: str) -> Query:
+    per_channel = queries.greatest(select(metric, CHANNELS, **labels), "channel")
     return Query(queries.worst(per_channel, CHANNELS), "{{name}}")

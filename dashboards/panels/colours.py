@@ -54,7 +54,6 @@ SERIES = {
     "early": BAD,
     "unexplained": "orange",
     "objective": NEUTRAL,
-    "limit": BAD,
 }
 """Colour of a series by its legend; other series take colours of the palette."""
 

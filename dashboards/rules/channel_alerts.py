@@ -77,6 +77,17 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
         at.NEAR_SATURATION_FOR,
     )
     yield _alert(
+        "SdsRateLimitBudgetNearlySpent",
+        Severity.WARNING,
+        f"{latest('sds_epoch_budget_used_ratio', 'epoch')} >= "
+        f"{at.BUDGET_NEARLY_SPENT:g}",
+        "A participant has nearly used up its rate-limit budget.",
+        "{{ $labels.name }}: one participant has used "
+        "{{ $value | humanizePercentage }} of the messages that it may send in an "
+        "epoch.",
+        CAPACITY,
+    )
+    yield _alert(
         "SdsMessageIdCollision",
         Severity.WARNING,
         growth("sds_message_id_collisions_total", at.COLLISION_WINDOW, pace) + " > 0",

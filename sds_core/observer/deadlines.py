@@ -14,6 +14,7 @@ class Due(enum.IntEnum):
     GAP_SETTLED = 1
     GAP_OVERDUE = 2
     EPISODE_EXPIRED = 3
+    SEGMENTS_IDLE = 4
 
 
 class Deadlines:

@@ -45,6 +45,12 @@ class ObserverSettings:
     lately_ms: int = 600_000  # 9: window of current participants and filters
     saturated_rate: float = 0.01  # 8 and 9: false-positive rate, a ratio
     epoch_ms: int = 600_000  # 9: rate-limit epoch (64/WAKU2-NETWORK), Unix-aligned
+    # 9: messages that a participant may send in an epoch: `rlnRelayUserMessageLimit` of
+    # 64/WAKU2-NETWORK (vacp2p/rfc-index@19cfc820).
+    epoch_messages: int = 100
+    # 13: silence after which the missing segments of a message are not awaited, as in
+    # nim-segmentation.
+    segment_idle_ms: int = 300_000
     # 11: silence after which a channel is forgotten; 0: never. `--forget-days` sets it.
     forget_ms: int = 0
 

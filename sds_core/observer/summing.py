@@ -28,7 +28,7 @@ Join = Callable[[Sequence[Any]], Any]
 """Joins the values of a field, at least one and never None, into one value."""
 
 
-def greatest(values: Sequence[int]) -> int:
+def greatest(values: Sequence[float]) -> float:
     """The greatest of the values."""
     return max(values)
 

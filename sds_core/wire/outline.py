@@ -51,7 +51,7 @@ class Outline(NamedTuple):
         bloom_filter: As it is on the wire, perhaps a view of the frame's bytes; empty
             if absent.
         repair_request: Each entry as it is on the wire.
-        has_content: Whether the frame is a content frame, and not a sync frame.
+        content: Content of a content frame; empty for a sync frame.
         sizes: Bytes by part; as `part_sizes` counts them.
     """
 
@@ -62,7 +62,7 @@ class Outline(NamedTuple):
     causal_history: list[bytes]
     bloom_filter: bytes | memoryview
     repair_request: list[bytes]
-    has_content: bool
+    content: bytes
     sizes: PartSizes
 
 
@@ -97,14 +97,15 @@ def outline_of(value: bytes, most_entries: int) -> Outline | None:
         length = len(sender_id)
         other += length + (2 if length < _SHORT else _overhead(length))
     # The tag of field 20 has two bytes.
-    length = len(read.content)
-    content = length and length + 1 + (2 if length < _SHORT else _overhead(length))
+    content = read.content
+    length = len(content)
+    content_size = length and length + 1 + (2 if length < _SHORT else _overhead(length))
     length = len(bloom_filter)
     bloom = length and length + _overhead(length)
     repair_request = list(read.repair_request)
     repair = sum(map(entry_bytes, repair_request)) if repair_request else 0
-    history = size - other - content - bloom - repair
-    sizes = _new_tuple(PartSizes, (content, history, bloom, repair, other))
+    history = size - other - content_size - bloom - repair
+    sizes = _new_tuple(PartSizes, (content_size, history, bloom, repair, other))
     return _new_tuple(
         Outline,
         (
@@ -115,7 +116,7 @@ def outline_of(value: bytes, most_entries: int) -> Outline | None:
             list(entries),
             bloom_filter,
             repair_request,
-            content > 0,
+            content,
             sizes,
         ),
     )

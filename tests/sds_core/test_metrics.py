@@ -77,7 +77,7 @@ def test_name_and_help_follow_the_conventions(metric: Metric[Any]) -> None:
     allowed = {
         "kind", "dialect", "cause", "evidence", "outcome", "redundant", "verdict",
         "reason", "version", "source", "part", "direction", "step", "conformant",
-        "name", "objective",
+        "name", "objective", "epoch",
     }  # fmt: skip
     assert set(metric.labels) <= allowed
 

@@ -33,12 +33,14 @@ from tests.support.frames import START_MS, FrameFactory, bloom
 from tests.support.fuzz.mutation import changed_bytes, changed_protobuf
 from tests.support.fuzz.targets.records import Town
 from tests.support.properties import CAREFUL
+from tests.support.segments import nim_segments
 
 WALL_MS = START_MS + 30 * 86_400_000
 DECODED = by_name([replace(SDS, new_reader=None)])
 FRAMES = FrameFactory()
 FILTER = bloom(["a"])
 FILTER_FIELD = b"\x62\xc0\x92\x01" + FILTER
+SEGMENT = nim_segments(1, 2)[1]
 
 
 def rows(records: Iterable[RawRecord], **options: Any) -> dict[str, Any]:
@@ -115,7 +117,9 @@ class Talk:
                 repair_request=tuple(random.sample(log, min(len(log), 2)))
                 if random.random() < 0.2
                 else (),
-                content=random.choice((b"", b"text", FILTER_FIELD, bytes(200))),
+                content=random.choice(
+                    (b"", b"text", FILTER_FIELD, bytes(200), SEGMENT)
+                ),
             )
             yield usual
             hint = random.choice((b"", b"hint", bytes(32), bytes(1_500)))
@@ -206,6 +210,16 @@ ODD = {
     "a lamport of 0": b"\x12\x01m\x1a\x01c\x50\x00",
     "a lamport in ten bytes": b"\x12\x01m\x1a\x01c\x50" + b"\xff" * 9 + b"\x7f",
     "ephemeral": encode(FRAMES.ephemeral("alice")),
+    "a segment": _usual(text=SEGMENT),
+    "a segment and an unknown field": _usual(text=SEGMENT) + b"\x7a\x01a",
+    "a segment without a sender": encode(FRAMES.content("m", "", text=SEGMENT)),
+    "a segment with a long sender": encode(
+        FRAMES.content("m", "é" * 400, text=SEGMENT)
+    ),
+    "an ephemeral segment": encode(FRAMES.ephemeral("alice", text=SEGMENT)),
+    "a segment of the other dialect": encode(
+        FRAMES.content("m", "a", dialect=Dialect.NIM, text=SEGMENT)
+    ),
     "the other dialect": encode(FRAMES.content("m", "a", dialect=Dialect.NIM)),
     "cut off": _usual(holds=["a"])[:-5],
     "cut off in the filter": _usual(holds=["a"], text=b"")[:-5],

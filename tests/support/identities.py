@@ -33,6 +33,7 @@ def _assert_figures(figures: Mapping[str, Any]) -> None:
     _assert_gaps(figures)
     _assert_deliveries(figures)
     _assert_repair(figures)
+    _assert_segments(figures)
 
 
 def _assert_messages(figures: Mapping[str, Any]) -> None:
@@ -78,6 +79,13 @@ def _assert_repair(figures: Mapping[str, Any]) -> None:
     assert figures["repair_response_ms"]["count"] == repair["answered"]
     assert figures["repair_bytes"]["request"] == sizes["repair"]
     assert figures["repair_bytes"]["response"] <= sum(sizes.values())
+
+
+def _assert_segments(figures: Mapping[str, Any]) -> None:
+    messages, segments = figures["segmented"], figures["segments"]
+    ended = messages["complete"] + messages["incomplete"]
+    assert messages["begun"] == ended + messages["open"]
+    assert messages["begun"] <= segments["data"] + segments["parity"]
 
 
 def _integers(figures: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, int]]:

@@ -1,24 +1,92 @@
-"""Payloads and options for tests of segmentation."""
+"""Segments as their senders write them, by hand: fields in the order of the numbers."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from random import Random
+import itertools
+from collections.abc import Iterable
 
-from sds_core.reliable_channel.segmentation import SegmentationOptions, SegmentLayout
-
-SMALL = SegmentationOptions(
-    segment_bytes=192, max_segment_bytes=4_096, max_buffered_bytes=65_536
-)
-"""Data segments of 64 bytes with nim-segmentation, of 192 with the others."""
-
-EVERY_LAYOUT = [replace(SMALL, layout=layout) for layout in SegmentLayout]
+NIM_SHARE = 64
+"""Length of a whole data segment of `nim_segments`."""
 
 
-def payload_of(options: SegmentationOptions, data_count: int, more: int = -1) -> bytes:
-    """A payload of so many segments: one byte less than full ones, or `more` bytes.
+def payload_hash(number: int) -> bytes:
+    """Bytes that may be the hash of a payload."""
+    return bytes([0x80 | number % 128, number // 128]) * 16
 
-    It does not end with a zero, which not every layout can tell from padding.
+
+def written(*fields: tuple[int, int | bytes]) -> bytes:
+    """Return fields as protobuf; numbers of 0 are left out, as the libraries do."""
+    parts = []
+    for number, value in fields:
+        if isinstance(value, bytes):
+            parts += [_varint(number << 3 | 2), _varint(len(value)), value]
+        elif value:
+            parts += [_varint(number << 3), _varint(value)]
+    return b"".join(parts)
+
+
+def nim_segments(
+    number: int, data_count: int, parity_count: int = 0, last: int = 10
+) -> list[bytes]:
+    """Return the segments of a payload in the layout of nim-segmentation.
+
+    Args:
+        number: Number of the payload.
+        data_count: Number of data segments.
+        parity_count: Number of parity segments, which come last.
+        last: Bytes in the last data segment.
     """
-    length = options.share_bytes * data_count + more
-    return Random(length).randbytes(length - 1) + b"\x01"
+    whole = NIM_SHARE * (data_count - 1) + last
+    shares = [NIM_SHARE] * (data_count - 1) + [last] + [NIM_SHARE] * parity_count
+    places = itertools.chain(range(data_count), range(parity_count))
+    return [
+        written(
+            (1, payload_hash(number)),
+            (2, whole),
+            (3, place),
+            (4, data_count),
+            (5, parity_count),
+            (6, int(at >= data_count)),
+            (7, bytes(share)),
+        )
+        for at, (place, share) in enumerate(zip(places, shares, strict=True))
+    ]
+
+
+def lip_segments(number: int, data_count: int, parity_count: int = 0) -> list[bytes]:
+    """Return the segments of a payload in the layout of LIP-243."""
+    data = [
+        written((1, payload_hash(number)), (2, i), (3, data_count), (4, b"share"))
+        for i in range(data_count)
+    ]
+    return data + list(_lip_parity(number, data_count, parity_count))
+
+
+def status_segments(number: int, data_count: int, parity_count: int) -> list[bytes]:
+    """Return the segments of a payload in the layout of status-go."""
+    data = lip_segments(number, data_count)
+    parity = [
+        written((1, payload_hash(number)), (4, b"share"), (5, i), (6, parity_count))
+        for i in range(parity_count)
+    ]
+    return data + parity
+
+
+def _lip_parity(number: int, data_count: int, parity_count: int) -> Iterable[bytes]:
+    for i in range(parity_count):
+        yield written(
+            (1, payload_hash(number)),
+            (3, data_count),
+            (4, b"share"),
+            (5, i),
+            (6, parity_count),
+            (7, 1),
+        )
+
+
+def _varint(value: int) -> bytes:
+    found = bytearray()
+    while value > 0x7F:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*found, value])

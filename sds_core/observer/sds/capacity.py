@@ -25,13 +25,18 @@ class EpochState(msgspec.Struct, array_like=True):
 
     Attributes:
         number: Number of the epoch: Unix ms // `ObserverSettings.epoch_ms`.
-        sent: Number of first copies in it, by participant index.
+        sent: Number of messages in it, by participant index: first copies and retries.
         last_max: Greatest number of one participant in the previous epoch.
     """
 
     number: int = 0
     sent: dict[int, int] = {}
     last_max: int = 0
+
+    @property
+    def most(self) -> int:
+        """Greatest number of one participant."""
+        return max(self.sent.values(), default=0)
 
 
 class Capacity:
@@ -64,8 +69,8 @@ class Capacity:
         """Count the bytes of a response to a repair request."""
         self._totals.repair_bytes_response += sum(frame.sizes)
 
-    def first_copy_by(self, by: int, clock_ms: int) -> None:
-        """Count a first copy of a participant in the epoch."""
+    def sent_by(self, by: int, clock_ms: int) -> None:
+        """Count a first copy or a retry of a participant in the epoch."""
         self._begin_epoch(clock_ms)
         if by != UNKNOWN:
             self._epoch.sent[by] = self._epoch.sent.get(by, 0) + 1
@@ -76,6 +81,9 @@ class Capacity:
         totals, since_ms = self._totals, clock_ms - self._settings.lately_ms
         totals.participants_lately = self._participants.lately(since_ms)
         totals.epoch_messages_max = self._epoch.last_max
+        most_now, budget = self._epoch.most, self._settings.epoch_messages
+        totals.budget_used_now = most_now / budget
+        totals.budget_used_last = self._epoch.last_max / budget
         totals.bloom_worst = self._worst_filter(clock_ms)
 
     def filter_of(self, by: int) -> BloomGauge | None:
@@ -84,7 +92,7 @@ class Capacity:
         return None if trace is None else self._gauge(trace)
 
     def epoch_messages(self, by: int) -> int:
-        """Number of first copies of a participant in the current epoch."""
+        """Number of first copies and retries of a participant in the current epoch."""
         return self._epoch.sent.get(by, 0)
 
     def next_change_ms(self, clock_ms: int) -> int | None:
@@ -142,6 +150,6 @@ class Capacity:
         if number == epoch.number:
             return
         just_ended = number == epoch.number + 1
-        epoch.last_max = max(epoch.sent.values(), default=0) if just_ended else 0
+        epoch.last_max = epoch.most if just_ended else 0
         epoch.number = number
         epoch.sent = {}

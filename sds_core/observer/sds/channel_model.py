@@ -29,6 +29,7 @@ from sds_core.observer.sds.participants import Participants
 from sds_core.observer.sds.repairs import Repairs
 from sds_core.observer.sds.requests import RequestTable
 from sds_core.observer.sds.seen_frames import Named, SeenFrame
+from sds_core.observer.sds.segments import Segments
 from sds_core.observer.sds.start import Start
 from sds_core.observer.sds.timing import RepairTiming
 from sds_core.observer.sds.totals import ChannelTotals
@@ -74,6 +75,7 @@ class ChannelModel:
         self._heads = HistoryHeads(settings, participants, state.heads)
         self._repairs = Repairs(settings, totals, deadlines, requests)
         self._timing = RepairTiming(settings, totals)
+        self._segments = Segments(settings, totals, deadlines, state.segments)
         self._filters = filters = Filters(settings, state.filters)
         self._capacity = Capacity(settings, totals, participants, filters, state.epoch)
         self._deliveries = Deliveries(
@@ -203,6 +205,8 @@ class ChannelModel:
         elif due is Due.GAP_OVERDUE:
             if self._gaps.deadline_passed(key, deadline_ms):
                 self._health.lost(key, deadline_ms)
+        elif due is Due.SEGMENTS_IDLE:
+            self._segments.idle_passed(key, deadline_ms)
         elif self._repairs.window_passed(key, deadline_ms):
             self._health.expired(deadline_ms)
 
@@ -240,7 +244,7 @@ class ChannelModel:
         self._deliveries.first_copy_by(frame, by, clock_ms, is_newest, was_named_before)
         if self._participants.spoke(by, frame.time_ms):
             self._totals.participants += 1
-        self._capacity.first_copy_by(by, clock_ms)
+        self._capacity.sent_by(by, clock_ms)
 
     def _note_time(self, frame: SeenFrame) -> None:
         """Record the event time of a frame."""
@@ -284,6 +288,7 @@ class ChannelModel:
             self._totals.rebroadcasts_repair += 1
         else:
             self._totals.rebroadcasts_retry += 1
+            self._capacity.sent_by(sender, clock_ms)
         self._check_response(frame)
         return False
 
@@ -293,6 +298,8 @@ class ChannelModel:
         message = self._acknowledgements.first_copy(frame, clock_ms)
         gap = self._gaps.arrived(frame, clock_ms)
         self._check_response(frame)
+        if frame.segment is not None:
+            self._segments.first_copy(frame.segment, clock_ms)
         if gap is not None:
             message.was_named_before = True
             message.hint = gap.hint
@@ -407,6 +414,7 @@ class ChannelModel:
         for key in self._gap_table.not_named_since(edge_ms):
             self._gaps.forget(key)
         self._deliveries.forget_old(sweep_ms)
+        self._segments.forget_before(sweep_ms - self._settings.segment_idle_ms)
         self._acknowledgements.forget_ids(sweep_ms)
         # A participant silent for longer is active for no message in the horizon.
         silent_ms = edge_ms - self._settings.horizon_ms

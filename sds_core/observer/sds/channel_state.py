@@ -12,6 +12,7 @@ from sds_core.observer.sds.filters import FilterTrace
 from sds_core.observer.sds.health import HealthState
 from sds_core.observer.sds.history_heads import HistoryHead
 from sds_core.observer.sds.participants import Participant
+from sds_core.observer.sds.segments import SegmentsState
 from sds_core.observer.table import PackedTable
 from sds_core.wire import Dialect
 
@@ -21,7 +22,8 @@ BLOB_VERSION = 6
 Version 3 adds one field at the end of the state of version 2. A release that writes 2
 would ignore the field and lose the minutes that end meanwhile, so it must refuse.
 Version 4 adds the checksum; version 5 has tables of messages, gaps and requests.
-Version 6 stores no bytes for the ids, hashes and witnesses of a message without any.
+Version 6 stores no bytes for the ids, hashes and witnesses of a message without any,
+and has the segments of messages.
 """
 
 CHECKSUM_SINCE = 4
@@ -51,3 +53,4 @@ class ChannelState(msgspec.Struct, array_like=True):
     heads: dict[int, HistoryHead] = {}
     # Clock at the latest record; None in a state from before 0.8.0.
     heard_ms: int | None = None
+    segments: SegmentsState = msgspec.field(default_factory=SegmentsState)

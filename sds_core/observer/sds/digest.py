@@ -4,7 +4,8 @@ Moving whole frames between processes is expensive: most of their bytes are repe
 history and an 18 kB bloom filter. A `ChannelDigest` has what the view needs: each id
 once per chunk, each history as a slice of a list that it shares with the frame before
 it, and each filter as the words that differ from the previous filter. Message content
-and unknown fields are left out. `seen_frames` unpacks it.
+and unknown fields are left out, except for the header of a segment. `seen_frames`
+unpacks it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from sds_core.observer.sds.digest_parts import (
 )
 from sds_core.observer.sds.frame_filter import Filter, usable_filter
 from sds_core.observer.sds.limits import MOST_REQUESTS
+from sds_core.observer.sds.segment_rows import SegmentRow, segment_row
 from sds_core.wire import (
     DEFAULT_PARAMETERS,
     MAX_ID_CHARACTERS,
@@ -102,6 +104,7 @@ class ChannelDigest(msgspec.Struct, array_like=True):
         filter_shapes: ``m_bits, k`` of each whole filter, flat.
         positions: Positions of the words that differ, ``uint32``.
         changes: These words, ``uint64``.
+        segments: Those of the frames whose content is a segment, in order of offsets.
     """
 
     partition: int
@@ -119,6 +122,7 @@ class ChannelDigest(msgspec.Struct, array_like=True):
     filter_shapes: list[int]
     positions: bytes
     changes: bytes
+    segments: list[SegmentRow]
 
     def to_bytes(self) -> bytes:
         """MessagePack bytes, to send from the reader to the view."""
@@ -150,6 +154,7 @@ class ChannelDigester:
         self._requests: list[int] = []
         self._requests_held: list[bool] = []
         self._observers: dict[str, int] = {}
+        self._segments: list[SegmentRow] = []
 
     def add(self, frame: Frame, value: bytes, arrival: Arrival) -> None:
         """Append one frame.
@@ -178,6 +183,8 @@ class ChannelDigester:
             bits_set,
             part_sizes(frame.dialect, value),
         )
+        if frame.kind is FrameKind.CONTENT:
+            self._add_segment(arrival.offset, frame.content, frame.sender_id.encode())
 
     def add_outline(self, outline: Outline, value: bytes, arrival: Arrival) -> int:
         """Append one frame if its outline holds for it and limits leave nothing out.
@@ -194,7 +201,7 @@ class ChannelDigester:
             entries,
             bits,
             raw_requests,
-            has_content,
+            content,
             sizes,
         ) = outline
         text = usable_id(message_id)
@@ -221,9 +228,11 @@ class ChannelDigester:
                 filter_ = Filter(_SPEC, _SPEC_BITS, _SPEC_K, bits, bits_set)
         if requests:
             self._add_requests(requests, filter_)
-        kind = _SPEC_CONTENT if has_content else _SPEC_SYNC
+        kind = _SPEC_CONTENT if content else _SPEC_SYNC
         frame = (name, sender, lamport, begin, begin + len(entries), 0)
         self._append(arrival, value, kind, frame, 0, packed, bits_set, sizes)
+        if content:
+            self._add_segment(arrival.offset, content, sender_id)
         kept = _ROW_BYTES + _TIMES_AS_LONG * sum(found[2])
         return kept + 2 * len(bits) if packed == WHOLE_FILTER else kept
 
@@ -246,6 +255,7 @@ class ChannelDigester:
             filter_shapes=filters.shapes,
             positions=filters.positions,
             changes=filters.words,
+            segments=self._segments,
         )
 
     def _add_requests(self, message_ids: list[str], filter_: Filter | None) -> int:
@@ -262,6 +272,12 @@ class ChannelDigester:
             held = filter_ is not None and filter_.contains(message_id)
             self._requests_held.append(held)
         return left_out
+
+    def _add_segment(self, offset: int, content: bytes, sender_id: bytes) -> None:
+        """Add what the view needs of a content that is a segment."""
+        row = segment_row(offset, content, sender_id)
+        if row is not None:
+            self._segments.append(row)
 
     def _append(
         self,

@@ -13,6 +13,10 @@ MOST_HISTORY = 500
 MOST_REQUESTS = 100
 """Repair requests of one frame that are read, the first ones; libraries send three."""
 
+MOST_SEGMENT_SETS = 100
+"""Segmented messages of a channel that are followed until they are complete, and as
+many complete ones; nim-segmentation reassembles as many at once."""
+
 
 class LeftOut(StrEnum):
     """What a limit leaves out: keys of `ChannelTotals.left_out`."""
@@ -23,3 +27,4 @@ class LeftOut(StrEnum):
     DELIVERY = "delivery"
     PARTICIPANT = "participant"
     RESPONSE = "response_timing"
+    SEGMENT_SET = "segment_set"

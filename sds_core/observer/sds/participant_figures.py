@@ -36,7 +36,8 @@ class ParticipantFigures(msgspec.Struct, array_like=True, frozen=True):
         delivered: Deliveries to it that succeeded.
         failed: Deliveries to it that count as lost and are not retracted.
         filter: Its newest bloom filter; None if it is not known.
-        epoch_messages: First copies that it sent in the current rate-limit epoch.
+        epoch_messages: First copies and retries that it sent in the current rate-limit
+            epoch.
     """
 
     name: str

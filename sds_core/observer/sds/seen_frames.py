@@ -10,6 +10,7 @@ import numpy as np
 from sds_core.observer.sds.digest import DIALECTS, KINDS, ChannelDigest
 from sds_core.observer.sds.digest_parts import WHOLE_FILTER
 from sds_core.observer.sds.frame_filter import Filter
+from sds_core.observer.sds.segment_rows import SeenSegment
 from sds_core.wire import Dialect, FrameKind, PartSizes
 
 _KINDS_OF_CODES = tuple((kind, dialect) for kind in KINDS for dialect in DIALECTS)
@@ -51,6 +52,7 @@ class SeenFrame(NamedTuple):
             unknown.
         history_left_out, requests_left_out: Number of history entries and requests
             that limits leave out.
+        segment: What the content is a segment of; None if it is none.
     """
 
     clock_ms: int
@@ -73,6 +75,7 @@ class SeenFrame(NamedTuple):
     waku_hash_bytes: bytes
     history_left_out: int
     requests_left_out: int
+    segment: SeenSegment | None
 
     @property
     def order(self) -> tuple[int, int, int]:
@@ -105,6 +108,7 @@ def frames_of(digest: ChannelDigest) -> Iterator[SeenFrame]:
         (names[index], held)
         for index, held in zip(digest.requests, digest.requests_held, strict=True)
     ]
+    segments = dict(digest.segments)
     filters = _FilterReader(digest)
     requests_from = 0
     for (
@@ -154,6 +158,7 @@ def frames_of(digest: ChannelDigest) -> Iterator[SeenFrame]:
                 waku_hash_bytes,
                 history_left_out,
                 requests_left_out,
+                segments.get(offset),
             ),
         )
         requests_from = requests_to

@@ -151,6 +151,20 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     # Packed `participant_figures.ParticipantTable` (section 5). Of the moment too.
     participant_table: bytes = b""
 
+    # Rate-limit budget (section 9): greatest share that one participant used, in the
+    # current epoch and in the last one.
+    budget_used_now: Annotated[float, greatest] = 0.0
+    budget_used_last: Annotated[float, greatest] = 0.0
+
+    # Segmented messages (section 13).
+    segmented: int = 0
+    segmented_complete: int = 0
+    segmented_incomplete: int = 0
+    segmented_open: int = 0
+    segments_data: int = 0
+    segments_parity: int = 0
+    segments_disagreeing: int = 0
+
     @property
     def frames_all(self) -> int:
         """Frames of all kinds and dialects."""
@@ -204,6 +218,12 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     def bloom_one_percent_ms(self) -> int | None:
         """`BloomGauge.one_percent_ms` of the fullest filter; None without a filter."""
         return None if self.bloom_worst is None else self.bloom_worst.one_percent_ms
+
+    @property
+    def frames_new(self) -> int:
+        """Frames with content that are no rebroadcasts."""
+        again = self.rebroadcasts_repair + self.rebroadcasts_retry
+        return self.frames_content + self.frames_ephemeral - again
 
     def verdict_without(
         self, excused: Callable[[int, int], bool], settings: ObserverSettings

@@ -37,7 +37,13 @@ OFFSET_MS = START_MS - TESTS_START_MS
 GOLDEN = Path(__file__).parents[2] / "golden" / "blobs"
 
 GAUGES = frozenset(
-    {"in_flight", "gaps_open", "participants_lately", "epoch_messages_max"}
+    {
+        "in_flight",
+        "gaps_open",
+        "participants_lately",
+        "epoch_messages_max",
+        "segmented_open",
+    }
 )
 """Integers among the totals that may fall."""
 

@@ -36,6 +36,7 @@ from tests.support.frames import (
     bloom,
     running_clocks,
 )
+from tests.support.segments import nim_segments
 
 BLOBS = Path(__file__).parents[2] / "golden" / "blobs"
 
@@ -103,7 +104,7 @@ def _busy_channel() -> ChannelView:
         Record(352_000, frames.content("anchor", "bob", 101), "west", 11, 21),
         Record(353_000, frames.ephemeral("zoe"), "west", 12, 22),
     ]
-    records += _deliveries(frames)
+    records += _deliveries(frames) + _segments(frames)
     return _channel(sorted(records, key=lambda record: record.at), 355_000)
 
 
@@ -130,6 +131,21 @@ def _deliveries(frames: FrameFactory) -> list[Record]:
     return [
         Record(at, frame, "west", seq, 20 + seq)
         for seq, (at, frame) in enumerate(sent, 13)
+    ]
+
+
+def _segments(frames: FrameFactory) -> list[Record]:
+    """Of a complete message, of one that is not, and one that contradicts it."""
+    texts = nim_segments(1, 1, 1) + nim_segments(2, 3)[:1] + nim_segments(2, 4)[1:2]
+    return [
+        Record(
+            354_500 + number,
+            frames.content(f"segment-{number}", "anna", 110 + number, text=text),
+            "west",
+            25 + number,
+            45 + number,
+        )
+        for number, text in enumerate(texts)
     ]
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from sds_core.wire import Dialect
 from tests.support.frames import START_MS
 from tests.support.reference.filters import Filters, rate, shape
+from tests.support.reference.seen import Seen
 
 EPOCH_MS = 600_000
+BUDGET = 100
+"""Messages of a participant in an epoch."""
+
 PARTS = {
     Dialect.SPEC: {20: "content", 11: "history", 12: "bloom", 13: "repair"},
     Dialect.NIM: {5: "content", 3: "history", 6: "bloom", 13: "repair"},
@@ -67,13 +72,13 @@ class Capacity(Filters):
         edge = self.end - 600_000
         return {one.sender for one in self.first_copies if one.at >= edge} - {""}
 
-    def epoch_messages_max(self) -> int:
-        """The most frames that one participant sent in the last completed epoch."""
-        last = (START_MS + self.end) // EPOCH_MS - 1
+    def epoch_messages_max(self, retries: Iterable[Seen], epochs_ago: int) -> int:
+        """The most messages of one participant in an epoch, with its retries."""
+        number = (START_MS + self.end) // EPOCH_MS - epochs_ago
         sent = Counter(
             one.sender
-            for one in self.first_copies
-            if one.sender and (START_MS + one.clock) // EPOCH_MS == last
+            for one in (*self.first_copies, *retries)
+            if one.sender and (START_MS + one.clock) // EPOCH_MS == number
         )
         return max(sent.values(), default=0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.reference.capacity import Capacity
+from tests.support.reference.capacity import BUDGET, Capacity
 from tests.support.reference.verdict import Verdict
 
 BOUNDS_MS = [
@@ -44,13 +44,15 @@ class Reference(Verdict, Capacity):
             if fate == "in_flight"
         ]
         repairs = [r for r in self.rebroadcasts if self.is_live(r.message_id, r)]
+        retries = [r for r in self.rebroadcasts if r not in repairs]
+        most_now, most_last = (self.epoch_messages_max(retries, ago) for ago in (0, 1))
         figures = {
             "first_event": min((one.at for one in self.seen), default=None),
             "last_event": max((one.at for one in self.seen), default=None),
             "frames": self._frames(),
             "replicas": len(self.seen) - len(self.broadcasts),
             "rebroadcasts_repair": len(repairs),
-            "rebroadcasts_retry": len(self.rebroadcasts) - len(repairs),
+            "rebroadcasts_retry": len(retries),
             "messages": len(self.messages),
             "message_id_collisions": len(self.collisions),
             "acknowledged_definite": len(definite),
@@ -72,7 +74,9 @@ class Reference(Verdict, Capacity):
             "repair_bytes_response": sum(len(one.value()) for one in responses),
             "participants": len({one.sender for one in self.first_copies} - {""}),
             "participants_lately": len(self.participants_lately()),
-            "epoch_messages_max": self.epoch_messages_max(),
+            "epoch_messages_max": most_last,
+            "budget_used_now": most_now / BUDGET,
+            "budget_used_last": most_last / BUDGET,
             "bloom_worst": self.bloom_worst(),
             "verdict": self.verdict_at(self.last_moment()),
             "verdict_since": self.verdict_since(),

@@ -17,6 +17,7 @@ from sds_core.observer.sds.figures import (
     groups,
     health,
     repair,
+    segments,
     traffic,
 )
 from sds_core.observer.sds.totals import ChannelTotals
@@ -98,6 +99,7 @@ CHANNEL_FIGURES = FigureTable(
         *repair.ENTRIES,
         *capacity.ENTRIES,
         *health.ENTRIES,
+        *segments.ENTRIES,
     ],
     groups=groups.ALL,
     charts=_CHARTS,

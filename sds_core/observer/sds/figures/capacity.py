@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sds_core.observer.figure_table import Entry
-from sds_core.observer.figures import Figure, Unit, counter, gauge
+from sds_core.observer.figures import Figure, Share, Unit, counter, gauge
 from sds_core.observer.sds.figures import groups
 
 _FRAME_BYTES = counter(
@@ -15,6 +15,13 @@ _REPAIR_BYTES = counter(
     "sds_repair_bytes_total",
     "Bytes of repair request fields, and of whole frames that respond to them.",
     "direction",
+)
+
+_BUDGET_USED = gauge(
+    "sds_epoch_budget_used_ratio",
+    "Messages of one participant in a rate-limit epoch as a share of its budget, the "
+    "greatest.",
+    "epoch",
 )
 
 ENTRIES: tuple[Entry, ...] = (
@@ -109,5 +116,51 @@ ENTRIES: tuple[Entry, ...] = (
         "Most messages of one participant in the last rate-limit epoch.",
         history=True,
         series=(gauge("sds_epoch_messages_max").of(),),
+    ),
+    Figure(
+        "budget_used_now",
+        Unit.RATIO,
+        "Greatest share of the rate-limit budget that one participant has used in the "
+        "current epoch.",
+        series=(_BUDGET_USED.of("current"),),
+        group=groups.BUDGET,
+        heading="Used in this epoch",
+    ),
+    Figure(
+        "budget_used_last",
+        Unit.RATIO,
+        "Greatest share of the rate-limit budget that one participant used in the last "
+        "epoch.",
+        series=(_BUDGET_USED.of("last"),),
+        group=groups.BUDGET,
+        heading="Used in the last epoch",
+    ),
+    Share(
+        key="budget_repair",
+        help="Messages broadcast again after a repair request, of all broadcasts.",
+        part=("rebroadcasts_repair",),
+        rest=("rebroadcasts_retry", "frames_sync", "frames_new"),
+        group=groups.BUDGET,
+        heading="Spent on repair",
+        more_is_better=False,
+    ),
+    Share(
+        key="budget_retry",
+        help="Messages broadcast again without a recent repair request, of all "
+        "broadcasts.",
+        part=("rebroadcasts_retry",),
+        rest=("rebroadcasts_repair", "frames_sync", "frames_new"),
+        group=groups.BUDGET,
+        heading="Spent on retries",
+        more_is_better=False,
+    ),
+    Share(
+        key="budget_sync",
+        help="Sync frames, of all broadcasts.",
+        part=("frames_sync",),
+        rest=("rebroadcasts_repair", "rebroadcasts_retry", "frames_new"),
+        group=groups.BUDGET,
+        heading="Spent on sync",
+        more_is_better=False,
     ),
 )

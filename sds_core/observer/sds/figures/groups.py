@@ -7,6 +7,8 @@ DELIVERIES = "Deliveries"
 GAPS = "Missing dependencies"
 REPAIR = "Repair"
 TRAFFIC = "Traffic"
+BUDGET = "Rate-limit budget"
+SEGMENTS = "Segments"
 
-ALL = (ACKNOWLEDGEMENT, DELIVERIES, GAPS, REPAIR, TRAFFIC)
+ALL = (ACKNOWLEDGEMENT, DELIVERIES, GAPS, REPAIR, TRAFFIC, BUDGET, SEGMENTS)
 """Headings in the order of the page."""

@@ -6,6 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
+from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import Dialect, Frame, PartSizes, part_sizes
 from tests.support.channel import Channel
 from tests.support.frames import START_MS, bloom, value_of
@@ -212,13 +215,59 @@ def test_epoch_that_was_skipped_counts_nothing(channel: Channel) -> None:
 
 
 def test_copies_are_no_messages_of_an_epoch(channel: Channel) -> None:
-    """Replicas, rebroadcasts and collisions do not count."""
+    """Replicas and collisions do not count."""
     frame = channel.content("m", "alice", AT, waku_hash="1")
     channel.take(frame, AT + 1, waku_hash="1")
-    channel.take(frame, AT + 2, waku_hash="2")
     channel.content("m", "alice", AT + 3, lamport=7)
     channel.clock(EPOCH_END)
     assert channel.totals.epoch_messages_max == 1
+
+
+def test_retries_use_the_senders_budget_and_repairs_nobodys(channel: Channel) -> None:
+    """Nobody knows who answers a request."""
+    frame = channel.content("m", "alice", AT, waku_hash="1")
+    channel.take(frame, AT + 2, waku_hash="2")
+    assert channel.totals.budget_used_now == 0.02
+    channel.sync("bob", AT + 3, requests=["m"])
+    channel.take(frame, AT + 4, waku_hash="3")
+    assert channel.totals.rebroadcasts_repair == channel.totals.rebroadcasts_retry == 1
+    channel.clock(EPOCH_END)
+    assert channel.totals.epoch_messages_max == 2
+
+
+def test_used_budget_is_that_of_this_epoch_and_the_last_one() -> None:
+    """By the one who sent most; the budget is a setting."""
+    channel = Channel(ObserverSettings(epoch_messages=4))
+    for at in (AT, AT + 1, AT + 2):
+        channel.sync("alice", at)
+    channel.sync("bob", AT + 3)
+    used = channel.totals.budget_used_now, channel.totals.budget_used_last
+    assert used == (0.75, 0)
+    channel.sync("bob", EPOCH_END)
+    used = channel.totals.budget_used_now, channel.totals.budget_used_last
+    assert used == (0.25, 0.75)
+    channel.clock(EPOCH_END + 2 * EPOCH)
+    used = channel.totals.budget_used_now, channel.totals.budget_used_last
+    assert used == (0, 0)
+
+
+def test_channels_together_have_the_greatest_use_of_a_budget() -> None:
+    """Shares of several channels do not add up."""
+    channels = [ChannelTotals(budget_used_now=one) for one in (0.2, 0.9, 0.0)]
+    assert CHANNEL_FIGURES.sum(channels).budget_used_now == 0.9
+
+
+def test_broadcasts_are_spent_on_repair_retries_sync_and_new_content() -> None:
+    """Four parts of one whole."""
+    totals = ChannelTotals(
+        frames={"content.spec": 7, "sync.nim": 2, "ephemeral.spec": 1},
+        rebroadcasts_repair=3,
+        rebroadcasts_retry=1,
+    )
+    shares = {one.key: one.of_totals(totals) for one in CHANNEL_FIGURES.shares}
+    assert shares["budget_repair"] == (3, 10)
+    assert shares["budget_retry"] == (1, 10)
+    assert shares["budget_sync"] == (2, 10)
 
 
 def test_epoch_is_that_of_the_clock(channel: Channel) -> None:

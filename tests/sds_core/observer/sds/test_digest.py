@@ -26,6 +26,7 @@ from sds_core.wire import (
 from tests.support.channel import digest_of
 from tests.support.frames import START_MS, FrameFactory, Record, bloom
 from tests.support.properties import CAREFUL
+from tests.support.segments import nim_segments
 
 FRAMES = FrameFactory()
 
@@ -279,3 +280,21 @@ def test_history_that_continues_the_one_before_adds_only_its_new_entries() -> No
         "".join(named.message_id for named in frame.history)
         for frame in frames_of(digest)
     ] == histories
+
+
+def test_header_of_a_segment_survives_and_its_bytes_do_not() -> None:
+    """In a content frame; other contents leave nothing."""
+    texts = nim_segments(1, 3, 2)
+    frames = [
+        FRAMES.content("text", "alice"),
+        FRAMES.content("segment", "alice", text=texts[1]),
+        FRAMES.sync("alice"),
+        FRAMES.ephemeral("alice", text=texts[2]),
+        FRAMES.content("parity", "alice", text=texts[4], dialect=Dialect.NIM),
+    ]
+    found = [frame.segment for frame in seen(*(Record(0, one) for one in frames))]
+    assert [one is None for one in found] == [True, False, True, True, False]
+    data, parity = (one for one in found if one is not None)
+    assert data.payload == parity.payload
+    assert data[1:] == (1, False, 3, 2, 138)
+    assert parity[1:] == (1, True, 3, 2, 138)

@@ -161,14 +161,17 @@ def test_every_count_remains_and_no_gauge_does() -> None:
         else:
             changed = {key for key, value in before.items() if after.get(key) != value}
             # What has not ended ends as if it had been evicted.
-            assert changed <= {(), ("tap_gap",)}, metric.name
+            assert changed <= {(), ("tap_gap",), ("incomplete",)}, metric.name
             if changed:
                 assert metric.name in {
                     "sds_messages_unwitnessed_total",
                     "sds_dependency_gaps_closed_total",
+                    "sds_segmented_messages_ended_total",
                 }
     assert left.unwitnessed == totals.unwitnessed + totals.in_flight
     assert left.gaps_tap_gap == totals.gaps_tap_gap + totals.gaps_open
+    ended = totals.segmented_incomplete + totals.segmented_open
+    assert left.segmented_incomplete == ended
 
 
 def _filled() -> ChannelTotals:
@@ -181,6 +184,8 @@ def _filled() -> ChannelTotals:
             values[field.name] = Histogram([index] * 13, index)
         elif field.type == dict[str, int]:
             values[field.name] = {"content.spec": index, "repair_request": index}
-        elif str(field.type).startswith("typing.Annotated[int"):
+        elif str(field.type).startswith(
+            ("typing.Annotated[int", "typing.Annotated[float")
+        ):
             values[field.name] = index
     return ChannelTotals(**values)

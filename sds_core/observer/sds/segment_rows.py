@@ -1,0 +1,87 @@
+"""What a view needs of a content that is a segment of a larger payload.
+
+Segments have no mark of their own, so the content of an application may look like one.
+The checks here go beyond `read_segment_header`, which reads any segment that can be
+read: they refuse what no sender of segments writes (docs/figures.md, 13).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sds_core.observer.fingerprint import fingerprint
+from sds_core.wire.segment_header import SegmentHeader, read_segment_header
+
+_PRINTABLE = bytes(range(0x20, 0x7F))
+_HASH_OF_NOTHING = bytes.fromhex(
+    "c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470"
+)
+"""Keccak-256 of an empty payload."""
+
+
+class SeenSegment(NamedTuple):
+    """One segment, without its bytes.
+
+    Attributes:
+        payload: Fingerprint of the hash of the whole payload and of the sender.
+        place: Position among the segments of its kind, in [0, 256).
+        is_parity: Whether it is a parity segment or a data segment.
+        data_count, parity_count: Number of segments of each kind, at most 256 together;
+            None if the segment does not say it.
+        whole_bytes: Length of the whole payload; None if the segment does not say it.
+    """
+
+    payload: int
+    place: int
+    is_parity: bool
+    data_count: int | None
+    parity_count: int | None
+    whole_bytes: int | None
+
+
+SegmentRow = tuple[int, SeenSegment]
+"""Offset of the frame, and the segment that is its content."""
+
+
+def segment_row(offset: int, content: bytes, sender_id: bytes) -> SegmentRow | None:
+    """Return the row of a content message; None if its content is not a segment.
+
+    Args:
+        offset: Offset of the frame.
+        content: Content of the message.
+        sender_id: Sender of the frame in UTF-8; empty if unknown.
+    """
+    header = read_segment_header(content)
+    if header is None or not _is_plausible(header):
+        return None
+    segment = SeenSegment(
+        # The hash has a fixed length, so that no two pairs have the same bytes.
+        fingerprint(header.payload_hash + sender_id),
+        header.index,
+        header.is_parity,
+        header.data_count,
+        header.parity_count,
+        header.whole_bytes,
+    )
+    return offset, segment
+
+
+def _is_plausible(header: SegmentHeader) -> bool:
+    """Whether a sender of segments writes such a header."""
+    if not header.payload_hash.translate(None, _PRINTABLE):
+        # A text, such as an id in hexadecimal digits. Of hashes, 1 in 10^13 is one.
+        return False
+    size, whole, count = len(header.payload), header.whole_bytes, header.data_count
+    if not size:
+        return not whole and header.payload_hash == _HASH_OF_NOTHING
+    if whole is None or count is None:
+        return True
+    if header.is_parity:
+        return size * count >= whole
+    if header.index + 1 < count:
+        # All data segments but the last one have the same length.
+        return size * (count - 1) < whole <= size * count
+    if count == 1:
+        return size == whole
+    others, rest = divmod(whole - size, count - 1)
+    return rest == 0 and others >= size

@@ -1,0 +1,170 @@
+"""Messages that are sent in segments (docs/figures.md, 13)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from sds_core.observer.deadlines import Deadlines, Due
+from sds_core.observer.sds.limits import MOST_SEGMENT_SETS, LeftOut
+from sds_core.observer.sds.segment_rows import SeenSegment
+from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.settings import ObserverSettings
+
+
+class SegmentSet(msgspec.Struct, array_like=True):
+    """The segments of one message. Stored in the state, by position.
+
+    Attributes:
+        data_count, parity_count, whole_bytes: See `SeenSegment`; 0 or None until a
+            segment says it.
+        data, parity: Which segments were seen: bit i is that of place i, little-endian.
+        latest_ms: The channel's clock at the latest one, Unix ms.
+    """
+
+    data_count: int | None = None
+    parity_count: int | None = None
+    whole_bytes: int | None = None
+    data: bytes = b""
+    parity: bytes = b""
+    latest_ms: int = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the payload can be put together from what was seen.
+
+        As many segments of any kind as there are data segments are enough.
+        """
+        seen = _bits(self.data).bit_count() + _bits(self.parity).bit_count()
+        return self.data_count is not None and seen >= self.data_count
+
+    def has(self, segment: SeenSegment) -> bool:
+        """Whether this segment was seen before."""
+        seen = _bits(self.parity if segment.is_parity else self.data)
+        return seen >> segment.place & 1 == 1
+
+    def agrees(self, segment: SeenSegment) -> bool:
+        """Whether a segment does not contradict those that were seen."""
+        return (
+            _agree(self.data_count, segment.data_count)
+            and _agree(self.parity_count, segment.parity_count)
+            and _agree(self.whole_bytes, segment.whole_bytes)
+        )
+
+    def add(self, segment: SeenSegment, clock_ms: int) -> None:
+        """Add a segment that agrees with those that were seen."""
+        self.data_count = self.data_count or segment.data_count
+        self.parity_count = self.parity_count or segment.parity_count
+        self.whole_bytes = self.whole_bytes or segment.whole_bytes
+        if segment.is_parity:
+            self.parity = _with(self.parity, segment.place)
+        else:
+            self.data = _with(self.data, segment.place)
+        self.latest_ms = clock_ms
+
+
+class SegmentsState(msgspec.Struct, array_like=True):
+    """Sets of segments by `SeenSegment.payload`, in order of the latest segment.
+
+    Attributes:
+        open: Those of incomplete messages.
+        complete: Those of complete messages, of which more segments may come.
+    """
+
+    open: dict[int, SegmentSet] = {}
+    complete: dict[int, SegmentSet] = {}
+
+
+class Segments:
+    """Follows segmented messages until they are complete or given up."""
+
+    def __init__(
+        self,
+        settings: ObserverSettings,
+        totals: ChannelTotals,
+        deadlines: Deadlines,
+        state: SegmentsState,
+    ) -> None:
+        self._idle_ms = settings.segment_idle_ms
+        self._totals = totals
+        self._deadlines = deadlines
+        self._open, self._complete = state.open, state.complete
+        for key, one in self._open.items():
+            deadlines.add(one.latest_ms + self._idle_ms, Due.SEGMENTS_IDLE, key)
+
+    def first_copy(self, segment: SeenSegment, clock_ms: int) -> None:
+        """Follow the first copy of a message whose content is a segment."""
+        key = segment.payload
+        found = self._open.get(key) or self._complete.get(key)
+        if found is not None and not found.agrees(segment):
+            self._totals.segments_disagreeing += 1
+            return
+        if found is not None and found.has(segment):
+            if key in self._open:
+                return
+            # The same payload again, such as a heartbeat that never changes.
+            del self._complete[key]
+            found = None
+        if found is None:
+            found = SegmentSet()
+            self._totals.segmented += 1
+            self._totals.segmented_open += 1
+        was_complete = found.is_complete
+        found.add(segment, clock_ms)
+        if segment.is_parity:
+            self._totals.segments_parity += 1
+        else:
+            self._totals.segments_data += 1
+        # Removed first, so that both stay in order of the latest segment.
+        self._open.pop(key, None)
+        self._complete.pop(key, None)
+        if not found.is_complete:
+            self._open[key] = found
+            self._deadlines.add(clock_ms + self._idle_ms, Due.SEGMENTS_IDLE, key)
+        else:
+            self._complete[key] = found
+            if not was_complete:
+                self._totals.segmented_open -= 1
+                self._totals.segmented_complete += 1
+        self._evict()
+
+    def idle_passed(self, key: int, deadline_ms: int) -> None:
+        """Give a message up whose missing segments did not come in time."""
+        found = self._open.get(key)
+        if found is not None and found.latest_ms + self._idle_ms == deadline_ms:
+            self._give_up(key)
+
+    def forget_before(self, clock_ms: int) -> None:
+        """Forget complete messages whose latest segment is before this clock."""
+        complete = self._complete
+        while complete:
+            key = next(iter(complete))
+            if complete[key].latest_ms >= clock_ms:
+                return
+            del complete[key]
+
+    def _give_up(self, key: int) -> None:
+        del self._open[key]
+        self._totals.segmented_open -= 1
+        self._totals.segmented_incomplete += 1
+
+    def _evict(self) -> None:
+        """Forget the messages with the oldest latest segment beyond the limit."""
+        while len(self._open) > MOST_SEGMENT_SETS:
+            self._give_up(next(iter(self._open)))
+            self._totals.leave_out(LeftOut.SEGMENT_SET)
+        while len(self._complete) > MOST_SEGMENT_SETS:
+            # A late segment of it would count as another message.
+            del self._complete[next(iter(self._complete))]
+
+
+def _agree(known: int | None, said: int | None) -> bool:
+    return not known or not said or known == said
+
+
+def _bits(packed: bytes) -> int:
+    return int.from_bytes(packed, "little")
+
+
+def _with(packed: bytes, place: int) -> bytes:
+    bits = _bits(packed) | 1 << place
+    return bits.to_bytes((bits.bit_length() + 7) // 8, "little")
