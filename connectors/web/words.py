@@ -124,6 +124,8 @@ def small_ratio(ratio: float | None) -> str:
     """Return a ratio that is mostly close to zero, in percent with two digits."""
     if ratio is None:
         return NOTHING
+    if not ratio:
+        return "0 %"
     return percent(float(f"{ratio:.2g}")) if ratio >= 1e-6 else "< 0.0001 %"
 
 

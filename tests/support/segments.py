@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable
 
 NIM_SHARE = 64
-"""Length of a whole data segment of `nim_segments`."""
+"""Length of a data segment of nim-segmentation; a multiple of 64."""
 
 
 def payload_hash(number: int) -> bytes:
@@ -26,7 +26,11 @@ def written(*fields: tuple[int, int | bytes]) -> bytes:
 
 
 def nim_segments(
-    number: int, data_count: int, parity_count: int = 0, last: int = 10
+    number: int,
+    data_count: int,
+    parity_count: int = 0,
+    last: int = 10,
+    share: int = NIM_SHARE,
 ) -> list[bytes]:
     """Return the segments of a payload in the layout of nim-segmentation.
 
@@ -35,9 +39,10 @@ def nim_segments(
         data_count: Number of data segments.
         parity_count: Number of parity segments, which come last.
         last: Bytes in the last data segment.
+        share: Bytes in every other one.
     """
-    whole = NIM_SHARE * (data_count - 1) + last
-    shares = [NIM_SHARE] * (data_count - 1) + [last] + [NIM_SHARE] * parity_count
+    whole = share * (data_count - 1) + last
+    shares = [share] * (data_count - 1) + [last] + [share] * parity_count
     places = itertools.chain(range(data_count), range(parity_count))
     return [
         written(
@@ -47,9 +52,9 @@ def nim_segments(
             (4, data_count),
             (5, parity_count),
             (6, int(at >= data_count)),
-            (7, bytes(share)),
+            (7, bytes(size)),
         )
-        for at, (place, share) in enumerate(zip(places, shares, strict=True))
+        for at, (place, size) in enumerate(zip(places, shares, strict=True))
     ]
 
 

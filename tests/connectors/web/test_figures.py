@@ -60,7 +60,8 @@ def test_share_of_nothing_is_a_dash(
 ) -> None:
     """It cannot be used for sorting."""
     nothing = totals()
-    assert {f.text(nothing) for f in FIGURES.values()} == {"0", "0 B", "\N{EN DASH}"}
+    texts = {f.text(nothing) for f in FIGURES.values()}
+    assert texts == {"0", "0 B", "0 %", "\N{EN DASH}"}
     for figure in FIGURES.values():
         unknown = figure.text(nothing) == "\N{EN DASH}"
         assert (figure.value(nothing) is None) == unknown, figure.key

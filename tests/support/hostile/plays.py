@@ -25,6 +25,8 @@ SHAPES: dict[str, Callable[[], Play]] = {
     "a filter while many gaps are open": lambda: shapes.open_gaps(20_000),
     "a long filter of one bit": lambda: shapes.one_bit_filter(3_900_000),
     "a response in a channel of many": lambda: shapes.answered_requests(5_000),
+    "a segment of a new payload": lambda: shapes.new_segments(64),
+    "a long segment of a new payload": lambda: shapes.new_segments(192_000),
 }
 
 

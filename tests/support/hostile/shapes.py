@@ -18,6 +18,7 @@ from sds_core.wire import (
     HistoryEntry,
     encode,
 )
+from tests.support.segments import nim_segments
 
 CHANNEL = "hostile"
 SECOND = 1_000
@@ -187,6 +188,18 @@ def new_requests(count: int) -> Play:
         writer.frame(requests=writer.new_ids(count), bloom=bloom) for _ in range(120)
     ]
     return Play(start + frames[:100], frames[100:])
+
+
+def new_segments(share: int) -> Play:
+    """Each frame is the first segment of a payload of its own: one is pushed out."""
+    writer = Writer()
+    start = [writer.frame()]
+    writer.wait(60)
+    frames = [
+        writer.frame(content=nim_segments(number, 2, share=share)[0])
+        for number in range(130)
+    ]
+    return Play(start + frames[:110], frames[110:])
 
 
 def _waiting(writer: Writer, messages: int) -> list[Timed]:
