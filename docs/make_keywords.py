@@ -1,8 +1,8 @@
 """Counts what the documents demand: ``python -m docs.make_keywords DIRECTORY``.
 
 Writes docs/rules/keywords.toml, with which a test compares the tables of rules. The
-documents themselves are no part of the repository; DIRECTORY has them as ``sds.txt``
-and ``sds-r-implementation-guide.txt``.
+documents themselves are no part of the repository; DIRECTORY has them by the names in
+docs/rules/, as the text of a page, without tables of contents in headings.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
+from itertools import takewhile
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -24,8 +25,13 @@ _KEYWORDS: Final = 10
 """Number of the keywords above, as the sentence that lists them has all."""
 
 _HEADING: Final = re.compile(r"(?:^|(?<=\s))#{1,6} +(?:\d+\. +)?")
-_CODE: Final = re.compile(r"```.*?```", re.DOTALL)
+_CODE: Final = re.compile(r"```(\w*)(.*?)```", re.DOTALL)
+_DESCRIPTION: Final = re.compile(r'\bdescription: *"([^"]*)"')
+_DATE: Final = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d\d:\d\d$\n?", re.M)
+"""Of a change of the lines below; a page that shows who changed what has them."""
+
 _ITEM: Final = re.compile(r"^( *)(?:[*-]|\d+\.|[a-z]\.) +")
+_NUMBERED: Final = re.compile(r"^ *(\d+)\. ")
 _INLINE_ITEM: Final = re.compile(r"(?<=\s)(?=(?:[*-]|\d+\.) (?:\*\*|`)|\* [A-Za-z])")
 """An item in a text without line breaks: a dash of a sentence has no mark after it."""
 
@@ -36,7 +42,8 @@ class Counted(NamedTuple):
     Attributes:
         keywords: How often each keyword occurs.
         items: List items that no keyword binds: without items below them, without a
-            keyword of their own or in the sentence before the list.
+            keyword of their own or in the sentence before the list. Descriptions in
+            code blocks of YAML are list items.
     """
 
     keywords: Counter[str]
@@ -49,7 +56,7 @@ def counted(text: str) -> Counted:
     return Counted(keywords, sum(1 for _ in _unbound_items(_lines(text))))
 
 
-def sections(text: str, headings: Iterable[str]) -> dict[str, str]:
+def sections(text: str, headings: Iterable[str]) -> list[str]:
     """Return the text below each heading, up to the next heading of any depth.
 
     Args:
@@ -61,20 +68,28 @@ def sections(text: str, headings: Iterable[str]) -> dict[str, str]:
         ValueError: A heading is missing, or there are keywords below another one,
             besides the sentence that lists them all.
     """
-    found: dict[str, str] = {}
+    found = []
+    last = ""
     expected = iter(headings)
     heading = next(expected, None)
-    for part in _HEADING.split(_CODE.sub("", text)):
+    for part in _HEADING.split(_CODE.sub(_descriptions, _DATE.sub("", text))):
         if heading is not None and part.startswith(heading):
-            found[heading] = part.removeprefix(heading)
-            heading = next(expected, None)
+            found.append(part.removeprefix(heading))
+            last, heading = heading, next(expected, None)
         elif 0 < len(set(_KEYWORD.findall(part))) < _KEYWORDS:
             message = f"there are keywords below {part[:40]!r}"
             raise ValueError(message)
     if heading is not None:
-        message = f"there is no heading {heading!r} after {list(found)[-1:]}"
+        message = f"there is no heading {heading!r} after {last!r}"
         raise ValueError(message)
     return found
+
+
+def _descriptions(code: re.Match[str]) -> str:
+    """Return what replaces a code block: list items if it is YAML, otherwise none."""
+    if code[1] != "yaml":
+        return ""
+    return "".join(f"- {one}\n" for one in _DESCRIPTION.findall(code[2]))
 
 
 def _lines(text: str) -> list[str]:
@@ -85,19 +100,37 @@ def _lines(text: str) -> list[str]:
 
 def _unbound_items(lines: list[str]) -> Iterator[str]:
     """Yield the list items that `Counted.items` counts."""
-    is_bound = False
+    bound: dict[tuple[int, str], bool] = {}
     marks = [_mark(line) for line in lines]
     for number, (line, mark) in enumerate(zip(lines, marks, strict=True)):
         before = lines[number - 1] if number else ""
         if mark is None:
             continue
-        if number == 0 or marks[number - 1] != mark:
+        follows = number > 0 and marks[number - 1] == mark
+        if follows and before.endswith(":"):
+            # Items below one of a page without indentation.
+            bound[mark] |= bool(_KEYWORD.search(before))
+        elif not follows and not (_is_numbered(line) and mark in bound):
             # A new list: the end of the line before it introduces it.
-            is_bound = bool(_KEYWORD.search(before.split(". ")[-1]))
+            bound[mark] = bool(_KEYWORD.search(before.split(". ")[-1]))
         after = marks[number + 1] if number + 1 < len(lines) else None
-        has_items = after is not None and after[0] > mark[0]
-        if not (is_bound or has_items or _KEYWORD.search(line)):
+        has_items = after is not None and (after[0] > mark[0] or line.endswith(":"))
+        if has_items or bound[mark]:
+            continue
+        if not _KEYWORD.search(_whole(lines[number:]) if _is_numbered(line) else line):
             yield line
+
+
+def _is_numbered(line: str) -> bool:
+    """Return whether an item has a number above 1, so that its list began before."""
+    found = _NUMBERED.match(line)
+    return found is not None and int(found[1]) > 1
+
+
+def _whole(lines: list[str]) -> str:
+    """Return the first item with its other lines, up to the next item."""
+    rest = takewhile(lambda line: _mark(line) is None, lines[1:])
+    return "\n".join([lines[0], *rest])
 
 
 def _mark(line: str) -> tuple[int, str] | None:
@@ -123,7 +156,7 @@ def main() -> None:
         )
         names = [section.heading or section.title for section in document.sections]
         texts = sections(raw.decode(), names)
-        for section, text in zip(document.sections, texts.values(), strict=True):
+        for section, text in zip(document.sections, texts, strict=True):
             keywords, items = counted(text)
             counts = ", ".join(f'"{one}" = {keywords[one]}' for one in sorted(keywords))
             parts.append(

@@ -34,7 +34,7 @@ Made from `docs/rules/` and the markers of the tests by `.venv/bin/python -m doc
 The tables hold every rule for a [participant](participant.md) (`sds_core/message_channel`) or a [reliable channel](reliable-channel.md) (`sds_core/reliable_channel`) in our own words, and the tests that cover it, or why none does.
 A second line in a cell says what ours does differently or more precisely.
 MUST, SHOULD and MAY are RFC 2119 keywords; RULE is a statement without one (list item, formula, other requirement), SUGGESTION is advice.
-Rules with one number and different letters share one keyword of the document.
+Rules with one number and different letters share one keyword of the document, and so does a rule that names another one below its keyword.
 The counts above each table are of the documents' text (`docs/rules/keywords.toml`); a test compares the rules with them.
 """  # noqa: E501 - one sentence per line
 
@@ -60,6 +60,9 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         text: one sentence in our own words.
         note: explanation if the document cannot be followed, or leaves a choice.
         covered_by: reason why no test covers it; empty if tests do.
+        shares: id of the rule whose keyword or list item it shares, if the ids do not
+            tell.
+        items: number of list items that say it.
     """
 
     id: str
@@ -67,6 +70,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     text: str
     note: str = ""
     covered_by: str = ""
+    shares: str = ""
+    items: int = 1
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -89,7 +94,11 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def counted(self) -> Counter[Keyword]:
         """Return how often each keyword occurs in the rules; shared ones count once."""
-        return Counter(dict((_number(r.id), r.keyword) for r in self.rules).values())
+        own = {_number(r.id): r for r in self.rules if not r.shares}
+        counts: Counter[Keyword] = Counter()
+        for rule in own.values():
+            counts[rule.keyword] += rule.items
+        return counts
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -196,7 +205,7 @@ def documents() -> tuple[Document, ...]:
 
 
 def keywords() -> tuple[CountedDocument, ...]:
-    """Return what was counted in both documents, SDS first."""
+    """Return what was counted in the documents, SDS first."""
     return msgspec.toml.decode(KEYWORDS.read_bytes(), type=_Keywords).documents
 
 
@@ -317,7 +326,7 @@ def _section(
     counts = ", ".join(words)
     about = f"\n{section.about}" if section.about else ""
     rows = "\n".join(
-        f"| `{rule.id}`<br>{rule.keyword} "
+        f"| `{rule.id}`<br>{rule.keyword}{f' of `{rule.shares}`' * bool(rule.shares)} "
         f"| {'<br>'.join(filter(None, (rule.text, rule.note)))} "
         f"| {rule.covered_by or '<br>'.join(tests.get(rule.id, ()))} |"
         for rule in section.rules

@@ -20,6 +20,10 @@ LISTED += " MAY, and OPTIONAL say what binds."
         ("Tea:\n- MAY be hot\n- is brown\n", {"MAY": 1}, 1),
         ("1. Boil:\n   - water\n   - no milk\n2. Pour\n", {}, 3),
         ("1. Ask:\n   a. who\n   b. if so:\n     - pour\n     - stir\n", {}, 3),
+        ("Tea MUST:\n- be hot\n- be one of:\n- green\n- black\n", {"MUST": 1}, 0),
+        ("- Tea is:\n- hot\n- brown\n- Cups MUST be:\n- clean\n", {"MUST": 1}, 2),
+        ("1. Tea is hot.\n2. Cups:\nThey MUST be.\n3. Pots are.\n", {"MUST": 1}, 2),
+        ("1. Cups MUST be:\n- clean\n2. Pots are old.\n", {"MUST": 1}, 1),
         ("Rest - as a dash, 2 - 1 = 1 and 2 * 3.\nNext line.\n", {}, 0),
         ("Tea MUST: * be hot * be brown. It is: 1. **Leaf** - dry 2. **Cup**", None, 2),
         ("Kinds: - **Green**: 10 - 20 s - `black`: longer", {}, 2),
@@ -32,6 +36,10 @@ LISTED += " MAY, and OPTIONAL say what binds."
         "with a keyword",
         "items below",
         "letters",
+        "bound without indentation",
+        "items below without indentation",
+        "numbered item with another line",
+        "number after items below",
         "no items",
         "without line breaks",
         "dashes without line breaks",
@@ -52,9 +60,30 @@ def test_text_is_split_at_headings(between: str) -> None:
     parts += ["### Pot", "One MAY.", "## Words", LISTED]
     text = between.join(parts)
     found = sections(text, ["Cups", "Pot"])
-    assert list(found) == ["Cups", "Pot"]
-    assert found["Cups"].split() == ["(all)", "They", "hold."]
-    assert found["Pot"].split() == ["One", "MAY."]
+    assert [one.split() for one in found] == [
+        ["(all)", "They", "hold."],
+        ["One", "MAY."],
+    ]
+
+
+def test_headings_may_repeat() -> None:
+    """Each of them is found, in order."""
+    text = "# Tea\n## Kinds\nOne MAY.\n# Pots\n## Kinds\nTwo MUST.\n"
+    assert sections(text, ["Kinds", "Kinds"]) == ["\nOne MAY.\n", "\nTwo MUST.\n"]
+
+
+def test_descriptions_in_yaml_are_list_items() -> None:
+    """The rest of a code block, and of other ones, counts nothing."""
+    yaml = 'tea:\n  type: MAY\n  description: "It MUST be hot."\n'
+    text = f'## Tea\n```yaml\n{yaml}pot:\n  description: "Old: 1."\n```\n'
+    text += '```json\n{description: "MUST"}\n```\n'
+    assert [counted(one) for one in sections(text, ["Tea"])] == [({"MUST": 1}, 1)]
+
+
+def test_dates_of_changes_between_lines_are_left_out() -> None:
+    """They are of the page, and would end a list."""
+    text = "## Tea\nIt MUST be:\n- hot\n2025-10-17 13:44:03 +11:00\n- brown\n"
+    assert [counted(one).items for one in sections(text, ["Tea"])] == [0]
 
 
 def test_keywords_below_a_heading_without_rules_are_an_error() -> None:
@@ -65,5 +94,5 @@ def test_keywords_below_a_heading_without_rules_are_an_error() -> None:
 
 def test_missing_heading_is_an_error() -> None:
     """Another version of the document may have renamed it."""
-    with pytest.raises(ValueError, match="no heading 'Pot' after \\['Cups'\\]"):
+    with pytest.raises(ValueError, match="no heading 'Pot' after 'Cups'"):
         sections("## Cups It MAY.", ["Cups", "Pot"])

@@ -31,7 +31,7 @@ RULES = [rule for section in SECTIONS for rule in section.rules]
 
 
 def test_sections_of_the_text_are_those_of_the_rules() -> None:
-    """All of both documents, in their order."""
+    """All of the documents, in their order."""
     assert [one.title for one in COUNTED] == [one.title for one in SECTIONS]
     files = [one.file for one in make_rules.keywords()]
     assert files == [one.file for one in DOCUMENTS]
@@ -62,6 +62,25 @@ def test_rules_that_share_a_keyword_count_once() -> None:
     )
     section = Section(title="X", rules=rules)
     assert section.counted() == {"MUST": 1, "MAY": 1}
+
+
+def test_rule_that_names_another_shares_its_keyword() -> None:
+    """And a rule may be of several list items."""
+    rules = (
+        Rule(id="x-cup", keyword=Keyword.SHOULD, text="One."),
+        Rule(id="x-pot", keyword=Keyword.SHOULD, text="Another.", shares="x-cup"),
+        Rule(id="x-tea", keyword=Keyword.RULE, text="A third.", items=3),
+    )
+    section = Section(title="X", rules=rules)
+    assert section.counted() == {"SHOULD": 1, "RULE": 3}
+
+
+def test_rules_that_others_share_exist_and_have_the_keyword() -> None:
+    """In the same section, and they share none themselves."""
+    for section in SECTIONS:
+        own = {one.id: one.keyword for one in section.rules if not one.shares}
+        shared = [(one.shares, one.keyword) for one in section.rules if one.shares]
+        assert [one for one in shared if one not in own.items()] == []
 
 
 def test_rules_that_share_a_number_share_the_keyword() -> None:

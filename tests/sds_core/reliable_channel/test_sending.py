@@ -11,6 +11,7 @@ from sds_core.reliable_channel import (
     ChunkInfo,
     Dispatched,
     DispatchFailed,
+    EventName,
     LimitReached,
     Limits,
     MessageAcknowledged,
@@ -23,6 +24,7 @@ from sds_core.reliable_channel import (
     SendingMessage,
     SendingMessageIrrecoverableError,
 )
+from sds_core.reliable_channel.chunks import Message, Stage
 from sds_core.wire import FrameKind, decode
 from tests.support.frames import MINUTE, START_MS
 from tests.support.reliable_channel import (
@@ -88,7 +90,13 @@ def test_message_is_sending_then_sent_then_acknowledged() -> None:
     "rc-type-acknowledged",
     "rc-seg-events",
 )
-@pytest.mark.rule("rc-type-chunk-info", "rc-seg-own-ids")
+@pytest.mark.rule(
+    "rc-chunks-sending-example",
+    "rc-chunks-progress",
+    "rc-seg-computed",
+    "rc-seg-own-ids",
+    "rc-type-chunk-info",
+)
 def test_chunks_are_listed_cumulatively() -> None:
     """Five chunks give five events of each kind, the last with all chunks."""
     net = network("alice", "bob", options=SEGMENTED)
@@ -101,12 +109,43 @@ def test_chunks_are_listed_cumulatively() -> None:
         assert {one.message_id for one in events} == {message_id}
     acknowledged = emitted(net, "alice", MessageAcknowledged)
     assert len(acknowledged) == 5
-    assert acknowledged[-1].chunk_info.is_complete
+    assert [one.chunk_info.is_complete for one in acknowledged] == [False] * 4 + [True]
     sds_ids = {
         decode(one.dispatch.message.payload).message_id
         for one in sent(net, Cause.CONTENT)
     }
     assert len(sds_ids) == 5
+
+
+@pytest.mark.rule("rc-chunks-acknowledged-example", "rc-chunks-acknowledged")
+def test_chunks_are_listed_in_ascending_order_as_they_are_acknowledged() -> None:
+    """The example of the document: chunk 2 is acknowledged after chunk 3."""
+    message = Message("kettle", [f"chunk {index}" for index in range(5)])
+    listed = [
+        message.mark(index, Stage.ACKNOWLEDGED).chunks for index in (0, 1, 3, 2, 4)
+    ]
+    assert listed == [
+        (0,),
+        (0, 1),
+        (0, 1, 3),
+        (0, 1, 2, 3),
+        (0, 1, 2, 3, 4),
+    ]
+
+
+@pytest.mark.rule("rc-events")
+def test_events_have_the_names_of_the_document() -> None:
+    """And four that it lacks."""
+    assert list(EventName)[:8] == [
+        "sending-message",
+        "message-sent",
+        "message-possibly-acknowledged",
+        "message-acknowledged",
+        "sending-message-irrecoverable-error",
+        "message-received",
+        "irretrievable-message",
+        "ephemeral-message-dropped",
+    ]
 
 
 @pytest.mark.rule(
