@@ -128,7 +128,7 @@ class Reception:
         put_off = (
             self._sync.content_received if is_content else self._sync.sync_received
         )
-        put_off(now_ms, others, requests_wait=requests_wait)
+        put_off(sender_id, now_ms, others, requests_wait=requests_wait)
         if self._outgoing.messages and not is_own:
             events += self._outgoing.review(frame, others)
         if frame.repair_request and self._profile.repair and not is_own:

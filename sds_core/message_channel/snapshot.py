@@ -83,6 +83,7 @@ class State(msgspec.Struct, array_like=True, kw_only=True):
     changes: int = 0
     own_frame_ms: int | None = None
     last_ms: int | None = None
+    owed_to: str = ""
 
 
 _decoder = msgspec.msgpack.Decoder(State)
@@ -133,6 +134,7 @@ def state_of(parts: Parts) -> State:
         changes=parts.changes.number,
         own_frame_ms=parts.sync.own_frame_ms,
         last_ms=parts.uptime.last_ms,
+        owed_to=parts.sync.owed_to,
     )
 
 
@@ -149,7 +151,9 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
     """
     # Older snapshots have neither this time nor that of the last call.
     own_frame_ms = state.own_frame_ms or state.started_ms
-    sync = SyncTimer.planned(profile, random, state.next_sync_ms, own_frame_ms)
+    sync = SyncTimer.planned(
+        profile, random, state.next_sync_ms, own_frame_ms, state.owed_to
+    )
     parts = Parts.empty(
         state.channel_id,
         state.participant_id,

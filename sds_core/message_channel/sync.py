@@ -21,15 +21,19 @@ class SyncTimer:
     """Plans sync messages so that a busy channel needs few (SDS, "Periodic Sync").
 
     Other traffic replaces a sync message and so puts it off, but never for good. A sync
-    message acknowledges the content of others, so that only brings the time nearer; and
-    all traffic together puts it off up to a limit (`Profile.sync_put_off_limit`). While
-    repair requests wait for a frame, nothing puts it off (SDS-R guide, "Periodic Sync
+    message acknowledges the content of others, so that only brings the time nearer; the
+    speaker's own sync messages do not replace it, those of others do. All traffic
+    together puts it off up to a limit (`Profile.sync_put_off_limit`). While repair
+    requests wait for a frame, nothing puts it off (SDS-R guide, "Periodic Sync
     Messages").
 
     Attributes:
         next_ms: when the next one is due, Unix ms.
         own_frame_ms: time of our last frame, or of the start, from which on the limit
             counts; Unix ms.
+        owed_to: who alone sent the content since then that nobody else's sync message
+            has acknowledged; empty if there is none, or of several, who acknowledge
+            each other's.
     """
 
     __slots__ = (
@@ -39,23 +43,30 @@ class SyncTimer:
         "_random",
         "_requests_factor",
         "next_ms",
+        "owed_to",
         "own_frame_ms",
     )
 
     next_ms: int
     own_frame_ms: int
+    owed_to: str
 
     def __init__(self, profile: Profile, random: Random, now_ms: int) -> None:
-        self._set(profile, random, now_ms, now_ms)
+        self._set(profile, random, now_ms, now_ms, "")
         self.next_ms += self._delay_ms(AFTER_CONTENT_SENT)
 
     @classmethod
     def planned(
-        cls, profile: Profile, random: Random, next_ms: int, own_frame_ms: int
+        cls,
+        profile: Profile,
+        random: Random,
+        next_ms: int,
+        own_frame_ms: int,
+        owed_to: str,
     ) -> SyncTimer:
-        """Return a timer with given times; draws nothing from `random`."""
+        """Return a timer with given attributes; draws nothing from `random`."""
         self = cls.__new__(cls)
-        self._set(profile, random, next_ms, own_frame_ms)
+        self._set(profile, random, next_ms, own_frame_ms, owed_to)
         return self
 
     def content_sent(self, now_ms: int, *, requests_wait: bool) -> None:
@@ -65,42 +76,56 @@ class SyncTimer:
             now_ms: Unix ms.
             requests_wait: Whether repair requests wait for a frame.
         """
-        self.own_frame_ms = now_ms
+        self._own_frame(now_ms)
         self._plan(AFTER_CONTENT_SENT, now_ms, inf, requests_wait=requests_wait)
 
     def content_received(
-        self, now_ms: int, others: int, *, requests_wait: bool
+        self, sender_id: str, now_ms: int, others: int, *, requests_wait: bool
     ) -> None:
         """Plan anew after content of another, which waits for an acknowledgement.
 
         Args:
+            sender_id: Its sender.
             now_ms: Unix ms.
             others: Number of other participants, at least 1.
             requests_wait: Whether repair requests wait for a frame.
         """
+        self.owed_to = sender_id if self.owed_to in ("", sender_id) else ""
         latest_ms = inf if self._put_off_limit is None else self.next_ms
         latest_ms = min(latest_ms, self._latest_ms(others))
         self._plan(
             AFTER_CONTENT_RECEIVED, now_ms, latest_ms, requests_wait=requests_wait
         )
 
-    def sync_received(self, now_ms: int, others: int, *, requests_wait: bool) -> None:
+    def sync_received(
+        self, sender_id: str, now_ms: int, others: int, *, requests_wait: bool
+    ) -> None:
         """Plan anew after a sync message of another; arguments as above."""
-        self._plan(
-            AFTER_SYNC_RECEIVED,
-            now_ms,
-            self._latest_ms(others),
-            requests_wait=requests_wait,
-        )
+        latest_ms = self._latest_ms(others)
+        if sender_id != self.owed_to:
+            self.owed_to = ""
+        elif self._put_off_limit is not None:
+            latest_ms = min(latest_ms, self.next_ms)
+        self._plan(AFTER_SYNC_RECEIVED, now_ms, latest_ms, requests_wait=requests_wait)
 
     def sync_sent(self, now_ms: int, *, requests_wait: bool) -> None:
         """Plan anew after our own sync message, sent or skipped as empty."""
-        self.own_frame_ms = now_ms
+        self._own_frame(now_ms)
         factor = AFTER_SYNC_SENT * (self._requests_factor if requests_wait else 1.0)
         self.next_ms = now_ms + self._delay_ms(factor)
 
+    def _own_frame(self, now_ms: int) -> None:
+        """Begin anew: our frame acknowledges all that we have received."""
+        self.own_frame_ms = now_ms
+        self.owed_to = ""
+
     def _set(
-        self, profile: Profile, random: Random, next_ms: int, own_frame_ms: int
+        self,
+        profile: Profile,
+        random: Random,
+        next_ms: int,
+        own_frame_ms: int,
+        owed_to: str,
     ) -> None:
         self._interval_ms = profile.sync_interval_ms
         self._least_share = profile.sync_least_share
@@ -109,6 +134,7 @@ class SyncTimer:
         self._random = random
         self.next_ms = next_ms
         self.own_frame_ms = own_frame_ms
+        self.owed_to = owed_to
 
     def _latest_ms(self, others: int) -> float:
         """Return until when traffic may put the next one off, Unix ms.

@@ -255,6 +255,22 @@ class TestTime:
         assert sync.cause is Cause.SYNC
 
     @pytest.mark.rule("sds-sync-1")
+    @pytest.mark.parametrize(
+        ("by", "expected_ms"), [("bob", 22_501), ("carol", 47_501)]
+    )
+    def test_only_others_acknowledge_what_the_speaker_said(
+        self, by: str, expected_ms: int
+    ) -> None:
+        """Sync messages of the speaker do not put ours off, also after a restart."""
+        alice = drawing(*[0.5] * 3)
+        receive(alice, FRAMES.content("m", "bob"), now_ms=START_MS)
+        blob = alice.snapshot()
+        alice = MessageChannel.restore(blob, random=Draws(0.5), profile=SPEC)
+        at_ms = START_MS + 17_500
+        receive(alice, FRAMES.sync(by), now_ms=at_ms)
+        assert wait_ms(alice) == expected_ms
+
+    @pytest.mark.rule("sds-sync-1")
     @pytest.mark.parametrize("others", [1, 2, 5])
     def test_sync_messages_of_others_put_ours_off_up_to_a_limit(
         self, others: int
