@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from sds_core.reliable_channel import (
     EventName,
     MessageReceived,
     ReliableChannelOptions,
+    RetrievalStrategy,
 )
 
 TOPIC = "/sds-chat/1/tea/proto"
@@ -42,16 +44,41 @@ def show(event: Any) -> None:
     print(f"  [{event.name} {message_id}{progress}]", flush=True)
 
 
-async def chat(name: str, port: int, storage: SqliteChannelStorage, pace: int) -> None:
-    """Send the lines of the input, and print what arrives, until the input ends."""
+def options_of(
+    pace: int, retries: int, retrieval: RetrievalStrategy
+) -> ReliableChannelOptions:
+    """Return the document's options with other intervals and ways of repair.
+
+    Args:
+        pace: Divides the intervals.
+        retries: Most retries of a chunk.
+        retrieval: How missing messages are had.
+    """
     given = ReliableChannelOptions()
-    options = ReliableChannelOptions(
+    profile = replace(
+        given.profile,
+        t_min_ms=given.profile.t_min_ms // pace,
+        t_max_ms=given.profile.t_max_ms // pace,
+        repair_sweep_ms=given.profile.repair_sweep_ms // pace,
+    )
+    return replace(
+        given,
         auto_start=False,
         sync_min_interval_ms=given.sync_min_interval_ms // pace,
         retry_interval_ms=given.retry_interval_ms // pace,
+        max_retry_attempts=retries,
         retrieve_frequency_ms=given.retrieve_frequency_ms // pace,
         process_task_min_elapse_ms=given.process_task_min_elapse_ms // pace,
+        query_on_connect=retrieval.uses_store,
+        retrieval=retrieval,
+        profile=profile,
     )
+
+
+async def chat(
+    name: str, port: int, storage: SqliteChannelStorage, options: ReliableChannelOptions
+) -> None:
+    """Send the lines of the input, and print what arrives, until the input ends."""
     node = await SimulatedNode.connect(name, port)
     channel = await create_reliable_channel(
         node, "tea", name, TOPIC, options, storage=storage
@@ -79,9 +106,23 @@ def main() -> None:
     parser.add_argument(
         "--pace", type=int, default=5, help="divides the document's intervals"
     )
+    parser.add_argument(
+        "--retries",
+        type=int,
+        default=ReliableChannelOptions().max_retry_attempts,
+        help="most retries of a chunk",
+    )
+    parser.add_argument(
+        "--retrieval",
+        type=RetrievalStrategy,
+        choices=list(RetrievalStrategy),
+        default=RetrievalStrategy.BOTH,
+        help="how missing messages are had",
+    )
     arguments = parser.parse_args()
+    options = options_of(arguments.pace, arguments.retries, arguments.retrieval)
     with SqliteChannelStorage(arguments.storage) as storage:
-        asyncio.run(chat(arguments.name, arguments.port, storage, arguments.pace))
+        asyncio.run(chat(arguments.name, arguments.port, storage, options))
 
 
 if __name__ == "__main__":

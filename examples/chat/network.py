@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 
+from examples.chat.record import Record
 from examples.chat.wire import (
     Accepted,
     Answer,
@@ -29,6 +33,8 @@ from sds_core.waku import WakuMessage, autosharded_topic
 
 PARTICIPANTS = 8
 CLUSTER, SHARDS = 1, 8
+HEARTBEAT_S = 5.0
+"""Between two signs of life of the record: a longer silence is a hole."""
 
 
 class Network:
@@ -37,9 +43,10 @@ class Network:
     Args:
         loss: Share of the transmissions that are lost, each for itself.
         seed: Seed of losses and delays.
+        record: Gets everything that is sent; None to record nothing.
     """
 
-    def __init__(self, loss: float, seed: int) -> None:
+    def __init__(self, loss: float, seed: int, record: Record | None = None) -> None:
         # The last receiver is the store.
         self._links = Links(
             Link(loss=loss), PARTICIPANTS, PARTICIPANTS + 1, Streams(seed), "chat"
@@ -48,6 +55,7 @@ class Network:
         self._index: dict[str, int] = {}
         self._writers: dict[str, asyncio.StreamWriter] = {}
         self._store = SimulatedStore()
+        self._record = record
         self._begin_s = asyncio.get_running_loop().time()
 
     async def serve(
@@ -72,6 +80,8 @@ class Network:
                     case Query(request):
                         page = self._store.page(request, hello.content_topic)
                         write(writer, Answer(page))
+                        for arrived in page.messages:
+                            self._reached(hello.name, arrived)
         except (asyncio.IncompleteReadError, ConnectionError):
             if self._writers.get(hello.name) is writer:
                 del self._writers[hello.name]
@@ -79,6 +89,8 @@ class Network:
     def _carry(self, sender: str, message: WakuMessage) -> None:
         topic = autosharded_topic(message.content_topic, CLUSTER, SHARDS)
         arrived = Arrived(message, message.hash_on(topic))
+        if self._record is not None:
+            self._record.sent(sender, message, topic)
         loop = asyncio.get_running_loop()
         elapsed_ms = int((loop.time() - self._begin_s) * 1000)
         arrives, delays_ms = self._links.carry(
@@ -97,16 +109,31 @@ class Network:
         writer = self._writers.get(name)
         if writer is not None:
             write(writer, Delivery(arrived))
+            self._reached(name, arrived)
+
+    def _reached(self, name: str, arrived: Arrived) -> None:
+        if self._record is not None:
+            self._record.reached(name, arrived.message)
 
 
-async def run(port: int, loss: float, seed: int) -> None:
-    """Serve until the process ends."""
-    network = Network(loss, seed)
+async def run(port: int, loss: float, seed: int, file: Path | None) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    ending = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, ending.set)
+    record = None if file is None else Record(file)
+    network = Network(loss, seed, record)
     server = await asyncio.start_server(network.serve, "127.0.0.1", port)
     bound = server.sockets[0].getsockname()[1]
     print(f"network on port {bound}, {loss:.0%} loss", flush=True)
     async with server:
-        await server.serve_forever()
+        while not ending.is_set():
+            if record is not None:
+                record.heartbeat()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ending.wait(), HEARTBEAT_S)
+    if record is not None:
+        record.close()
 
 
 def main() -> None:
@@ -115,8 +142,11 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=7011, help="0 for a free one")
     parser.add_argument("--loss", type=float, default=0.1)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--record", type=Path, help="write everything that is sent to this file"
+    )
     arguments = parser.parse_args()
-    asyncio.run(run(arguments.port, arguments.loss, arguments.seed))
+    asyncio.run(run(arguments.port, arguments.loss, arguments.seed, arguments.record))
 
 
 if __name__ == "__main__":

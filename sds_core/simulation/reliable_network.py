@@ -58,6 +58,20 @@ class Transmission(NamedTuple):
     dispatch: Dispatch
 
 
+class Reception(NamedTuple):
+    """A message that reached a participant, from its sender or from the store.
+
+    Attributes:
+        at_ms: When, Unix ms.
+        by: Name of the participant.
+        message: The message.
+    """
+
+    at_ms: int
+    by: str
+    message: WakuMessage
+
+
 Loss = Callable[[Transmission, str], bool]
 """Whether a transmission is lost on its way to a participant of that name."""
 
@@ -115,6 +129,8 @@ class ReliableNetwork:
         now_ms: Virtual time, Unix ms.
         events: Everything that channels emitted, in order.
         transmissions: Everything that was sent, in order.
+        receptions: Everything that reached a participant, in order, with repeats; not
+            what one that runs elsewhere got from a store.
         losses: A transmission is lost to a participant if any of these says so.
         store: The store of all.
         keeps: Whether the store gets what is sent.
@@ -126,6 +142,7 @@ class ReliableNetwork:
         self.now_ms = start_ms
         self.events: list[Emitted] = []
         self.transmissions: list[Transmission] = []
+        self.receptions: list[Reception] = []
         self.losses: list[Loss] = []
         self.store = SimulatedStore()
         self.keeps = True
@@ -181,6 +198,8 @@ class ReliableNetwork:
     def apply(self, name: str, event: Input) -> Output:
         """Apply an input to a channel, and do what it wants done."""
         channel = self._channels[name]
+        if isinstance(event, StoreAnswered):
+            self._note(name, *event.messages)
         output = channel.apply(event, self.now_ms)
         self.events += [Emitted(self.now_ms, name, one) for one in output.events]
         for dispatch in output.dispatches:
@@ -224,9 +243,16 @@ class ReliableNetwork:
 
     def _deliver(self, name: str, arrived: Arrived, _: int) -> None:
         if name in self._outside:
+            self._note(name, arrived)
             self._outside[name](arrived)
         elif name in self._online:
+            self._note(name, arrived)
             self.apply(name, arrived)
+
+    def _note(self, name: str, *arrived: Arrived) -> None:
+        self.receptions += [
+            Reception(self.now_ms, name, one.message) for one in arrived
+        ]
 
     def _if_present(
         self, name: str, channel: ReliableChannelCore, event: Input, _: int

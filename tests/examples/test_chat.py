@@ -3,74 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sys
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-PATIENCE_S = 60
-
-
-class Running:
-    """A process whose lines are collected."""
-
-    def __init__(self, *arguments: str) -> None:
-        self.lines: list[str] = []
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", *arguments],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self._reading = threading.Thread(target=self._read)
-        self._reading.start()
-
-    def say(self, line: str) -> None:
-        """Write a line to its input."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{line}\n")
-        self._process.stdin.flush()
-
-    def until(self, text: str) -> str:
-        """Wait for a line with this text."""
-        deadline_s = time.monotonic() + PATIENCE_S
-        while time.monotonic() < deadline_s:
-            for line in self.lines:
-                if text in line:
-                    return line
-            time.sleep(0.02)
-        message = f"no line has {text!r}: {self.lines}"
-        raise AssertionError(message)
-
-    def kill(self) -> None:
-        """End it as by `kill -9`."""
-        self._process.send_signal(signal.SIGKILL)
-        with self._process:
-            self._reading.join()
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self.lines.append(line.rstrip("\n"))
-
-
-@contextmanager
-def running(*arguments: str) -> Iterator[Running]:
-    """Run a module; it is killed at the end."""
-    made = Running(*arguments)
-    try:
-        yield made
-    finally:
-        made.kill()
+from tests.support.chat import running
 
 
 @pytest.mark.slow
