@@ -42,9 +42,16 @@ EXPECTED = {
     "gaps.lost": 0,
     "deliveries.lost": 0,
     "undecodable": {},
+    "segmented.begun": 1 + SHORT,
+    "segmented.complete": 1 + SHORT,
+    "segmented.incomplete": 0,
+    "segmented.open": 0,
+    "segments.data": SEGMENTS + SHORT,
+    "segments.parity": 0,
+    "segments.disagreeing": 0,
 }
 """What the test itself knows, by names of the report: everything arrived in the end,
-and only SDS-R repaired. Figures of segments belong here too."""
+and only SDS-R repaired. A message of one chunk is a segment too."""
 
 
 def figure(report: Mapping[str, Any], name: str) -> Any:
