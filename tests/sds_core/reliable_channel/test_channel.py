@@ -77,7 +77,7 @@ def test_channel_that_is_not_started_sends_nothing(
         alice.apply(kind(b"tea"), START_MS)
 
 
-@pytest.mark.rule("rc-stop", "rc-is-started")
+@pytest.mark.rule("rc-start", "rc-stop", "rc-is-started")
 def test_stopped_channel_does_nothing_until_it_is_started_again() -> None:
     """No sync, retry or query, and nothing is received."""
     net = network("alice", "bob")
@@ -139,6 +139,16 @@ def test_messages_of_other_channels_have_no_effect() -> None:
     own = Arrived(WakuMessage(frame_of(CHANNEL), TOPIC))
     received = only(bob.apply(own, START_MS + 2 * MINUTE), MessageReceived)
     assert received == MessageReceived(b"tea", "mallory")
+
+
+@pytest.mark.rule("rc-content-topic")
+def test_messages_of_other_content_topics_have_no_effect() -> None:
+    """Even of the same channel."""
+    bob = started("bob")
+    other = Arrived(WakuMessage(frame_of(CHANNEL), "/kettle/1/pot/proto"))
+    assert bob.apply(other, START_MS).events == []
+    own = Arrived(WakuMessage(frame_of(CHANNEL), TOPIC))
+    assert only(bob.apply(own, START_MS + SECOND), MessageReceived).payload == b"tea"
 
 
 @pytest.mark.rule(
@@ -320,6 +330,7 @@ def test_retries_wait_when_the_limit_is_approached() -> None:
     assert first.at_ms % limit.epoch_ms == 0
 
 
+@pytest.mark.rule("rc-retry-stop-ack")
 @pytest.mark.parametrize("is_acknowledged", [True, False])
 def test_acknowledged_message_is_not_retried_from_the_queue(
     is_acknowledged: bool,
@@ -361,6 +372,16 @@ def test_sync_near_the_limit_is_left_out() -> None:
     "rc-sds-config-1c",
 )
 @pytest.mark.rule(
+    "rc-default-sync",
+    "rc-default-retry-interval",
+    "rc-default-max-retry",
+    "rc-default-retrieve",
+    "rc-default-sweep",
+    "rc-default-query-on-connect",
+    "rc-default-process",
+    "rc-timeout-lost",
+)
+@pytest.mark.rule(
     "rc-default-history",
     "rc-default-acks",
     "rc-sds-default-capacity",
@@ -386,6 +407,8 @@ def test_defaults_are_those_of_the_document() -> None:
         "possible_acks_threshold": 2,
     }
     profile = given.participant_profile()
+    assert profile.causal_history_size == 200
+    assert profile.possible_acks_threshold == 2
     assert profile.bloom.capacity == 10_000
     assert profile.bloom.error_rate == 0.001
 
@@ -420,7 +443,7 @@ def test_published_api_is_a_named_set_of_options() -> None:
     assert given.rate_limit is None
 
 
-@pytest.mark.rule("rc-arch-events")
+@pytest.mark.rule("rc-arch-events", "rc-events")
 def test_names_of_events_are_those_of_the_document() -> None:
     """As written there."""
     assert list(EventName)[:8] == [
@@ -438,6 +461,7 @@ def test_names_of_events_are_those_of_the_document() -> None:
 # -- state
 
 
+@pytest.mark.rule("rc-send", "rc-rate-queued")
 def test_restored_channel_continues_as_the_first_one() -> None:
     """The same inputs have the same outputs, in the middle of everything."""
     options = replace(OPTIONS, segmentation=SMALL_SEGMENTS)
@@ -477,6 +501,22 @@ def test_unreadable_state_is_refused(blob: bytes, message: str) -> None:
         ReliableChannelCore.restore(blob, pubsub_topic=SHARD)
 
 
+@pytest.mark.rule("rc-send")
+def test_restored_channel_sends_again_what_nobody_acknowledged() -> None:
+    """At the time that was planned before."""
+    alice = started(options=NO_SYNC)
+    (dispatch,) = alice.apply(Send(b"tea"), START_MS).dispatches
+    alice.apply(Dispatched(dispatch.number), START_MS)
+    again = ReliableChannelCore.restore(
+        alice.snapshot(), pubsub_topic=SHARD, options=NO_SYNC
+    )
+    at_ms = START_MS + NO_SYNC.retry_interval_ms
+    assert again.apply(Advance(), at_ms - 1).dispatches == []
+    (retry,) = again.apply(Advance(), at_ms).dispatches
+    assert retry.message.payload == dispatch.message.payload
+
+
+@pytest.mark.rule("rc-send")
 def test_restart_sends_again_what_was_under_way() -> None:
     """Nobody knows whether the network got it."""
     alice = started(options=NO_SYNC)
@@ -489,6 +529,7 @@ def test_restart_sends_again_what_was_under_way() -> None:
     assert again.number > dispatch.number
 
 
+@pytest.mark.rule("rc-seg-partial", "rc-seg-timeout")
 def test_incomplete_payload_survives_a_restart() -> None:
     """Its wait begins anew: no segment could come while the process was away."""
     options = replace(LIMITED, rate_limit=None)

@@ -76,6 +76,7 @@ def test_lost_message_comes_from_the_store_by_its_waku_hash() -> None:
     assert net.channel("bob").missing == ()
 
 
+@pytest.mark.rule("rc-hint-computed")
 def test_message_sent_at_once_after_another_names_its_hash() -> None:
     """Before the network has accepted the first one."""
     alice = started("alice", NO_QUERY)
@@ -85,6 +86,7 @@ def test_message_sent_at_once_after_another_names_its_hash() -> None:
     assert entry.retrieval_hint == first.message_hash
 
 
+@pytest.mark.rule("rc-hint-computed")
 def test_hint_is_the_hash_of_the_retry_once_that_is_accepted() -> None:
     """The first message may not have reached any store."""
     alice = started("alice", NO_QUERY)
@@ -181,6 +183,7 @@ def run_to(core: ReliableChannelCore, at_ms: int) -> list[Output]:
 @pytest.mark.rule(
     "rc-retrieve-periodic", "rc-retrieve-query", "rc-default-retrieve", "rc-limit-1c"
 )
+@pytest.mark.rule("rc-start")
 def test_queries_are_periodic_and_one_at_a_time() -> None:
     """While one is under way there is no other, and then after the interval."""
     bob = started("bob", NO_QUERY, has_store=True)
@@ -339,6 +342,7 @@ def test_query_goes_on_over_pages_of_other_channels() -> None:
     assert bob.apply(last, START_MS).queries == []
 
 
+@pytest.mark.rule("rc-connect-stop")
 def test_message_without_a_history_does_not_stop_the_query() -> None:
     """Nothing can be found missing by it."""
     bob = started("bob", QUERYING)
@@ -352,6 +356,7 @@ def test_message_without_a_history_does_not_stop_the_query() -> None:
     assert len(bob.apply(answer, START_MS).queries) == 1
 
 
+@pytest.mark.rule("rc-connect-stop")
 def test_own_message_does_not_stop_the_query() -> None:
     """It says nothing about what others sent after it."""
     alice = started("alice", QUERYING)
@@ -360,6 +365,7 @@ def test_own_message_does_not_stop_the_query() -> None:
     assert len(alice.apply(answer, START_MS).queries) == 1
 
 
+@pytest.mark.rule("rc-limit-1c")
 def test_pages_of_one_query_are_limited() -> None:
     """A topic full of other channels' messages is not read to its begin."""
     bob = started("bob", replace(QUERYING, limits=Limits(pages_per_query=2)))
@@ -426,6 +432,7 @@ def test_participant_catches_up_after_being_offline() -> None:
     assert [one.payload for one in emitted(net, "bob", MessageReceived)] == said
 
 
+@pytest.mark.rule("rc-stop")
 def test_answer_after_the_stop_is_ignored() -> None:
     """So is one to a query that was never made."""
     bob = started("bob", QUERYING)

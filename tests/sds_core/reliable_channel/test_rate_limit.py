@@ -116,6 +116,7 @@ def test_the_share_that_counts_as_approached_is_an_option(
     assert not before.allows(Urgency.AGAIN, BEGIN)
 
 
+@pytest.mark.rule("rc-seg-epochs")
 def test_an_epoch_renews_the_whole_budget() -> None:
     """At its begin, as RLN counts, whenever the messages were sent."""
     limit = spent(OPTIONS, 10, BEGIN + EPOCH - 1)
@@ -170,6 +171,7 @@ def test_a_budget_of_zero_sends_nothing(options: RateLimitOptions) -> None:
     assert limit.renewed_ms(BEGIN) == inf
 
 
+@pytest.mark.rule("rc-rate-queued")
 @pytest.mark.parametrize("options", BOTH_WINDOWS, ids=by_window)
 def test_a_restart_does_not_renew_the_budget(options: RateLimitOptions) -> None:
     """The state has what was spent in the epoch."""

@@ -133,6 +133,7 @@ def test_retries_wait_when_the_limit_is_approached() -> None:
     assert len(again) == TEN.approached_messages
 
 
+@pytest.mark.rule("rc-rate-queued")
 def test_a_message_waits_for_its_epoch_to_the_millisecond() -> None:
     """The channel asks to be called then."""
     alice = after(started(options=LIMITED), 10)

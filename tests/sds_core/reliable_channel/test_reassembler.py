@@ -220,6 +220,7 @@ def test_a_changed_segment_is_found_if_the_last_one_was_recovered() -> None:
         reassembler.add(segments[-1], START_MS)
 
 
+@pytest.mark.rule("rc-seg-metadata")
 @pytest.mark.parametrize("options", PARITY, ids=by_layout)
 @pytest.mark.parametrize("bad", [0, 7, 8])
 def test_a_changed_segment_gives_an_error_and_no_payload(
@@ -444,6 +445,7 @@ def test_late_segments_of_few_payloads_are_known() -> None:
     assert outcomes == [Outcome.STORED, Outcome.LATE, Outcome.LATE]
 
 
+@pytest.mark.rule("rc-seg-partial")
 def test_the_least_recently_updated_payload_makes_room_for_a_new_one() -> None:
     """A set counts as updated by each new segment."""
     options = replace(SMALL, max_sets=2)
@@ -460,6 +462,7 @@ def test_the_least_recently_updated_payload_makes_room_for_a_new_one() -> None:
     assert reassembler.add(first[2], START_MS).payload == payload_of(options, 3, -1)
 
 
+@pytest.mark.rule("rc-seg-partial")
 def test_bytes_are_limited_as_payloads_are() -> None:
     """The oldest go until a new segment fits."""
     options = replace(SMALL, segment_bytes=4_096, max_buffered_bytes=10_000)

@@ -71,6 +71,17 @@ def test_message_is_sent_again_every_interval_up_to_the_maximum() -> None:
     assert len(emitted(net, "alice", MessageSent)) == len(times)
 
 
+@pytest.mark.rule("rc-retry-configurable", "rc-retry-max")
+def test_interval_and_maximum_are_options() -> None:
+    """Two retries, 7 s apart."""
+    options = replace(NO_SYNC, retry_interval_ms=7 * SECOND, max_retry_attempts=2)
+    net = network("alice", options=options)
+    net.apply("alice", Send(b"tea"))
+    net.run(20 * MINUTE)
+    times = [one.at_ms - START_MS for one in sent(net)]
+    assert times == [0, 7 * SECOND + 1, 14 * SECOND + 2]
+
+
 def test_retry_is_the_same_frame_in_a_new_waku_message() -> None:
     """A relay that knows the hash of the first would drop it."""
     net = network("alice", options=NO_SYNC)
@@ -95,6 +106,7 @@ def test_acknowledged_message_is_not_sent_again() -> None:
     assert emitted(net, "alice", RetriesExhausted) == []
 
 
+@pytest.mark.rule("rc-retry-stop-max", "rc-events-acknowledged", "rc-retry-max")
 def test_late_acknowledgement_after_giving_up_is_reported() -> None:
     """Giving up only ends the sending."""
     net = network("alice", "bob", options=replace(NO_SYNC, max_retry_attempts=0))
@@ -125,6 +137,7 @@ def test_time_offline_costs_no_attempt() -> None:
     assert len(causes(alice, 20 * MINUTE, hour_ms)) == 7
 
 
+@pytest.mark.rule("rc-retry-offline")
 def test_message_sent_while_offline_waits() -> None:
     """It is dispatched when the node is online, and its interval begins then."""
     alice = started(options=NO_SYNC)
@@ -138,6 +151,7 @@ def test_message_sent_while_offline_waits() -> None:
     assert dispatch.message.timestamp_ns == later_ms * 1_000_000
 
 
+@pytest.mark.rule("rc-retry-interval")
 def test_failed_sending_is_tried_again_after_the_interval() -> None:
     """There is no event of a sent message."""
     alice = started(options=NO_SYNC)

@@ -32,6 +32,7 @@ def headers(options: SegmentationOptions, payload: bytes) -> list[SegmentHeader]
     return [one for one in read if one is not None]
 
 
+@pytest.mark.rule("rc-seg-metadata")
 @pytest.mark.parametrize(
     ("payload", "expected"),
     [
@@ -140,6 +141,7 @@ def test_parity_of_one_segment_is_a_copy() -> None:
     assert parity.payload.rstrip(b"\0") == data.payload
 
 
+@pytest.mark.rule("rc-error-size")
 @pytest.mark.parametrize(
     ("layout", "rate", "expected"),
     [

@@ -11,7 +11,6 @@ from sds_core.reliable_channel import (
     ChunkInfo,
     Dispatched,
     DispatchFailed,
-    EventName,
     LimitReached,
     Limits,
     MessageAcknowledged,
@@ -133,21 +132,6 @@ def test_chunks_are_listed_in_ascending_order_as_they_are_acknowledged() -> None
     ]
 
 
-@pytest.mark.rule("rc-events")
-def test_events_have_the_names_of_the_document() -> None:
-    """And four that it lacks."""
-    assert list(EventName)[:8] == [
-        "sending-message",
-        "message-sent",
-        "message-possibly-acknowledged",
-        "message-acknowledged",
-        "sending-message-irrecoverable-error",
-        "message-received",
-        "irretrievable-message",
-        "ephemeral-message-dropped",
-    ]
-
-
 @pytest.mark.rule(
     "rc-events-received",
     "rc-received-whole",
@@ -226,10 +210,13 @@ def test_irrecoverable_error_of_the_network_ends_the_retries() -> None:
     output = alice.apply(Send(b"tea"), START_MS)
     (dispatch,) = output.dispatches
     failure = DispatchFailed(dispatch.number, SendError.RLN_PROOF_FAILED, "no proof")
-    error = only(alice.apply(failure, START_MS + 1), SendingMessageIrrecoverableError)
-    assert error == SendingMessageIrrecoverableError(
-        output.message_id, ONE, SendError.RLN_PROOF_FAILED, "no proof"
-    )
+    failed = alice.apply(failure, START_MS + 1)
+    assert failed.events == [
+        SendingMessageIrrecoverableError(
+            output.message_id, ONE, SendError.RLN_PROOF_FAILED, "no proof"
+        )
+    ]
+    assert failed.dispatches == []
     assert causes(alice, 20 * MINUTE).count(Cause.RETRY) == 0
 
 

@@ -14,6 +14,8 @@ from sds_core.reliable_channel import (
     MessageAcknowledged,
     ReliableChannelOptions,
     Send,
+    Start,
+    Stop,
     SyncMultipliers,
 )
 from sds_core.reliable_channel.sync_timer import MOST_POSTPONEMENT, SyncTimer
@@ -73,6 +75,7 @@ def longest_ms(restarts: str, multiplier: float) -> float:
     return timer.next_ms - START_MS
 
 
+@pytest.mark.rule("rc-sync-received", "rc-sync-sent", "rc-sync-sync")
 @pytest.mark.parametrize(
     ("restarts", "multiplier"),
     [("put_off", 0.5), ("put_off", 1.0), ("restart", 1.0), ("restart", 2.0)],
@@ -82,6 +85,7 @@ def test_multiplier_scales_the_time(restarts: str, multiplier: float) -> None:
     assert longest_ms(restarts, multiplier) == INTERVAL_MS * multiplier
 
 
+@pytest.mark.rule("rc-sync-interval")
 def test_traffic_of_others_does_not_put_a_sync_off_for_ever() -> None:
     """A listener of one steady speaker would never acknowledge anything."""
     timer = SyncTimer(INTERVAL_MS, Highest())
@@ -91,6 +95,17 @@ def test_traffic_of_others_does_not_put_a_sync_off_for_ever() -> None:
         now_ms += SECOND
         timer.put_off(0.5, now_ms)
     assert now_ms - START_MS == MOST_POSTPONEMENT * INTERVAL_MS
+
+
+@pytest.mark.rule("rc-start")
+def test_channel_that_is_started_again_syncs() -> None:
+    """Within one interval, although nothing else happens."""
+    alice = started(options=replace(OPTIONS, max_retry_attempts=0))
+    alice.apply(Send(b"tea"), START_MS)
+    alice.apply(Stop(), START_MS)
+    alice.apply(Start(), START_MS)
+    alice.apply(ONLINE, START_MS)
+    assert Cause.SYNC in causes(alice, INTERVAL_MS + SECOND)
 
 
 @pytest.mark.rule("rc-default-sync")
