@@ -2,7 +2,7 @@
 
 Writes docs/rules/keywords.toml, with which a test compares the tables of rules. The
 documents themselves are no part of the repository; DIRECTORY has them by the names in
-docs/rules/, as the text of a page, without tables of contents in headings.
+docs/rules/.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from random import Random
 
 import pytest
@@ -10,21 +11,26 @@ import pytest
 from sds_core.message_channel import Cause
 from sds_core.reliable_channel import (
     Advance,
+    Arrived,
     DispatchFailed,
     MessageAcknowledged,
+    ReliableChannelCore,
     ReliableChannelOptions,
     Send,
     Start,
     Stop,
     SyncMultipliers,
 )
-from sds_core.reliable_channel.sync_timer import MOST_POSTPONEMENT, SyncTimer
+from sds_core.reliable_channel.sync_timer import SyncTimer
 from sds_core.wire import FrameKind, decode
 from tests.support.frames import MINUTE, SECOND, START_MS
 from tests.support.reliable_channel import (
+    CHANNEL,
     OFFLINE,
     ONLINE,
     OPTIONS,
+    SHARD,
+    TOPIC,
     causes,
     emitted,
     network,
@@ -85,6 +91,58 @@ def test_multiplier_scales_the_time(restarts: str, multiplier: float) -> None:
     assert longest_ms(restarts, multiplier) == INTERVAL_MS * multiplier
 
 
+def speaker() -> ReliableChannelCore:
+    """Return a channel that draws the longest times and has sent one message."""
+    made = ReliableChannelCore(
+        CHANNEL,
+        "alice",
+        TOPIC,
+        pubsub_topic=SHARD,
+        now_ms=START_MS,
+        random=Highest(),
+        options=OPTIONS,
+    )
+    for event in (Start(), ONLINE, Send(b"tea")):
+        made.apply(event, START_MS)
+    return made
+
+
+def first_sync_ms(alone: ReliableChannelCore) -> float:
+    """Run a channel until it sends a sync message; returns after which time."""
+    while (now_ms := int(alone.next_deadline_ms)) < START_MS + 10 * MINUTE:
+        dispatches = alone.apply(Advance(), now_ms).dispatches
+        if Cause.SYNC in [one.cause for one in dispatches]:
+            return now_ms - START_MS
+    return inf
+
+
+@pytest.mark.rule("rc-sync-sent")
+def test_content_of_ours_puts_the_sync_off_for_an_interval() -> None:
+    """From its sending on."""
+    alice = speaker()
+    alice.apply(Send(b"more"), START_MS + 10 * SECOND)
+    assert first_sync_ms(alice) == 10 * SECOND + INTERVAL_MS
+
+
+@pytest.mark.rule("rc-sync-received", "rc-map-1d")
+def test_received_content_has_the_sync_come_sooner() -> None:
+    """After half an interval at most."""
+    alice = speaker()
+    (dispatch,) = started("bob").apply(Send(b"thanks"), START_MS).dispatches
+    alice.apply(Arrived(dispatch.message), START_MS + SECOND)
+    assert first_sync_ms(alice) == SECOND + INTERVAL_MS / 2
+
+
+@pytest.mark.rule("rc-sync-failed")
+def test_sync_that_is_due_offline_waits_for_two_intervals() -> None:
+    """Although the node is online again soon."""
+    alice = speaker()
+    alice.apply(OFFLINE, START_MS)
+    alice.apply(Advance(), START_MS + INTERVAL_MS)
+    alice.apply(ONLINE, START_MS + INTERVAL_MS + SECOND)
+    assert first_sync_ms(alice) == 3 * INTERVAL_MS
+
+
 @pytest.mark.rule("rc-sync-interval")
 def test_traffic_of_others_does_not_put_a_sync_off_for_ever() -> None:
     """A listener of one steady speaker would never acknowledge anything."""
@@ -94,7 +152,7 @@ def test_traffic_of_others_does_not_put_a_sync_off_for_ever() -> None:
     while timer.next_ms > now_ms:
         now_ms += SECOND
         timer.put_off(0.5, now_ms)
-    assert now_ms - START_MS == MOST_POSTPONEMENT * INTERVAL_MS
+    assert now_ms - START_MS == 2 * INTERVAL_MS
 
 
 @pytest.mark.rule("rc-start")
