@@ -203,8 +203,8 @@ def test_hole_found_much_later_marks_nothing(feed: Feed, findings: Findings) -> 
 @pytest.mark.parametrize(
     ("scenario", "seed", "kinds"),
     [
-        ("lost-tail", 2, {"lost", "undelivered", "unacknowledged"}),
-        ("lossy", 1, {"undelivered", "undelivered, ended"}),
+        ("lost-tail", 3, {"lost", "undelivered", "unacknowledged"}),
+        ("lossy", 2, {"undelivered", "undelivered, ended"}),
     ],
 )
 def test_each_lost_or_undelivered_message_of_a_run_is_listed_and_really_is(

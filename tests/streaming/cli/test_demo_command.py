@@ -72,7 +72,7 @@ def test_page_stays_up_after_the_table_on_a_terminal() -> None:
         os.close(its)
         try:
             text = output_until(rb"until Ctrl-C: \S+/\r\n", ours)
-            lost = re.findall(r"11 messages were lost: (\S+)", text)
+            lost = re.findall(r"10 messages were lost: (\S+)", text)
             assert lost, text
             page = httpx.get(lost[0])
             process.send_signal(signal.SIGINT)
