@@ -1,11 +1,11 @@
 """Passes the bytes of a state from Spark's JVM to Python as they are.
 
-Spark pickles the state of a group before it gives it to Python. Its pickler writes bytes
-as a text, one character at a time. With large states this was most of the work of the
-JVM: of the samples that Java Flight Recorder took, with 200 channels that each remember
-an hour, 1,000 of 1,145 were in the pickler. Here a class of our own pickles bytes by the
-opcode that pickle has for them. Spark's own compiler, Janino, compiles it when a session
-starts.
+Spark pickles the state of a group before it gives it to Python. Its pickler writes
+bytes as a text, one character at a time. With large states this was most of the JVM's
+work: with 200 channels that each remember an hour, 1,000 of the 1,145 samples that Java
+Flight Recorder took were in the pickler. Here a class of our own pickles bytes by the
+opcode that pickle has for them. Spark's own compiler, Janino, compiles it when a
+session starts.
 """
 
 from __future__ import annotations
