@@ -17,7 +17,7 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from connectors.storage.sqlite import ParticipantStore
+from connectors.storage.participants import ParticipantStore
 from sds_core.message_channel import MessageChannel, Profile
 from sds_core.wire import Frame, HistoryEntry, encode
 

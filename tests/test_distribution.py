@@ -29,7 +29,7 @@ INCLUDED = (
 PROGRAM = """
 import asyncio, importlib.util, pathlib, random, sys, tempfile
 from connectors.event_loop.driver import ChannelDriver, unix_ms
-from connectors.storage.sqlite import ParticipantStore
+from connectors.storage.participants import ParticipantStore
 from sds_core.message_channel import Profile
 
 options = dict(now_ms=unix_ms(), random=random.Random(), profile=Profile.spec())

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from random import Random
 
-from connectors.storage.sqlite import ParticipantStore
+from connectors.storage.participants import ParticipantStore
 from sds_core.message_channel import MessageChannel
 from tests.support.frames import SECOND, START_MS
 from tests.support.message_channel.repair_bus import SPEC

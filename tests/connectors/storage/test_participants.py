@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from connectors.storage.errors import StorageInUse, StorageUnreadable
-from connectors.storage.sqlite import ParticipantStore
+from connectors.storage.participants import ParticipantStore
 from sds_core.message_channel import MessageChannel, Profile, SnapshotError
 from tests.support.frames import SECOND, START_MS, FrameFactory
 from tests.support.message_channel.repair_bus import SPEC
@@ -123,7 +123,7 @@ class TestCost:
         self, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The file stays within a small multiple of the state, for any traffic."""
-        monkeypatch.setattr("connectors.storage.sqlite._LEAST_CHANGE_BYTES", 0)
+        monkeypatch.setattr("connectors.storage.participants._LEAST_CHANGE_BYTES", 0)
         most = 0
         with ParticipantStore(path) as store:
             channel = opened(store)
