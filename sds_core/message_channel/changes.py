@@ -5,7 +5,7 @@ state machine without clock or chance, but for the times of its sync messages, w
 record has: the same calls after the same snapshot give the same state. So a record is
 about as long as its frame, and a snapshot is needed only now and then.
 
-One version byte, a checksum (CRC-32, four bytes), then MessagePack, as in a snapshot.
+Records are sealed (`sds_core.sealed`), as snapshots are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from enum import StrEnum
 import msgspec
 
 from sds_core.message_channel.errors import SnapshotError
-from sds_core.message_channel.sealed import seal, unseal
+from sds_core.sealed import BrokenSeal, seal, unseal
 
 VERSION = 1
 
@@ -67,7 +67,7 @@ _decoder = msgspec.msgpack.Decoder(Change)
 
 def pack(change: Change) -> bytes:
     """Return a change as bytes."""
-    return seal(VERSION, msgspec.msgpack.encode(change))
+    return seal(VERSION, change)
 
 
 def unpack(blob: bytes) -> Change:
@@ -77,8 +77,8 @@ def unpack(blob: bytes) -> Change:
         SnapshotError: The bytes are not a change record, or of a later version.
     """
     try:
-        return _decoder.decode(unseal(VERSION, blob))
-    except msgspec.DecodeError as error:
+        return unseal(VERSION, blob, _decoder)
+    except BrokenSeal as error:
         raise SnapshotError(str(error)) from error
 
 

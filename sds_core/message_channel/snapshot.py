@@ -1,8 +1,7 @@
 """The state of a participant as bytes.
 
-One version byte, a checksum (CRC-32, four bytes), then MessagePack. New fields go to
-the end and have a default. Any other change raises the version, and `unpack` reads all
-versions.
+It is sealed (`sds_core.sealed`). New fields go to the end and have a default. Any other
+change raises the version, and `unpack` reads all versions.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from sds_core.message_channel.parts import Parts
 from sds_core.message_channel.profile import LogOrder, Profile
 from sds_core.message_channel.retained import Retained
 from sds_core.message_channel.rolling_bloom import RollingBloom
-from sds_core.message_channel.sealed import seal, unseal
 from sds_core.message_channel.sync import SyncTimer
 from sds_core.message_channel.uptime import Uptime
+from sds_core.sealed import BrokenSeal, seal, unseal
 from sds_core.wire import HistoryEntry, WireError, decode
 
 VERSION = 1
@@ -91,7 +90,7 @@ _decoder = msgspec.msgpack.Decoder(State)
 
 def pack(state: State) -> bytes:
     """Return a state as bytes."""
-    return seal(VERSION, msgspec.msgpack.encode(state))
+    return seal(VERSION, state)
 
 
 def unpack(blob: bytes) -> State:
@@ -101,8 +100,8 @@ def unpack(blob: bytes) -> State:
         SnapshotError: The bytes are not a snapshot, or of a later version.
     """
     try:
-        return _decoder.decode(unseal(VERSION, blob))
-    except msgspec.DecodeError as error:
+        return unseal(VERSION, blob, _decoder)
+    except BrokenSeal as error:
         raise SnapshotError(str(error)) from error
 
 

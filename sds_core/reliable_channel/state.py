@@ -1,12 +1,10 @@
 """The state of a channel as bytes.
 
-One version byte, a checksum (CRC-32, four bytes), then MessagePack. New fields go to
-the end and have a default; any other change raises the version.
+It is sealed (`sds_core.sealed`). New fields go to the end and have a default; any other
+change raises the version.
 """
 
 from __future__ import annotations
-
-from zlib import crc32
 
 import msgspec
 
@@ -17,10 +15,9 @@ from sds_core.reliable_channel.fetching import FetchingState
 from sds_core.reliable_channel.inputs import Arrived
 from sds_core.reliable_channel.outward import OutwardState
 from sds_core.reliable_channel.retries import Retry
+from sds_core.sealed import BrokenSeal, seal, unseal
 
 VERSION = 1
-_CHECKSUM_BYTES = 4
-_HEAD_BYTES = 1 + _CHECKSUM_BYTES
 
 
 class RunningState(msgspec.Struct, array_like=True, kw_only=True):
@@ -72,8 +69,7 @@ _decoder = msgspec.msgpack.Decoder(ChannelState)
 
 def pack(state: ChannelState) -> bytes:
     """Return a state as bytes."""
-    packed = msgspec.msgpack.encode(state)
-    return bytes([VERSION]) + crc32(packed).to_bytes(_CHECKSUM_BYTES, "big") + packed
+    return seal(VERSION, state)
 
 
 def unpack(blob: bytes) -> ChannelState:
@@ -82,15 +78,7 @@ def unpack(blob: bytes) -> ChannelState:
     Raises:
         StateError: The bytes are not a state, damaged, or of a later version.
     """
-    if not blob or blob[0] != VERSION:
-        version = blob[0] if blob else "none"
-        detail = f"it has version {version}, this program reads {VERSION}"
-        raise StateError(detail)
-    packed = memoryview(blob)[_HEAD_BYTES:]
-    if blob[1:_HEAD_BYTES] != crc32(packed).to_bytes(_CHECKSUM_BYTES, "big"):
-        detail = "its checksum is wrong: it is damaged, or cut off"
-        raise StateError(detail)
     try:
-        return _decoder.decode(packed)
-    except msgspec.DecodeError as error:
+        return unseal(VERSION, blob, _decoder)
+    except BrokenSeal as error:
         raise StateError(str(error)) from error
