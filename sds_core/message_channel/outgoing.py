@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from math import inf
 
-from sds_core.message_channel.deadline import HasDeadline
 from sds_core.message_channel.events import (
     Acknowledged,
     BloomUnusable,
@@ -64,19 +63,30 @@ class Outgoing:
         self.probes: tuple[tuple[int, int], tuple[tuple[int, int], ...]] | None = None
 
 
-class OutgoingBuffer(HasDeadline):
+class OutgoingBuffer:
     """Messages that are unacknowledged or possibly acknowledged, oldest first.
 
     Attributes:
         messages: messages by id.
     """
 
-    __slots__ = ("_profile", "messages")
+    __slots__ = ("_next_ms", "_profile", "_stale", "messages")
 
     def __init__(self, profile: Profile) -> None:
-        super().__init__()
+        # The earliest retry, computed only after a change: there may be many messages.
+        self._next_ms: float = inf
+        self._stale = False
         self._profile = profile
         self.messages: SizedDict[Outgoing] = SizedDict(lambda one: len(one.value))
+
+    @property
+    def next_ms(self) -> float:
+        """When the next message is to be broadcast again, Unix ms; inf if never."""
+        if self._stale:
+            self._stale = False
+            times_ms = (message.retry_ms for message in self.messages.values())
+            self._next_ms = min(times_ms, default=inf)
+        return self._next_ms
 
     def ids(self, *, are_possibly_acknowledged: bool) -> tuple[str, ...]:
         """Return the ids of the messages in one of the two states, oldest first."""
@@ -198,9 +208,6 @@ class OutgoingBuffer(HasDeadline):
         for message_id in acknowledged:
             del self.messages[message_id]
             yield Acknowledged(message_id, sender_id, Evidence.BLOOM_FILTER)
-
-    def _times_ms(self) -> Iterable[float]:
-        return (message.retry_ms for message in self.messages.values())
 
     def _period_ms(self, message: Outgoing) -> int:
         if message.is_possibly_acknowledged:

@@ -1,4 +1,7 @@
-"""When the next sync message is due."""
+"""When the next sync message is due (SDS, "Periodic Sync").
+
+A reliable channel has a timer of its own (`sds_core.reliable_channel.sync_timer`).
+"""
 
 from __future__ import annotations
 

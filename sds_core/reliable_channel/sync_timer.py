@@ -2,6 +2,11 @@
 
 All participants share the work: each draws a random time, and traffic of others, which
 says the same as a sync message, has it drawn again.
+
+It replaces the timer of the SDS participant (`sds_core.message_channel.sync`), which a
+channel turns off. That one follows SDS: its limit grows with the group, and it never
+stops. This one follows the Reliable Channel API: its factors are options, one is for a
+frame that could not be sent, and it runs only while the channel is started.
 """
 
 from __future__ import annotations

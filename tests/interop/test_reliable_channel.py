@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from random import Random
 from typing import Protocol
 
 import pytest
@@ -19,17 +18,14 @@ from sds_core.reliable_channel import (
     MessageAcknowledged,
     MessageReceived,
     MessageSent,
-    ReliableChannelCore,
     ReliableChannelOptions,
     Send,
     SendingMessage,
-    Start,
 )
-from sds_core.simulation.delays import Uniform
 from sds_core.simulation.reliable_network import ReliableNetwork
-from sds_core.simulation.scenario import Link
 from sds_core.wire import decode
-from tests.support.frames import MINUTE, SECOND, START_MS
+from tests.support.frames import MINUTE, SECOND
+from tests.support.interop.pia import network_of_pia
 from tests.support.interop.sdk_host import SdkHost, node_with_sdk
 from tests.support.reliable_channel import CHANNEL, SHARD, TOPIC, emitted
 
@@ -57,23 +53,7 @@ def open_pair() -> Iterator[OpenPair]:
         def open_one(
             loss: float = 0.0, options: ReliableChannelOptions = JS_WAKU
         ) -> tuple[ReliableNetwork, SdkHost]:
-            net = ReliableNetwork(
-                start_ms=START_MS,
-                link=Link(loss=loss, delay=Uniform(low_ms=30, high_ms=300)),
-                participants=4,
-                seed=3,
-            )
-            ours = ReliableChannelCore(
-                CHANNEL,
-                "pia",
-                TOPIC,
-                pubsub_topic=SHARD,
-                now_ms=START_MS,
-                random=Random(3),
-                options=options,
-            )
-            net.join("pia", ours)
-            net.apply("pia", Start())
+            net = network_of_pia(options, participants=4, loss=loss)
             host = SdkHost(node, net, CHANNEL, TOPIC, SHARD)
             stack.enter_context(host)
             host.enter("jane")

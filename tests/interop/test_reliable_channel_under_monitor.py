@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from random import Random
 from typing import Any, NamedTuple
 
 import pytest
@@ -17,17 +16,14 @@ from connectors.kafka.producer import TopicRecord
 from sds_core.message_channel import Cause
 from sds_core.reliable_channel import (
     MessageReceived,
-    ReliableChannelCore,
     ReliableChannelOptions,
     Send,
-    Start,
 )
 from sds_core.simulation.comparison import compare
-from sds_core.simulation.delays import Uniform
 from sds_core.simulation.reliable_network import ReliableNetwork
-from sds_core.simulation.scenario import Link
 from sds_core.wire import decode
-from tests.support.frames import MINUTE, SECOND, START_MS
+from tests.support.frames import MINUTE, SECOND
+from tests.support.interop.pia import network_of_pia
 from tests.support.interop.sdk_host import SdkHost, node_with_sdk
 from tests.support.monitor import Monitor, batches, report_of
 from tests.support.reliable_channel import CHANNEL, SHARD, TOPIC, emitted
@@ -65,25 +61,9 @@ class Conversation(NamedTuple):
 @pytest.fixture(scope="module")
 def conversation() -> Iterator[Conversation]:
     """A tenth of everything is lost, and all copies of the last message."""
-    net = ReliableNetwork(
-        start_ms=START_MS,
-        link=Link(loss=0.1, delay=Uniform(low_ms=30, high_ms=300)),
-        participants=1 + len(JS),
-        seed=3,
-    )
+    net = network_of_pia(AT_ONCE, participants=1 + len(JS), loss=0.1)
     net.losses.append(lambda sent, _: LOST in sent.dispatch.message.payload)
     net.keeps = False
-    ours = ReliableChannelCore(
-        CHANNEL,
-        "pia",
-        TOPIC,
-        pubsub_topic=SHARD,
-        now_ms=START_MS,
-        random=Random(3),
-        options=AT_ONCE,
-    )
-    net.join("pia", ours)
-    net.apply("pia", Start())
     with ExitStack() as stack:
         host = SdkHost(node_with_sdk(), net, CHANNEL, TOPIC, SHARD)
         stack.enter_context(host)

@@ -33,7 +33,7 @@ from tests.support.frames import START_MS, FrameFactory, bloom
 from tests.support.fuzz.mutation import changed_bytes, changed_protobuf
 from tests.support.fuzz.targets.records import Town
 from tests.support.properties import CAREFUL
-from tests.support.segments import nim_segments
+from tests.support.written_segments import nim_segments
 
 WALL_MS = START_MS + 30 * 86_400_000
 DECODED = by_name([replace(SDS, new_reader=None)])

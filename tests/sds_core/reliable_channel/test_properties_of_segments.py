@@ -21,7 +21,7 @@ from sds_core.reliable_channel.segmentation.writing import write_segment
 from sds_core.wire.segment_header import SegmentHeader
 from tests.support.frames import START_MS
 from tests.support.properties import CAREFUL
-from tests.support.segmentation import SMALL
+from tests.support.reliable_channel.payloads import SMALL
 
 layouts = st.sampled_from(SegmentLayout)
 options_of_writers = st.builds(

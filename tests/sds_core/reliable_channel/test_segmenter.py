@@ -14,7 +14,7 @@ from sds_core.reliable_channel.segmentation import (
     payload_hash,
 )
 from sds_core.wire.segment_header import SegmentHeader, read_segment_header
-from tests.support.segmentation import EVERY_LAYOUT, SMALL, payload_of
+from tests.support.reliable_channel.payloads import EVERY_LAYOUT, SMALL, payload_of
 
 STATUS, LIP, NIM = (
     SegmentLayout.STATUS_GO,

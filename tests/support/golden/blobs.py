@@ -36,7 +36,7 @@ from tests.support.frames import (
     bloom,
     running_clocks,
 )
-from tests.support.segments import nim_segments
+from tests.support.written_segments import nim_segments
 
 BLOBS = Path(__file__).parents[2] / "golden" / "blobs"
 

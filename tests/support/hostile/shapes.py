@@ -18,7 +18,7 @@ from sds_core.wire import (
     HistoryEntry,
     encode,
 )
-from tests.support.segments import nim_segments
+from tests.support.written_segments import nim_segments
 
 CHANNEL = "hostile"
 SECOND = 1_000

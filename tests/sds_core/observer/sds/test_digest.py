@@ -26,7 +26,7 @@ from sds_core.wire import (
 from tests.support.channel import digest_of
 from tests.support.frames import START_MS, FrameFactory, Record, bloom
 from tests.support.properties import CAREFUL
-from tests.support.segments import nim_segments
+from tests.support.written_segments import nim_segments
 
 FRAMES = FrameFactory()
 

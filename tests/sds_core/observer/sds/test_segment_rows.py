@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sds_core.observer.sds.segment_rows import segment_row
-from tests.support.segments import (
+from tests.support.written_segments import (
     lip_segments,
     nim_segments,
     payload_hash,

@@ -23,7 +23,7 @@ from sds_core.wire import Dialect
 from tests.support.channel import Channel, digest_of
 from tests.support.frames import START_MS, FrameFactory, Record
 from tests.support.properties import CAREFUL
-from tests.support.segments import (
+from tests.support.written_segments import (
     lip_segments,
     nim_segments,
     status_segments,

@@ -24,7 +24,7 @@ from tests.support.frames import START_MS
 from tests.support.fuzz.errors import check_text
 from tests.support.fuzz.mutation import changed_bytes, changed_protobuf
 from tests.support.fuzz.target import Target
-from tests.support.segmentation import EVERY_LAYOUT, SMALL, payload_of
+from tests.support.reliable_channel.payloads import EVERY_LAYOUT, SMALL, payload_of
 
 _PAYLOADS = [
     (replace(options, parity_rate=0.5), payload_of(options, 3))
