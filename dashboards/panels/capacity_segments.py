@@ -70,8 +70,9 @@ def segments() -> list[Panel]:
             Text(
                 "Contradicting segments",
                 "Segments per step of the graph that contradict earlier ones of their "
-                "message in its length or in the number of segments. Above 0, a client "
-                "is broken or somebody sends false segments.",
+                "message in its length or in the number of segments, or that are a "
+                "whole payload with another hash. Above 0, a client is broken or "
+                "somebody sends false segments.",
             ),
             per_step("sds_segments_disagreeing_total", CHANNELS, "segments"),
             bars=True,

@@ -93,6 +93,9 @@ class Segments:
 
     def first_copy(self, segment: SeenSegment, clock_ms: int) -> None:
         """Follow the first copy of a message whose content is a segment."""
+        if segment.has_wrong_hash:
+            self._totals.segments_disagreeing += 1
+            return
         key = segment.payload
         found = self._open.get(key) or self._complete.get(key)
         if found is not None and not found.agrees(segment):

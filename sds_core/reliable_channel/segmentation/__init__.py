@@ -13,7 +13,6 @@ from sds_core.reliable_channel.segmentation.errors import (
     SegmentTooLarge,
     SetTooLarge,
 )
-from sds_core.reliable_channel.segmentation.hashing import payload_hash
 from sds_core.reliable_channel.segmentation.options import SegmentationOptions
 from sds_core.reliable_channel.segmentation.reassembler import (
     DroppedSet,
@@ -23,6 +22,7 @@ from sds_core.reliable_channel.segmentation.reassembler import (
     Reassembler,
 )
 from sds_core.reliable_channel.segmentation.segmenter import Segmenter
+from sds_core.wire.segment_hash import payload_hash
 from sds_core.wire.segment_header import SegmentLayout
 
 __all__ = [

@@ -21,9 +21,9 @@ from sds_core.reliable_channel.segmentation.errors import (
     SegmentTooLarge,
     SetTooLarge,
 )
-from sds_core.reliable_channel.segmentation.hashing import payload_hash
 from sds_core.reliable_channel.segmentation.options import SegmentationOptions
 from sds_core.reliable_channel.segmentation.segment_set import SegmentSet, Slot
+from sds_core.wire.segment_hash import payload_hash
 from sds_core.wire.segment_header import (
     SegmentHeader,
     SegmentLayout,

@@ -9,8 +9,8 @@ from sds_core.reliable_channel.segmentation.errors import (
     PayloadHashMismatch,
     SegmentsDisagree,
 )
-from sds_core.reliable_channel.segmentation.hashing import payload_hash
 from sds_core.reliable_channel.segmentation.options import MOST_SEGMENTS, code_of
+from sds_core.wire.segment_hash import payload_hash
 from sds_core.wire.segment_header import SegmentHeader, SegmentLayout
 
 Slot = tuple[bool, int]

@@ -82,7 +82,8 @@ ENTRIES: tuple[Entry, ...] = (
     Figure(
         "segments_disagreeing",
         Unit.COUNT,
-        "Segments that contradict earlier ones of their message.",
+        "Segments that contradict their payload's hash, or earlier ones of their "
+        "message.",
         report=("segments.disagreeing",),
         series=(counter("sds_segments_disagreeing_total").of(),),
         group=groups.SEGMENTS,

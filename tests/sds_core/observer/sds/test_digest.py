@@ -296,5 +296,5 @@ def test_header_of_a_segment_survives_and_its_bytes_do_not() -> None:
     assert [one is None for one in found] == [True, False, True, True, False]
     data, parity = (one for one in found if one is not None)
     assert data.payload == parity.payload
-    assert data[1:] == (1, False, 3, 2, 138)
-    assert parity[1:] == (1, True, 3, 2, 138)
+    assert data[1:] == (1, False, 3, 2, 138, False)
+    assert parity[1:] == (1, True, 3, 2, 138, False)

@@ -8,12 +8,12 @@ from sds_core.observer.sds.segment_rows import segment_row
 from tests.support.written_segments import (
     lip_segments,
     nim_segments,
-    payload_hash,
     status_segments,
+    unchecked_hash,
     written,
 )
 
-HASH = payload_hash(5)
+HASH = unchecked_hash(5)
 HASH_OF_NOTHING = bytes.fromhex(
     "c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470"
 )
@@ -96,6 +96,26 @@ def test_lengths_must_fit_together_where_the_layout_has_them(
     parity = [(5, 1), (6, 1)] if is_parity else []
     fields = [(1, HASH), (2, whole), (3, index), (4, count), *parity, (7, bytes(size))]
     assert (segment_row(0, written(*fields), b"") is not None) == counts
+
+
+@pytest.mark.parametrize(
+    ("segment", "is_wrong"),
+    [
+        (nim_segments(1, 1)[0], False),
+        (lip_segments(1, 1)[0], False),
+        (written((1, HASH), (2, 4), (4, 1), (7, b"text")), True),
+        (written((1, HASH), (3, 1), (4, b"text")), True),
+        (written((1, HASH), (2, 4), (4, 1), (5, 1), (6, 1), (7, b"text")), False),
+        (nim_segments(1, 2)[0], False),
+        (status_segments(1, 2, 1)[2], False),
+    ],
+    ids=["nim", "lip", "nim wrong", "lip wrong", "parity", "one of two", "no count"],
+)
+def test_hash_of_a_whole_payload_is_checked(segment: bytes, is_wrong: bool) -> None:
+    """Of a part, or of parity, nobody can say whether it belongs to the hash."""
+    row = segment_row(0, segment, b"alice")
+    assert row is not None
+    assert row[1].has_wrong_hash is is_wrong
 
 
 def test_empty_payload_is_known_by_its_hash() -> None:

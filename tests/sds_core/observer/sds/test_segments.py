@@ -173,6 +173,22 @@ def test_contradicting_segment_is_counted_and_left_out(
     assert messages(channel) == (1, 0, 1, 0)
 
 
+@pytest.mark.parametrize(
+    "texts", [nim_segments(1, 1), lip_segments(1, 1)], ids=["nim", "lip"]
+)
+def test_whole_payload_with_another_hash_is_counted_and_left_out(
+    channel: Channel, texts: list[bytes]
+) -> None:
+    """It begins no message; the true one is one."""
+    forged = texts[0][:-1] + bytes([texts[0][-1] ^ 1])
+    send(channel, [forged], AT)
+    assert segments(channel) == (0, 0, 1)
+    assert messages(channel) == (0, 0, 0, 0)
+    send(channel, texts, AT + 1_000)
+    assert segments(channel) == (1, 0, 1)
+    assert messages(channel) == (1, 1, 0, 0)
+
+
 def test_ephemeral_messages_are_not_followed(channel: Channel) -> None:
     """Nothing repairs them, so a missing segment would mean little."""
     for number, text in enumerate(nim_segments(1, 2)):
