@@ -11,36 +11,29 @@ from the network raises an error or takes more memory than the profile's limits 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from random import Random
 
 from sds_core.message_channel import changes as change_records
 from sds_core.message_channel import snapshot, snapshot_fit
-from sds_core.message_channel.changes import Call, Change
+from sds_core.message_channel.changes import Call
 from sds_core.message_channel.checks import check_name, check_time
 from sds_core.message_channel.delivery import Delivery
-from sds_core.message_channel.errors import (
-    EmptyContent,
-    MessageIdTaken,
-    SnapshotError,
-)
 from sds_core.message_channel.events import (
     Broadcast,
-    Cause,
     EphemeralReceived,
     Event,
     Ignored,
     IgnoredReason,
-    RepairExpired,
-    RepairRequested,
-    Sent,
     Step,
-    SyncSent,
 )
 from sds_core.message_channel.framing import FrameBuilder
 from sds_core.message_channel.parts import Parts
-from sds_core.message_channel.profile import AfterRequest, Profile
+from sds_core.message_channel.profile import Profile
 from sds_core.message_channel.reception import Reception, ignored
+from sds_core.message_channel.replay import Replay
+from sds_core.message_channel.sending import Sending
+from sds_core.message_channel.sweeps import Sweeps
 from sds_core.message_channel.sync import SyncTimer
 from sds_core.message_channel.uptime import Uptime
 from sds_core.wire import (
@@ -48,7 +41,6 @@ from sds_core.wire import (
     FrameKind,
     HistoryEntry,
     UndecodableFrame,
-    WireError,
     decode,
 )
 
@@ -97,20 +89,19 @@ class MessageChannel:
         self.channel_id = parts.channel_id
         self.participant_id = parts.participant_id
         self.profile = parts.profile
-        self._random = random
         self._parts = parts
         self._lamport = parts.lamport
         self._log = parts.log
-        self._bloom = parts.bloom
         self._outgoing = parts.outgoing
         self._incoming = parts.incoming
         self._repairer = parts.repairer
         self._sync = parts.sync
         self._changes = parts.changes
         self._uptime = parts.uptime
-        self._delivery = Delivery(parts)
-        self._reception = Reception(parts, self._delivery)
-        self._frames = FrameBuilder(parts)
+        frames, delivery = FrameBuilder(parts), Delivery(parts)
+        self._sending = Sending(parts, frames, random)
+        self._reception = Reception(parts, delivery)
+        self._sweeps = Sweeps(parts, delivery, frames, random)
         self._plan()
 
     # -- calls by the application
@@ -133,21 +124,9 @@ class MessageChannel:
             FrameTooLarge: The frame would be longer than the profile allows.
         """
         self._at(now_ms)
-        if not content:
-            raise EmptyContent
-        lamport = self._lamport.next(now_ms)
-        if message_id is None:
-            message_id = self._frames.unique_id(lamport, content, now_ms, self._random)
-        elif self._log.knows(message_id) or self._incoming.knows(message_id):
-            raise MessageIdTaken(message_id)
-        else:
-            check_name("message_id", message_id, self.profile.id_limit)
-        value, requested = self._frames.build(message_id, lamport, content, now_ms)
-        events: list[Event] = [Sent(message_id, lamport)]
-        events += _requested(requested, message_id)
-        events += self._add_own(message_id, lamport, value, now_ms)
-        self._done(Call.SENT, now_ms, value=value)
-        return Step([Broadcast(Cause.CONTENT, message_id, value)], events)
+        step = self._sending.send(content, now_ms, message_id)
+        self._done(Call.SENT, now_ms, value=step.broadcasts[0].value)
+        return step
 
     def send_ephemeral(self, content: bytes, now_ms: int) -> Step:
         """Put a message into a frame without reliability (SDS, "Ephemeral Messages").
@@ -159,21 +138,7 @@ class MessageChannel:
             EmptyContent: The content is empty.
             FrameTooLarge: The frame would be longer than the profile allows.
         """
-        if not content:
-            raise EmptyContent
-        # Without a timestamp, a hash would be the same for the same content.
-        message_id = f"{self._random.getrandbits(256):064x}"
-        frame = Frame.build(
-            self.profile.dialect,
-            message_id=message_id,
-            channel_id=self.channel_id,
-            sender_id=self.participant_id,
-            content=content,
-        )
-        value = self._frames.encoded(frame)
-        return Step(
-            [Broadcast(Cause.EPHEMERAL, message_id, value)], [Sent(message_id, None)]
-        )
+        return self._sending.send_ephemeral(content)
 
     def note_retrieval_hint(self, message_id: str, hint: bytes) -> None:
         """Store the retrieval hint of a message, for later causal histories.
@@ -182,15 +147,7 @@ class MessageChannel:
         message that is neither in the log nor waiting, and a hint that is too long, are
         ignored.
         """
-        if len(hint) > self.profile.hint_limit:
-            return
-        entry = self._log.entries.get(message_id)
-        if entry is not None:
-            self._log.entries[message_id] = entry._replace(retrieval_hint=hint)
-        waiting = self._incoming.waiting.get(message_id)
-        if waiting is not None:
-            waiting.retrieval_hint = hint
-        if entry is not None or waiting is not None:
+        if self._reception.note_hint(message_id, hint):
             self._done(Call.HINT, 0, hint=hint, message_id=message_id)
 
     # -- calls by the transport
@@ -250,10 +207,7 @@ class MessageChannel:
         broadcasts: list[Broadcast] = []
         events: list[Event] = []
         for due_ms, sweep in (
-            (
-                min(self._incoming.next_ms, self._repairer.requests.next_ms),
-                self.sweep_incoming,
-            ),
+            (self._sweeps.incoming_ms, self.sweep_incoming),
             (self._outgoing.next_ms, self.sweep_outgoing),
             (self._repairer.next_answer_ms(), self.sweep_repairs),
             (self._sync.next_ms, self.sync),
@@ -267,23 +221,12 @@ class MessageChannel:
     def sweep_incoming(self, now_ms: int) -> Step:
         """Give up messages that are missing for too long, and request the others again.
 
-        A message is delivered as soon as its dependencies are met, so a sweep only
-        finds messages whose wait ends (SDS, "Periodic Incoming Buffer Sweep").
+        SDS, "Periodic Incoming Buffer Sweep".
         """
         self._at(now_ms)
-        events: list[Event] = []
-        for message_id in self._incoming.overdue(now_ms):
-            events += self._delivery.lose(message_id, now_ms)
-        events += self._delivery.deliver_circle(self._incoming.stuck(now_ms), now_ms)
-        for entry in self._repairer.requests.expired(now_ms):
-            events.append(RepairExpired(entry.message_id))
-            if (
-                self.profile.after_request is AfterRequest.ASK_AGAIN
-                and entry.message_id in self._incoming.missing
-            ):
-                events += self._repairer.ask_for(entry, now_ms)
+        step = self._sweeps.incoming(now_ms)
         self._done(Call.SWEEP_INCOMING, now_ms)
-        return Step((), events)
+        return step
 
     def sweep_outgoing(self, now_ms: int) -> Step:
         """Broadcast messages again that were not acknowledged in time.
@@ -291,9 +234,9 @@ class MessageChannel:
         SDS, "Periodic Outgoing Buffer Sweep".
         """
         self._at(now_ms)
-        broadcasts, events = self._outgoing.sweep(now_ms)
+        step = self._sweeps.outgoing(now_ms)
         self._done(Call.SWEEP_OUTGOING, now_ms)
-        return Step(broadcasts, events)
+        return step
 
     def sweep_repairs(self, now_ms: int) -> Step:
         """Broadcast messages that others requested and nobody has sent since.
@@ -301,7 +244,7 @@ class MessageChannel:
         SDS-R guide, "Incoming Repair Request Buffer Sweep".
         """
         self._at(now_ms)
-        step = self._repairer.answer(now_ms)
+        step = self._sweeps.repairs(now_ms)
         self._done(Call.SWEEP_REPAIRS, now_ms)
         return step
 
@@ -313,21 +256,7 @@ class MessageChannel:
         request is due.
         """
         self._at(now_ms)
-        requests_wait = self._repairer.requests.has_waiting
-        self._sync.sync_sent(now_ms, requests_wait=requests_wait)
-        step = Step((), ())
-        if (
-            self._log.entries
-            or self._incoming.waiting
-            or self._repairer.requests.due(now_ms)
-        ):
-            lamport = self._lamport.next(now_ms)
-            message_id = f"sync-{self._random.getrandbits(64):016x}"
-            value, requested = self._frames.build(message_id, lamport, b"", now_ms)
-            step = Step(
-                [Broadcast(Cause.SYNC, message_id, value)],
-                [SyncSent(message_id), *_requested(requested, message_id)],
-            )
+        step = self._sweeps.sync(now_ms)
         self._done(Call.SYNC, now_ms)
         return step
 
@@ -439,10 +368,10 @@ class MessageChannel:
         snapshot_fit.check_fit(state, profile)
         self = cls.__new__(cls)
         self._set_up(snapshot.restored(state, profile, random), random)
+        replay = Replay(self._parts, self._sending, self._reception, self._sweeps)
         for one in changes:
-            change = change_records.unpack(one)
-            if self._changes.is_next(change):
-                self._repeat(change)
+            replay.repeat(change_records.unpack(one))
+        self._plan()
         self._uptime.is_resuming = was_off
         return self
 
@@ -453,61 +382,6 @@ class MessageChannel:
         """
         self._uptime.is_resuming = True
         self._at(now_ms)
-
-    def _repeat(self, change: Change) -> None:
-        """Change the state as a recorded call did.
-
-        Raises:
-            SnapshotError: A recorded frame cannot be read.
-        """
-        now_ms = change.now_ms
-        try:
-            match change.call:
-                case Call.RESUMED:
-                    self._resume(now_ms)
-                case Call.SENT:
-                    self._repeat_sending(change.value, now_ms)
-                case Call.RECEIVED:
-                    frame = decode(change.value)
-                    self._reception.receive(frame, change.value, change.hint, now_ms)
-                case Call.COPY:
-                    self._reception.take_copy(change.message_id, change.hint)
-                case Call.HINT:
-                    self.note_retrieval_hint(change.message_id, change.hint)
-                case Call.SWEEP_INCOMING:
-                    self.sweep_incoming(now_ms)
-                case Call.SWEEP_OUTGOING:
-                    self.sweep_outgoing(now_ms)
-                case Call.SWEEP_REPAIRS:
-                    self.sweep_repairs(now_ms)
-                case Call.SYNC:
-                    self.sync(now_ms)
-        except WireError as error:
-            raise SnapshotError(str(error)) from error
-        # Noting a hint takes no time.
-        if change.call is not Call.HINT:
-            self._uptime.last_ms = now_ms
-        self._sync.next_ms = change.next_sync_ms
-        self._plan()
-
-    def _repeat_sending(self, value: bytes, now_ms: int) -> None:
-        """Add a message of ours with the bytes that were broadcast."""
-        frame = decode(value)
-        self._lamport.value = frame.lamport or 0
-        self._repairer.requests.carried(frame.repair_request)
-        self._add_own(frame.message_id, self._lamport.value, value, now_ms)
-
-    def _add_own(
-        self, message_id: str, lamport: int, value: bytes, now_ms: int
-    ) -> list[Event]:
-        """Add a message of ours to all buffers (SDS, "Send Message")."""
-        events = list(self._outgoing.add(message_id, value, now_ms))
-        self._log.add(lamport, HistoryEntry(message_id, b"", self.participant_id))
-        self._bloom.add(message_id)
-        self._repairer.retain(message_id, value, self.participant_id, now_ms)
-        requests_wait = self._repairer.requests.has_waiting
-        self._sync.content_sent(now_ms, requests_wait=requests_wait)
-        return events
 
     # -- time
 
@@ -541,29 +415,16 @@ class MessageChannel:
         check_time(now_ms)
         if self._uptime.is_resuming:
             self._uptime.is_resuming = False
-            self._resume(now_ms)
+            if self._sweeps.resume(now_ms):
+                self._done(Call.RESUMED, now_ms)
         self._uptime.last_ms = now_ms
-
-    def _resume(self, now_ms: int) -> None:
-        """Leave out the time since the last call, in which we were off."""
-        off_ms = self._uptime.off_ms(now_ms)
-        if off_ms:
-            self._incoming.put_off(off_ms)
-            self._repairer.requests.resume(now_ms)
-            self._done(Call.RESUMED, now_ms)
 
     def _plan(self) -> None:
         self.next_deadline_ms = int(
             min(
                 self._sync.next_ms,
                 self._outgoing.next_ms,
-                self._incoming.next_ms,
-                self._repairer.requests.next_ms,
+                self._sweeps.incoming_ms,
                 self._repairer.next_answer_ms(),
             )
         )
-
-
-def _requested(entries: list[HistoryEntry], carrier_id: str) -> Iterator[Event]:
-    if entries:
-        yield RepairRequested(tuple(entry.message_id for entry in entries), carrier_id)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from hashlib import sha256
 from random import Random
 
 from sds_core.message_channel.errors import FrameTooLarge
+from sds_core.message_channel.events import Event, RepairRequested
 from sds_core.message_channel.parts import Parts
 from sds_core.wire import Frame, HistoryEntry, encode
 
@@ -104,3 +106,9 @@ class FrameBuilder:
             hashed.update(len(part).to_bytes(8, "big"))
             hashed.update(part)
         return hashed.hexdigest()
+
+
+def requested_events(entries: list[HistoryEntry], carrier_id: str) -> Iterator[Event]:
+    """Yield the event of the repair requests that a frame carries, if there are any."""
+    if entries:
+        yield RepairRequested(tuple(entry.message_id for entry in entries), carrier_id)

@@ -153,6 +153,18 @@ class Reception:
         self._repairer.responses.remove(message_id)
         self._learn_hint(message_id, hint)
 
+    def note_hint(self, message_id: str, hint: bytes) -> bool:
+        """Store a hint that the application knows; returns whether it was stored."""
+        if len(hint) > self._profile.hint_limit:
+            return False
+        entry = self._log.entries.get(message_id)
+        if entry is not None:
+            self._log.entries[message_id] = entry._replace(retrieval_hint=hint)
+        waiting = self._incoming.waiting.get(message_id)
+        if waiting is not None:
+            waiting.retrieval_hint = hint
+        return entry is not None or waiting is not None
+
     def _learn_hint(self, message_id: str, hint: bytes) -> None:
         """Store a hint that came later than its message, which has none so far."""
         if 0 < len(hint) <= self._profile.hint_limit:

@@ -1,0 +1,103 @@
+"""What a participant does at its deadlines, and after a time off."""
+
+from __future__ import annotations
+
+from random import Random
+
+from sds_core.message_channel.delivery import Delivery
+from sds_core.message_channel.events import (
+    Broadcast,
+    Cause,
+    Event,
+    RepairExpired,
+    Step,
+    SyncSent,
+)
+from sds_core.message_channel.framing import FrameBuilder, requested_events
+from sds_core.message_channel.parts import Parts
+from sds_core.message_channel.profile import AfterRequest
+
+
+class Sweeps:
+    """Changes a participant's state with the time.
+
+    Args:
+        parts: The participant's state.
+        delivery: Delivers content messages into its log.
+        frames: Builds its frames.
+        random: Source of the ids of sync messages.
+    """
+
+    def __init__(
+        self, parts: Parts, delivery: Delivery, frames: FrameBuilder, random: Random
+    ) -> None:
+        self._profile = parts.profile
+        self._lamport = parts.lamport
+        self._log = parts.log
+        self._outgoing = parts.outgoing
+        self._incoming = parts.incoming
+        self._repairer = parts.repairer
+        self._sync = parts.sync
+        self._uptime = parts.uptime
+        self._delivery = delivery
+        self._frames = frames
+        self._random = random
+
+    @property
+    def incoming_ms(self) -> float:
+        """When `incoming` is due, Unix ms; inf if never."""
+        return min(self._incoming.next_ms, self._repairer.requests.next_ms)
+
+    def incoming(self, now_ms: int) -> Step:
+        """Give up messages that are missing for too long, and ask for others again.
+
+        A message is delivered as soon as its dependencies are met, so a sweep only
+        finds messages whose wait ends (SDS, "Periodic Incoming Buffer Sweep").
+        """
+        events: list[Event] = []
+        for message_id in self._incoming.overdue(now_ms):
+            events += self._delivery.lose(message_id, now_ms)
+        events += self._delivery.deliver_circle(self._incoming.stuck(now_ms), now_ms)
+        for entry in self._repairer.requests.expired(now_ms):
+            events.append(RepairExpired(entry.message_id))
+            if (
+                self._profile.after_request is AfterRequest.ASK_AGAIN
+                and entry.message_id in self._incoming.missing
+            ):
+                events += self._repairer.ask_for(entry, now_ms)
+        return Step((), events)
+
+    def outgoing(self, now_ms: int) -> Step:
+        """Broadcast messages again (SDS, "Periodic Outgoing Buffer Sweep")."""
+        broadcasts, events = self._outgoing.sweep(now_ms)
+        return Step(broadcasts, events)
+
+    def repairs(self, now_ms: int) -> Step:
+        """Answer requests (SDS-R guide, "Incoming Repair Request Buffer Sweep")."""
+        return self._repairer.answer(now_ms)
+
+    def sync(self, now_ms: int) -> Step:
+        """Put log and filter into a frame (SDS, "Periodic Sync Message")."""
+        requests_wait = self._repairer.requests.has_waiting
+        self._sync.sync_sent(now_ms, requests_wait=requests_wait)
+        if not (
+            self._log.entries
+            or self._incoming.waiting
+            or self._repairer.requests.due(now_ms)
+        ):
+            return Step((), ())
+        lamport = self._lamport.next(now_ms)
+        message_id = f"sync-{self._random.getrandbits(64):016x}"
+        value, requested = self._frames.build(message_id, lamport, b"", now_ms)
+        return Step(
+            [Broadcast(Cause.SYNC, message_id, value)],
+            [SyncSent(message_id), *requested_events(requested, message_id)],
+        )
+
+    def resume(self, now_ms: int) -> bool:
+        """Leave out the time since the last call; returns whether there was any."""
+        off_ms = self._uptime.off_ms(now_ms)
+        if off_ms:
+            self._incoming.put_off(off_ms)
+            self._repairer.requests.resume(now_ms)
+        return off_ms > 0
