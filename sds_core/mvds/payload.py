@@ -26,6 +26,9 @@ from sds_core.wire import MAX_VALUE_BYTES, ValueTooLarge
 ID_BYTES = 32
 """Length of a message id: that of a SHA-256 hash."""
 
+ID_RECORD_BYTES = 36
+"""Length of an ACK, OFFER or REQUEST as it is written, its tag included."""
+
 MAX_RECORDS = 10_000
 """Records of one payload that are read, the ids inside group offers and the parents of
 messages included. A Waku relay carries 150 KB, so at most 4,200 ids."""
@@ -172,6 +175,15 @@ def encode(payload: Payload) -> bytes:
             for offer in payload.group_offers
         ],
     ).SerializeToString()
+
+
+def message_record_bytes(message: Message) -> int:
+    """Return the length of a MESSAGE as it is written, its tag included.
+
+    Raises:
+        ValueError: The timestamp does not fit into a signed number of 64 bits.
+    """
+    return mvds_pb2.Payload(messages=[_written(message)]).ByteSize()
 
 
 def _ids(field: str, ids: Iterable[bytes]) -> tuple[bytes, ...]:
