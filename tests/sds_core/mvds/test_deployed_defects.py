@@ -42,7 +42,7 @@ def test_restored_node_answers_a_request_of_its_offer() -> None:
     assert restored.tick().payloads == {b"bob": Payload(messages=(HELLO,))}
 
 
-@pytest.mark.rule("mvds-state-2b", "mvds-retransmission-ack")
+@pytest.mark.rule("mvds-retransmission-ack")
 def test_every_copy_of_a_message_is_acknowledged() -> None:
     """vacp2p/mvds in SQLite: a copy violates the key, so it is never acknowledged."""
     _, bob = pair()

@@ -23,7 +23,7 @@ def types(node: Node) -> list[RecordType]:
 
 
 class TestInteractive:
-    @pytest.mark.rule("mvds-interactive-1")
+    @pytest.mark.rule("mvds-interactive-1", "mvds-payload-offers")
     def test_message_is_offered_first(self) -> None:
         """The OFFER is in the next payload, and in the state."""
         alice, _ = pair()
@@ -32,7 +32,7 @@ class TestInteractive:
         assert alice.tick().payloads == {b"bob": Payload(offers=(sent,))}
         assert types(alice) == [RecordType.OFFER]
 
-    @pytest.mark.rule("mvds-interactive-2")
+    @pytest.mark.rule("mvds-interactive-2", "mvds-payload-requests")
     def test_offer_is_answered_by_a_request(self) -> None:
         """The REQUEST is in the next payload, and in the state."""
         _, bob = pair()
@@ -85,7 +85,7 @@ class TestInteractive:
 
 
 class TestBatch:
-    @pytest.mark.rule("mvds-batch-1")
+    @pytest.mark.rule("mvds-batch-1", "mvds-payload-messages")
     def test_message_is_sent_at_once(self) -> None:
         """It is in the next payload, and in the state."""
         alice, _ = pair(BATCH)
@@ -94,7 +94,7 @@ class TestBatch:
         assert alice.tick().payloads == {b"bob": Payload(messages=(HELLO,))}
         assert types(alice) == [RecordType.MESSAGE]
 
-    @pytest.mark.rule("mvds-batch-2")
+    @pytest.mark.rule("mvds-batch-2", "mvds-payload-acks")
     def test_message_is_acknowledged(self) -> None:
         """Although it was not requested."""
         _, bob = pair(BATCH)
@@ -122,7 +122,7 @@ class TestBatch:
         assert network.sent == {"messages": 1, "acks": 1}
 
 
-@pytest.mark.rule("mvds-flow-2")
+@pytest.mark.rule("mvds-flow-2", "mvds-flow-both")
 def test_messages_of_one_node_may_have_different_modes() -> None:
     """Each may choose another than that of the node."""
     for mode in Mode:
@@ -136,7 +136,7 @@ def test_messages_of_one_node_may_have_different_modes() -> None:
         assert len(payload.offers) == (2 if mode is Mode.INTERACTIVE else 1)
 
 
-@pytest.mark.rule("mvds-flow-1")
+@pytest.mark.rule("mvds-flow-all")
 def test_all_records_for_a_peer_are_in_one_payload() -> None:
     """Of all types, and none for another peer."""
     alice, *_ = group_of([b"alice", b"bob", b"carol"])

@@ -157,7 +157,7 @@ def explored(mode: Mode) -> dict[World, set[World]]:
     return following
 
 
-@pytest.mark.rule("mvds-state-2a")
+@pytest.mark.rule("mvds-state-2")
 @pytest.mark.parametrize("mode", Mode)
 def test_delivery_and_an_empty_state_stay_possible_whatever_was_lost(
     mode: Mode,

@@ -179,7 +179,7 @@ class TestState:
         alice.tick()
         assert alice.take_changes() is None
 
-    @pytest.mark.rule("mvds-state-2a")
+    @pytest.mark.rule("mvds-state-2")
     def test_state_has_no_acknowledgements(self) -> None:
         """Neither the records nor what is stored of a node that owes one."""
         _, bob = pair()

@@ -92,7 +92,8 @@ class TestRecords:
         alice.receive(b"bob", Payload(acks=(record.message_id,)))
         assert epochs_of_sending(alice, 100) == []
 
-    @pytest.mark.rule("mvds-state-1", "mvds-state-count", "mvds-state-epoch")
+    @pytest.mark.rule("mvds-state-1", "mvds-state-type", "mvds-state-count")
+    @pytest.mark.rule("mvds-state-epoch")
     def test_record_has_type_send_count_and_send_epoch(self) -> None:
         """Its epoch is the next one at which it can be sent."""
         alice = prepared(RecordType.OFFER, Options(backoff=linear))
