@@ -13,7 +13,7 @@ import pytest
 
 from connectors.storage.errors import StorageError, StorageInUse, StorageUnreadable
 from connectors.storage.mvds import SqliteNodeStorage
-from sds_core.mvds.changes import Changes
+from sds_core.mvds.changes import Changes, Storage
 from sds_core.mvds.events import Delivered
 from sds_core.mvds.node import Node
 from sds_core.mvds.options import Mode, Options, Resolution
@@ -32,6 +32,13 @@ def stored(path: Path) -> Changes | None:
     """What a file has."""
     with SqliteNodeStorage(path) as storage:
         return storage.load()
+
+
+def store_changes(node: Node, storage: Storage) -> None:
+    """Store what changed in a node."""
+    changes = node.take_changes()
+    if changes is not None:
+        storage.store(changes)
 
 
 class Restarting:
@@ -80,9 +87,7 @@ class Restarting:
 
     def save(self) -> None:
         """Store what changed."""
-        changes = self.node.take_changes()
-        if changes is not None:
-            self.storage.store(changes)
+        store_changes(self.node, self.storage)
 
     def is_killed(self) -> bool:
         """Whether it is killed now; it is then restored from what is stored."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from sds_core.mvds.events import (
@@ -109,6 +111,25 @@ class TestTables:
         assert len(alice.tick().payloads[b"bob"].acks) == 2
         alice.receive(b"bob", Payload(messages=messages[2:]))
         assert alice.tick().payloads[b"bob"].acks == (message_id(messages[2]),)
+
+    def test_records_that_come_and_go_leave_nothing(self) -> None:
+        """A peer can ask and acknowledge any number of times within an epoch."""
+        alice, _ = pair()
+        sent = alice.append(GROUP, b"hello", 1)
+        payload = Payload(acks=(sent,), requests=(sent,))
+        for _ in range(1_500):
+            alice.receive(b"bob", payload)
+        tracemalloc.start()
+        try:
+            for _ in range(20_000):
+                alice.receive(b"bob", payload)
+            grown_bytes, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        # One record and its place in the schedule have some 200 bytes.
+        assert grown_bytes < 1_000_000
+        assert len(alice.records) == 1
+        assert alice.tick().payloads[b"bob"].messages
 
     def test_message_with_too_many_parents_is_refused(self) -> None:
         """It is not acknowledged, so its sender learns of it in the end."""
