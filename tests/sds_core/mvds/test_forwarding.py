@@ -48,6 +48,17 @@ def test_received_message_is_offered_even_in_batch_mode(mode: Mode) -> None:
     }
 
 
+@pytest.mark.parametrize("forward", [True, False])
+def test_forwarding_squares_the_number_of_offers(forward: bool) -> None:
+    """If all know each other and nothing is lost: every receiver offers to the rest."""
+    nodes = group_of([b"a", b"b", b"c", b"d", b"e"], lambda _: Options(forward=forward))
+    network = Network(nodes)
+    nodes[0].append(GROUP, b"hello", 1)
+    network.run_until_quiet()
+    assert network.sent["offers"] == (4 * 4 if forward else 4)
+    assert network.sent["messages"] == 4
+
+
 def test_forwarding_can_be_switched_off() -> None:
     """The document does not mention it."""
     bob, *_ = group_of([b"bob", b"alice", b"carol"], lambda _: Options(forward=False))

@@ -288,6 +288,7 @@ class TestEphemeral:
         alice.receive(b"bob", Payload(requests=(sent,)))
         assert alice.tick().payloads == {}
 
+    @pytest.mark.rule("mvds-interactive-4")
     def test_it_ends_a_request(self) -> None:
         """Whoever offered it has sent it now."""
         _, bob = pair()
