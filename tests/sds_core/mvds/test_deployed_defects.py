@@ -88,7 +88,7 @@ def test_record_waits_for_its_epoch() -> None:
 
 
 def test_retransmission_does_not_slow_down_as_the_epoch_grows() -> None:
-    """Both lines before 2020: the next epoch was added to the last one, not set."""
+    """vacp2p/mvds before its PR 86: the next epoch was added to the last, not set."""
     alice, _ = pair(Options(mode=Mode.BATCH, backoff=linear))
     for _ in range(1_000):
         alice.tick()
@@ -124,17 +124,20 @@ def test_ancestors_of_ancestors_are_waited_for() -> None:
     assert delivered == [b"first", b"second", b"third"]
 
 
-def test_peer_is_added_once() -> None:
-    """vacp2p/mvds in memory: a peer that is added twice is sent everything twice."""
-    alice, _ = pair(Options(mode=Mode.BATCH))
-    alice.add_group(GROUP, [b"bob", b"bob"])
-    alice.append(GROUP, b"hello", 1)
-    assert [record.type for record in alice.records] == [RecordType.MESSAGE]
-    assert alice.tick().payloads == {b"bob": Payload(messages=(HELLO,))}
+def test_parent_that_is_named_twice_is_waited_for_once() -> None:
+    """vacp2p/mvds in memory: the tracker takes a dependency twice."""
+    _, bob = pair(Options(resolution=Resolution.CONSISTENT))
+    child = Message(GROUP, 2, b"child", Metadata((HELLO_ID, HELLO_ID)))
+    for _ in range(2):
+        bob.receive(b"alice", Payload(messages=(child,)))
+    assert [record.type for record in bob.records] == [RecordType.REQUEST]
+    events = bob.receive(b"alice", Payload(messages=(HELLO,)))
+    delivered = [one.message.body for one in events if isinstance(one, Delivered)]
+    assert delivered == [b"hello", b"child"]
 
 
 def test_acknowledgements_are_not_repeated_within_a_payload() -> None:
-    """status-im/mvds: one is queued for each copy, up to seven in recorded payloads."""
+    """status-im/mvds: one is queued for each copy, up to 12 in recorded payloads."""
     _, bob = pair()
     for _ in range(7):
         bob.receive(b"alice", Payload(messages=(HELLO, HELLO)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from functools import cache
-from itertools import product
+from itertools import permutations, product
 from typing import NamedTuple
 
 import pytest
@@ -123,7 +123,7 @@ class Model:
                 for one, fate in zip(under_way, fates, strict=True)
                 if fate in ("now", "both")
             ]
-            for order in (arriving, arriving[::-1]):
+            for order in permutations(arriving):
                 copies = {peer: self.copy(peer, node) for peer, node in nodes.items()}
                 for sender, payload in order:
                     copies[PEERS[sender]].receive(sender, payload)

@@ -80,6 +80,14 @@ class TestGroups:
         with pytest.raises(BadPeerId):
             Node(b"alice").add_group(GROUP, [b"bob", b"alice"])
 
+    def test_peer_that_is_added_twice_is_sent_messages_once(self) -> None:
+        """The second time has no effect."""
+        alice, _ = pair(Options(mode=Mode.BATCH))
+        alice.add_group(GROUP, [b"bob", b"bob"])
+        alice.append(GROUP, b"hello", 1)
+        (payload,) = alice.tick().payloads.values()
+        assert len(payload.messages) == 1
+
     def test_later_peer_is_sent_later_messages(self) -> None:
         """And earlier ones on request."""
         alice, _ = pair()
