@@ -1,8 +1,9 @@
 """All states of two nodes and one message, in every order of losses.
 
 The network may lose, delay, duplicate and reorder payloads: in each epoch, any subset
-of those under way arrives, any is lost, and at most `MOST` stay under way. States that
-differ only in the number of the epoch are one.
+of those under way arrives, any is lost, and at most `MOST` stay under way. Either node
+may restart from what it has stored. States that differ only in the number of the epoch
+are one.
 """
 
 from __future__ import annotations
@@ -127,13 +128,14 @@ class Model:
                 copies = {peer: self.copy(peer, node) for peer, node in nodes.items()}
                 for sender, payload in order:
                     copies[PEERS[sender]].receive(sender, payload)
-                found.add(
-                    World(
-                        self.local(copies[b"alice"]),
-                        self.local(copies[b"bob"]),
-                        tuple(sorted(staying, key=repr)),
-                    )
-                )
+                alice = self.local(copies[b"alice"])
+                bob = self.local(copies[b"bob"])
+                later = tuple(sorted(staying, key=repr))
+                # A node that restarts forgets what it has to acknowledge.
+                found |= {
+                    World(alice._replace(acks=a), bob._replace(acks=b), later)
+                    for a, b in product({alice.acks, False}, {bob.acks, False})
+                }
         return found
 
     def copy(self, peer: bytes, node: Node) -> Node:
