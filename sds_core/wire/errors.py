@@ -9,7 +9,8 @@
     │   ├── MalformedProtobuf           protobuf_error
     │   ├── NoMessageId                 no_message_id
     │   ├── NeitherLamportNorContent    neither_lamport_nor_content
-    │   └── NoChannel                   no_channel
+    │   ├── NoChannel                   no_channel
+    │   └── NotAPayload                 mvds_error, see sds_core/mvds/errors.py
     └── BloomError              the frame stands, its filter cannot be used
         ├── BloomWrongLength
         └── BloomBadHeader
@@ -42,7 +43,7 @@ class WireError(ValueError):
 
 
 class UndecodableFrame(WireError):
-    """The bytes are not an SDS message.
+    """The bytes are not a message of the protocol.
 
     Attributes:
         reason: the dead-letter reason, the same for all errors of a class.

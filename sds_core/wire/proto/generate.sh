@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the Python of every .proto beside this file anew:
+# Makes the Python of every .proto of the libraries anew:
 #
 #   PYTHON=.venv/bin/python sh sds_core/wire/proto/generate.sh
 #
@@ -9,9 +9,9 @@
 set -eu
 cd "$(dirname "$0")/../../.."
 "${PYTHON:-python}" -m grpc_tools.protoc -I. --python_out=. --pyi_out=. \
-    sds_core/wire/proto/*.proto
+    sds_core/*/proto/*.proto
 # The stubs leave a generic type bare, which strict mypy refuses.
-for stub in sds_core/wire/proto/*_pb2.pyi; do
+for stub in sds_core/*/proto/*_pb2.pyi; do
     sed 's/_Mapping\]/_Mapping[str, object]]/g' "$stub" > "$stub.new"
     mv "$stub.new" "$stub"
 done

@@ -35,7 +35,8 @@ ADVICE = {
     Reason.FUTURE_TIMESTAMP: "set the clock of the tap or of this machine; when that "
     "time has come the record can be replayed",
     Reason.BAD_HEADER: "fix the tap: docs/records.md does not allow the header",
-    Reason.MVDS_ERROR: "update the monitor: this version reads no MVDS",
+    Reason.MVDS_ERROR: "see whether it is MVDS at all: header protocol says so, and "
+    "the value is no payload; encrypted payloads are not read",
 }
 """Reason -> what to do about it; see docs/dead-letters.md."""
 

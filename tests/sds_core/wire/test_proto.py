@@ -10,13 +10,19 @@ import pytest
 from google.protobuf import descriptor_pb2
 from google.protobuf.descriptor import FileDescriptor
 
+from sds_core.mvds.proto import mvds_pb2, mvds_vacp2p_pb2
 from sds_core.wire.proto import sds_nim_pb2, sds_spec_pb2
 
 ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(
-    "generated", [sds_spec_pb2.DESCRIPTOR, sds_nim_pb2.DESCRIPTOR], ids=["spec", "nim"]
+    "generated",
+    [
+        module.DESCRIPTOR
+        for module in (sds_spec_pb2, sds_nim_pb2, mvds_pb2, mvds_vacp2p_pb2)
+    ],
+    ids=["spec", "nim", "mvds", "mvds_vacp2p"],
 )
 def test_generated_code_is_up_to_date(
     generated: FileDescriptor, tmp_path: Path

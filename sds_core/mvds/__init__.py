@@ -1,0 +1,1 @@
+"""Minimum Viable Data Synchronization (2/MVDS): wire format and node."""

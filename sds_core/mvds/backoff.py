@@ -1,0 +1,68 @@
+"""When a record is sent again.
+
+2/MVDS, "Retransmission", defines no function; it says that Send Epoch should grow
+exponentially up to a bound and then go back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+Backoff = Callable[[int, int], int]
+"""(Send Count, at least 1; epoch of the last sending) -> next epoch, a later one."""
+
+_DEPLOYED_EPOCHS = 90
+_DEPLOYED_JITTER_EPOCHS = 30
+# status-go gives up after 14 sendings; beyond, the wait would only grow absurd.
+_DEPLOYED_DOUBLINGS = 14
+
+
+def exponential(first_epochs: int = 2, bound_epochs: int = 128) -> Backoff:
+    """Return waits that double up to a bound and then begin anew, as the document says.
+
+    Args:
+        first_epochs: Wait after the first sending, in epochs. With 1, most records are
+            sent twice: an answer takes two epochs if both nodes send at their next one.
+        bound_epochs: No wait is longer.
+
+    Raises:
+        ValueError: The first wait is less than 1, or the bound less than the first.
+    """
+    if not 1 <= first_epochs <= bound_epochs:
+        message = (
+            f"first_epochs is {first_epochs}, must be from 1 to bound_epochs, "
+            f"{bound_epochs}"
+        )
+        raise ValueError(message)
+    waits = (bound_epochs // first_epochs).bit_length()
+
+    def next_epoch(count: int, epoch: int) -> int:
+        return epoch + (first_epochs << ((count - 1) % waits))
+
+    return next_epoch
+
+
+DEFAULT = exponential()
+"""Waits of 2, 4, 8, ..., 128, 2, 4, ... epochs."""
+
+
+def linear(count: int, epoch: int) -> int:
+    """Wait for two epochs more each time, without bound (vacp2p/mvds, simulation)."""
+    return epoch + 2 * count
+
+
+def deployed_exponential(random: Random) -> Backoff:
+    """Return waits of 90 epochs, doubling, and up to 29 more by chance (status-go).
+
+    An epoch is 300 ms there. The wait doubles 14 times at most.
+
+    Args:
+        random: Source of the chance part.
+    """
+
+    def next_epoch(count: int, epoch: int) -> int:
+        wait = _DEPLOYED_EPOCHS << min(count - 1, _DEPLOYED_DOUBLINGS)
+        return epoch + wait + random.randrange(_DEPLOYED_JITTER_EPOCHS)
+
+    return next_epoch

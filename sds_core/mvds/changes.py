@@ -1,0 +1,108 @@
+"""What changes in a node's state, for storage.
+
+An application that wants its node to continue after a restart stores the changes after
+each call, before it sends payloads (connectors/storage/mvds.py). Acknowledgements that
+wait for the next payload are not part of the state: the peer sends such a message
+again, and it is then acknowledged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sds_core.mvds.payload import Message
+from sds_core.mvds.records import Record
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """A message that a node knows.
+
+    Attributes:
+        group_id: Its group.
+        message: The message; None if a full store dropped it.
+        sender: Peer that it came from first; None for a message of ours.
+        is_delivered: Whether the application has it; False while it waits for parents.
+    """
+
+    group_id: bytes
+    message: Message | None
+    sender: bytes | None
+    is_delivered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """New values by key; None for what was removed. New keys come in their order.
+
+    A node's whole state is the change from an empty one.
+
+    Attributes:
+        epoch: The node's epoch.
+        groups: Peers of each changed group, by its id.
+        records: Changed records by peer and message id.
+        messages: Changed messages by id.
+    """
+
+    epoch: int
+    groups: Mapping[bytes, tuple[bytes, ...] | None] = field(default_factory=dict)
+    records: Mapping[tuple[bytes, bytes], Record | None] = field(default_factory=dict)
+    messages: Mapping[bytes, StoredMessage | None] = field(default_factory=dict)
+
+
+class Storage(Protocol):
+    """Where the state of one node is stored."""
+
+    def load(self) -> Changes | None:
+        """Return the whole state; None if nothing was stored."""
+
+    def store(self, changes: Changes) -> None:
+        """Add changes to what is stored; all of them or none."""
+
+
+class ChangeLog:
+    """Keys of what changed since the last `take`; nothing while `is_on` is False."""
+
+    __slots__ = ("epoch", "groups", "is_on", "messages", "records")
+
+    def __init__(self) -> None:
+        self.is_on = False
+        self._clear()
+
+    def _clear(self) -> None:
+        # Used as sets that keep their order.
+        self.epoch = False
+        self.groups: dict[bytes, None] = {}
+        self.records: dict[tuple[bytes, bytes], None] = {}
+        self.messages: dict[bytes, None] = {}
+
+    def mark_epoch(self) -> None:
+        """Note that the epoch changed."""
+        self.epoch = self.is_on
+
+    def mark_group(self, group_id: bytes) -> None:
+        """Note that the peers of a group changed."""
+        if self.is_on:
+            self.groups[group_id] = None
+
+    def mark_record(self, peer: bytes, message_id: bytes) -> None:
+        """Note that a record changed."""
+        if self.is_on:
+            self.records[peer, message_id] = None
+
+    def mark_message(self, message_id: bytes) -> None:
+        """Note that a message changed."""
+        if self.is_on:
+            self.messages[message_id] = None
+
+    def take(
+        self,
+    ) -> tuple[Iterable[bytes], Iterable[tuple[bytes, bytes]], Iterable[bytes]] | None:
+        """Return the keys of groups, records and messages; None if nothing changed."""
+        if not (self.epoch or self.groups or self.records or self.messages):
+            return None
+        keys = (self.groups, self.records, self.messages)
+        self._clear()
+        return keys

@@ -1,0 +1,120 @@
+"""Events for a node's application. Every event is a plain value."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+import msgspec
+
+from sds_core.mvds.payload import Message, Payload
+from sds_core.mvds.records import RecordType
+
+
+class _Event(msgspec.Struct, frozen=True, gc=False):
+    """A value that equals only values of its own type, and is cheap to make."""
+
+
+class Delivered(_Event, frozen=True):
+    """A message of another node, for the application.
+
+    Emitted once for each, as long as its id is known. An ephemeral message is not
+    remembered: it is delivered each time that it arrives.
+
+    Attributes:
+        message_id: Its id.
+        message: The message.
+        sender: The peer that it came from, who need not be its author.
+        missing_parents: Parents that were not delivered before.
+    """
+
+    message_id: bytes
+    message: Message
+    sender: bytes
+    missing_parents: tuple[bytes, ...] = ()
+
+
+class Waiting(_Event, frozen=True):
+    """A message arrived and is delivered after its parents (consistent resolution).
+
+    Attributes:
+        message_id: Its id.
+        missing_parents: Parents that are not delivered yet.
+    """
+
+    message_id: bytes
+    missing_parents: tuple[bytes, ...]
+
+
+class Duplicate(_Event, frozen=True):
+    """A known message arrived again; it is acknowledged again."""
+
+    message_id: bytes
+    sender: bytes
+
+
+class Acknowledged(_Event, frozen=True):
+    """A peer holds a message that we were sending or offering to it.
+
+    It acknowledged the message, or offered or sent it to us.
+    """
+
+    message_id: bytes
+    peer: bytes
+
+
+class GaveUp(_Event, frozen=True):
+    """A record is not sent to a peer again.
+
+    It was sent `max_sends` times, or its message was forgotten.
+    """
+
+    message_id: bytes
+    peer: bytes
+    record: RecordType
+
+
+class Forgotten(_Event, frozen=True):
+    """A full store dropped a message. Copies of it are still recognised."""
+
+    message_id: bytes
+
+
+class RefusedReason(StrEnum):
+    """Why a record of a peer has no effect."""
+
+    UNKNOWN_PEER = "unknown peer"
+    FOREIGN_GROUP = "foreign group"
+    TOO_LARGE = "too large"
+    TOO_MANY_PARENTS = "too many parents"
+    TOO_MANY_REQUESTS = "too many requests"
+    TOO_MANY_ACKS = "too many acknowledgements"
+
+
+class Refused(_Event, frozen=True):
+    """A record of a peer has no effect, or not the usual one.
+
+    Attributes:
+        reason: The reason, for counters.
+        sender: The peer.
+        message_id: Message that the record concerns; empty for a whole payload.
+    """
+
+    reason: RefusedReason
+    sender: bytes
+    message_id: bytes = b""
+
+
+Event = Delivered | Waiting | Duplicate | Acknowledged | GaveUp | Forgotten | Refused
+
+
+class Step(NamedTuple):
+    """Result of one epoch.
+
+    Attributes:
+        payloads: Peer -> what to send to it; peers without records are left out.
+        events: Events for the application.
+    """
+
+    payloads: dict[bytes, Payload]
+    events: list[Event]

@@ -1,0 +1,118 @@
+"""Messages that a node knows, within its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from sds_core.mvds.changes import StoredMessage
+from sds_core.mvds.options import Options
+from sds_core.mvds.parents import parents_of
+from sds_core.mvds.payload import Message
+
+
+class _Pool:
+    """The stored messages of one kind, oldest first."""
+
+    __slots__ = ("sizes_bytes", "total_bytes")
+
+    def __init__(self) -> None:
+        self.sizes_bytes: dict[bytes, int] = {}
+        self.total_bytes = 0
+
+    def add(self, message_id: bytes, size_bytes: int) -> None:
+        self.sizes_bytes[message_id] = size_bytes
+        self.total_bytes += size_bytes
+
+    def remove(self, message_id: bytes) -> None:
+        self.total_bytes -= self.sizes_bytes.pop(message_id)
+
+
+class MessageStore:
+    """Known messages by id.
+
+    Messages of ours and those of others have limits of their own, so that a peer that
+    sends much does not push out what we have still to send.
+
+    Args:
+        options: Limits.
+        mark: Called with the id of each message that changes.
+    """
+
+    __slots__ = ("_dropped", "_known", "_mark", "_options", "_others", "_own")
+
+    def __init__(self, options: Options, mark: Callable[[bytes], None]) -> None:
+        self._options = options
+        self._mark = mark
+        self._known: dict[bytes, StoredMessage] = {}
+        self._own = _Pool()
+        self._others = _Pool()
+        # Ids whose messages were dropped, oldest first; used as a set.
+        self._dropped: dict[bytes, None] = {}
+
+    def __contains__(self, message_id: bytes) -> bool:
+        """Return whether a message is known, also if it was dropped."""
+        return message_id in self._known
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the ids of all known messages, oldest first."""
+        return iter(self._known)
+
+    def get(self, message_id: bytes) -> StoredMessage | None:
+        """Return what is known of a message."""
+        return self._known.get(message_id)
+
+    def message(self, message_id: bytes) -> Message | None:
+        """Return a message; None if it is unknown or was dropped."""
+        stored = self._known.get(message_id)
+        return stored.message if stored else None
+
+    def is_delivered(self, message_id: bytes) -> bool:
+        """Return whether a message is known and the application has it."""
+        stored = self._known.get(message_id)
+        return stored is not None and stored.is_delivered
+
+    def add(self, message_id: bytes, stored: StoredMessage) -> None:
+        """Add an unknown message; it may exceed the limits, see `surplus`."""
+        self._known[message_id] = stored
+        if stored.message is None:
+            self._dropped[message_id] = None
+        else:
+            parents = parents_of(stored.message)
+            size_bytes = len(stored.message.body) + sum(map(len, parents))
+            self._pool(stored).add(message_id, size_bytes)
+        self._mark(message_id)
+
+    def set_delivered(self, message_id: bytes) -> None:
+        """Note that the application has a message."""
+        self._known[message_id] = replace(self._known[message_id], is_delivered=True)
+        self._mark(message_id)
+
+    def surplus(self) -> bytes | None:
+        """Return the message to drop next; None if the limits are kept."""
+        for pool in (self._own, self._others):
+            if (
+                len(pool.sizes_bytes) > self._options.max_messages
+                or pool.total_bytes > self._options.max_stored_bytes
+            ):
+                return next(iter(pool.sizes_bytes))
+        return None
+
+    def drop(self, message_id: bytes) -> None:
+        """Drop a message; its id stays known."""
+        stored = self._known[message_id]
+        self._pool(stored).remove(message_id)
+        self._known[message_id] = replace(stored, message=None)
+        self._dropped[message_id] = None
+        self._mark(message_id)
+
+    def forget_surplus_ids(self) -> None:
+        """Forget the oldest ids beyond the limit; no message may be surplus."""
+        while len(self._known) > self._options.max_known_ids:
+            # There is one: the limit is at least that of the messages in both pools.
+            oldest = next(iter(self._dropped))
+            del self._dropped[oldest], self._known[oldest]
+            self._mark(oldest)
+
+    def _pool(self, stored: StoredMessage) -> _Pool:
+        return self._own if stored.sender is None else self._others

@@ -1,0 +1,231 @@
+"""A node of MVDS: messages in, payloads and events out, one epoch at a time.
+
+The node does no I/O and reads no clock. The application calls `tick` once in an epoch,
+sends the payloads that it returns, and passes those that arrive to `receive`.
+
+Acknowledgements are not retransmitted, since nobody would know when to stop: each copy
+of a MESSAGE is acknowledged again. An acknowledgement that is lost therefore costs one
+more copy of its message.
+
+Sources: 2/MVDS; 4/MVDS-META. What neither says is an option, or explained where it is
+done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Self
+
+from sds_core.mvds.changes import Changes, StoredMessage
+from sds_core.mvds.events import Event, Refused, RefusedReason, Step
+from sds_core.mvds.message_id import message_id
+from sds_core.mvds.node_errors import (
+    BadGroupId,
+    BadPeerId,
+    MessageExists,
+    MessageTooLarge,
+    UnknownGroup,
+)
+from sds_core.mvds.options import Mode, Options
+from sds_core.mvds.payload import Message, Metadata, Payload, message_record_bytes
+from sds_core.mvds.reception import Reception
+from sds_core.mvds.records import Record, RecordType
+from sds_core.mvds.sending import payloads_of_epoch
+from sds_core.mvds.state import NodeState
+
+
+class Node:
+    """One node, its groups and peers.
+
+    Args:
+        peer_id: Id under which peers know this node.
+        options: Its options; None: the defaults.
+    """
+
+    def __init__(self, peer_id: bytes, options: Options | None = None) -> None:
+        self.peer_id = peer_id
+        self._state = NodeState(options or Options())
+        # Events of calls that return none.
+        self._events: list[Event] = []
+
+    @property
+    def options(self) -> Options:
+        """Return the options."""
+        return self._state.options
+
+    @property
+    def epoch(self) -> int:
+        """Return the number of ticks so far, those before a restart included."""
+        return self._state.epoch
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """Return the OFFER, REQUEST and MESSAGE records of all peers."""
+        return tuple(self._state.records)
+
+    @property
+    def pending_acks(self) -> dict[bytes, tuple[bytes, ...]]:
+        """Return the ids that the next payloads acknowledge, by peer."""
+        return self._state.outbox.acks()
+
+    def message(self, message_id: bytes) -> Message | None:
+        """Return a message; None if it is unknown or was forgotten."""
+        return self._state.store.message(message_id)
+
+    def is_delivered(self, message_id: bytes) -> bool:
+        """Return whether a message is known and does not wait for its parents."""
+        return self._state.store.is_delivered(message_id)
+
+    def add_group(self, group_id: bytes, peers: Iterable[bytes] = ()) -> None:
+        """Join a group, or add peers to it.
+
+        Later messages of the group go to these peers, earlier ones if they ask.
+
+        Raises:
+            BadGroupId: The id does not have `Options.group_id_bytes`.
+            BadPeerId: A peer is the node itself.
+        """
+        expected_bytes = self.options.group_id_bytes
+        if expected_bytes is not None and len(group_id) != expected_bytes:
+            raise BadGroupId(group_id, expected_bytes)
+        peers = tuple(peers)
+        if self.peer_id in peers:
+            raise BadPeerId(self.peer_id)
+        self._state.groups.add(group_id)
+        for peer in peers:
+            self._state.groups.add_peer(group_id, peer)
+
+    def remove_peer(self, group_id: bytes, peer: bytes) -> None:
+        """Remove a peer from a group, with the records for it in that group."""
+        state = self._state
+        state.groups.remove_peer(group_id, peer)
+        is_known = state.groups.has_peer(peer)
+        for record in self.records:
+            if record.peer == peer:
+                stored = state.store.get(record.message_id)
+                if not is_known or (stored and stored.group_id == group_id):
+                    state.records.remove(peer, record.message_id)
+        if not is_known:
+            state.outbox.remove(peer)
+
+    def append(
+        self,
+        group_id: bytes,
+        body: bytes,
+        timestamp: int,
+        *,
+        mode: Mode | None = None,
+        ephemeral: bool = False,
+    ) -> bytes:
+        """Send a message to all peers of a group, from the next epoch on.
+
+        Args:
+            group_id: The group.
+            body: Bytes of the application.
+            timestamp: Time of the message; deployed nodes write Unix seconds.
+            mode: Mode for this message; None: that of the options.
+            ephemeral: Send it once, in batch mode; nobody stores or acknowledges it.
+
+        Returns:
+            The message's id.
+
+        Raises:
+            UnknownGroup: The node is not in the group.
+            MessageExists: The group has a message with this timestamp and body.
+            MessageTooLarge: It is longer than `Options.max_message_bytes`.
+            ValueError: The timestamp does not fit into a signed number of 64 bits.
+        """
+        state = self._state
+        if group_id not in state.groups:
+            raise UnknownGroup(group_id)
+        metadata = None
+        if ephemeral or self.options.write_parents:
+            metadata = Metadata(state.resolver.parents(group_id), ephemeral)
+        message = Message(group_id, timestamp, body, metadata)
+        size_bytes = message_record_bytes(message)
+        if size_bytes > self.options.max_message_bytes:
+            raise MessageTooLarge(size_bytes, self.options.max_message_bytes)
+        new_id = message_id(message)
+        if new_id in state.store:
+            raise MessageExists(new_id)
+        peers = state.groups.peers(group_id)
+        if ephemeral:
+            state.outbox.add_ephemeral(peers, message)
+            return new_id
+        state.store.add(new_id, StoredMessage(group_id, message, None, True))
+        state.resolver.appended(new_id, message)
+        is_batch = (mode or self.options.mode) is Mode.BATCH
+        for peer in peers:
+            state.put(
+                peer, new_id, RecordType.MESSAGE if is_batch else RecordType.OFFER
+            )
+        state.drop_surplus(self._events)
+        return new_id
+
+    def peer_online(self, peer: bytes) -> None:
+        """Send all records for a peer in the next epoch: it can be reached again.
+
+        Their send counts stay.
+        """
+        next_epoch = self.epoch + 1
+        for record in self.records:
+            if record.peer == peer and record.send_epoch > next_epoch:
+                self._state.records.put(replace(record, send_epoch=next_epoch))
+
+    def tick(self) -> Step:
+        """Begin the next epoch; returns at most one payload for each peer.
+
+        Events of `append` are among those returned.
+        """
+        self._state.epoch += 1
+        self._state.log.mark_epoch()
+        events = self._take_events()
+        return Step(payloads_of_epoch(self._state, events), events)
+
+    def receive(self, sender: bytes, payload: Payload) -> list[Event]:
+        """Take a payload of a peer; the next epoch's payloads react to it.
+
+        A payload of somebody who is in no group of ours has no effect.
+        """
+        events = self._take_events()
+        if self._state.groups.has_peer(sender):
+            Reception(self._state, sender, events).take(payload)
+        else:
+            events.append(Refused(RefusedReason.UNKNOWN_PEER, sender))
+        return events
+
+    def record_changes(self) -> None:
+        """Collect changes from now on, for `take_changes`."""
+        self._state.log.is_on = True
+
+    def take_changes(self) -> Changes | None:
+        """Return what changed since the last call; None if nothing did.
+
+        Nothing is returned before `record_changes` was called.
+        """
+        return self._state.take_changes()
+
+    def snapshot(self) -> Changes:
+        """Return the whole state, as a change from an empty node."""
+        return self._state.snapshot()
+
+    @classmethod
+    def restore(
+        cls, peer_id: bytes, state: Changes, options: Options | None = None
+    ) -> Self:
+        """Return a node that continues a stored state.
+
+        Args:
+            peer_id: Id of the node.
+            state: Its whole state.
+            options: Its options; they may differ from those before.
+        """
+        node = cls(peer_id, options)
+        node._state.load(state)
+        node._state.drop_surplus(node._events)
+        return node
+
+    def _take_events(self) -> list[Event]:
+        events, self._events = self._events, []
+        return events

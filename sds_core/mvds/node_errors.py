@@ -1,0 +1,67 @@
+"""Errors of calls that a node's own application makes.
+
+    NodeError
+    ├── UnknownGroup (a LookupError)
+    ├── BadGroupId (a ValueError)
+    ├── BadPeerId (a ValueError)
+    ├── MessageExists (a ValueError)
+    └── MessageTooLarge (a ValueError)
+
+Records from peers raise no error: one that is refused gives a `Refused` event.
+"""
+
+from __future__ import annotations
+
+
+class NodeError(Exception):
+    """Base of the errors that a node raises."""
+
+
+class UnknownGroup(NodeError, LookupError):
+    """The node is not in the group."""
+
+    def __init__(self, group_id: bytes) -> None:
+        super().__init__(f"the node is not in group {group_id.hex()!r:.80}")
+        self.group_id = group_id
+
+
+class BadGroupId(NodeError, ValueError):
+    """The group's id has another length than all groups of the node."""
+
+    def __init__(self, group_id: bytes, expected_bytes: int) -> None:
+        super().__init__(
+            f"group {group_id.hex()!r:.80} has an id of {len(group_id)} bytes, the "
+            f"ids of groups have {expected_bytes}"
+        )
+        self.group_id = group_id
+        self.expected_bytes = expected_bytes
+
+
+class BadPeerId(NodeError, ValueError):
+    """The peer is the node itself."""
+
+    def __init__(self, peer: bytes) -> None:
+        super().__init__(f"peer {peer.hex()!r:.80} is the node itself")
+        self.peer = peer
+
+
+class MessageExists(NodeError, ValueError):
+    """A message of the group has the same timestamp and body, and so the same id."""
+
+    def __init__(self, message_id: bytes) -> None:
+        super().__init__(
+            f"message {message_id.hex()} exists; give it another timestamp or body"
+        )
+        self.message_id = message_id
+
+
+class MessageTooLarge(NodeError, ValueError):
+    """The message would not fit into a payload beside other records."""
+
+    def __init__(self, actual_bytes: int, limit_bytes: int) -> None:
+        super().__init__(
+            f"the message has {actual_bytes} bytes, at most {limit_bytes} are "
+            "allowed; split the body"
+        )
+        self.actual_bytes = actual_bytes
+        self.limit_bytes = limit_bytes

@@ -1,0 +1,102 @@
+"""Parents of messages: which to name, and which messages wait for theirs.
+
+Source: 4/MVDS-META. Metadata is not part of a message's id, so whoever passes a message
+on can change its parents; the first copy that arrives counts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from sds_core.mvds.payload import Message
+
+
+def parents_of(message: Message) -> tuple[bytes, ...]:
+    """Return the parents that a message names."""
+    return message.metadata.parents if message.metadata else ()
+
+
+class Heads:
+    """Delivered messages of each group that no stored message names as parent."""
+
+    __slots__ = ("_heads", "_named")
+
+    def __init__(self) -> None:
+        # Used as sets that keep their order.
+        self._heads: dict[bytes, dict[bytes, None]] = {}
+        self._named: Counter[bytes] = Counter()
+
+    def newest(self, group_id: bytes, limit: int) -> tuple[bytes, ...]:
+        """Return the newest heads of a group, at most `limit`, oldest first."""
+        heads = self._heads.get(group_id, {})
+        return tuple(heads)[max(0, len(heads) - limit) :]
+
+    def stored(self, message: Message) -> None:
+        """Take away the parents of a message that was stored."""
+        heads = self._heads.get(message.group_id, {})
+        for parent in parents_of(message):
+            self._named[parent] += 1
+            heads.pop(parent, None)
+
+    def delivered(self, message_id: bytes, group_id: bytes) -> None:
+        """Add a message that was delivered, unless a child of it is stored."""
+        if message_id not in self._named:
+            self._heads.setdefault(group_id, {})[message_id] = None
+
+    def dropped(self, message_id: bytes, message: Message) -> None:
+        """Forget a message. Its parents do not become heads again."""
+        self._heads.get(message.group_id, {}).pop(message_id, None)
+        for parent in parents_of(message):
+            self._named[parent] -= 1
+            if not self._named[parent]:
+                del self._named[parent]
+
+
+class WaitingMessages:
+    """Messages that are delivered after their parents, oldest first."""
+
+    __slots__ = ("_children", "_missing")
+
+    def __init__(self) -> None:
+        self._missing: dict[bytes, dict[bytes, None]] = {}
+        self._children: dict[bytes, dict[bytes, None]] = {}
+
+    def __len__(self) -> int:
+        """Return how many messages wait."""
+        return len(self._missing)
+
+    def __contains__(self, message_id: bytes) -> bool:
+        """Return whether a message waits."""
+        return message_id in self._missing
+
+    def add(self, message_id: bytes, missing: Iterable[bytes]) -> None:
+        """Have a message wait for parents."""
+        self._missing[message_id] = dict.fromkeys(missing)
+        for parent in self._missing[message_id]:
+            self._children.setdefault(parent, {})[message_id] = None
+
+    def oldest(self) -> bytes:
+        """Return the message that has waited for longest; there must be one."""
+        return next(iter(self._missing))
+
+    def remove(self, message_id: bytes) -> tuple[bytes, ...]:
+        """Have a message wait no longer; returns the parents that it waited for."""
+        missing = tuple(self._missing.pop(message_id))
+        for parent in missing:
+            children = self._children[parent]
+            del children[message_id]
+            if not children:
+                del self._children[parent]
+        return missing
+
+    def delivered(self, parent: bytes) -> list[bytes]:
+        """Note a delivered message; return those that wait for nothing more."""
+        ready = []
+        for child in self._children.pop(parent, ()):
+            missing = self._missing[child]
+            del missing[parent]
+            if not missing:
+                del self._missing[child]
+                ready.append(child)
+        return ready

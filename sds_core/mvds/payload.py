@@ -1,0 +1,216 @@
+"""Bytes <-> Payload: the wire format of MVDS.
+
+Two field numberings are in use: that of the specification (5001 and up), which is
+written, and that of vacp2p/mvds (1 and up), which is read too. Tags of the latter have
+one byte, those of the former three, so the first byte of a value tells which it is.
+
+Sources: 2/MVDS, "Payloads"; 4/MVDS-META; status-im/mvds for `group_offers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from google.protobuf.message import DecodeError
+
+from sds_core.mvds.errors import (
+    MalformedPayload,
+    NoRecord,
+    TooManyRecords,
+    WrongIdLength,
+)
+from sds_core.mvds.proto import mvds_pb2, mvds_vacp2p_pb2
+from sds_core.wire import MAX_VALUE_BYTES, ValueTooLarge
+
+ID_BYTES = 32
+"""Length of a message id: that of a SHA-256 hash."""
+
+ID_RECORD_BYTES = 36
+"""Length of an ACK, OFFER or REQUEST as it is written, its tag included."""
+
+MAX_RECORDS = 10_000
+"""Records of one payload that are read, the ids inside group offers and the parents of
+messages included. A Waku relay carries 150 KB, so at most 4,200 ids."""
+
+_GREATEST_ONE_BYTE_TAG = 0x7F
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What 4/MVDS-META adds to a message.
+
+    Attributes:
+        parents: Ids of messages of the group that precede this one causally, 32 bytes
+            each.
+        ephemeral: Whether the message is neither acknowledged nor shared as history.
+    """
+
+    parents: tuple[bytes, ...] = ()
+    ephemeral: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A record of type MESSAGE.
+
+    Attributes:
+        group_id: Id of the group, of any length; deployed nodes use 32 bytes.
+        timestamp: Time of the message, a signed number of 64 bits. The specification
+            names no unit; deployed nodes write Unix seconds.
+        body: Bytes of the application.
+        metadata: None if the message has no field `metadata`.
+    """
+
+    group_id: bytes
+    timestamp: int
+    body: bytes
+    metadata: Metadata | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOffer:
+    """Offers that name the group of the offered messages (status-im/mvds).
+
+    Attributes:
+        group_id: Id of the group.
+        message_ids: Ids of messages, 32 bytes each.
+    """
+
+    group_id: bytes
+    message_ids: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """All records that one node sends to one peer in one epoch.
+
+    Ids have 32 bytes, stand in wire order, and may be repeated.
+
+    Attributes:
+        acks: Ids of messages that the sender holds.
+        offers: Ids of messages that the sender would like to give.
+        requests: Ids of messages that the sender would like to receive.
+        messages: Messages.
+        group_offers: Offers that name their group, an extension.
+    """
+
+    acks: tuple[bytes, ...] = ()
+    offers: tuple[bytes, ...] = ()
+    requests: tuple[bytes, ...] = ()
+    messages: tuple[Message, ...] = ()
+    group_offers: tuple[GroupOffer, ...] = ()
+
+    def offered(self) -> Iterable[bytes]:
+        """Yield the ids of all offers, those of `group_offers` last."""
+        yield from self.offers
+        for offer in self.group_offers:
+            yield from offer.message_ids
+
+
+def decode(value: bytes) -> Payload:
+    """Read one payload in either numbering; no bytes are an empty payload.
+
+    Unknown fields beside known ones are ignored.
+
+    Raises:
+        ValueTooLarge: It has more than MAX_VALUE_BYTES and was not parsed.
+        NotAPayload: It is not protobuf, has no known field, an id in it does not have
+            32 bytes, or it has more than MAX_RECORDS records.
+    """
+    if not value:
+        return Payload()
+    if len(value) > MAX_VALUE_BYTES:
+        raise ValueTooLarge(len(value), MAX_VALUE_BYTES)
+    is_specified = value[0] > _GREATEST_ONE_BYTE_TAG
+    schema = mvds_pb2.Payload if is_specified else mvds_vacp2p_pb2.Payload
+    try:
+        found = schema.FromString(value)
+    except DecodeError as error:
+        raise MalformedPayload(str(error), len(value)) from None
+    group_offers = found.group_offers if isinstance(found, mvds_pb2.Payload) else ()
+    count = (
+        len(found.acks)
+        + len(found.offers)
+        + len(found.requests)
+        + len(found.messages)
+        + len(group_offers)
+        + sum(len(offer.message_ids) for offer in group_offers)
+    )
+    if not count:
+        raise NoRecord(len(value))
+    if count <= MAX_RECORDS:
+        count += sum(len(message.metadata.parents) for message in found.messages)
+    if count > MAX_RECORDS:
+        raise TooManyRecords(count, MAX_RECORDS)
+    return Payload(
+        _ids("acks", found.acks),
+        _ids("offers", found.offers),
+        _ids("requests", found.requests),
+        tuple(_message(message) for message in found.messages),
+        tuple(
+            GroupOffer(offer.group_id, _ids("group_offers", offer.message_ids))
+            for offer in group_offers
+        ),
+    )
+
+
+def encode(payload: Payload) -> bytes:
+    """Write a payload with the field numbers of the specification.
+
+    The bytes are those that the deployed Go nodes write: fields in the order of their
+    numbers, and nothing empty. Decoding them gives the payload back if its ids have 32
+    bytes and it is within the limits of `decode`.
+
+    Raises:
+        ValueError: A timestamp does not fit into a signed number of 64 bits.
+    """
+    return mvds_pb2.Payload(
+        acks=payload.acks,
+        offers=payload.offers,
+        requests=payload.requests,
+        messages=[_written(message) for message in payload.messages],
+        group_offers=[
+            mvds_pb2.GroupOffer(group_id=offer.group_id, message_ids=offer.message_ids)
+            for offer in payload.group_offers
+        ],
+    ).SerializeToString()
+
+
+def message_record_bytes(message: Message) -> int:
+    """Return the length of a MESSAGE as it is written, its tag included.
+
+    Raises:
+        ValueError: The timestamp does not fit into a signed number of 64 bits.
+    """
+    return mvds_pb2.Payload(messages=[_written(message)]).ByteSize()
+
+
+def _ids(field: str, ids: Iterable[bytes]) -> tuple[bytes, ...]:
+    found = tuple(ids)
+    for one in found:
+        if len(one) != ID_BYTES:
+            raise WrongIdLength(field, len(one), ID_BYTES)
+    return found
+
+
+def _message(found: mvds_pb2.Message | mvds_vacp2p_pb2.Message) -> Message:
+    metadata = None
+    if found.HasField("metadata"):
+        parents = _ids("metadata.parents", found.metadata.parents)
+        metadata = Metadata(parents, found.metadata.ephemeral)
+    return Message(found.group_id, found.timestamp, found.body, metadata)
+
+
+def _written(message: Message) -> mvds_pb2.Message:
+    metadata = None
+    if message.metadata is not None:
+        metadata = mvds_pb2.Metadata(
+            parents=message.metadata.parents, ephemeral=message.metadata.ephemeral
+        )
+    return mvds_pb2.Message(
+        group_id=message.group_id,
+        timestamp=message.timestamp,
+        body=message.body,
+        metadata=metadata,
+    )

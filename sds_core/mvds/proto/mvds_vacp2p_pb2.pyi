@@ -1,0 +1,39 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Metadata(_message.Message):
+    __slots__ = ("parents", "ephemeral")
+    PARENTS_FIELD_NUMBER: _ClassVar[int]
+    EPHEMERAL_FIELD_NUMBER: _ClassVar[int]
+    parents: _containers.RepeatedScalarFieldContainer[bytes]
+    ephemeral: bool
+    def __init__(self, parents: _Optional[_Iterable[bytes]] = ..., ephemeral: _Optional[bool] = ...) -> None: ...
+
+class Message(_message.Message):
+    __slots__ = ("group_id", "timestamp", "body", "metadata")
+    GROUP_ID_FIELD_NUMBER: _ClassVar[int]
+    TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    BODY_FIELD_NUMBER: _ClassVar[int]
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    group_id: bytes
+    timestamp: int
+    body: bytes
+    metadata: Metadata
+    def __init__(self, group_id: _Optional[bytes] = ..., timestamp: _Optional[int] = ..., body: _Optional[bytes] = ..., metadata: _Optional[_Union[Metadata, _Mapping[str, object]]] = ...) -> None: ...
+
+class Payload(_message.Message):
+    __slots__ = ("acks", "offers", "requests", "messages")
+    ACKS_FIELD_NUMBER: _ClassVar[int]
+    OFFERS_FIELD_NUMBER: _ClassVar[int]
+    REQUESTS_FIELD_NUMBER: _ClassVar[int]
+    MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    acks: _containers.RepeatedScalarFieldContainer[bytes]
+    offers: _containers.RepeatedScalarFieldContainer[bytes]
+    requests: _containers.RepeatedScalarFieldContainer[bytes]
+    messages: _containers.RepeatedCompositeFieldContainer[Message]
+    def __init__(self, acks: _Optional[_Iterable[bytes]] = ..., offers: _Optional[_Iterable[bytes]] = ..., requests: _Optional[_Iterable[bytes]] = ..., messages: _Optional[_Iterable[_Union[Message, _Mapping[str, object]]]] = ...) -> None: ...

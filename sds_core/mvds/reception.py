@@ -1,0 +1,156 @@
+"""What the records of a received payload do to a node's state.
+
+Source: 2/MVDS, "Flow". Where a peer is seen to hold a message, by an ACK, an OFFER or
+the MESSAGE itself, it is no longer sent or offered to that peer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sds_core.mvds.changes import StoredMessage
+from sds_core.mvds.events import (
+    Acknowledged,
+    Duplicate,
+    Event,
+    Refused,
+    RefusedReason,
+)
+from sds_core.mvds.message_id import message_id
+from sds_core.mvds.options import Options, Resolution
+from sds_core.mvds.parents import parents_of
+from sds_core.mvds.payload import Message, Payload, message_record_bytes
+from sds_core.mvds.records import RecordType
+from sds_core.mvds.state import NodeState
+
+
+class Reception:
+    """Takes one payload of a known peer.
+
+    Args:
+        state: State of the node.
+        sender: The peer.
+        events: Events are added to this list.
+    """
+
+    __slots__ = ("_events", "_sender", "_state")
+
+    def __init__(self, state: NodeState, sender: bytes, events: list[Event]) -> None:
+        self._state = state
+        self._sender = sender
+        self._events = events
+
+    def take(self, payload: Payload) -> None:
+        """Take all records of the payload."""
+        for one in payload.acks:
+            self._is_held_by_sender(one)
+        for one in payload.requests:
+            self._take_request(one)
+        # Before the offers: a payload may offer what it has.
+        for message in payload.messages:
+            self._take_message(message)
+        for one in payload.offered():
+            self._take_offer(one)
+
+    def _take_request(self, one: bytes) -> None:
+        """Replace the OFFER by the MESSAGE.
+
+        A request without an offer is answered too: it asks for a parent. A MESSAGE that
+        is in the state already waits for its send epoch, so that requests do not make
+        the node send a message more often.
+        """
+        message = self._state.store.message(one)
+        if message is None or not self._shares(message.group_id):
+            return
+        record = self._state.records.get(self._sender, one)
+        if record is None or record.type is not RecordType.MESSAGE:
+            self._state.put(self._sender, one, RecordType.MESSAGE)
+
+    def _take_offer(self, one: bytes) -> None:
+        """Request the message, or acknowledge it if it is known.
+
+        The document has no answer to the offer of a known message; deployed nodes give
+        none, and repeat such offers for ever.
+        """
+        stored = self._state.store.get(one)
+        if stored is None:
+            self._request(one)
+        elif self._shares(stored.group_id):
+            self._is_held_by_sender(one)
+            self._acknowledge(self._sender, one)
+
+    def _take_message(self, message: Message) -> None:
+        """Acknowledge a message; store, pass on and deliver it if it is new."""
+        one = message_id(message)
+        record = self._state.records.get(self._sender, one)
+        if record is not None and record.type is RecordType.REQUEST:
+            self._state.records.remove(self._sender, one)
+        if reason := _refusal(message, self._state.options, self._shares):
+            self._events.append(Refused(reason, self._sender, one))
+            return
+        if message.metadata is not None and message.metadata.ephemeral:
+            resolver = self._state.resolver
+            self._events.append(resolver.ephemeral(one, message, self._sender))
+            return
+        if one in self._state.store:
+            self._is_held_by_sender(one)
+            self._events.append(Duplicate(one, self._sender))
+        else:
+            stored = StoredMessage(message.group_id, message, self._sender, False)
+            self._state.store.add(one, stored)
+            self._pass_on(one, message.group_id)
+            self._state.resolver.received(one, self._events)
+        self._acknowledge(self._sender, one)
+        if self._state.options.resolution is not Resolution.NONE:
+            for parent in parents_of(message):
+                if parent not in self._state.store:
+                    self._request(parent)
+        self._state.drop_surplus(self._events)
+
+    def _pass_on(self, one: bytes, group_id: bytes) -> None:
+        """Acknowledge a new message to those who offered it; offer it to the others."""
+        offered_by = {record.peer for record in self._state.records.of_message(one)}
+        for peer in offered_by:
+            self._state.records.remove(peer, one)
+            self._acknowledge(peer, one)
+        if self._state.options.forward:
+            for peer in self._state.groups.peers(group_id):
+                if peer != self._sender and peer not in offered_by:
+                    self._state.put(peer, one, RecordType.OFFER)
+
+    def _is_held_by_sender(self, one: bytes) -> None:
+        """Stop sending a message to the peer; no effect if it is not sent to it."""
+        record = self._state.records.get(self._sender, one)
+        if record is not None and record.type is not RecordType.REQUEST:
+            self._state.records.remove(self._sender, one)
+            self._events.append(Acknowledged(one, self._sender))
+
+    def _acknowledge(self, peer: bytes, one: bytes) -> None:
+        if not self._state.outbox.add_ack(peer, one):
+            self._events.append(Refused(RefusedReason.TOO_MANY_ACKS, peer, one))
+
+    def _request(self, one: bytes) -> None:
+        records = self._state.records
+        if records.get(self._sender, one) is not None:
+            return
+        if records.request_count(self._sender) >= self._state.options.max_requests:
+            reason = RefusedReason.TOO_MANY_REQUESTS
+            self._events.append(Refused(reason, self._sender, one))
+        else:
+            self._state.put(self._sender, one, RecordType.REQUEST)
+
+    def _shares(self, group_id: bytes) -> bool:
+        return self._state.groups.shares(self._sender, group_id)
+
+
+def _refusal(
+    message: Message, options: Options, shares: Callable[[bytes], bool]
+) -> RefusedReason | None:
+    """Return why a message is not taken; None if it is."""
+    if not shares(message.group_id):
+        return RefusedReason.FOREIGN_GROUP
+    if message_record_bytes(message) > options.max_message_bytes:
+        return RefusedReason.TOO_LARGE
+    if len(parents_of(message)) > options.max_parents:
+        return RefusedReason.TOO_MANY_PARENTS
+    return None

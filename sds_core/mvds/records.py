@@ -1,0 +1,130 @@
+"""The state: records that a node sends to its peers again and again.
+
+Source: 2/MVDS, "State". There is no type ACK: acknowledgements are not retransmitted,
+they are sent again for each copy of a message that arrives.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from heapq import heapify, heappop, heappush
+
+_FEW_ENTRIES = 1_000
+"""Entries of a schedule that are not worth cleaning up."""
+
+
+class RecordType(StrEnum):
+    """Type of a record in the state."""
+
+    OFFER = "offer"
+    REQUEST = "request"
+    MESSAGE = "message"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record for one peer.
+
+    Attributes:
+        peer: Peer that it is sent to.
+        message_id: Message that it concerns.
+        type: OFFER, REQUEST or MESSAGE.
+        send_count: How often it was sent to the peer.
+        send_epoch: Next epoch at which it can be sent to the peer.
+    """
+
+    peer: bytes
+    message_id: bytes
+    type: RecordType
+    send_count: int
+    send_epoch: int
+
+
+class RecordTable:
+    """At most one record for each peer and message.
+
+    Args:
+        mark: Called with peer and message id of each record that changes.
+    """
+
+    __slots__ = ("_by_message", "_count", "_due", "_mark", "_number", "_requests")
+
+    def __init__(self, mark: Callable[[bytes, bytes], None]) -> None:
+        self._mark = mark
+        self._by_message: dict[bytes, dict[bytes, Record]] = {}
+        self._requests: Counter[bytes] = Counter()
+        self._count = 0
+        # Each record has an entry here with its send epoch; entries of removed and
+        # replaced records are dropped when their epoch comes, or when most entries are
+        # such. The number keeps equal epochs in order.
+        self._due: list[tuple[int, int, Record]] = []
+        self._number = 0
+
+    def __iter__(self) -> Iterator[Record]:
+        """Yield all records."""
+        for records in self._by_message.values():
+            yield from records.values()
+
+    def get(self, peer: bytes, message_id: bytes) -> Record | None:
+        """Return the record for a peer and a message."""
+        return self._by_message.get(message_id, {}).get(peer)
+
+    def of_message(self, message_id: bytes) -> list[Record]:
+        """Return the records of all peers for a message."""
+        return list(self._by_message.get(message_id, {}).values())
+
+    def request_count(self, peer: bytes) -> int:
+        """Return the number of REQUEST records for a peer."""
+        return self._requests[peer]
+
+    def put(self, record: Record) -> None:
+        """Store a record in place of the one for the same peer and message."""
+        self.remove(record.peer, record.message_id)
+        self._by_message.setdefault(record.message_id, {})[record.peer] = record
+        if record.type is RecordType.REQUEST:
+            self._requests[record.peer] += 1
+        self._count += 1
+        self.put_back(record)
+        self._mark(record.peer, record.message_id)
+
+    def remove(self, peer: bytes, message_id: bytes) -> None:
+        """Remove the record for a peer and a message, if there is one."""
+        records = self._by_message.get(message_id, {})
+        record = records.pop(peer, None)
+        if record is None:
+            return
+        self._count -= 1
+        if not records:
+            del self._by_message[message_id]
+        if record.type is RecordType.REQUEST:
+            self._requests[peer] -= 1
+            if not self._requests[peer]:
+                del self._requests[peer]
+        self._mark(peer, message_id)
+
+    def take_due(self, epoch: int) -> dict[bytes, list[Record]]:
+        """Return the records whose send epoch has come, by peer, the oldest first.
+
+        The caller must `put`, `put_back` or `remove` each of them.
+        """
+        due: dict[bytes, list[Record]] = {}
+        while self._due and self._due[0][0] <= epoch:
+            _, _, record = heappop(self._due)
+            if self._is_current(record):
+                due.setdefault(record.peer, []).append(record)
+        return due
+
+    def put_back(self, record: Record) -> None:
+        """Have a due record returned by the next `take_due` again."""
+        self._number += 1
+        heappush(self._due, (record.send_epoch, self._number, record))
+        # A peer could otherwise have records made and removed until memory is full.
+        if len(self._due) > _FEW_ENTRIES + 2 * self._count:
+            self._due = [entry for entry in self._due if self._is_current(entry[2])]
+            heapify(self._due)
+
+    def _is_current(self, record: Record) -> bool:
+        return self.get(record.peer, record.message_id) is record

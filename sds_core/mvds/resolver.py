@@ -1,0 +1,108 @@
+"""Delivers messages to the application, after their parents if the options say so."""
+
+from __future__ import annotations
+
+from sds_core.mvds.events import Delivered, Event, Waiting
+from sds_core.mvds.message_store import MessageStore
+from sds_core.mvds.options import Options, Resolution
+from sds_core.mvds.parents import Heads, WaitingMessages, parents_of
+from sds_core.mvds.payload import Message
+
+
+class Resolver:
+    """Decides when a stored message is delivered, and which parents a new one names.
+
+    Args:
+        options: Resolution and limits.
+        store: The node's messages.
+    """
+
+    __slots__ = ("_heads", "_options", "_store", "_waiting")
+
+    def __init__(self, options: Options, store: MessageStore) -> None:
+        self._options = options
+        self._store = store
+        self._heads = Heads()
+        self._waiting = WaitingMessages()
+
+    def parents(self, group_id: bytes) -> tuple[bytes, ...]:
+        """Return the parents that the next message of ours names."""
+        if not self._options.write_parents:
+            return ()
+        return self._heads.newest(group_id, self._options.max_parents)
+
+    def appended(self, message_id: bytes, message: Message) -> None:
+        """Note a message of ours."""
+        self._heads.stored(message)
+        self._heads.delivered(message_id, message.group_id)
+
+    def ephemeral(self, message_id: bytes, message: Message, sender: bytes) -> Event:
+        """Deliver an ephemeral message; it waits for nothing and is not stored."""
+        missing = self._missing(message_id, message)
+        return Delivered(message_id, message, sender, missing)
+
+    def received(self, message_id: bytes, events: list[Event]) -> None:
+        """Deliver a message that was just stored, or have it wait."""
+        message = self._store.message(message_id)
+        assert message is not None  # noqa: S101 - stored by the caller
+        self._heads.stored(message)
+        missing = self._missing(message_id, message)
+        if missing and self._options.resolution is Resolution.CONSISTENT:
+            self._waiting.add(message_id, missing)
+            events.append(Waiting(message_id, missing))
+            self._keep_limit(events)
+        else:
+            self._deliver(message_id, missing, events)
+
+    def before_drop(self, message_id: bytes, events: list[Event]) -> None:
+        """Deliver a message that the store drops if it still waits."""
+        if message_id in self._waiting:
+            self._deliver(message_id, self._waiting.remove(message_id), events)
+        message = self._store.message(message_id)
+        if message is not None:
+            self._heads.dropped(message_id, message)
+
+    def restore(self) -> None:
+        """Find heads and waiting messages in a store that was loaded."""
+        for message_id in self._store:
+            message = self._store.message(message_id)
+            if message is not None:
+                self._heads.stored(message)
+        for message_id in self._store:
+            message = self._store.message(message_id)
+            if message is None:
+                continue
+            if self._store.is_delivered(message_id):
+                self._heads.delivered(message_id, message.group_id)
+            else:
+                self._waiting.add(message_id, self._missing(message_id, message))
+
+    def _keep_limit(self, events: list[Event]) -> None:
+        while len(self._waiting) > self._options.max_waiting:
+            oldest = self._waiting.oldest()
+            self._deliver(oldest, self._waiting.remove(oldest), events)
+
+    def _missing(self, message_id: bytes, message: Message) -> tuple[bytes, ...]:
+        """Return the parents that were not delivered; nobody waits for itself."""
+        parents = dict.fromkeys(parents_of(message))
+        return tuple(
+            parent
+            for parent in parents
+            if parent != message_id and not self._store.is_delivered(parent)
+        )
+
+    def _deliver(
+        self, message_id: bytes, missing: tuple[bytes, ...], events: list[Event]
+    ) -> None:
+        """Deliver a message, and those that waited for it and nothing else."""
+        ready = [(message_id, missing)]
+        while ready:
+            one, lacking = ready.pop(0)
+            stored = self._store.get(one)
+            assert stored is not None  # noqa: S101 - waiting messages are stored
+            assert stored.message is not None  # noqa: S101
+            assert stored.sender is not None  # noqa: S101
+            self._store.set_delivered(one)
+            self._heads.delivered(one, stored.group_id)
+            events.append(Delivered(one, stored.message, stored.sender, lacking))
+            ready += [(child, ()) for child in self._waiting.delivered(one)]
