@@ -101,6 +101,8 @@ class GroupMinutes:
             emitted: Minutes by the name of the view that has emitted them.
         """
         found = [(view, one) for view, minutes in emitted.items() for one in minutes]
+        if not found:
+            return {}
         found.sort(key=_minute_of)
         joined: dict[str, dict[int, GroupMinute[Any]]] = {}
         newest_ms = self._newest_ms[kind.prefix]
