@@ -287,9 +287,7 @@ def _end_ms(minute: Minute[Any]) -> int:
     return minute.minute_ms + MINUTE_MS
 
 
-def _needed(
-    minutes: Sequence[Minute[Any]], before_ms: int
-) -> Sequence[Minute[Any]]:
+def _needed(minutes: Sequence[Minute[Any]], before_ms: int) -> Sequence[Minute[Any]]:
     """Return the minutes after a time, and the one before: a batch may have hours."""
     older = sum(_end_ms(one) <= before_ms for one in minutes)
     return minutes[max(older - 1, 0) :]

@@ -17,7 +17,7 @@ from operator import or_
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from sds_core.observer.figure_table import FigureTable
-from sds_core.observer.incidents import Incident, explain
+from sds_core.observer.incidents import Incident, IncidentKind, explain
 from sds_core.observer.record import Arrival, Headers
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 
@@ -170,6 +170,7 @@ class Kind(Generic[Digest, Totals, Event]):
             incidents then; such views are never forgotten. None if each view is
             published itself.
         explain: Returns one sentence that gives the reason for an incident.
+        runbooks: Kind of an incident -> name of the runbook that says what to do.
 
     Raises:
         ValueError: Views with a grouping have `remains`.
@@ -190,6 +191,7 @@ class Kind(Generic[Digest, Totals, Event]):
     remains: Callable[[Totals], Totals] | None = None
     grouping: Grouping[Totals, Any] | None = None
     explain: Callable[[Incident, ObserverSettings], str] = explain
+    runbooks: Mapping[IncidentKind, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check what contradicts itself."""

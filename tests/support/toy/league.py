@@ -75,7 +75,7 @@ def split(match: Match) -> Iterator[tuple[str, Match | None]]:
 
 
 class LeagueDigest(msgspec.Struct, array_like=True):
-    """Frames in order: (clock and event time in ms, tap, and the match if it is ours)."""
+    """Frames: (clock and event time in ms, tap, and the match if it is ours)."""
 
     frames: list[tuple[int, int, str, tuple[str, str, int] | None]]
 

@@ -11,10 +11,10 @@ from typing import Any
 from pyspark.sql import Row
 
 from connectors.history.schema import tables_of
+from sds_core.observer import blob
 from sds_core.observer.kinds import AnyProtocol
 from sds_core.observer.protocols import PROTOCOLS, by_name, kinds_of
 from sds_core.observer.record import RawRecord
-from sds_core.observer import blob
 from streaming.board import Board
 from streaming.chunk import Chunk
 from streaming.findings import Findings
@@ -138,9 +138,7 @@ class Pipeline:
     def _next(self) -> int:
         return 0 if self._committed is None else self._committed + 1
 
-    def _run(
-        self, records: Iterable[RawRecord], clock_ms: int
-    ) -> dict[str, KeyState]:
+    def _run(self, records: Iterable[RawRecord], clock_ms: int) -> dict[str, KeyState]:
         chunk = Chunk(0, 0, ADMITTED_MS, by_name(self._protocols))
         for record in records:
             chunk.add(record)
@@ -151,7 +149,9 @@ class Pipeline:
         for key, state in states.items():
             due_ms = state.timeout_ms
             state.hasTimedOut = (
-                key not in digests and due_ms is not None and due_ms < self._watermark_ms
+                key not in digests
+                and due_ms is not None
+                and due_ms < self._watermark_ms
             )
             if state.hasTimedOut:
                 digests[key] = []
