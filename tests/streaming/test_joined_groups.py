@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -48,6 +48,11 @@ def season(count: int = 40, step_s: int = 7) -> list[RawRecord]:
     return found
 
 
+def leagues(pipeline: Pipeline) -> Mapping[str, Any]:
+    """The totals on the board, by name of the league."""
+    return pipeline.board.snapshot.others["league"].totals
+
+
 def clock_of(records: Iterable[RawRecord]) -> int:
     """The newest time of some records."""
     return max(one.timestamp_ms for one in records)
@@ -65,7 +70,7 @@ def run(pipeline: Pipeline, batches: Iterable[list[RawRecord]]) -> None:
 
 def outcome(pipeline: Pipeline) -> Any:
     """All that is published and stored of leagues."""
-    totals = pipeline.board.snapshot.others["league"].totals
+    totals = leagues(pipeline)
     minutes = {
         (one.channel, one.minute_ms): one.totals
         for name in totals
@@ -88,7 +93,7 @@ def test_group_has_the_sum_of_its_parts(tmp_path: Path) -> None:
     assert len(matches) == SHARDS
     pipeline = Pipeline(tmp_path)
     run(pipeline, [season()])
-    totals = pipeline.board.snapshot.others["league"].totals
+    totals = leagues(pipeline)
     assert {name: one.matches for name, one in totals.items()} == {
         "north": 26,
         "south": 14,
@@ -132,9 +137,9 @@ def test_restart_reads_all_groups_from_the_views(tmp_path: Path) -> None:
     """Rows of batches have changed groups alone, the state has all."""
     pipeline = Pipeline(tmp_path)
     run(pipeline, [season()[:20], season()[20:]])
-    before = dict(pipeline.board.snapshot.others["league"].totals)
+    before = dict(leagues(pipeline))
     pipeline.start()
-    assert dict(pipeline.board.snapshot.others["league"].totals) == before
+    assert dict(leagues(pipeline)) == before
 
 
 def test_batch_joins_only_groups_that_it_touches(

@@ -89,7 +89,7 @@ class LeagueDigester:
     def add(self, frame: Match | None, value: bytes, arrival: Arrival) -> None:
         """Add a match, or only its time."""
         del value
-        match = None if frame is None else tuple(frame)
+        match = None if frame is None else (frame.league, frame.match, frame.points)
         self._frames.append(
             (arrival.clock_ms, arrival.time_ms, arrival.observer, match)
         )
