@@ -166,11 +166,16 @@ class Job:
     def report(self, generated_at_ms: int) -> dict[str, Any]:
         """The report as of now; see `build_report`."""
         details = incidents = None
+        others = {}
         if self.details is not None and self.settings.report_detail:
             details = self.details.latencies()
             incidents = self.find_incidents(IncidentQuery())
+            others = {
+                prefix: one.find_incidents(IncidentQuery())
+                for prefix, one in self.others.items()
+            }
         snapshot = judge_blindness(self.board.snapshot)
-        return build_report(snapshot, generated_at_ms, details, incidents)
+        return build_report(snapshot, generated_at_ms, details, incidents, others)
 
 
 @contextmanager
