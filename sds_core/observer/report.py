@@ -71,8 +71,8 @@ def build_report(
             prefix: _section(views) for prefix, views in snapshot.others.items()
         }
         for prefix, found in others.items():
-            kind = snapshot.others[prefix].kind
-            report["views"][prefix]["incidents"] = _listed(snapshot, kind, found)
+            listed = _listed(snapshot, snapshot.others[prefix].kind, found)
+            report["views"][prefix]["incidents"] = listed
     if incidents is not None:
         kind = snapshot.all_channels.kind
         report["incidents"] = _listed(snapshot, kind, incidents)

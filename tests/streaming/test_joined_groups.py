@@ -92,9 +92,9 @@ def outcome(pipeline: Pipeline) -> Any:
     minutes = {
         (one.channel, one.minute_ms): one.totals
         for name in totals
-        for one in pipeline.stored.findings.pending_minutes(Destination.PARQUET, name)
+        for one in pipeline.store.findings.pending_minutes(Destination.PARQUET, name)
     }
-    incidents = pipeline.stored.findings.find_incidents(EVERYTHING)
+    incidents = pipeline.store.findings.find_incidents(EVERYTHING)
     return dict(totals), minutes, incidents
 
 
@@ -235,22 +235,22 @@ def test_history_has_tables_of_the_groups(tmp_path: Path) -> None:
     pipeline = Pipeline(tmp_path)
     run(pipeline, [season()])
     _, minutes, incidents = outcome(pipeline)
-    stored = pipeline.stored
+    store = pipeline.store
     directory = tmp_path / "history"
-    none = Pipeline(tmp_path / "other").stored.findings
+    none = Pipeline(tmp_path / "other").store.findings
     with HistoryExporter(
         HistorySettings(directory, has_topics=False),
         none,
         None,
         lambda: BEGIN_MS,
-        others=[Outbox(stored.findings, None, stored.tables)],
+        others=[Outbox(store.findings, None, store.tables)],
     ):
         pass
-    rows = channel_minutes(directory, "north", 0, 1 << 50, tables=stored.tables)
+    rows = channel_minutes(directory, "north", 0, 1 << 50, tables=store.tables)
     assert [(row["league"], row["matches"]) for row in rows] == [
         (name, one.matches) for (name, _), one in minutes.items() if name == "north"
     ]
-    found = find_incidents(directory, EVERYTHING, stored.tables)
+    found = find_incidents(directory, EVERYTHING, store.tables)
     assert found == incidents
     assert {one.name for one in directory.iterdir() if one.is_dir()} == {
         "league_incidents",
@@ -265,7 +265,7 @@ def test_incident_of_a_group_is_marked_if_its_taps_had_a_hole(tmp_path: Path) ->
     pipeline.batch(first, clock_of(first))
     late = [record(1, 120, "north", "m2", 0)]
     pipeline.batch(late, clock_of(late))
-    (found,) = pipeline.stored.findings.find_incidents(EVERYTHING)
+    (found,) = pipeline.store.findings.find_incidents(EVERYTHING)
     assert (found.channel, found.incident.message_id) == ("north", "m2")
     assert found.tap_hole
 
@@ -307,7 +307,7 @@ def test_command_lists_incidents_of_groups_from_a_report(tmp_path: Path) -> None
     """With their own explanation, and only those of one group if it is named."""
     pipeline = Pipeline(tmp_path)
     run(pipeline, [season()])
-    incidents = pipeline.stored.findings.find_incidents(EVERYTHING)
+    incidents = pipeline.store.findings.find_incidents(EVERYTHING)
     report = build_report(
         pipeline.board.snapshot, 0, {}, (), {LEAGUES.prefix: incidents}
     )

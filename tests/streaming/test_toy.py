@@ -135,10 +135,10 @@ def seen(
     with running_job(spark, settings, protocols=protocols) as job:
         wait_until(job, lambda: job.board.snapshot.clock_ms == last_ms, 240)
         with status_server(job, "127.0.0.1", 0, lambda: last_ms) as url:
-            texts = [
+            metrics, home, page = (
                 httpx.get(f"{url}{path}").raise_for_status().text
                 for path in ("/metrics", "/", "/views/toy?sort=points")
-            ]
+            )
             address = f"{url}/api/v1/views/league/incidents"
             incidents = httpx.get(address).raise_for_status().json()["incidents"]
         report = job.report(0)
@@ -146,7 +146,9 @@ def seen(
     with running_job(spark, settings, protocols=protocols) as job:
         yield Seen(
             report,
-            *texts,
+            metrics,
+            home,
+            page,
             incidents=incidents,
             history=history.directory,
             kafka=kafka,

@@ -22,9 +22,9 @@ from streaming.fold import Fold
 from streaming.group_minutes import GroupMinutes
 from streaming.keys import CLOCK_KEY
 from streaming.labels import open_ledgers
-from streaming.lookup import Stored
 from streaming.recent import RecentMinutes
 from streaming.sink import Sink
+from streaming.stores import Store
 from streaming.view_register import ViewRegister
 from tests.support.toy.league import FIGURES, LEAGUE, LEAGUES
 
@@ -99,7 +99,7 @@ class Pipeline:
         """
         kinds = kinds_of(self._protocols)
         self.board = Board(self._protocols) if board is None else board
-        self.stored = Stored(
+        self.store = Store(
             Findings(self._directory / "league-incidents.sqlite", 1, kind=LEAGUES),
             RecentMinutes(self._directory / "league-minutes.sqlite", table=FIGURES),
             tables_of(LEAGUES),
@@ -117,7 +117,7 @@ class Pipeline:
             RecentMinutes(self._directory / "minutes.sqlite"),
             register,
             self._protocols,
-            {LEAGUES.prefix: self.stored},
+            {LEAGUES.prefix: self.store},
             groups,
         )
         self._fold = Fold(protocols=self._protocols)
@@ -141,7 +141,7 @@ class Pipeline:
         self.start()
 
     def fail(self, records: Iterable[RawRecord], clock_ms: int) -> None:
-        """Run a batch; the query ends before it is committed, and the process goes on."""
+        """Run a batch; end the query, but not the process, before it is committed."""
         self._run(records, clock_ms)
         self.start(self.board)
 
