@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import (
     AbstractContextManager,
     ExitStack,
@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.state import GroupStateTimeout
 
-from connectors.history.schema import Row
+from connectors.history.schema import CHANNEL_TABLES, KindTables, Row, figures_of
 from connectors.history.topics import HistoryTopics
 from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.offsets import TopicOffsets
@@ -44,9 +44,9 @@ from streaming.executors import check_executors, location
 from streaming.failure import query_failure
 from streaming.findings import Findings
 from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, Fold
-from streaming.history import HistoryExporter
+from streaming.history import HistoryExporter, Outbox
 from streaming.keys import REVIEW
-from streaming.lookup import find_incidents, find_minutes
+from streaming.lookup import Stored, find_incidents, find_minutes
 from streaming.own_files import open_own_files
 from streaming.prime import find_unreviewed, read_views
 from streaming.progress import Progress
@@ -56,6 +56,7 @@ from streaming.settings import JobSettings
 from streaming.sink import Sink
 from streaming.source import FORMAT, make_source
 from streaming.state_files import check_state
+from streaming.stores import Store
 from streaming.topic_watch import TopicWatch, watched_topic
 
 _log = logging.getLogger("sds-monitor")
@@ -85,6 +86,7 @@ class Job:
         findings: Recent incidents, and what the history does not have yet.
         recent: Figures of the last hour.
         details: Definite acknowledgements; None if the checkpoint stores none.
+        others: What is stored of the kinds of view other than channels, by prefix.
     """
 
     settings: JobSettings
@@ -94,6 +96,7 @@ class Job:
     findings: Findings
     recent: RecentMinutes
     details: DetailStore | None = field(default=None)
+    others: Mapping[str, Stored] = field(default_factory=dict)
 
     @property
     def has_begun(self) -> bool:
@@ -164,11 +167,16 @@ class Job:
     def report(self, generated_at_ms: int) -> dict[str, Any]:
         """The report as of now; see `build_report`."""
         details = incidents = None
+        others = {}
         if self.details is not None and self.settings.report_detail:
             details = self.details.latencies()
             incidents = self.find_incidents(IncidentQuery())
+            others = {
+                prefix: one.find_incidents(IncidentQuery())
+                for prefix, one in self.others.items()
+            }
         snapshot = judge_blindness(self.board.snapshot)
-        return build_report(snapshot, generated_at_ms, details, incidents)
+        return build_report(snapshot, generated_at_ms, details, incidents, others)
 
 
 @contextmanager
@@ -227,13 +235,17 @@ def running_job(
         )
         complete(settings.checkpoint, log)
         kinds = kinds_of(protocols)
-        identity, findings, details, ledgers, recent, register = open_own_files(
+        own = open_own_files(
             settings.checkpoint,
             identity,
             kinds,
             settings.label_budget,
             first_sequence=time.time_ns() // 1_000,
         )
+        identity, findings, details, ledgers, recent, register = own[:6]
+        others = {
+            prefix: Stored(one, settings.history) for prefix, one in own.others.items()
+        }
         if not board.snapshot.primed:
             check_executors(spark, source.kafka, settings.checkpoint)
             board.set_table(settings.channel_table)
@@ -242,6 +254,11 @@ def running_job(
         board.set_job(restarts=identity.starts - 1, version=version("sds-monitor"))
         dead_letters = _dead_letters(settings)
         with_history = settings.history is not None
+
+        def count_pending() -> int:
+            outboxes = (findings, *(one.findings for one in own.others.values()))
+            return sum(one.count_pending() for one in outboxes)
+
         sink = Sink(
             board,
             ledgers,
@@ -253,16 +270,20 @@ def running_job(
             recent,
             register,
             protocols,
+            own.others,
+            own.groups,
         )
         position = log.position
         register.begin(log.committed, 0 if position is None else position.requests)
+        if own.groups is not None:
+            own.groups.begin(log.committed)
         # The job's own counters come before the totals: a counter that began at 0 and
         # then jumped to its old value would look like growth.
         if position is not None:
             board.set_position(position)
         board.set_job(reading_checkpoint=log.committed is not None)
         if with_history:
-            board.set_job(history_pending=findings.count_pending())
+            board.set_job(history_pending=count_pending())
         # An earlier job of this process may have published a batch that was not
         # committed, and is now repeated: the checkpoint's older totals would look like
         # counters that fall.
@@ -275,7 +296,10 @@ def running_job(
             unreviewed = find_unreviewed(views, kinds, settings.forget_ms)
             register.request((key, REVIEW) for key in unreviewed)
         recent.begin(board.snapshot.channels, board.snapshot.clock_ms)
-        with _exporting(settings, findings, board) as exporter:
+        for prefix, store in own.others.items():
+            totals = board.snapshot.others[prefix].totals
+            store.recent.begin(totals, board.snapshot.clock_ms)
+        with _exporting(settings, findings, board, own.others.values()) as exporter:
             fold = Fold(
                 replace(observer, forget_ms=settings.forget_ms),
                 details is not None,
@@ -283,7 +307,7 @@ def running_job(
             )
             query = _start(spark, settings, sink, protocols, fold)
             progress = Progress(
-                board, watch, position, findings if with_history else None
+                board, watch, position, count_pending if with_history else None
             )
             # The lag first: that of an earlier query would seem to be this one's.
             watch.follow(position)
@@ -291,7 +315,16 @@ def running_job(
                 running=True, error="", retrying=False, reading_checkpoint=False
             )
             try:
-                yield Job(settings, board, query, progress, findings, recent, details)
+                yield Job(
+                    settings,
+                    board,
+                    query,
+                    progress,
+                    findings,
+                    recent,
+                    details,
+                    others,
+                )
             finally:
                 if exporter is not None and (query.isActive or query.exception()):
                     # A user requested the end and waits for it, or the job goes on.
@@ -310,26 +343,38 @@ def _dead_letters(settings: JobSettings) -> DeadLetterWriter | None:
 
 
 def _exporting(
-    settings: JobSettings, findings: Findings, board: Board
+    settings: JobSettings,
+    findings: Findings,
+    board: Board,
+    others: Iterable[Store],
 ) -> AbstractContextManager[HistoryExporter | None]:
     """Exports findings to the history while the block runs, if there is a history."""
     history = settings.history
     if history is None:
         return nullcontext()
-    topics = None
-    if history.has_topics:
-        topics = HistoryTopics(
+
+    def topics(tables: KindTables) -> HistoryTopics | None:
+        if not history.has_topics:
+            return None
+        # Topics of other kinds have a name of their own behind that of channels.
+        end = ""
+        if tables is not CHANNEL_TABLES:
+            end = f".{figures_of(tables.kind).names.many}"
+        return HistoryTopics(
             _with_timeout(settings.source.kafka, _HISTORY_TIMEOUT_S),
-            history.incidents_topic,
-            history.minutes_topic,
+            f"{history.incidents_topic}{end}",
+            f"{history.minutes_topic}{end}",
             retention_ms=history.days * 86_400_000,
+            tables=tables,
         )
+
     return HistoryExporter(
         history,
         findings,
-        topics,
+        topics(CHANNEL_TABLES),
         lambda: board.snapshot.clock_ms,
         board.snapshot.observer,
+        [Outbox(one.findings, topics(one.tables), one.tables) for one in others],
     )
 
 
