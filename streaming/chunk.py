@@ -5,7 +5,7 @@ Runs inside the reader, so that whole frames never cross into the JVM.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -165,10 +165,11 @@ class Chunk:
 
     def _add_frame(self, record: RawRecord, judged: FrameRecord) -> None:
         headers, protocol, frame = judged
-        name, digesters = protocol.view_name(frame), self._views[protocol.name]
-        digester = digesters.get(name)
-        if digester is None:
-            digester = digesters[name] = protocol.new_digester(self._partition)
+        digesters = self._views[protocol.name]
+        if protocol.split is None:
+            parts: Iterable[tuple[str, Any]] = ((protocol.view_name(frame), frame),)
+        else:
+            parts = protocol.split(frame)
         arrival = Arrival(
             record.offset,
             record.timestamp_ms,
@@ -178,7 +179,11 @@ class Chunk:
             headers.waku_hash,
             headers.waku_hash_bytes,
         )
-        digester.add(frame, record.value or b"", arrival)
+        for name, part in parts:
+            digester = digesters.get(name)
+            if digester is None:
+                digester = digesters[name] = protocol.new_digester(self._partition)
+            digester.add(part, record.value or b"", arrival)
 
 
 def _row(key: str, digest: Any) -> DigestRow:

@@ -24,6 +24,7 @@ Digest = TypeVar("Digest")
 Totals = TypeVar("Totals")
 Event = TypeVar("Event")
 Frame = TypeVar("Frame")
+Part = TypeVar("Part")
 _DigestIn = TypeVar("_DigestIn", contravariant=True)
 _DigestOut = TypeVar("_DigestOut", covariant=True)
 _TotalsOut = TypeVar("_TotalsOut", covariant=True)
@@ -106,6 +107,28 @@ class Outlet(enum.Enum):
     """The sums of what forgotten views had counted."""
 
 
+@dataclass(frozen=True, slots=True)
+class Grouping(Generic[Totals, Part]):
+    """How the totals of views become those of groups, which are what is published.
+
+    The views of such a kind divide the traffic in a way that suits the state. A group
+    is what an operator knows by name; any number of views has a part of it.
+
+    Attributes:
+        totals: Type of the totals of a group; `Kind.figures` is their table. They
+            satisfy `sds_core.observer.view_totals.ViewTotals`.
+        split: Returns the totals of each group in a view's totals, by the group's name.
+        join: Returns the totals of a group from its parts in all views, at least one,
+            in any order: counts added, the verdict judged anew.
+        name_of: Returns the name of the group of an event that leaves a view.
+    """
+
+    totals: type[Part]
+    split: Callable[[Totals], Mapping[str, Part]]
+    join: Callable[[Sequence[Part]], Part]
+    name_of: Callable[[Any], str]
+
+
 def _always(_: Any) -> bool:
     return True
 
@@ -135,6 +158,8 @@ class Kind(Generic[Digest, Totals, Event]):
         remains: Returns the part of a forgotten view's totals that stays in sums over
             all views: its counts. None if the views are never forgotten, or no sum
             over them is published.
+        grouping: How views are joined into groups; None if each view is published
+            itself. Then labels, figures and outlets are those of groups.
     """
 
     prefix: str
@@ -150,6 +175,7 @@ class Kind(Generic[Digest, Totals, Event]):
     is_known: Callable[[Totals], bool] = _always
     figures: FigureTable[Any] | None = None
     remains: Callable[[Totals], Totals] | None = None
+    grouping: Grouping[Totals, Any] | None = None
 
     def key(self, name: str) -> str:
         """Return the key of the view with this name."""
@@ -216,6 +242,9 @@ class TrafficProtocol(Generic[Frame]):
         new_reader: Makes the reader of one chunk, given the Kafka partition and the
             digesters by name of their view, to which it adds those that it makes. None
             if all frames are decoded.
+        split: Returns the names of the views that a frame concerns, each with what its
+            digester gets in place of the frame. None if the whole frame belongs to the
+            view `view_name`.
     """
 
     name: str
@@ -225,6 +254,7 @@ class TrafficProtocol(Generic[Frame]):
     new_digester: Callable[[int], Digester[Frame, Any]]
     kind: AnyKind
     new_reader: Callable[[int, dict[str, Any]], FrameReader] | None = None
+    split: Callable[[Frame], Iterable[tuple[str, Any]]] | None = None
 
 
 AnyProtocol = TrafficProtocol[Any]
