@@ -80,14 +80,19 @@ class Groups:
         """Names of all groups, sorted."""
         return sorted(self._packed.keys() | self._opened.keys())
 
-    def stored(self, name: str) -> GroupTotals:
-        """The totals of a group, which there must be, to be read."""
+    def copy_of(self, name: str) -> GroupTotals:
+        """An independent copy of the totals of a group, which there must be."""
         found = self._opened.get(name)
-        return unpack_group(self._packed[name]) if found is None else found
+        packed = self._packed[name] if found is None else _packed(found)
+        return unpack_group(packed)
 
     def pack(self, clock_ms: int) -> None:
         """Bring the totals of the view up to date; drop what has left the windows."""
         for name, totals in self._opened.items():
             totals.window = totals.window.at(clock_ms)
-            self._packed[name] = msgspec.Raw(_ENCODER.encode(totals))
+            self._packed[name] = _packed(totals)
         self._opened.clear()
+
+
+def _packed(totals: GroupTotals) -> msgspec.Raw:
+    return msgspec.Raw(_ENCODER.encode(totals))

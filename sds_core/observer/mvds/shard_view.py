@@ -115,7 +115,7 @@ class ShardView:
         while (end_ms := self._next_minute_end_ms()) is not None and end_ms <= clock_ms:
             self._model.pass_to(end_ms)
             for name in self._groups.names():
-                part = as_of(self._groups.stored(name), end_ms)
+                part = as_of(self._groups.copy_of(name), end_ms)
                 yield GroupMinute(end_ms - MINUTE_MS, part, name)
         self._model.pass_to(clock_ms)
 
