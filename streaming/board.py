@@ -15,6 +15,7 @@ from sds_core.observer.kinds import AnyProtocol
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.snapshot import JobFigures, Snapshot, Views
+from streaming.group_parts import GroupParts
 from streaming.position import Position
 
 
@@ -33,6 +34,11 @@ class Board:
         self._kinds = kinds_of(protocols)
         self._views: dict[str, Views[Any]] = {
             kind.prefix: Views(kind) for kind in self._kinds
+        }
+        self._groups = {
+            kind.prefix: GroupParts(kind.grouping)
+            for kind in self._kinds
+            if kind.grouping is not None
         }
         self._snapshot = Snapshot().with_views(self._views)
 
@@ -55,12 +61,53 @@ class Board:
         remainders: Mapping[str, Remainder[Any]] = MappingProxyType({}),
         gone: Iterable[str] = (),
     ) -> None:
-        """Set the totals of some views, by key; the others stay unchanged.
+        """Set the totals of some views, by key; see `read` and `publish`."""
+        self.publish(self.read(packed), labels, remainders, gone)
+
+    def read(self, packed: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
+        """Return what the totals of views are published as.
+
+        Views that are parts of groups are joined with the parts in all other views that
+        were read before. Reading the same totals again changes nothing.
+
+        Args:
+            packed: Totals by key of a view, as `blob.totals_part` returns them. Of a
+                kind with `Grouping.changed` they may lack groups that did not change.
+
+        Returns:
+            Prefix of each kind -> totals by name of a view or group.
+
+        Raises:
+            sds_core.observer.kinds.UnknownKind: A key is of no registered kind.
+        """
+        fresh: dict[str, dict[str, Any]] = {prefix: {} for prefix in self._views}
+        touched: dict[str, set[str]] = {prefix: set() for prefix in self._groups}
+        for key, data in packed.items():
+            kind, name = self._kinds.split(key)
+            totals = blob.unpack_totals(data, kind.totals)
+            parts = self._groups.get(kind.prefix)
+            if parts is None:
+                fresh[kind.prefix][name] = totals
+            else:
+                touched[kind.prefix].update(parts.take(name, totals))
+        for prefix, groups in touched.items():
+            parts = self._groups[prefix]
+            fresh[prefix] = {group: parts.join(group) for group in groups}
+        return fresh
+
+    def publish(
+        self,
+        fresh: Mapping[str, Mapping[str, Any]],
+        labels: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+        remainders: Mapping[str, Remainder[Any]] = MappingProxyType({}),
+        gone: Iterable[str] = (),
+    ) -> None:
+        """Set the totals of some views and groups; the others stay unchanged.
 
         A view whose totals describe nothing (`Kind.is_known`) is dropped.
 
         Args:
-            packed: Totals as `blob.totals_part` returns them.
+            fresh: Totals, as `read` returns them.
             labels: Prefix of a kind -> names of all its views that have a metric label
                 of their own; see `streaming.labels`.
             remainders: Prefix of a kind -> what forgotten views had counted.
@@ -69,18 +116,15 @@ class Board:
         Raises:
             sds_core.observer.kinds.UnknownKind: A key is of no registered kind.
         """
-        fresh: dict[str, dict[str, Any]] = {prefix: {} for prefix in self._views}
-        for key, data in packed.items():
-            kind, name = self._kinds.split(key)
-            fresh[kind.prefix][name] = blob.unpack_totals(data, kind.totals)
         dropped: dict[str, set[str]] = {prefix: set() for prefix in self._views}
         for key in gone:
             kind, name = self._kinds.split(key)
             dropped[kind.prefix].add(name)
         with self._lock:
             for prefix, old in self._views.items():
-                totals = {**old.totals, **fresh[prefix]}
-                for name, one in fresh[prefix].items():
+                new = fresh.get(prefix, {})
+                totals = {**old.totals, **new}
+                for name, one in new.items():
                     if not old.kind.is_known(one):
                         dropped[prefix].add(name)
                 for name in dropped[prefix]:

@@ -16,7 +16,14 @@ INCIDENTS = "incidents.sqlite"
 ACKNOWLEDGEMENTS = "acknowledgements.sqlite"
 MINUTES = "minutes.sqlite"
 VIEWS = "views.sqlite"
+GROUPS = "groups.sqlite"
 """Names of files in ``monitor/``; those with labels have the names of their kinds."""
+
+
+def file_of(prefix: str, name: str) -> str:
+    """Return the name of the file in which another kind than channels has the same."""
+    return f"{prefix}-{name}"
+
 
 _LOSSES = {
     INCIDENTS: "the incidents of the last day and the rows that waited in it for the "
@@ -24,6 +31,8 @@ _LOSSES = {
     VIEWS: "what forgotten channels had counted: the sums over all channels fall",
     ACKNOWLEDGEMENTS: "the definite acknowledgements so far",
     MINUTES: "the page's figures of the last hour",
+    GROUPS: "the minutes so far of the parts of groups: later minutes of a group lack "
+    "the parts that do not change any more",
 }
 _LABELS = "the labels given so far: they are given anew, in alphabetical order"
 
@@ -63,8 +72,12 @@ def do_without(path: Path) -> str:
     return (
         "restore the checkpoint from a backup; or move this file away and take its "
         f'name out of "files" in {path.with_name(IDENTITY)}, to go on without '
-        f"{_LOSSES.get(path.name, _LABELS)}"
+        f"{_loss(path.name)}"
     )
+
+
+def _loss(name: str) -> str:
+    return _LOSSES.get(name) or _LOSSES.get(name.partition("-")[2], _LABELS)
 
 
 @contextmanager

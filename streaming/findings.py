@@ -20,7 +20,9 @@ import msgspec
 
 from connectors.history.schema import NumberedIncident, NumberedMinute
 from sds_core.observer.incidents import ChannelIncident, Incident, IncidentQuery
-from sds_core.observer.sds.channel_minute import ChannelMinute
+from sds_core.observer.kinds import AnyKind
+from sds_core.observer.minutes import Minute
+from sds_core.observer.sds.kind import CHANNELS
 from streaming.database import Database
 
 # Checkpoints since 0.3.0 have these tables, so their names stay. `told` is the
@@ -123,7 +125,6 @@ SELECT coalesce((SELECT max(told) FROM outbox) - (SELECT min(told) FROM outbox) 
 """
 
 OutboxRow = NumberedIncident | NumberedMinute
-_FINDING = Incident | ChannelMinute
 
 Coincides = Callable[[str, Incident], bool]
 """Whether an incident of a channel coincides with a hole of its taps."""
@@ -137,7 +138,7 @@ class Destination(enum.StrEnum):
 
 
 class Findings:
-    """Incidents, and the outbox of incidents and minutes, of one checkpoint.
+    """Incidents, and the outbox of incidents and minutes, of one kind of view.
 
     What a method has written is durable when the method returns. A replayed batch
     overwrites its own incidents and adds its rows to the outbox again.
@@ -148,12 +149,20 @@ class Findings:
             exceed every number that another job has written to the same history, so
             that this job's rows count.
         expected: Whether the file was made before; see `Database`.
+        kind: The kind; what is written of channels holds for all kinds.
 
     Raises:
         streaming.damage.DamagedCheckpoint: The file is damaged. Methods raise it too.
     """
 
-    def __init__(self, path: Path, first_sequence: int, expected: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        first_sequence: int,
+        expected: bool = False,
+        kind: AnyKind = CHANNELS,
+    ) -> None:
+        self._type: Any = Incident if kind.minute is None else Incident | kind.minute
         self._database = Database(path, _SCHEMA, expected)
         with self._database.transaction() as connection:
             numbered = connection.execute(
@@ -189,7 +198,7 @@ class Findings:
             connection.executemany(_STORE_INCIDENT, rows)
             connection.executemany(_QUEUE_INCIDENT, [row[:3] for row in rows])
 
-    def record_minutes(self, minutes: Mapping[str, Iterable[ChannelMinute]]) -> None:
+    def record_minutes(self, minutes: Mapping[str, Iterable[Minute[Any]]]) -> None:
         """Add minutes by channel to the outbox."""
         rows = [
             (channel, msgspec.msgpack.encode(minute))
@@ -317,7 +326,7 @@ class Findings:
         with self._database.transaction() as connection:
             rows = connection.execute(_PENDING, asked).fetchall()
         return [
-            _outbox_row(sequence, channel, self._decode(packed, _FINDING), tap_hole)
+            _outbox_row(sequence, channel, self._decode(packed, self._type), tap_hole)
             for sequence, channel, packed, tap_hole in rows
         ]
 
@@ -331,8 +340,8 @@ class Findings:
 
 
 def _outbox_row(
-    sequence: int, channel: str, finding: Incident | ChannelMinute, tap_hole: int
+    sequence: int, channel: str, finding: Incident | Minute[Any], tap_hole: int
 ) -> OutboxRow:
-    if isinstance(finding, ChannelMinute):
+    if isinstance(finding, Minute):
         return NumberedMinute(sequence, channel, finding.minute_ms, finding.totals)
     return NumberedIncident(sequence, ChannelIncident(channel, finding, bool(tap_hole)))

@@ -103,7 +103,7 @@ class Fold:
             state.remove()
         else:
             data = view.to_blob()
-            totals = blob.totals_part(data)
+            totals = _row_totals(kind, view, data)
             state.update((kind.blob_version, data))
             _set_timeout(view, state)
         if not self._with_details:
@@ -129,6 +129,13 @@ def _restored(
         return kind.view.from_blob(version, bytes(data), settings)
     except blob.DamagedBlob as error:
         raise DamagedCheckpoint(state_of(key), str(error)) from error
+
+
+def _row_totals(kind: AnyKind, view: View[Any, Any, Any], data: bytes) -> bytes:
+    """Return the packed totals for the driver: all, or those of changed groups."""
+    if kind.grouping is None or kind.grouping.changed is None:
+        return blob.totals_part(data)
+    return blob.pack_totals(kind.grouping.changed(view))
 
 
 def _without_details(events: Sequence[Any], kind: AnyKind) -> Sequence[Any]:

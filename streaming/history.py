@@ -10,21 +10,23 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
+from typing import NamedTuple
 
 from connectors.history.errors import DamagedHistory
 from connectors.history.layout import LOCK, day_of
 from connectors.history.parquet import ParquetHistory
 from connectors.history.schema import (
-    CHANNEL_MINUTES,
-    INCIDENTS,
+    CHANNEL_TABLES,
+    KindTables,
     NumberedIncident,
     NumberedMinute,
     Row,
+    figures_of,
     incident_row,
     minute_row,
 )
@@ -36,7 +38,7 @@ from connectors.kafka.settings import (
 from connectors.lock import locked
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from streaming.damage import DamagedCheckpoint
-from streaming.findings import Destination, Findings
+from streaming.findings import Destination, Findings, OutboxRow
 from streaming.settings import HistorySettings
 
 _CHUNK_ROWS = 2_000
@@ -111,16 +113,47 @@ class HistoryUnwritable(OSError):
         )
 
 
-class HistoryExporter:
-    """Empties the outbox into its destinations while the block runs, and at its end.
+class Outbox(NamedTuple):
+    """The rows of one kind of view, and where they go.
 
-    Args:
-        settings: Settings of the history.
+    Attributes:
         findings: Has the outbox. Incidents that are old and in the Parquet files are
             removed from it.
         topics: The Kafka topics; None for a history without topics.
+        tables: The tables of the kind.
+    """
+
+    findings: Findings
+    topics: HistoryTopics | None
+    tables: KindTables = CHANNEL_TABLES
+
+    def rows(
+        self, pending: Sequence[OutboxRow], observer: ObserverSettings
+    ) -> tuple[list[Row], list[Row]]:
+        """Return the rows of both tables, incidents first.
+
+        Args:
+            pending: Rows of the outbox.
+            observer: Settings of the model, which explanations of incidents name.
+        """
+        kind = self.tables.kind
+        incidents = [one for one in pending if isinstance(one, NumberedIncident)]
+        minutes = [one for one in pending if isinstance(one, NumberedMinute)]
+        return (
+            [incident_row(one, observer, kind) for one in incidents],
+            [minute_row(one, figures_of(kind)) for one in minutes],
+        )
+
+
+class HistoryExporter:
+    """Empties the outboxes into its destinations while the block runs, and at its end.
+
+    Args:
+        settings: Settings of the history.
+        findings, topics: The outbox of channels, see `Outbox`.
         clock_ms: Gives the event time of the job, Unix ms; 0 before it is known.
         observer: Settings of the model, which explanations of incidents name.
+        others: The outboxes of further kinds of view.
     """
 
     def __init__(
@@ -130,11 +163,11 @@ class HistoryExporter:
         topics: HistoryTopics | None,
         clock_ms: Callable[[], int],
         observer: ObserverSettings = DEFAULTS,
+        others: Iterable[Outbox] = (),
     ) -> None:
         self._settings = settings
         self._observer = observer
-        self._findings = findings
-        self._topics = topics
+        self._outboxes = [Outbox(findings, topics), *others]
         self._clock_ms = clock_ms
         self._ending = threading.Event()
         self._deadline_s = float("inf")
@@ -152,7 +185,12 @@ class HistoryExporter:
         with ExitStack() as stack:
             try:
                 stack.enter_context(locked(directory / LOCK))
-                self._parquet = ParquetHistory(directory)
+                tables = [
+                    table
+                    for one in self._outboxes
+                    for table in (one.tables.incidents, one.tables.minutes)
+                ]
+                self._parquet = ParquetHistory(directory, tables=tables)
             except BlockingIOError:
                 raise HistoryInUse(directory) from None
             except OSError as error:
@@ -191,51 +229,53 @@ class HistoryExporter:
             tasks.remove(to_topics)
         for task in tasks:
             task.attempt()
-        if self._topics is not None:
-            self._topics.close()
+        for outbox in self._outboxes:
+            if outbox.topics is not None:
+                outbox.topics.close()
 
     def _export_to_parquet(self) -> None:
         clock_ms = self._clock_ms()
-        self._export(Destination.PARQUET, self._write_files)
-        self._findings.forget_before(clock_ms - RECENT_MS)
+        for outbox in self._outboxes:
+            self._export(outbox, Destination.PARQUET, self._write_files)
+            outbox.findings.forget_before(clock_ms - RECENT_MS)
 
     def _export_to_topics(self) -> None:
-        self._export(Destination.TOPICS, self._write_records)
+        for outbox in self._outboxes:
+            self._export(outbox, Destination.TOPICS, _write_records)
 
-    def _export(
-        self, destination: Destination, write: Callable[[list[Row], list[Row]], None]
-    ) -> None:
+    def _export(self, outbox: Outbox, destination: Destination, write: _Write) -> None:
         """Write all pending rows of a destination, or until the deadline."""
-        while pending := self._findings.pending(destination, _CHUNK_ROWS):
-            write(
-                [
-                    incident_row(one, self._observer)
-                    for one in pending
-                    if isinstance(one, NumberedIncident)
-                ],
-                [minute_row(one) for one in pending if isinstance(one, NumberedMinute)],
-            )
-            self._findings.confirm_delivered(destination, pending[-1].sequence)
+        while pending := outbox.findings.pending(destination, _CHUNK_ROWS):
+            write(outbox, *outbox.rows(pending, self._observer))
+            outbox.findings.confirm_delivered(destination, pending[-1].sequence)
             if time.monotonic() >= self._deadline_s:
                 return
 
-    def _write_files(self, incidents: list[Row], minutes: list[Row]) -> None:
-        self._parquet.write(INCIDENTS, incidents)
-        self._parquet.write(CHANNEL_MINUTES, minutes)
-
-    def _write_records(self, incidents: list[Row], minutes: list[Row]) -> None:
-        # Without topics the rows are confirmed all the same, so that they are deleted.
-        if self._topics is not None:
-            self._topics.write(incidents, minutes)
+    def _write_files(
+        self, outbox: Outbox, incidents: list[Row], minutes: list[Row]
+    ) -> None:
+        self._parquet.write(outbox.tables.incidents, incidents)
+        self._parquet.write(outbox.tables.minutes, minutes)
 
     def _maintain(self) -> None:
         """Delete days that are too old, here and in the files; merge small files."""
         clock_ms = self._clock_ms()
         # First: rows may wait for the files for longer than the history's days.
         first_day = clock_ms // _DAY_MS - self._settings.days
-        self._findings.expire_before(first_day * _DAY_MS)
+        for outbox in self._outboxes:
+            outbox.findings.expire_before(first_day * _DAY_MS)
         self._parquet.expire(day_of(clock_ms) - timedelta(self._settings.days))
         self._parquet.compact(time.time_ns() // 1_000_000)
+
+
+_Write = Callable[[Outbox, list[Row], list[Row]], None]
+"""Writes the incidents and minutes of an outbox to a destination."""
+
+
+def _write_records(outbox: Outbox, incidents: list[Row], minutes: list[Row]) -> None:
+    # Without topics the rows are confirmed all the same, so that they are deleted.
+    if outbox.topics is not None:
+        outbox.topics.write(incidents, minutes)
 
 
 class _Task:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import (
     AbstractContextManager,
     ExitStack,
@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.state import GroupStateTimeout
 
-from connectors.history.schema import Row
+from connectors.history.schema import CHANNEL_TABLES, KindTables, Row, figures_of
 from connectors.history.topics import HistoryTopics
 from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.offsets import TopicOffsets
@@ -44,9 +44,9 @@ from streaming.executors import check_executors, location
 from streaming.failure import query_failure
 from streaming.findings import Findings
 from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, Fold
-from streaming.history import HistoryExporter
+from streaming.history import HistoryExporter, Outbox
 from streaming.keys import REVIEW
-from streaming.lookup import find_incidents, find_minutes
+from streaming.lookup import Stored, find_incidents, find_minutes
 from streaming.own_files import open_own_files
 from streaming.prime import find_unreviewed, read_views
 from streaming.progress import Progress
@@ -85,6 +85,7 @@ class Job:
         findings: Recent incidents, and what the history does not have yet.
         recent: Figures of the last hour.
         details: Definite acknowledgements; None if the checkpoint stores none.
+        others: What is stored of the kinds of view other than channels, by prefix.
     """
 
     settings: JobSettings
@@ -94,6 +95,7 @@ class Job:
     findings: Findings
     recent: RecentMinutes
     details: DetailStore | None = field(default=None)
+    others: Mapping[str, Stored] = field(default_factory=dict)
 
     @property
     def has_begun(self) -> bool:
@@ -227,13 +229,18 @@ def running_job(
         )
         complete(settings.checkpoint, log)
         kinds = kinds_of(protocols)
-        identity, findings, details, ledgers, recent, register = open_own_files(
+        own = open_own_files(
             settings.checkpoint,
             identity,
             kinds,
             settings.label_budget,
             first_sequence=time.time_ns() // 1_000,
         )
+        identity, findings, details, ledgers, recent, register = own[:6]
+        others = {
+            prefix: replace(one, history=settings.history)
+            for prefix, one in own.others.items()
+        }
         if not board.snapshot.primed:
             check_executors(spark, source.kafka, settings.checkpoint)
             board.set_table(settings.channel_table)
@@ -242,6 +249,11 @@ def running_job(
         board.set_job(restarts=identity.starts - 1, version=version("sds-monitor"))
         dead_letters = _dead_letters(settings)
         with_history = settings.history is not None
+
+        def count_pending() -> int:
+            outboxes = (findings, *(one.findings for one in others.values()))
+            return sum(one.count_pending() for one in outboxes)
+
         sink = Sink(
             board,
             ledgers,
@@ -253,16 +265,20 @@ def running_job(
             recent,
             register,
             protocols,
+            others,
+            own.groups,
         )
         position = log.position
         register.begin(log.committed, 0 if position is None else position.requests)
+        if own.groups is not None:
+            own.groups.begin(log.committed)
         # The job's own counters come before the totals: a counter that began at 0 and
         # then jumped to its old value would look like growth.
         if position is not None:
             board.set_position(position)
         board.set_job(reading_checkpoint=log.committed is not None)
         if with_history:
-            board.set_job(history_pending=findings.count_pending())
+            board.set_job(history_pending=count_pending())
         # An earlier job of this process may have published a batch that was not
         # committed, and is now repeated: the checkpoint's older totals would look like
         # counters that fall.
@@ -275,7 +291,10 @@ def running_job(
             unreviewed = find_unreviewed(views, kinds, settings.forget_ms)
             register.request((key, REVIEW) for key in unreviewed)
         recent.begin(board.snapshot.channels, board.snapshot.clock_ms)
-        with _exporting(settings, findings, board) as exporter:
+        for prefix, stored in others.items():
+            totals = board.snapshot.others[prefix].totals
+            stored.recent.begin(totals, board.snapshot.clock_ms)
+        with _exporting(settings, findings, board, others.values()) as exporter:
             fold = Fold(
                 replace(observer, forget_ms=settings.forget_ms),
                 details is not None,
@@ -283,7 +302,7 @@ def running_job(
             )
             query = _start(spark, settings, sink, protocols, fold)
             progress = Progress(
-                board, watch, position, findings if with_history else None
+                board, watch, position, count_pending if with_history else None
             )
             # The lag first: that of an earlier query would seem to be this one's.
             watch.follow(position)
@@ -291,7 +310,16 @@ def running_job(
                 running=True, error="", retrying=False, reading_checkpoint=False
             )
             try:
-                yield Job(settings, board, query, progress, findings, recent, details)
+                yield Job(
+                    settings,
+                    board,
+                    query,
+                    progress,
+                    findings,
+                    recent,
+                    details,
+                    others,
+                )
             finally:
                 if exporter is not None and (query.isActive or query.exception()):
                     # A user requested the end and waits for it, or the job goes on.
@@ -310,26 +338,38 @@ def _dead_letters(settings: JobSettings) -> DeadLetterWriter | None:
 
 
 def _exporting(
-    settings: JobSettings, findings: Findings, board: Board
+    settings: JobSettings,
+    findings: Findings,
+    board: Board,
+    others: Iterable[Stored],
 ) -> AbstractContextManager[HistoryExporter | None]:
     """Exports findings to the history while the block runs, if there is a history."""
     history = settings.history
     if history is None:
         return nullcontext()
-    topics = None
-    if history.has_topics:
-        topics = HistoryTopics(
+
+    def topics(tables: KindTables) -> HistoryTopics | None:
+        if not history.has_topics:
+            return None
+        # Topics of other kinds have a name of their own behind that of channels.
+        end = ""
+        if tables is not CHANNEL_TABLES:
+            end = f".{figures_of(tables.kind).names.many}"
+        return HistoryTopics(
             _with_timeout(settings.source.kafka, _HISTORY_TIMEOUT_S),
-            history.incidents_topic,
-            history.minutes_topic,
+            f"{history.incidents_topic}{end}",
+            f"{history.minutes_topic}{end}",
             retention_ms=history.days * 86_400_000,
+            tables=tables,
         )
+
     return HistoryExporter(
         history,
         findings,
-        topics,
+        topics(CHANNEL_TABLES),
         lambda: board.snapshot.clock_ms,
         board.snapshot.observer,
+        [Outbox(one.findings, topics(one.tables), one.tables) for one in others],
     )
 
 

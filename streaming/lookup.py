@@ -2,21 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 import msgspec
 
 from connectors.history.query import channel_minutes as query_minutes
 from connectors.history.query import find_incidents as query_history
-from connectors.history.schema import Row, minute_row
+from connectors.history.schema import (
+    CHANNEL_TABLES,
+    KindTables,
+    Row,
+    figures_of,
+    minute_row,
+)
+from sds_core.observer.growth import Recorded
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from streaming.findings import Destination, Findings
 from streaming.recent import RecentMinutes
 from streaming.settings import HistorySettings
 
 
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What is stored of the views, or groups, of one kind.
+
+    Attributes:
+        findings: Recent incidents, and what the history does not have yet.
+        recent: Figures of the last hour.
+        tables: The kind's tables in the history.
+        history: The history; None if the job has none.
+    """
+
+    findings: Findings
+    recent: RecentMinutes
+    tables: KindTables = CHANNEL_TABLES
+    history: HistorySettings | None = None
+
+    def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
+        """Incidents since the checkpoint was begun; see `find_incidents`."""
+        return find_incidents(self.findings, self.history, query, self.tables)
+
+    def find_minutes(
+        self,
+        channel: str,
+        since_ms: int,
+        until_ms: int,
+        fields: Collection[str] | None = None,
+    ) -> list[Row]:
+        """Minutes of a view or group; see `find_minutes`."""
+        return find_minutes(
+            self.findings,
+            self.recent,
+            self.history,
+            channel,
+            since_ms,
+            until_ms,
+            fields,
+            self.tables,
+        )
+
+    def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
+        """Figures at a moment; see `RecentMinutes.at`."""
+        return self.recent.at(at_ms)
+
+    def find_steps(
+        self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
+    ) -> Mapping[str, Sequence[Recorded]]:
+        """Figures step by step; see `RecentMinutes.steps`."""
+        return self.recent.steps(channels, since_ms, until_ms, step_ms)
+
+
 def find_incidents(
-    findings: Findings, history: HistorySettings | None, query: IncidentQuery
+    findings: Findings,
+    history: HistorySettings | None,
+    query: IncidentQuery,
+    tables: KindTables = CHANNEL_TABLES,
 ) -> list[ChannelIncident]:
     """Incidents that match a query, found last first.
 
@@ -24,6 +85,7 @@ def find_incidents(
         findings: Recent incidents.
         history: Has all incidents; None if the job has no history.
         query: Conditions on incidents.
+        tables: Tables of the kind of view whose incidents are meant.
 
     Raises:
         connectors.history.errors.DamagedHistory: A file of the history cannot be read.
@@ -45,7 +107,7 @@ def find_incidents(
     wider = msgspec.structs.replace(query, limit=limit)
     found = recent + [
         one
-        for one in query_history(history.directory, wider)
+        for one in query_history(history.directory, wider, tables)
         if (one.channel, one.incident.key) not in known
     ]
     found.sort(key=lambda one: (-one.incident.found_ms, one.channel, one.incident.key))
@@ -60,6 +122,7 @@ def find_minutes(
     since_ms: int,
     until_ms: int,
     fields: Collection[str] | None = None,
+    tables: KindTables = CHANNEL_TABLES,
 ) -> list[Row]:
     """Minutes of a channel that begin in [since_ms, until_ms), in order.
 
@@ -67,11 +130,12 @@ def find_minutes(
         findings: Has the minutes that the Parquet files do not have yet.
         recent: Has those of the last hour, for a job without a history.
         history: Has the other minutes; None if the job has no history.
-        channel: Channel id.
+        channel: Channel id, or the name of a view or group of another kind.
         since_ms: Event time, Unix ms.
         until_ms: Event time, Unix ms.
         fields: Names of fields that each row must have, besides key and ``told``; None
             for all. Without a history, rows have the figures that grow.
+        tables: Tables of the kind of view.
 
     Raises:
         connectors.history.errors.DamagedHistory: A file of the history cannot be read.
@@ -81,12 +145,14 @@ def find_minutes(
         return recent.rows(channel, since_ms, until_ms)
     # The outbox is read first: a row that leaves it after that is in the files.
     pending = [
-        minute_row(one)
+        minute_row(one, figures_of(tables.kind))
         for one in findings.pending_minutes(Destination.PARQUET, channel)
         if since_ms <= one.minute_ms < until_ms
     ]
     rows: dict[int, Row] = {}
-    stored = query_minutes(history.directory, channel, since_ms, until_ms, fields)
+    stored = query_minutes(
+        history.directory, channel, since_ms, until_ms, fields, tables
+    )
     for row in stored + pending:
         known = rows.get(row["minute"])
         if known is None or known["told"] <= row["told"]:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
-from sds_core.observer.kinds import Kinds
+from connectors.history.schema import figures_of, tables_of
+from sds_core.observer.kinds import AnyKind, Kinds
+from sds_core.observer.sds.kind import CHANNELS
 from streaming.checkpoint import CheckpointIdentity, own_files, record_start
-from streaming.damage import ACKNOWLEDGEMENTS, INCIDENTS, MINUTES, VIEWS
+from streaming.damage import (
+    ACKNOWLEDGEMENTS,
+    GROUPS,
+    INCIDENTS,
+    MINUTES,
+    VIEWS,
+    file_of,
+)
 from streaming.details import DetailStore
 from streaming.findings import Findings
+from streaming.group_minutes import GroupMinutes
 from streaming.labels import LabelLedger, open_ledgers
+from streaming.lookup import Stored
 from streaming.recent import RecentMinutes
 from streaming.view_register import ViewRegister
 
@@ -25,6 +37,8 @@ class OwnFiles(NamedTuple):
         ledgers: Metric labels given so far, by prefix of a kind.
         recent: Figures of the last hour.
         register: Names of views, and what forgotten ones had counted.
+        others: What is stored of the kinds other than channels, by prefix.
+        groups: Parts of the minutes of groups; None if no kind has groups.
     """
 
     identity: CheckpointIdentity
@@ -33,6 +47,8 @@ class OwnFiles(NamedTuple):
     ledgers: dict[str, LabelLedger]
     recent: RecentMinutes
     register: ViewRegister
+    others: dict[str, Stored]
+    groups: GroupMinutes | None
 
 
 def open_own_files(
@@ -61,6 +77,15 @@ def open_own_files(
         VIEWS,
         *(kind.label_file for kind in kinds if kind.label_file),
     ]
+    others = {
+        kind.prefix: _stored(directory, kind, first_sequence, known, files)
+        for kind in kinds
+        if kind.has_findings and kind.prefix != CHANNELS.prefix
+    }
+    groups = None
+    if any(kind.grouping is not None for kind in kinds):
+        groups = GroupMinutes(directory / GROUPS, kinds, GROUPS in known)
+        files.append(GROUPS)
     findings = Findings(directory / INCIDENTS, first_sequence, INCIDENTS in known)
     recent = RecentMinutes(directory / MINUTES, MINUTES in known)
     register = ViewRegister(directory / VIEWS, VIEWS in known)
@@ -71,4 +96,23 @@ def open_own_files(
         files.append(ACKNOWLEDGEMENTS)
     ledgers = open_ledgers(directory, kinds, label_budget)
     started = record_start(checkpoint, identity, files)
-    return OwnFiles(started, findings, details, ledgers, recent, register)
+    return OwnFiles(
+        started, findings, details, ledgers, recent, register, others, groups
+    )
+
+
+def _stored(
+    directory: Path,
+    kind: AnyKind,
+    first_sequence: int,
+    known: Collection[str],
+    files: list[str],
+) -> Stored:
+    """Open the files of a kind other than channels, and add their names to `files`."""
+    incidents = file_of(kind.prefix, INCIDENTS)
+    minutes = file_of(kind.prefix, MINUTES)
+    files += [incidents, minutes]
+    path = directory / incidents
+    findings = Findings(path, first_sequence, incidents in known, kind)
+    recent = RecentMinutes(directory / minutes, minutes in known, figures_of(kind))
+    return Stored(findings, recent, tables_of(kind))

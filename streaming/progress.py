@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
 from streaming.board import Board
-from streaming.findings import Findings
 from streaming.position import Position
 from streaming.topic_watch import TopicWatch
 
@@ -25,7 +24,7 @@ class Progress:
         board: Gets the figures.
         watch: Measures the lag, and commits offsets.
         position: End of the checkpoint's newest batch; None without a batch.
-        findings: Has the rows that wait for the history; None without a history.
+        pending: Counts the rows that wait for the history; None without a history.
 
     Attributes:
         position: End of the newest batch; None before the first.
@@ -40,11 +39,11 @@ class Progress:
         board: Board,
         watch: TopicWatch,
         position: Position | None = None,
-        findings: Findings | None = None,
+        pending: Callable[[], int] | None = None,
     ) -> None:
         self._board = board
         self._watch = watch
-        self._findings = findings
+        self._pending = pending
         # Those of an earlier query of this process count too.
         self._durations = board.snapshot.job.batch_duration.copy()
         self._last_trigger: tuple[int, str] = (-1, "")
@@ -77,8 +76,8 @@ class Progress:
             self._board.set_job(
                 batch_duration=self._durations.copy(), state_bytes=state_bytes
             )
-        if self._findings is not None:
-            self._board.set_job(history_pending=self._findings.count_pending())
+        if self._pending is not None:
+            self._board.set_job(history_pending=self._pending())
         self._board.set_job(running=query.isActive)
         if self.position is not None:
             self._board.set_position(self.position)

@@ -1,4 +1,4 @@
-"""Stores the figures of each channel minute by minute for the last hour, in SQLite.
+"""Stores the figures of views minute by minute for the last hour, in SQLite.
 
 The page has them without a history, and without reading the history's files.
 """
@@ -17,8 +17,7 @@ import msgspec
 from connectors.history.schema import Row
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.growth import CountedValue, Recorded, counted_values
-from sds_core.observer.minutes import MINUTE_MS
-from sds_core.observer.sds.channel_minute import ChannelMinute
+from sds_core.observer.minutes import MINUTE_MS, Minute
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from streaming.database import Database
 
@@ -70,6 +69,8 @@ WHERE end_ms IN (SELECT value FROM json_each(?)) AND channel = ? ORDER BY end_ms
 class RecentMinutes:
     """The figures of each channel at the end of each minute in which they changed.
 
+    What is said of channels holds for the views, or groups, of any kind.
+
     What a method has written is durable when the method returns. A replayed batch
     overwrites its own minutes.
 
@@ -103,7 +104,7 @@ class RecentMinutes:
                     connection.execute(f"DELETE FROM {name}")  # noqa: S608 - ours
                 connection.execute("INSERT INTO fields VALUES (?)", (names,))
 
-    def record(self, minutes: Mapping[str, Sequence[ChannelMinute]]) -> None:
+    def record(self, minutes: Mapping[str, Sequence[Minute[Any]]]) -> None:
         """Store minutes by channel, of each channel in order; drop those too old."""
         if not minutes:
             return
@@ -282,13 +283,11 @@ class RecentMinutes:
         return Recorded(end_ms, values)
 
 
-def _end_ms(minute: ChannelMinute) -> int:
+def _end_ms(minute: Minute[Any]) -> int:
     return minute.minute_ms + MINUTE_MS
 
 
-def _needed(
-    minutes: Sequence[ChannelMinute], before_ms: int
-) -> Sequence[ChannelMinute]:
+def _needed(minutes: Sequence[Minute[Any]], before_ms: int) -> Sequence[Minute[Any]]:
     """Return the minutes after a time, and the one before: a batch may have hours."""
     older = sum(_end_ms(one) <= before_ms for one in minutes)
     return minutes[max(older - 1, 0) :]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -12,15 +14,19 @@ from connectors.kafka.dead_letter import DeadLetterWriter
 from sds_core.observer import blob
 from sds_core.observer.blindness import coincides_with_hole
 from sds_core.observer.forgotten import Forgotten
-from sds_core.observer.incidents import Incident
+from sds_core.observer.incidents import GroupIncident, Incident
 from sds_core.observer.kinds import AnyProtocol, Outlet
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.snapshot import OTHER
+from sds_core.observer.view_totals import ViewTotals
 from streaming.board import Board
 from streaming.details import DetailStore
 from streaming.failure import hand_over
 from streaming.findings import Findings
+from streaming.group_minutes import GroupMinutes
 from streaming.labels import LabelLedger
+from streaming.lookup import Stored
 from streaming.recent import RecentMinutes
 from streaming.view_register import ForgottenView, ViewRegister
 
@@ -28,8 +34,9 @@ _HOLES_KNOWN_AFTER_MS = 60_000
 """After this much event time a tap's totals contain every hole that had begun. A hole
 in its numbers appears at the next record, or as a silence, and counts 15 s later."""
 
-_Leaving = dict[Outlet, dict[str, list[Any]]]
-"""Events that leave the job in one batch, by outlet and name of the view."""
+_Leaving = dict[str, dict[Outlet, dict[str, list[Any]]]]
+"""Events that leave the job in one batch, by prefix of the kind, outlet, and name of
+the view or group."""
 
 
 class Sink:
@@ -40,12 +47,15 @@ class Sink:
         ledgers: Get the names of views, by the prefix of their kind; see
             `labels.open_ledgers`.
         dead_letters: Gets the undecodable records; None to only count them.
-        findings: Gets every incident, and minutes if there is a history.
+        findings: Gets every incident of a channel, and minutes if there is a history.
         with_minutes: Whether there is a history, and so minutes are recorded.
         details: Gets definite acknowledgements; None without ``--report-detail``.
-        recent: Gets minutes, for the page's last hour.
+        recent: Gets minutes of channels, for the page's last hour.
         register: Gets the keys of views, and what forgotten ones had counted.
         protocols: Registered protocols.
+        others: Get the same of other kinds of view, by prefix.
+        groups: Joins the minutes of views into those of groups; None if no kind has
+            groups.
     """
 
     def __init__(
@@ -59,14 +69,16 @@ class Sink:
         recent: RecentMinutes,
         register: ViewRegister,
         protocols: Iterable[AnyProtocol] = PROTOCOLS,
+        others: Mapping[str, Stored] = MappingProxyType({}),
+        groups: GroupMinutes | None = None,
     ) -> None:
         self._board = board
+        self._groups = groups
         self._ledgers = ledgers
         self._dead_letters = dead_letters
-        self._findings = findings
+        self._stored = {CHANNELS.prefix: Stored(findings, recent), **others}
         self._with_minutes = with_minutes
         self._details = details
-        self._recent = recent
         self._register = register
         self._kinds = kinds_of(protocols)
         self._decoders = {
@@ -105,7 +117,9 @@ class Sink:
         clock_ms = self._clock_ms
         totals: dict[str, bytes] = {}
         gone: list[str] = []
-        leaving: _Leaving = {outlet: {} for outlet in Outlet}
+        leaving: _Leaving = {
+            kind.prefix: {outlet: {} for outlet in Outlet} for kind in self._kinds
+        }
         ended: list[tuple[str, Forgotten]] = []
         for row in rows:
             if row.clock_ms is not None:
@@ -116,17 +130,21 @@ class Sink:
             else:
                 totals[row.key] = bytes(row.totals)
             self._sort(row.key, bytes(row.events), leaving, ended)
-        self._write_dead_letters(leaving[Outlet.DEAD_LETTERS])  # 1
-        self._findings.record_incidents(leaving[Outlet.INCIDENTS])  # 2
-        self._recent.record(leaving[Outlet.MINUTES])  # 3
-        if self._with_minutes:
-            self._findings.record_minutes(leaving[Outlet.MINUTES])
-        forgotten = [self._kinds.split(key)[1] for key, _ in ended]
-        for name in forgotten:
-            self._recent.forget(name)
+        self._write_dead_letters(leaving)  # 1
+        for prefix, stored in self._stored.items():
+            stored.findings.record_incidents(leaving[prefix][Outlet.INCIDENTS])  # 2
+            minutes = self._minutes(prefix, leaving[prefix][Outlet.MINUTES], batch_id)
+            stored.recent.record(minutes)  # 3
+            if self._with_minutes:
+                stored.findings.record_minutes(minutes)
+        forgotten = [self._kinds.split(key) for key, _ in ended]
+        for kind, name in forgotten:
+            if kind.prefix in self._stored:
+                self._stored[kind.prefix].recent.forget(name)
         if self._details is not None:
-            self._details.forget(forgotten)
-            self._details.record(leaving[Outlet.DETAILS])  # 4
+            self._details.forget([name for _, name in forgotten])
+            for by_outlet in leaving.values():
+                self._details.record(by_outlet[Outlet.DETAILS])  # 4
         self._register_views(totals, gone, ended, batch_id)  # 5
         self.publish(totals, gone)  # 6
         self._mark_incidents(clock_ms)  # 7
@@ -138,16 +156,33 @@ class Sink:
         leaving: _Leaving,
         ended: list[tuple[str, Forgotten]],
     ) -> None:
-        """Add the events of one view to their outlets, its ends to `ended`."""
+        """Add the events of one view to their outlets, its ends to `ended`.
+
+        Minutes of groups stay under the name of the view until they are joined.
+        """
         kind, name = self._kinds.split(key)
+        by_outlet = leaving[kind.prefix]
         for event in self._decoders[kind.prefix].decode(packed):
             outlet = kind.outlets[type(event)]
             if outlet is Outlet.FORGOTTEN:
                 ended.append((key, event))
                 # Details are stored by name: those of a view that returns are new.
-                leaving[Outlet.DETAILS].pop(name, None)
+                by_outlet[Outlet.DETAILS].pop(name, None)
+            elif kind.grouping is None or outlet is Outlet.MINUTES:
+                by_outlet[outlet].setdefault(name, []).append(event)
             else:
-                leaving[outlet].setdefault(name, []).append(event)
+                group = kind.grouping.name_of(event)
+                one = event.incident if isinstance(event, GroupIncident) else event
+                by_outlet[outlet].setdefault(group, []).append(one)
+
+    def _minutes(
+        self, prefix: str, emitted: Mapping[str, Sequence[Any]], batch_id: int
+    ) -> Mapping[str, Sequence[Any]]:
+        """Return the minutes of one kind by name of the view or group."""
+        kind = self._kinds.of(prefix)
+        if kind.grouping is None or self._groups is None:
+            return emitted
+        return self._groups.join(batch_id, kind, emitted)
 
     def _register_views(
         self,
@@ -172,24 +207,25 @@ class Sink:
         kind, name = self._kinds.split(key)
         return kind.remains is not None and name not in self._board.names(kind.prefix)
 
-    def _write_dead_letters(self, by_view: Mapping[str, list[Any]]) -> None:
-        letters = [letter for some in by_view.values() for letter in some]
+    def _write_dead_letters(self, leaving: _Leaving) -> None:
+        letters = [
+            letter
+            for by_outlet in leaving.values()
+            for some in by_outlet[Outlet.DEAD_LETTERS].values()
+            for letter in some
+        ]
         if letters and self._dead_letters is not None:
             self._dead_letters.write(letters)
 
     def publish(self, packed: dict[str, bytes], gone: Iterable[str] = ()) -> None:
         """Put packed totals, by key, on the board, and drop views that are gone."""
-        names: dict[str, list[str]] = {prefix: [] for prefix in self._ledgers}
-        for key in packed:
-            kind, name = self._kinds.split(key)
-            if kind.prefix in names:
-                names[kind.prefix].append(name)
+        fresh = self._board.read(packed)
         for kind in self._kinds:
-            if kind.prefix in names:
-                self._admit(kind.prefix, names[kind.prefix], kind.in_channel_table)
+            if kind.prefix in self._ledgers:
+                self._admit(kind.prefix, fresh[kind.prefix], kind.in_channel_table)
         labels = {prefix: ledger.labels for prefix, ledger in self._ledgers.items()}
         remainders = self._register.remainders(self._kinds)
-        self._board.set_totals(packed, labels, remainders, gone)
+        self._board.publish(fresh, labels, remainders, gone)
 
     def _admit(self, prefix: str, names: Iterable[str], in_channel_table: bool) -> None:
         """Give labels to the views of one kind that are new."""
@@ -213,16 +249,12 @@ class Sink:
         """
         snapshot = self._board.snapshot
         settings = snapshot.observer
-        views = [
-            one.totals
-            for one in snapshot.views.values()
-            if Outlet.INCIDENTS in one.kind.outlets.values()
-        ]
 
-        def coincides(name: str, incident: Incident) -> bool:
-            observers = [o for one in views if name in one for o in one[name].observers]
+        def coincides(
+            views: Mapping[str, ViewTotals], name: str, incident: Incident
+        ) -> bool:
             return coincides_with_hole(
-                observers,
+                views[name].observers if name in views else (),
                 snapshot.taps,
                 incident.since_ms - settings.tap_hole_ms,
                 incident.found_ms,
@@ -230,5 +262,8 @@ class Sink:
                 settings,
             )
 
-        self._findings.mark_incidents(coincides, self._clock_ms - _HOLES_KNOWN_AFTER_MS)
+        since_ms = self._clock_ms - _HOLES_KNOWN_AFTER_MS
+        for prefix, stored in self._stored.items():
+            views = snapshot.views[prefix].totals
+            stored.findings.mark_incidents(partial(coincides, views), since_ms)
         self._clock_ms = clock_ms

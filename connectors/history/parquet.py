@@ -44,10 +44,17 @@ class ParquetHistory:
     Args:
         directory: Directory of the history; created if missing.
         file_limit: `compact` merges the files of a day that has more.
+        tables: Tables that are compacted and expire.
     """
 
-    def __init__(self, directory: Path, file_limit: int = FILE_LIMIT) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        file_limit: int = FILE_LIMIT,
+        tables: Sequence[HistoryTable] = TABLES,
+    ) -> None:
         self._directory = directory
+        self._tables = tables
         self._file_limit = file_limit
         _make_directory(directory)
 
@@ -85,7 +92,7 @@ class ParquetHistory:
             OSError: A file cannot be written.
         """
         damaged: list[DamagedHistory] = []
-        for table in TABLES:
+        for table in self._tables:
             self._remove_leftovers(table)
             for directory in days(self._directory / table.name).values():
                 try:
@@ -102,7 +109,7 @@ class ParquetHistory:
         Raises:
             OSError: A directory cannot be removed.
         """
-        for table in TABLES:
+        for table in self._tables:
             self._remove_leftovers(table)
             for day, directory in days(self._directory / table.name).items():
                 if day < before:

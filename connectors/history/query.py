@@ -21,10 +21,10 @@ from connectors.history.errors import NoHistory
 from connectors.history.layout import LOCK, days, files, settled, span_of
 from connectors.history.parquet import check, dataset_of
 from connectors.history.schema import (
-    CHANNEL_MINUTES,
-    INCIDENTS,
+    CHANNEL_TABLES,
     TABLES,
     HistoryTable,
+    KindTables,
     Row,
     channel_incident,
 )
@@ -37,13 +37,14 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
 }
 
 # A parameter that is NULL sets no condition.
+# Names of tables and of the field with a view's name are those of a protocol.
 _FIND = """
 WITH latest AS (
-    SELECT * FROM incidents
-    WHERE ($channel IS NULL OR channel = $channel)
+    SELECT * FROM {table}
+    WHERE ($channel IS NULL OR {label} = $channel)
         AND ($kind IS NULL OR kind = $kind)
     QUALIFY row_number() OVER (
-        PARTITION BY channel, kind, message_id ORDER BY told DESC
+        PARTITION BY {label}, kind, message_id ORDER BY told DESC
     ) = 1
 )
 SELECT * FROM latest
@@ -60,22 +61,22 @@ WHERE ($since_ms IS NULL OR epoch_ms(found) >= $since_ms OR ended IS NULL)
         $after_found_ms IS NULL OR epoch_ms(found) < $after_found_ms
         OR (
             epoch_ms(found) = $after_found_ms AND (
-                channel > $after_channel
-                OR (channel = $after_channel AND kind > $after_kind)
+                {label} > $after_channel
+                OR ({label} = $after_channel AND kind > $after_kind)
                 OR (
-                    channel = $after_channel AND kind = $after_kind
+                    {label} = $after_channel AND kind = $after_kind
                     AND message_id > $after_message_id
                 )
             )
         )
     )
-ORDER BY found DESC, channel, kind, message_id
+ORDER BY found DESC, {label}, kind, message_id
 LIMIT $limit
 """
 
 _MINUTES = """
-SELECT * FROM channel_minutes
-WHERE channel = $channel
+SELECT * FROM {table}
+WHERE {label} = $channel
     AND epoch_ms(minute) >= $since_ms AND epoch_ms(minute) < $until_ms
 QUALIFY row_number() OVER (PARTITION BY minute ORDER BY told DESC) = 1
 ORDER BY minute
@@ -85,8 +86,15 @@ _Days = Mapping[date, list[Path]]
 """Files by day, in order."""
 
 
-def find_incidents(directory: Path, query: IncidentQuery) -> list[ChannelIncident]:
+def find_incidents(
+    directory: Path, query: IncidentQuery, tables: KindTables = CHANNEL_TABLES
+) -> list[ChannelIncident]:
     """Return the latest state of each matching incident, the last found first.
+
+    Args:
+        directory: Directory of the history.
+        query: Conditions on incidents.
+        tables: Tables of the kind of view whose incidents are meant.
 
     Raises:
         NoHistory: The directory holds no history.
@@ -97,8 +105,9 @@ def find_incidents(directory: Path, query: IncidentQuery) -> list[ChannelInciden
         since_ms = query.since_ms
         return listed if since_ms is None else _relevant(listed, since_ms)
 
-    rows = _query(directory, INCIDENTS, select, _FIND, query.sql_values)
-    return [channel_incident(row) for row in rows]
+    sql = _sql(_FIND, tables.incidents, tables)
+    rows = _query(directory, tables.incidents, select, sql, query.sql_values)
+    return [channel_incident(row, tables.label) for row in rows]
 
 
 def channels(directory: Path) -> list[str]:
@@ -123,15 +132,17 @@ def channel_minutes(
     since_ms: int,
     until_ms: int,
     fields: Collection[str] | None = None,
+    tables: KindTables = CHANNEL_TABLES,
 ) -> list[Row]:
     """Return a channel's rows of minutes that began in [since_ms, until_ms), in order.
 
     Args:
         directory: Directory of the history.
-        channel: Channel id.
+        channel: Channel id, or the name of a view or group of another kind.
         since_ms: Start of the range, Unix ms.
         until_ms: End of the range, Unix ms, itself not in it.
         fields: Fields to read besides the key and `told`; None reads all.
+        tables: Tables of the kind of view.
 
     Raises:
         NoHistory: The directory holds no history.
@@ -148,11 +159,16 @@ def channel_minutes(
 
     return _query(
         directory,
-        CHANNEL_MINUTES if fields is None else _narrowed(CHANNEL_MINUTES, fields),
+        tables.minutes if fields is None else _narrowed(tables.minutes, fields),
         select,
-        _MINUTES,
+        _sql(_MINUTES, tables.minutes, tables),
         {"channel": channel, "since_ms": since_ms, "until_ms": until_ms},
     )
+
+
+def _sql(template: str, table: HistoryTable, tables: KindTables) -> str:
+    """Return SQL for a table; its names are ours, and are quoted as any word may be."""
+    return template.format(table=f'"{table.name}"', label=f'"{tables.label}"')
 
 
 def _narrowed(table: HistoryTable, fields: Collection[str]) -> HistoryTable:

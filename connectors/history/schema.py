@@ -1,4 +1,4 @@
-"""The two tables of the history, and their rows.
+"""The two tables that the history has of each kind of view, and their rows.
 
 A row is a dictionary of JSON values, with times in Unix ms. It is written to Kafka
 unchanged, and to Parquet with the types of the table's schema. Every row has ``told``,
@@ -21,8 +21,9 @@ from sds_core.observer.incidents import (
     IncidentKind,
     incident_object,
 )
+from sds_core.observer.kinds import AnyKind
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
-from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 
 Row = dict[str, Any]
@@ -72,11 +73,11 @@ class NumberedIncident(NamedTuple):
 
 
 class NumberedMinute(NamedTuple):
-    """A channel's figures at the end of a minute, and their number in the outbox.
+    """Figures at the end of a minute, and their number in the outbox.
 
     Attributes:
         sequence: Sequence number in the outbox.
-        channel: Channel id.
+        channel: Channel id, or the name of another view or group.
         minute_ms: When the minute began, Unix ms of event time.
         totals: The figures at its end.
     """
@@ -84,23 +85,33 @@ class NumberedMinute(NamedTuple):
     sequence: int
     channel: str
     minute_ms: int
-    totals: ChannelTotals
+    totals: Any
 
 
 def incident_row(
-    numbered: NumberedIncident, settings: ObserverSettings = DEFAULTS
+    numbered: NumberedIncident,
+    settings: ObserverSettings = DEFAULTS,
+    kind: AnyKind = CHANNELS,
 ) -> Row:
-    """Return an incident as a row of `INCIDENTS`: the report's object, and ``told``.
+    """Return an incident as a row of its table: the report's object, and ``told``.
 
     Args:
         numbered: The incident.
         settings: Settings of the model, for its explanation.
+        kind: Kind of its view.
     """
-    return incident_object(numbered.found, settings) | {"told": numbered.sequence}
+    row = incident_object(numbered.found, settings, kind.explain)
+    label = figures_of(kind).names.label
+    return {label: row.pop("channel")} | row | {"told": numbered.sequence}
 
 
-def channel_incident(row: Mapping[str, Any]) -> ChannelIncident:
-    """Return the incident that a row describes."""
+def channel_incident(row: Mapping[str, Any], label: str = "channel") -> ChannelIncident:
+    """Return the incident that a row describes.
+
+    Args:
+        row: A row of a table of incidents.
+        label: Name of the field with the name of its view.
+    """
     incident = Incident(
         IncidentKind(row["kind"]),
         row["message_id"],
@@ -115,7 +126,7 @@ def channel_incident(row: Mapping[str, Any]) -> ChannelIncident:
         # Rows of releases before 0.7 have none.
         lacking_others=row.get("lacking_others") or 0,
     )
-    return ChannelIncident(row["channel"], incident, row["tap_hole"])
+    return ChannelIncident(row[label], incident, row["tap_hole"])
 
 
 def minute_row(
@@ -127,7 +138,7 @@ def minute_row(
     minutes can be subtracted.
     """
     return {
-        table.names.one: numbered.channel,
+        table.names.label: numbered.channel,
         "minute": numbered.minute_ms,
         **table.row(numbered.totals),
         "told": numbered.sequence,
@@ -242,10 +253,10 @@ _TYPES = {
 
 def minutes_schema(table: FigureTable[Any]) -> pa.Schema:
     """Fields of a table that has the figures of each view at the end of each minute."""
-    one = table.names.one
+    names = table.names
     return pa.schema(
         [
-            _key(one, pa.string(), f"{one.capitalize()} id."),
+            _key(names.label, pa.string(), f"{names.one.capitalize()} id."),
             _key(
                 "minute",
                 _TIME,
@@ -269,3 +280,61 @@ CHANNEL_MINUTES = HistoryTable(
 """One row per channel and minute in which something changed: absolute figures."""
 
 TABLES = (INCIDENTS, CHANNEL_MINUTES)
+
+
+class KindTables(NamedTuple):
+    """The tables of one kind of view.
+
+    Attributes:
+        kind: The kind.
+        incidents: One row each time an incident changed, like `INCIDENTS`.
+        minutes: One row per view and minute in which something changed.
+    """
+
+    kind: AnyKind
+    incidents: HistoryTable
+    minutes: HistoryTable
+
+    @property
+    def label(self) -> str:
+        """Name of the field with the name of the view."""
+        return figures_of(self.kind).names.label
+
+
+CHANNEL_TABLES = KindTables(CHANNELS, INCIDENTS, CHANNEL_MINUTES)
+
+
+def tables_of(kind: AnyKind) -> KindTables:
+    """Return the tables of a kind: of channels those above, else with its own names."""
+    if kind.prefix == CHANNELS.prefix:
+        return CHANNEL_TABLES
+    figures = figures_of(kind)
+    label, one = figures.names.label, figures.names.one
+    name = _key(label, pa.string(), f"{one.capitalize()} id.")
+    return KindTables(
+        kind,
+        HistoryTable(
+            f"{one}_incidents",
+            INCIDENTS.schema.set(0, name),
+            key=(label, "kind", "message_id"),
+            time=INCIDENTS.time,
+        ),
+        HistoryTable(
+            f"{one}_minutes",
+            minutes_schema(figures),
+            key=(label, "minute"),
+            time="minute",
+        ),
+    )
+
+
+def figures_of(kind: AnyKind) -> FigureTable[Any]:
+    """Return the table of a kind's figures.
+
+    Raises:
+        ValueError: The kind has none, so that nothing of it is in a history.
+    """
+    if kind.figures is None:
+        message = f"views of kind {kind.prefix} have no figures"
+        raise ValueError(message)
+    return kind.figures

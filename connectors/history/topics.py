@@ -9,7 +9,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 from kafka.producer.future import FutureRecordMetadata
 
-from connectors.history.schema import CHANNEL_MINUTES, INCIDENTS, HistoryTable, Row
+from connectors.history.schema import CHANNEL_TABLES, HistoryTable, KindTables, Row
 from connectors.kafka.clients import (
     abandon,
     failure,
@@ -40,6 +40,7 @@ class HistoryTopics:
         settings: The cluster.
         incidents_topic, minutes_topic: Names of the topics.
         retention_ms: Retention time of topics that are created.
+        tables: The tables of the rows.
     """
 
     def __init__(
@@ -48,7 +49,9 @@ class HistoryTopics:
         incidents_topic: str = INCIDENTS_TOPIC,
         minutes_topic: str = MINUTES_TOPIC,
         retention_ms: int = RETENTION_MS,
+        tables: KindTables = CHANNEL_TABLES,
     ) -> None:
+        self._tables = tables
         self._settings = settings
         self._incidents_topic = incidents_topic
         self._minutes_topic = minutes_topic
@@ -67,9 +70,10 @@ class HistoryTopics:
         """
         try:
             producer = self._connected()
+            tables = self._tables
             sent = [
-                *_send(producer, self._incidents_topic, INCIDENTS, incidents),
-                *_send(producer, self._minutes_topic, CHANNEL_MINUTES, minutes),
+                *_send(producer, self._incidents_topic, tables.incidents, incidents),
+                *_send(producer, self._minutes_topic, tables.minutes, minutes),
             ]
             wait_for_acknowledgements(producer, sent)
         except KafkaError as error:

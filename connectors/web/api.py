@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import msgspec
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from connectors.web import parameters
+from connectors.web import parameters, view_api
+from connectors.web.answers import answer, growth_object
 from connectors.web.incident_places import ListedIncident
 from connectors.web.lookups import Lookups, read_figures
 from connectors.web.paging import PageRequest, Reference, next_page
@@ -26,15 +27,11 @@ from connectors.web.participants import participant_object, table_of
 from connectors.web.refusals import NoChannel
 from connectors.web.sources import Sources
 from connectors.web.summary import by_trouble, channels_by_tap, summarise, trouble_of
-from connectors.web.trends import Growth
 from sds_core.observer.figure_table import FigureTable
-from sds_core.observer.figures import Unit
 from sds_core.observer.incidents import incident_object
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.tap_figures import TAP_FIGURES
 from sds_core.observer.tap_view import TapTotals
-
-_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 class _ChannelPlace(NamedTuple):
@@ -83,14 +80,14 @@ def routes(
         page = PageRequest.of(given)
         snapshot = sources.current()
         wanted = parameters.channel(given, "id", snapshot) if snapshot.primed else None
-        return _json(_fleet_object(table, snapshot, wanted, page))
+        return answer(_fleet_object(table, snapshot, wanted, page))
 
     def channel(request: Request) -> Response:
         """One channel by its percent-encoded id."""
         snapshot = read_figures(sources)
         wanted = request.path_params["id"]
         totals = _totals(snapshot, wanted)
-        return _json(_channel_object(table, snapshot, wanted, totals))
+        return answer(_channel_object(table, snapshot, wanted, totals))
 
     def incidents(request: Request) -> Response:
         """Incidents, the latest found first.
@@ -111,7 +108,7 @@ def routes(
         query = msgspec.structs.replace(query, limit=page.limit + 1)
         found = lookups.incidents(query)
         shown, more = found[: page.limit], len(found) > page.limit
-        return _json(
+        return answer(
             {
                 "incidents": [
                     incident_object(one, snapshot.observer)
@@ -137,7 +134,7 @@ def routes(
             None if place is None else place.find(snapshot.taps),
             lambda observer: observer,
         )
-        return _json(
+        return answer(
             {
                 "clock": snapshot.clock_ms or None,
                 "taps": [
@@ -156,7 +153,7 @@ def routes(
         snapshot = read_figures(sources)
         wanted = parameters.channel(request.query_params, "channel", snapshot) or ""
         table = table_of(_totals(snapshot, wanted))
-        return _json(
+        return answer(
             {
                 "channel": wanted,
                 "channel_name": _name(snapshot, wanted),
@@ -177,13 +174,13 @@ def routes(
         wanted = parameters.channel(given, "channel", snapshot) or ""
         _totals(snapshot, wanted)
         trend = lookups.trend(table, snapshot, wanted, chosen_hours)
-        return _json(
+        return answer(
             {
                 "channel": wanted,
                 "hours": chosen_hours,
                 "interval_ms": trend.step_ms,
                 "intervals": [
-                    {"begin": begin_ms, "figures": _growth_object(table, growth)}
+                    {"begin": begin_ms, "figures": growth_object(table, growth)}
                     for begin_ms, growth in zip(
                         trend.begins_ms, trend.growth, strict=True
                     )
@@ -192,6 +189,7 @@ def routes(
         )
 
     return [
+        *view_api.routes(sources, lookups),
         Route("/api/v1/incidents", incidents),
         Route("/api/v1/taps", taps),
         Route("/api/v1/participants", participants),
@@ -203,7 +201,7 @@ def routes(
 
 def refusal(status: int, message: str, values: Mapping[str, str]) -> Response:
     """A response that says in one line why the request cannot be answered."""
-    return _json({"error": message, **values}, status)
+    return answer({"error": message, **values}, status)
 
 
 def _fleet_object(
@@ -291,25 +289,3 @@ def _tap_object(observer: str, tap: TapTotals, channels: int) -> dict[str, Any]:
         "holes": [list(span) for span in tap.holes],
         "channel_count": channels,
     }
-
-
-def _growth_object(
-    table: FigureTable[Any], growth: Growth | None
-) -> dict[str, Any] | None:
-    """Return the growth of each figure; None if it is unknown."""
-    if growth is None:
-        return None
-    counts: dict[str, Any] = {}
-    durations: dict[str, Any] = {}
-    for figure in table.grown:
-        key = figure.growth_key or figure.field
-        if figure.unit is Unit.DURATIONS:
-            found = growth.histogram(figure.field)
-            durations[key] = {"count": found.count, **found.percentiles()}
-        else:
-            counts[key] = growth.counts[figure.field]
-    return counts | durations
-
-
-def _json(content: dict[str, Any], status: int = 200) -> Response:
-    return JSONResponse(content, status_code=status, headers=_HEADERS)

@@ -15,8 +15,9 @@ from sds_core.observer.incidents import (
     ChannelIncident,
     Incident,
     IncidentKind,
-    explain,
 )
+from sds_core.observer.kinds import AnyKind
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.snapshot import Snapshot
 
 LISTED_PARTICIPANTS = 20
@@ -65,7 +66,7 @@ class IncidentWords:
         message: Id of the message, shortened.
         summary: Who lacks the message, or who sent it.
         since: When it began.
-        runbook: Name of the runbook that says what to do.
+        runbook: Name of the runbook that says what to do; empty without one.
         stands: Whether the incident has not ended, and may still end.
         standing: The same in words, with the time of the end.
         channel: Display name of the channel.
@@ -102,14 +103,18 @@ class IncidentWords:
     doubt: str
 
 
-def incident_words(snapshot: Snapshot, found: ChannelIncident) -> IncidentWords:
+def incident_words(
+    snapshot: Snapshot, found: ChannelIncident, kind: AnyKind = CHANNELS
+) -> IncidentWords:
     """Describe an incident in words.
 
     Args:
         snapshot: Has the display name of the channel.
         found: The incident.
+        kind: Kind of its view.
     """
     incident = found.incident
+    runbooks = RUNBOOKS if kind.prefix == CHANNELS.prefix else kind.runbooks
     facts = [
         ("Sender", words.bounded(incident.sender) if incident.sender else "unknown"),
         (_SINCE[incident.kind], words.utc(incident.since_ms)),
@@ -128,21 +133,21 @@ def incident_words(snapshot: Snapshot, found: ChannelIncident) -> IncidentWords:
         lacking={words.short(name): since_ms for name, since_ms in lacked_by},
         lacking_others=others_lack,
     )
-    is_followed = follows(snapshot, found)
+    is_followed = follows(snapshot, found, kind)
     if incident.ended_ms is None and not is_followed:
         facts.append(("Followed", _until(snapshot, found)))
-    why = words.whole(explain(shortened, snapshot.observer))
+    why = words.whole(kind.explain(shortened, snapshot.observer))
     return IncidentWords(
         key=short_key(" ".join((found.channel, *incident.key))),
         kind=KINDS[incident.kind],
         message=words.short(incident.message_id),
         summary=_summary(shortened),
         since=words.moment(incident.since_ms, snapshot.clock_ms),
-        runbook=RUNBOOKS[incident.kind],
+        runbook=runbooks.get(incident.kind, ""),
         stands=is_followed,
         standing=_standing(incident, is_followed),
-        channel=called(snapshot, found.channel),
-        channel_href=href_if_known(snapshot, found.channel),
+        channel=called(snapshot, found.channel, kind),
+        channel_href=href_if_known(snapshot, found.channel, kind),
         message_id=incident.message_id,
         lacked_by=[
             (words.bounded(name), words.utc(since_ms)) for name, since_ms in lacked_by

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from connectors.web import words
-from connectors.web.sources import Sources
+from connectors.web.sources import StoredViews
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.figures import Figure, Unit
 from sds_core.observer.growth import GrowthSince, Recorded
@@ -99,7 +99,7 @@ class LastHour:
     """
 
     def __init__(
-        self, sources: Sources, table: FigureTable[Any], clock_ms: int
+        self, sources: StoredViews, table: FigureTable[Any], clock_ms: int
     ) -> None:
         self._sources = sources
         self._table = table

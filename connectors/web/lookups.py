@@ -18,6 +18,7 @@ from connectors.web.sources import Sources
 from connectors.web.trends import Trend, recent_trend
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.snapshot import Snapshot
 
 _CONCURRENT = 2
@@ -41,18 +42,32 @@ class Lookups:
         self._patience_s = patience_s
         self._turns = BoundedSemaphore(_CONCURRENT)
 
-    def incidents(self, query: IncidentQuery) -> Sequence[ChannelIncident]:
-        """Incidents, found last first.
+    def incidents(
+        self, query: IncidentQuery, prefix: str = CHANNELS.prefix
+    ) -> Sequence[ChannelIncident]:
+        """Incidents, found last first; none of a kind of which nothing is stored.
+
+        Args:
+            query: Conditions on incidents.
+            prefix: Prefix of the kind of view.
 
         Raises:
             HistoryBusy: Too many other requests wait.
             HistoryUnreadable: The history is missing or damaged.
         """
+        stored = self._sources.of(prefix)
+        if stored is None:
+            return ()
         with self._turn():
-            return self._sources.find_incidents(query)
+            return stored.find_incidents(query)
 
     def trend(
-        self, table: FigureTable[Any], snapshot: Snapshot, channel: str, hours: int
+        self,
+        table: FigureTable[Any],
+        snapshot: Snapshot,
+        channel: str,
+        hours: int,
+        prefix: str = CHANNELS.prefix,
     ) -> Trend:
         """Growth of a channel's figures in the last hours.
 
@@ -61,20 +76,24 @@ class Lookups:
             snapshot: Has the channel's totals.
             channel: Channel id.
             hours: A key of `connectors.web.trends.HOURS`.
+            prefix: Prefix of the kind, if it is not a channel but another view.
 
         Raises:
             HistoryBusy: Too many other requests wait.
             HistoryUnreadable: The history is missing or damaged.
-            NoRecord: The monitor has not read any record yet.
+            NoRecord: The monitor has not read any record yet, or stores nothing of
+                this kind.
         """
-        if not snapshot.clock_ms:
+        stored = self._sources.of(prefix)
+        if not snapshot.clock_ms or stored is None:
             raise NoRecord
+        totals = snapshot.views[prefix].totals[channel]
         with self._turn():
             return recent_trend(
                 table,
-                self._sources.find_minutes,
+                stored.find_minutes,
                 channel,
-                first_event_ms=snapshot.channels[channel].first_event_ms or 0,
+                first_event_ms=totals.first_event_ms or 0,
                 clock_ms=snapshot.clock_ms,
                 hours=hours,
             )

@@ -30,9 +30,22 @@ def channel_href(channel: str) -> str:
     return f"channel?{channel_query(channel)}"
 
 
-def href_if_known(snapshot: Snapshot, channel: str) -> str:
-    """Return the address of a channel's page; empty if the channel has ended."""
-    return channel_href(channel) if channel in snapshot.channels else ""
+def view_href(kind: AnyKind, name: str) -> str:
+    """Return the address of the page of a view, relative to the root of the site.
+
+    Args:
+        kind: Kind of the view.
+        name: Own name of the view, of a channel its id.
+    """
+    if kind.prefix == CHANNELS.prefix:
+        return channel_href(name)
+    return f"views/{kind.prefix}/one?{channel_query(name)}"
+
+
+def href_if_known(snapshot: Snapshot, name: str, kind: AnyKind = CHANNELS) -> str:
+    """Return the address of a view's page; empty if the view has ended."""
+    known = name in snapshot.views[kind.prefix].totals
+    return view_href(kind, name) if known else ""
 
 
 def channel_query(channel: str, name: str = "id") -> str:

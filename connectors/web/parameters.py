@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from connectors.web.naming import is_long, short_key
 from connectors.web.refusals import NoChannel, WrongParameter
@@ -60,10 +60,24 @@ def channel(given: Mapping[str, str], name: str, snapshot: Snapshot) -> str | No
     Raises:
         NoChannel: No channel has the key.
     """
+    return view(given, name, snapshot.channels)
+
+
+def view(given: Mapping[str, str], name: str, names: Iterable[str]) -> str | None:
+    """Return the name of the requested view or group; None if no parameter names one.
+
+    Args:
+        given: The parameters.
+        name: Name of the parameter for a name; `key` may replace a long one.
+        names: Names of all views of the kind.
+
+    Raises:
+        NoChannel: No name has the key.
+    """
     if name in given or "key" not in given:
         return given.get(name)
     key = given["key"]
-    for one in snapshot.channels:
+    for one in names:
         if is_long(one) and short_key(one) == key:
             return one
     raise NoChannel("key", key)

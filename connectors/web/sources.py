@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
+from types import MappingProxyType
+from typing import Protocol
 
 from connectors.history.schema import Row
 from connectors.prometheus.firing import NOT_ASKED, FiringAlerts
 from sds_core.observer.growth import Recorded
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.snapshot import Snapshot
 
 FindRecent = Callable[[int], Mapping[str, Recorded]]
@@ -24,6 +27,30 @@ def _no_steps(
     channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
 ) -> Mapping[str, Sequence[Recorded]]:
     return {}
+
+
+class StoredViews(Protocol):
+    """What is stored of the views of one kind; methods are those of `Sources`."""
+
+    def find_incidents(self, query: IncidentQuery) -> Sequence[ChannelIncident]:
+        """See `Sources.find_incidents`."""
+
+    def find_minutes(
+        self, channel: str, since_ms: int, until_ms: int, fields: Collection[str]
+    ) -> Sequence[Row]:
+        """See `Sources.find_minutes`."""
+
+    def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
+        """See `Sources.find_recent`."""
+
+    def find_steps(
+        self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
+    ) -> Mapping[str, Sequence[Recorded]]:
+        """See `Sources.find_steps`."""
+
+
+def _no_others() -> Mapping[str, StoredViews]:
+    return MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +78,8 @@ class Sources:
             out: nothing changed.
             Called in the server's threads.
         firing: Returns the alerts that fire; called like `current`.
+        others: Returns what is stored of kinds of view other than channels, by prefix;
+            empty before the job has started.
     """
 
     current: Callable[[], Snapshot]
@@ -60,3 +89,8 @@ class Sources:
     find_recent: FindRecent = _no_recent
     find_steps: FindSteps = _no_steps
     firing: Callable[[], FiringAlerts] = lambda: NOT_ASKED
+    others: Callable[[], Mapping[str, StoredViews]] = _no_others
+
+    def of(self, prefix: str) -> StoredViews | None:
+        """Return what is stored of the kind with a prefix; None if nothing is."""
+        return self if prefix == CHANNELS.prefix else self.others().get(prefix)

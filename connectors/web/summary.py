@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from connectors.web import words
-from connectors.web.naming import called, channel_href
+from connectors.web.naming import called, view_href
 from sds_core.observer.clock import ClockLevel
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.snapshot import JobFigures, Snapshot, Views
@@ -200,18 +200,14 @@ def _part(
     )
     if not found:
         return []
-    # Only channels have pages of their own.
     is_channel = views.kind.prefix == CHANNELS.prefix
     names = [
-        Piece(
-            called(snapshot, name, views.kind),
-            channel_href(name) if is_channel else "",
-        )
+        Piece(called(snapshot, name, views.kind), view_href(views.kind, name))
         for name in found[:_NAMES_IN_SENTENCE]
     ]
     if len(found) > len(names):
         more = f"{words.number(len(found) - len(names))} more"
-        names.append(Piece(more, "./" if is_channel else ""))
+        names.append(Piece(more, "./" if is_channel else f"views/{views.kind.prefix}"))
     unmuted = len(views.totals) - sum(name in views.totals for name in muted)
     fleet = words.counted(unmuted, views.figures.names.one)
     adjective = words.VERDICTS[verdict].lower()

@@ -8,6 +8,7 @@ same kind and message id the latest counts (docs/figures.md, 12).
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -85,6 +86,18 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
             and self.ended_ms is None
             and participant in self.lacking
         )
+
+
+class GroupIncident(msgspec.Struct, array_like=True, tag=True):
+    """An incident of a group, as it leaves one of the views that the group lies in.
+
+    Attributes:
+        group: Name of the group.
+        incident: The incident.
+    """
+
+    group: str
+    incident: Incident
 
 
 class ChannelIncident(NamedTuple):
@@ -189,13 +202,16 @@ def _shortened(incident: Incident, limit: int) -> Incident:
 
 
 def incident_object(
-    found: ChannelIncident, settings: ObserverSettings = DEFAULTS
+    found: ChannelIncident,
+    settings: ObserverSettings = DEFAULTS,
+    why: Callable[[Incident, ObserverSettings], str] | None = None,
 ) -> dict[str, Any]:
     """The incident as a JSON object, for the report and the API.
 
     Args:
         found: The incident.
         settings: Settings of the model, for its explanation.
+        why: Explains it, see `Kind.explain`; None for `explain`.
     """
     channel, incident, tap_hole = found
     return {
@@ -212,7 +228,7 @@ def incident_object(
         "waku_hash": "0x" + incident.waku_hash.hex() if incident.waku_hash else None,
         "retrieval_hint": incident.hint.hex() or None,
         "tap_hole": tap_hole,
-        "why": explain(incident, settings),
+        "why": (why or explain)(incident, settings),
     }
 
 

@@ -17,6 +17,7 @@ from operator import or_
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from sds_core.observer.figure_table import FigureTable
+from sds_core.observer.incidents import Incident, IncidentKind, explain
 from sds_core.observer.record import Arrival, Headers
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 
@@ -120,13 +121,20 @@ class Grouping(Generic[Totals, Part]):
         split: Returns the totals of each group in a view's totals, by the group's name.
         join: Returns the totals of a group from its parts in all views, at least one,
             in any order: counts added, the verdict judged anew.
-        name_of: Returns the name of the group of an event that leaves a view.
+        name_of: Returns the name of the group of an event that leaves a view. Incidents
+            leave as `sds_core.observer.incidents.GroupIncident`, minutes as a subclass
+            of `sds_core.observer.minutes.GroupMinute`. All views emit a minute in the
+            same batch.
+        changed: Returns the totals of a view with only those groups that may have
+            changed in its last `apply`: the cost of a batch follows them. None if each
+            batch carries the totals of all groups of the views that it concerns.
     """
 
     totals: type[Part]
     split: Callable[[Totals], Mapping[str, Part]]
     join: Callable[[Sequence[Part]], Part]
     name_of: Callable[[Any], str]
+    changed: Callable[[Any], Totals] | None = None
 
 
 def _always(_: Any) -> bool:
@@ -158,8 +166,14 @@ class Kind(Generic[Digest, Totals, Event]):
         remains: Returns the part of a forgotten view's totals that stays in sums over
             all views: its counts. None if the views are never forgotten, or no sum
             over them is published.
-        grouping: How views are joined into groups; None if each view is published
-            itself. Then labels, figures and outlets are those of groups.
+        grouping: How views are joined into groups, which have the labels, figures and
+            incidents then; such views are never forgotten. None if each view is
+            published itself.
+        explain: Returns one sentence that gives the reason for an incident.
+        runbooks: Kind of an incident -> name of the runbook that says what to do.
+
+    Raises:
+        ValueError: Views with a grouping have `remains`.
     """
 
     prefix: str
@@ -176,6 +190,14 @@ class Kind(Generic[Digest, Totals, Event]):
     figures: FigureTable[Any] | None = None
     remains: Callable[[Totals], Totals] | None = None
     grouping: Grouping[Totals, Any] | None = None
+    explain: Callable[[Incident, ObserverSettings], str] = explain
+    runbooks: Mapping[IncidentKind, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check what contradicts itself."""
+        if self.grouping is not None and self.remains is not None:
+            message = f"views of kind {self.prefix} are parts of groups: they stay"
+            raise ValueError(message)
 
     def key(self, name: str) -> str:
         """Return the key of the view with this name."""
@@ -187,6 +209,17 @@ class Kind(Generic[Digest, Totals, Event]):
         if not self.outlets:
             return list[None]
         return list[reduce(or_, self.outlets)]  # type: ignore[misc]
+
+    @property
+    def minute(self) -> type | None:
+        """The type of the minutes that leave the views; None without minutes."""
+        found = (one for one, to in self.outlets.items() if to is Outlet.MINUTES)
+        return next(found, None)
+
+    @property
+    def has_findings(self) -> bool:
+        """Whether incidents or minutes leave the views."""
+        return not {Outlet.INCIDENTS, Outlet.MINUTES}.isdisjoint(self.outlets.values())
 
 
 AnyKind = Kind[Any, Any, Any]
@@ -302,6 +335,17 @@ class Kinds:
         """
         return Kinds([replace(kind, figures=None) for kind in self])
 
+    def of(self, prefix: str) -> AnyKind:
+        """Return the kind with a prefix.
+
+        Raises:
+            UnknownKind: There is none.
+        """
+        kind = self._by_prefix.get(prefix)
+        if kind is None:
+            raise UnknownKind(prefix)
+        return kind
+
     def split(self, key: str) -> tuple[AnyKind, str]:
         """Return the kind and the name of the view with this key.
 
@@ -309,7 +353,4 @@ class Kinds:
             UnknownKind: No kind has the key's prefix.
         """
         prefix, _, name = key.partition(":")
-        kind = self._by_prefix.get(prefix)
-        if kind is None:
-            raise UnknownKind(prefix)
-        return kind, name
+        return self.of(prefix), name

@@ -43,6 +43,18 @@ class Minute(msgspec.Struct, Generic[Totals], array_like=True):
     totals: Totals
 
 
+class GroupMinute(Minute[Totals], Generic[Totals], array_like=True):
+    """The figures of one view's part of a group at the end of one minute.
+
+    A subclass has a tag, which is persisted: it distinguishes minutes from incidents.
+
+    Attributes:
+        group: Name of the group.
+    """
+
+    group: str
+
+
 class MinutesState(msgspec.Struct, array_like=True):
     """The part of a view's state about emitted minutes.
 

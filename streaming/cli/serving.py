@@ -25,7 +25,7 @@ from connectors.prometheus.collector import SnapshotCollector
 from connectors.prometheus.firing import FiringPoll
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
-from connectors.web.sources import Sources
+from connectors.web.sources import Sources, StoredViews
 from sds_core.observer.blindness import judge_blindness
 from sds_core.observer.growth import Recorded
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
@@ -64,6 +64,10 @@ class JobView(Protocol):
         self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
     ) -> Mapping[str, Sequence[Recorded]]:
         """See `Sources.find_steps`."""
+
+    @property
+    def others(self) -> Mapping[str, StoredViews]:
+        """See `Sources.others`."""
 
 
 class PendingJob:
@@ -106,6 +110,11 @@ class PendingJob:
         if self.job is None:
             return {}
         return self.job.find_steps(channels, since_ms, until_ms, step_ms)
+
+    @property
+    def others(self) -> Mapping[str, StoredViews]:
+        """See `Job`; empty before the job runs."""
+        return {} if self.job is None else self.job.others
 
 
 def current_snapshot(
@@ -201,6 +210,7 @@ def status_server(
             job.find_recent,
             job.find_steps,
             firing,
+            lambda: job.others,
         )
         yield from _served(create_app(sources, registry), host, port)
 

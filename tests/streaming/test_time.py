@@ -146,13 +146,13 @@ def test_idle_channel_is_not_called_again(
     town, tap = CHANNELS.key("town"), TAPS.key("tap")
     called: list[str] = []
     with live(kafka) as job:
-        set_totals = job.board.set_totals
+        read = job.board.read
 
-        def note(packed: Mapping[str, bytes], *labels: Any) -> None:
+        def note(packed: Mapping[str, bytes]) -> Any:
             called.extend(packed)
-            set_totals(packed, *labels)
+            return read(packed)
 
-        monkeypatch.setattr(job.board, "set_totals", note)
+        monkeypatch.setattr(job.board, "read", note)
         write([a_record("town", "ana", T0), *heartbeats(T0)], kafka)
         wait_until_fired(job, T0)
         for hours, expected in ((1, {town, tap}), (2, {tap}), (3, {tap})):

@@ -7,7 +7,15 @@ from typing import Any
 from starlette.routing import BaseRoute
 
 from connectors.web.lookups import Lookups
-from connectors.web.pages import channel, fleet, incidents, monitor, runbooks, taps
+from connectors.web.pages import (
+    channel,
+    fleet,
+    incidents,
+    monitor,
+    runbooks,
+    taps,
+    view,
+)
 from connectors.web.pages.layout import Layout
 from connectors.web.sources import Sources
 from sds_core.observer.figure_table import FigureTable
@@ -20,6 +28,7 @@ def routes(
     return [
         *fleet.routes(layout, sources, table),
         *channel.routes(layout, sources, lookups, table),
+        *view.routes(layout, sources, lookups),
         *incidents.routes(layout, sources, lookups),
         *taps.routes(layout, sources),
         *monitor.routes(layout, sources),

@@ -1,8 +1,7 @@
 """All views of one kind, by default the most troubled first.
 
-`/` has the channels of SDS, by default with their figures of the last hour;
-`/views/<prefix>` has the views of another protocol, with figures since the first
-record.
+`/` has the channels of SDS, `/views/<prefix>` the views of another protocol, by default
+with their figures of the last hour; since the first record if no minutes are stored.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from starlette.routing import BaseRoute, Route
 from connectors.web import words
 from connectors.web.figures import Group, PageFigure, column_groups
 from connectors.web.last_hour import LastHour, Lately, LatelyByName, Trend
-from connectors.web.naming import called, channel_href, short_key
+from connectors.web.naming import called, short_key, view_href
 from connectors.web.pages.layout import Layout, other_path
 from connectors.web.parameters import one_of
 from connectors.web.reasons import reason_of
@@ -125,7 +124,7 @@ class Row:
         key: Identifies it within the page.
         name: Display name, or the view's own name, shortened.
         id: The view's own name, shortened, if it has a display name; else empty.
-        href: Address of the view's page; empty if it has no page.
+        href: Address of the view's page, relative to the root of the site.
         verdict: Verdict, which decides the colour.
         reason: Why it has this verdict.
         since: Begin of a verdict that is a trouble; empty if it is none.
@@ -184,7 +183,21 @@ def routes(
         title = views.figures.names.many.capitalize()
         if not snapshot.primed:
             return layout.unread(request, snapshot, title)
-        return _page(layout, request, snapshot, views, views.figures, title)
+        window = one_of(request.query_params, "window", [_HOUR, _ALL])
+        stored = sources.of(views.kind.prefix)
+        hour = None
+        if stored is not None and window != _ALL:
+            hour = LastHour(stored, views.figures, snapshot.clock_ms)
+        return _page(
+            layout,
+            request,
+            snapshot,
+            views,
+            views.figures,
+            title,
+            hour,
+            has_hour=stored is not None,
+        )
 
     return [Route("/", channels), Route("/" + other_path("{prefix}"), others)]
 
@@ -197,6 +210,7 @@ def _page(
     table: FigureTable[Any],
     title: str,
     hour: LastHour | None = None,
+    has_hour: bool = True,
 ) -> Response:
     """The page of all views of one kind, with the columns of a table of figures.
 
@@ -236,7 +250,10 @@ def _page(
         "fleet.html",
         title=title,
         names=names,
+        prefix=kind.prefix,
         is_channels=kind.prefix == CHANNELS.prefix,
+        has_hour=has_hour,
+        others=_others(snapshot, kind),
         groups=groups,
         order=order,
         find=find,
@@ -248,6 +265,23 @@ def _page(
         windows=_windows(order, find),
         since=_since(snapshot, hour),
     )
+
+
+def _others(snapshot: Snapshot, kind: AnyKind) -> list[tuple[str, str, str]]:
+    """Return name, address and verdicts of all views of each other kind.
+
+    Only the page of channels, which is the first, lists the other kinds.
+    """
+    if kind.prefix != CHANNELS.prefix:
+        return []
+    return [
+        (
+            views.figures.names.many.capitalize(),
+            other_path(prefix),
+            _by_verdict(views.totals.values()),
+        )
+        for prefix, views in snapshot.others.items()
+    ]
 
 
 def _since_the_first_record(views: Mapping[str, ViewTotals]) -> Mapping[str, Lately]:
@@ -319,10 +353,10 @@ def _row(
         trend: Its trend.
         begin_ms: Begin of the hour, Unix ms; None for figures since the first record.
     """
-    shown_name, own_id, href, muted = words.short(name), "", "", ""
+    shown_name, own_id, muted = words.short(name), "", ""
     if kind.in_channel_table:
         settings = snapshot.table.of(name)
-        shown_name, href = called(snapshot, name), channel_href(name)
+        shown_name = called(snapshot, name)
         own_id = words.short(name) if settings.name else ""
         if name in snapshot.muted:
             muted = f"Muted until {words.utc(settings.mute_until_ms)}"
@@ -331,7 +365,7 @@ def _row(
         short_key(name),
         shown_name,
         own_id,
-        href,
+        view_href(kind, name),
         totals.verdict,
         reason_of(snapshot, totals),
         f"since {words.since(since_ms, snapshot.clock_ms)}" if since_ms else "",

@@ -1,0 +1,36 @@
+"""Answers of the JSON API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+
+from connectors.web.trends import Growth
+from sds_core.observer.figure_table import FigureTable
+from sds_core.observer.figures import Unit
+
+_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+
+def answer(content: dict[str, Any], status: int = 200) -> Response:
+    """Return an object as JSON, which no cache stores."""
+    return JSONResponse(content, status_code=status, headers=_HEADERS)
+
+
+def growth_object(
+    table: FigureTable[Any], growth: Growth | None
+) -> dict[str, Any] | None:
+    """Return the growth of each figure; None if it is unknown."""
+    if growth is None:
+        return None
+    counts: dict[str, Any] = {}
+    durations: dict[str, Any] = {}
+    for figure in table.grown:
+        key = figure.growth_key or figure.field
+        if figure.unit is Unit.DURATIONS:
+            found = growth.histogram(figure.field)
+            durations[key] = {"count": found.count, **found.percentiles()}
+        else:
+            counts[key] = growth.counts[figure.field]
+    return counts | durations

@@ -1,0 +1,243 @@
+"""Views that are parts of groups: what the job publishes and stores of the groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.history.query import channel_minutes, find_incidents
+from sds_core.observer.blindness import judge_blindness
+from sds_core.observer.incidents import IncidentQuery
+from sds_core.observer.record import RawRecord
+from sds_core.observer.report import build_report
+from sds_core.observer.sds.remains import remains_of
+from sds_core.observer.verdict import Verdict
+from streaming.findings import Destination
+from streaming.history import HistoryExporter, Outbox
+from streaming.settings import HistorySettings
+from tests.support.frames import START_MS
+from tests.support.toy.league import LEAGUES, SHARDS, Match, split, view_of
+from tests.support.toy.pipeline import Pipeline
+
+MINUTE_MS = 60_000
+BEGIN_MS = START_MS // MINUTE_MS * MINUTE_MS
+EVERYTHING = IncidentQuery()
+
+
+def record(offset: int, at_s: int, league: str, match: str, points: int) -> RawRecord:
+    """A match, some seconds after the begin."""
+    value = f"{league}/{match}/{points}".encode()
+    headers = [("protocol", b"league"), ("observer", b"tap")]
+    return RawRecord(
+        0, offset, BEGIN_MS + 1_000 * at_s, league.encode(), value, headers
+    )
+
+
+def season(count: int = 40, step_s: int = 7) -> list[RawRecord]:
+    """Matches of two leagues; every fifth has no points, and gets some later."""
+    found = []
+    for n in range(count):
+        league = "north" if n % 3 else "south"
+        points = 0 if n % 5 == 0 else n
+        found.append(record(n, n * step_s, league, f"m{n % 11}", points))
+    return found
+
+
+def leagues(pipeline: Pipeline) -> Mapping[str, Any]:
+    """The totals on the board, by name of the league."""
+    return pipeline.board.snapshot.others["league"].totals
+
+
+def clock_of(records: Iterable[RawRecord]) -> int:
+    """The newest time of some records."""
+    return max(one.timestamp_ms for one in records)
+
+
+def run(pipeline: Pipeline, batches: Iterable[list[RawRecord]]) -> None:
+    """Run batches, then one an hour later so that the last minute ends."""
+    newest_ms = BEGIN_MS
+    for batch in batches:
+        newest_ms = max(newest_ms, clock_of(batch))
+        pipeline.batch(batch, newest_ms)
+    pipeline.batch([], BEGIN_MS + 3_600_000)
+    pipeline.batch([], BEGIN_MS + 3_600_001)
+
+
+def outcome(pipeline: Pipeline) -> Any:
+    """All that is published and stored of leagues."""
+    totals = leagues(pipeline)
+    minutes = {
+        (one.channel, one.minute_ms): one.totals
+        for name in totals
+        for one in pipeline.stored.findings.pending_minutes(Destination.PARQUET, name)
+    }
+    incidents = pipeline.stored.findings.find_incidents(EVERYTHING)
+    return dict(totals), minutes, incidents
+
+
+def whole(directory: Path) -> Any:
+    """The outcome of all records in one batch."""
+    pipeline = Pipeline(directory)
+    run(pipeline, [season()])
+    return outcome(pipeline)
+
+
+def test_group_has_the_sum_of_its_parts(tmp_path: Path) -> None:
+    """Matches of one league lie in several views, and count in one group."""
+    matches = {view_of(Match("north", f"m{n}", 0)) for n in range(11)}
+    assert len(matches) == SHARDS
+    pipeline = Pipeline(tmp_path)
+    run(pipeline, [season()])
+    totals = leagues(pipeline)
+    assert {name: one.matches for name, one in totals.items()} == {
+        "north": 26,
+        "south": 14,
+    }
+    assert totals["north"].observers == ["tap"]
+
+
+@pytest.mark.parametrize(
+    ("cuts", "lost"),
+    [
+        ((20,), ()),
+        ((7, 8, 17, 26), ()),
+        ((9, 18, 27, 36), (0, 9, 18, 27, 36)),
+        ((1, 2, 3, 30, 31), (2, 30, 31)),
+    ],
+)
+def test_any_cut_and_any_repeated_batch_give_the_same(
+    tmp_path: Path, cuts: tuple[int, ...], lost: tuple[int, ...]
+) -> None:
+    """Also if the process ends after a batch was stored and before it was committed."""
+    pipeline = Pipeline(tmp_path / "cut")
+    records, places = season(), [0, *cuts, 40]
+    for begin, end in pairwise(places):
+        batch = records[begin:end]
+        if begin in lost:
+            pipeline.lose(batch, clock_of(batch))
+        pipeline.batch(batch, clock_of(batch))
+    run(pipeline, [])
+    assert outcome(pipeline) == whole(tmp_path / "whole")
+
+
+def test_minutes_of_a_group_grow_although_one_part_rests(tmp_path: Path) -> None:
+    """A view emits nothing for a minute without a change; its part still counts."""
+    _, minutes, _ = whole(tmp_path)
+    north = [one.matches for (name, _), one in minutes.items() if name == "north"]
+    assert north == sorted(north)
+    assert north[-1] == 26
+
+
+def test_restart_reads_all_groups_from_the_views(tmp_path: Path) -> None:
+    """Rows of batches have changed groups alone, the state has all."""
+    pipeline = Pipeline(tmp_path)
+    run(pipeline, [season()[:20], season()[20:]])
+    before = dict(leagues(pipeline))
+    pipeline.start()
+    assert dict(leagues(pipeline)) == before
+
+
+def test_batch_joins_only_groups_that_it_touches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its cost must not follow the number of all groups."""
+    pipeline = Pipeline(tmp_path)
+    pipeline.batch(season(), clock_of(season()))
+    published: list[Any] = []
+    publish = pipeline.board.publish
+
+    def note(fresh: Any, *rest: Any) -> None:
+        published.append(fresh["league"])
+        publish(fresh, *rest)
+
+    monkeypatch.setattr(pipeline.board, "publish", note)
+    last = [record(50, 300, "south", "m1", 4)]
+    pipeline.batch(last, clock_of(last))
+    assert [set(one) for one in published] == [{"south"}]
+
+
+def test_labels_are_given_to_groups(tmp_path: Path) -> None:
+    """Never to views, and not beyond the budget."""
+    pipeline = Pipeline(tmp_path, label_budget=1)
+    run(pipeline, [season()])
+    views = pipeline.board.snapshot.others["league"]
+    assert views.labels == ("north",)
+    assert set(views.totals) == {"north", "south"}
+
+
+def test_history_has_tables_of_the_groups(tmp_path: Path) -> None:
+    """With the names of their kind; the explanation is that of the protocol."""
+    pipeline = Pipeline(tmp_path)
+    run(pipeline, [season()])
+    _, minutes, incidents = outcome(pipeline)
+    stored = pipeline.stored
+    directory = tmp_path / "history"
+    none = Pipeline(tmp_path / "other").stored.findings
+    with HistoryExporter(
+        HistorySettings(directory, has_topics=False),
+        none,
+        None,
+        lambda: BEGIN_MS,
+        others=[Outbox(stored.findings, None, stored.tables)],
+    ):
+        pass
+    rows = channel_minutes(directory, "north", 0, 1 << 50, tables=stored.tables)
+    assert [(row["league"], row["matches"]) for row in rows] == [
+        (name, one.matches) for (name, _), one in minutes.items() if name == "north"
+    ]
+    found = find_incidents(directory, EVERYTHING, stored.tables)
+    assert found == incidents
+    assert {one.name for one in directory.iterdir() if one.is_dir()} == {
+        "league_incidents",
+        "league_minutes",
+    }
+
+
+def test_incident_of_a_group_is_marked_if_its_taps_had_a_hole(tmp_path: Path) -> None:
+    """By the taps of the group, from whatever view the incident came."""
+    pipeline = Pipeline(tmp_path)
+    first = [record(0, 0, "north", "m1", 3)]
+    pipeline.batch(first, clock_of(first))
+    late = [record(1, 120, "north", "m2", 0)]
+    pipeline.batch(late, clock_of(late))
+    (found,) = pipeline.stored.findings.find_incidents(EVERYTHING)
+    assert (found.channel, found.incident.message_id) == ("north", "m2")
+    assert found.tap_hole
+
+
+def test_group_is_blind_while_its_taps_are(tmp_path: Path) -> None:
+    """As a channel is."""
+    pipeline = Pipeline(tmp_path)
+    first = [record(0, 0, "north", "m1", 3)]
+    pipeline.batch(first, clock_of(first))
+    snapshot = replace(pipeline.board.snapshot, clock_ms=BEGIN_MS)
+    judged = judge_blindness(snapshot, BEGIN_MS + 3_600_000)
+    assert judged.others["league"].totals["north"].verdict is Verdict.BLIND
+
+
+def test_report_has_the_groups(tmp_path: Path) -> None:
+    """With the sum over all."""
+    pipeline = Pipeline(tmp_path)
+    run(pipeline, [season()])
+    section = build_report(pipeline.board.snapshot, 0)["views"]["league"]
+    assert section["totals"]["matches"] == 40
+    assert section["views"]["south"]["matches"] == 14
+
+
+def test_parts_of_groups_cannot_be_forgotten() -> None:
+    """What a forgotten view had counted would be missing in its groups."""
+    make: Callable[..., Any] = replace
+    with pytest.raises(ValueError, match="league"):
+        make(LEAGUES, remains=remains_of)
+
+
+def test_every_view_gets_a_part_of_each_frame() -> None:
+    """So all views have the same clock, and emit a minute in the same batch."""
+    parts = dict(split(Match("north", "m1", 3)))
+    assert len(parts) == SHARDS
+    assert [one for one in parts.values() if one] == [Match("north", "m1", 3)]
