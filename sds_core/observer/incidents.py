@@ -53,8 +53,7 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
         lacking: Participants known to lack it, and not known to have it since, with
             the time of the first frame that showed this. Empty if the incident has
             ended, unless it was unacknowledged: participants may still lack it.
-        named_by: Participants whose causal history named a lost message. Of an
-            unacknowledged message with named receivers: those who sent it to them.
+        named_by: Participants whose causal history named a lost message.
         waku_hash: Waku message hash of its first copy, 32 bytes; empty if no tap saw
             the message or the tap gave no hash.
         hint: Retrieval hint from a causal history; empty if there is none.
@@ -247,7 +246,10 @@ def explain(incident: Incident, settings: ObserverSettings = DEFAULTS) -> str:
                 f"{_duration(settings.gap_deadline_ms)} nobody else showed to have it"
             )
         case IncidentKind.UNDELIVERED:
-            names = _few_lacking(incident)
+            names = [*islice(incident.lacking, _FEW_NAMES)]
+            others = len(incident.lacking) - len(names) + incident.lacking_others
+            if others:
+                names.append(counted(others, "other"))
             later = f"{_duration(settings.delivery_deadline_ms)} later"
             if not names:
                 return (
@@ -260,25 +262,11 @@ def explain(incident: Incident, settings: ObserverSettings = DEFAULTS) -> str:
                 f"and {'its list' if one else 'their lists'} of received messages did "
                 "not contain it"
             )
-        case IncidentKind.UNACKNOWLEDGED if incident.named_by:
-            senders = _listed(incident.named_by[:_FEW_NAMES])
-            receivers = _listed(_few_lacking(incident)) or "receivers"
-            return (
-                f"{senders} sent it, and for {_duration(settings.ack_deadline_ms)} "
-                f"{receivers} sent other payloads, but no acknowledgement of it"
-            )
         case IncidentKind.UNACKNOWLEDGED:
             return (
                 f"others sent messages after it, but for "
                 f"{_duration(settings.ack_deadline_ms)} nobody showed to have it"
             )
-
-
-def _few_lacking(incident: Incident) -> list[str]:
-    """Some of those that lack the message, and the number of the others."""
-    names = [*islice(incident.lacking, _FEW_NAMES)]
-    others = len(incident.lacking) - len(names) + incident.lacking_others
-    return [*names, counted(others, "other")] if others else names
 
 
 def _duration(milliseconds: int) -> str:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sds_core.observer.incidents import MOST_LACKING, IncidentKind, Incidents
+from sds_core.observer.incidents import (
+    MOST_LACKING,
+    GroupIncident,
+    Incident,
+    IncidentKind,
+    Incidents,
+)
 from sds_core.observer.mvds.digest import SeenPayload, SeenRecord
-from sds_core.observer.mvds.group_events import GroupIncident
 from sds_core.observer.mvds.ledger import Ledger
 from sds_core.observer.mvds.messages import NO_DEADLINE, Message, Pair, Peer
 from sds_core.observer.mvds.peers import Peers
@@ -21,7 +26,6 @@ class Deliveries:
         settings: Deadlines.
         ledger: Counts the figures.
         peers: Says who was heard.
-        incidents: Takes the unacknowledged messages.
         await_: Called with a deadline, Unix ms, and the key of its message.
     """
 
@@ -30,13 +34,14 @@ class Deliveries:
         settings: ObserverSettings,
         ledger: Ledger,
         peers: Peers,
-        incidents: Incidents,
         await_: Callable[[int, int], None],
     ) -> None:
         self._settings = settings
         self._ledger = ledger
         self._peers = peers
-        self._incidents = incidents
+        self._incidents = Incidents()
+        # Group of each message with an incident, by the id in the incident.
+        self._groups: dict[str, str] = {}
         self._await = await_
 
     def sent(
@@ -122,6 +127,14 @@ class Deliveries:
             if peer.due_ms:
                 self._end(message, peer, "unwitnessed", clock_ms)
 
+    def drain(self) -> list[GroupIncident]:
+        """Return the incidents that began or changed since the last call."""
+        groups, self._groups = self._groups, {}
+        return [
+            GroupIncident(groups[incident.message_id], incident)
+            for incident in self._incidents.drain()
+        ]
+
     def _end(self, message: Message, peer: Peer, field: str, clock_ms: int) -> None:
         """Count how a pair of message and receiver ended."""
         peer.due_ms = NO_DEADLINE
@@ -136,6 +149,8 @@ class Deliveries:
             message: The message.
             ended_ms: The clock, if an ACK has come.
         """
+        message_id = message.message_id.hex()
+        self._groups[message_id] = message.group
         lacking = [peer for peer in message.peers if peer.missed_ms]
         names = self._peers.name
         places = {message.place(peer.print) for peer in lacking}
@@ -146,9 +161,9 @@ class Deliveries:
         }
         since_ms = min(peer.sent_ms for peer in message.peers if peer.sent_clock_ms)
         self._incidents.record(
-            GroupIncident(
+            Incident(
                 IncidentKind.UNACKNOWLEDGED,
-                message.message_id.hex(),
+                message_id,
                 "",
                 since_ms,
                 message.found_ms,
@@ -156,6 +171,5 @@ class Deliveries:
                 {names(peer.print): peer.sent_ms for peer in lacking[:MOST_LACKING]},
                 sorted(senders)[:MOST_LACKING],
                 lacking_others=max(0, len(lacking) - MOST_LACKING),
-                group=message.group,
             )
         )

@@ -86,12 +86,17 @@ class Groups:
         packed = self._packed[name] if found is None else _packed(found)
         return unpack_group(packed)
 
-    def pack(self, clock_ms: int) -> None:
-        """Bring the totals of the view up to date; drop what has left the windows."""
+    def pack(self, clock_ms: int) -> list[str]:
+        """Bring the totals of the view up to date; drop what has left the windows.
+
+        Returns the names of the groups that were asked for since the last call.
+        """
         for name, totals in self._opened.items():
             totals.window = totals.window.at(clock_ms)
             self._packed[name] = _packed(totals)
+        packed = list(self._opened)
         self._opened.clear()
+        return packed
 
 
 def _packed(totals: GroupTotals) -> msgspec.Raw:

@@ -7,14 +7,12 @@ nothing of batches: `ShardView` calls it.
 from __future__ import annotations
 
 import heapq
-from typing import cast
 
-from sds_core.observer.incidents import Incidents
+from sds_core.observer.incidents import GroupIncident
 from sds_core.observer.mvds.copies import Copies, Copy
 from sds_core.observer.mvds.deliveries import Deliveries
 from sds_core.observer.mvds.digest import SeenPayload, SeenPeer, SeenRecord
 from sds_core.observer.mvds.exchanges import Exchanges
-from sds_core.observer.mvds.group_events import GroupIncident
 from sds_core.observer.mvds.groups import Groups
 from sds_core.observer.mvds.ledger import Ledger
 from sds_core.observer.mvds.limits import MOST_LINKS, LeftOut
@@ -56,11 +54,8 @@ class ShardModel:
         self._due = {key: due_ms for due_ms, key in self._deadlines}
         self._copies = Copies(settings, state.copies)
         self._peers = Peers(settings, state.peers)
-        self._incidents = Incidents()
         self._ledger = Ledger(groups)
-        self._deliveries = Deliveries(
-            settings, self._ledger, self._peers, self._incidents, self._await
-        )
+        self._deliveries = Deliveries(settings, self._ledger, self._peers, self._await)
         self._exchanges = Exchanges(settings, self._ledger, self._await)
 
     def pack(self) -> ShardState:
@@ -73,8 +68,7 @@ class ShardModel:
 
     def drain(self) -> list[GroupIncident]:
         """Return the incidents that began or changed since the last call."""
-        # Only such are recorded.
-        return cast(list[GroupIncident], self._incidents.drain())
+        return self._deliveries.drain()
 
     @property
     def next_deadline_ms(self) -> int | None:

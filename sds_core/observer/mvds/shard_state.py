@@ -22,6 +22,7 @@ class ShardState(msgspec.Struct, array_like=True):
         clock_ms: The view's clock.
         heard_ms: Clock at the latest payload; None before the first.
         copies, peers, messages: What is remembered.
+        emitted: Fingerprint of the figures of the minute emitted last, by group.
     """
 
     clock_ms: int = 0
@@ -29,3 +30,4 @@ class ShardState(msgspec.Struct, array_like=True):
     copies: CopiesState = msgspec.field(default_factory=CopiesState)
     peers: PeersState = msgspec.field(default_factory=PeersState)
     messages: PackedTable = msgspec.field(default_factory=PackedTable)
+    emitted: dict[str, int] = {}

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from sds_core.observer import blob
 from sds_core.observer.minutes import MINUTE_MS
+from sds_core.observer.mvds import minutes
 from sds_core.observer.mvds.digest import (
     SeenPayload,
     SeenPeer,
@@ -19,11 +20,11 @@ from sds_core.observer.mvds.digest import (
     heard_in,
     payloads_of,
 )
-from sds_core.observer.mvds.group_events import GroupEvent, GroupMinute
+from sds_core.observer.mvds.group_events import GroupEvent, MvdsMinute
 from sds_core.observer.mvds.groups import Groups
 from sds_core.observer.mvds.shard_model import ShardModel
 from sds_core.observer.mvds.shard_state import BLOB_VERSION, ShardState
-from sds_core.observer.mvds.totals import ShardTotals, as_of
+from sds_core.observer.mvds.totals import ShardTotals
 from sds_core.observer.mvds.window import STEP_MS, Rule
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 
@@ -55,6 +56,7 @@ class ShardView:
         self._state = state
         self._groups = Groups(totals, Rule.of(self._settings))
         self._model = ShardModel(self._settings, self._groups, state)
+        self._changed: set[str] = set()
 
     @classmethod
     def from_blob(
@@ -79,22 +81,31 @@ class ShardView:
             The minutes that ended, then each incident that began or changed, as it is
             now. Each is returned once.
         """
-        minutes: list[GroupMinute] = []
+        events: list[GroupEvent] = []
+        self._changed.clear()
         for seen in _in_order(digests):
-            minutes += self._advance(seen.clock_ms)
+            events += self._advance(seen.clock_ms)
             if isinstance(seen, SeenPayload):
                 self._model.apply(seen)
             else:
                 self._model.heard(seen)
-        minutes += self._advance(clock_ms)
-        self._groups.pack(self._state.clock_ms)
+        events += self._advance(clock_ms)
+        self._changed.update(self._groups.pack(self._state.clock_ms))
         self.totals.clock_ms = self._state.clock_ms
-        return [*minutes, *self._model.drain()]
+        return [*events, *self._model.drain()]
 
     def forget(self) -> list[GroupEvent]:
         """Forget all ids and groups; see `View.forget`."""
         self._begin(ShardTotals(), ShardState())
         return []
+
+    @property
+    def changed(self) -> ShardTotals:
+        """The totals with only the groups that the last `apply` may have changed."""
+        groups = self.totals.groups
+        return ShardTotals(
+            self.totals.clock_ms, {name: groups[name] for name in self._changed}
+        )
 
     @property
     def is_forgotten(self) -> bool:
@@ -109,21 +120,20 @@ class ShardView:
         due = [ms for ms in (deadline_ms, end_ms and end_ms - 1) if ms is not None]
         return min(due, default=None)
 
-    def _advance(self, clock_ms: int) -> Iterator[GroupMinute]:
+    def _advance(self, clock_ms: int) -> Iterator[MvdsMinute]:
         """Move the clock forward; yield the parts of each minute that ends."""
         clock_ms = max(clock_ms, self._state.clock_ms)
         while (end_ms := self._next_minute_end_ms()) is not None and end_ms <= clock_ms:
             self._model.pass_to(end_ms)
-            for name in self._groups.names():
-                part = as_of(self._groups.copy_of(name), end_ms)
-                yield GroupMinute(end_ms - MINUTE_MS, part, name)
+            # Verdicts change without a payload.
+            self._changed.update(self._groups.names())
+            yield from minutes.ended(self._groups, end_ms, self._state.emitted)
         self._model.pass_to(clock_ms)
 
     def _next_minute_end_ms(self) -> int | None:
         """End of the running minute, Unix ms; None if no figure changes any more.
 
-        All views hear of every payload. So they emit the same minutes, whichever of
-        them a change concerns, and the parts of a group can be joined.
+        All views hear of every payload, so the same minutes end in each of them.
         """
         state = self._state
         if state.heard_ms is None:

@@ -11,8 +11,10 @@ import msgspec
 
 from sds_core.mvds.message_id import message_id
 from sds_core.mvds.payload import Message, Metadata, Payload, encode
+from sds_core.observer.incidents import GroupIncident
 from sds_core.observer.mvds.digest import ShardDigest
 from sds_core.observer.mvds.frame import pair_name
+from sds_core.observer.mvds.group_events import MvdsMinute
 from sds_core.observer.mvds.kind import MVDS
 from sds_core.observer.mvds.shard_view import ShardView
 from sds_core.observer.mvds.split import SHARDS
@@ -91,15 +93,16 @@ class Monitor:
     Attributes:
         partitions: Number of partitions; a pair of peers is in one of them.
         restarts: Whether each view is packed and restored after each batch.
-        events: What left the views, without the parts that have no order.
+        incidents: Incidents as they are now, by key.
+        minutes: Parts of groups, by minute, group and view.
     """
 
     settings: ObserverSettings = DEFAULTS
     partitions: int = 1
     restarts: bool = False
     views: dict[str, ShardView] = field(default_factory=dict)
-    incidents: dict[tuple[str, str], Any] = field(default_factory=dict)
-    minutes: dict[tuple[str, int], list[GroupTotals]] = field(default_factory=dict)
+    incidents: dict[tuple[str, str], GroupIncident] = field(default_factory=dict)
+    minutes: dict[tuple[int, str, str], GroupTotals] = field(default_factory=dict)
     _read: int = 0
     _clocks: dict[int, int] = field(default_factory=dict)
 
@@ -121,11 +124,10 @@ class Monitor:
         for name, view in self.views.items():
             mine = [decoded for shard, decoded in digests if shard == name]
             for event in view.apply(mine, START_MS + clock_ms):
-                if hasattr(event, "minute_ms"):
-                    key = event.group, event.minute_ms
-                    self.minutes.setdefault(key, []).append(event.totals)
+                if isinstance(event, MvdsMinute):
+                    self.minutes[event.minute_ms, event.group, name] = event.totals
                 else:
-                    self.incidents[event.key] = event
+                    self.incidents[event.incident.key] = event
             if self.restarts:
                 blob = view.to_blob()
                 self.views[name] = ShardView.from_blob(1, blob, self.settings)
@@ -137,10 +139,6 @@ class Monitor:
             for name, part in groups_of(view.totals).items():
                 parts.setdefault(name, []).append(part)
         return {name: join(found) for name, found in parts.items()}
-
-    def minutes_of_groups(self) -> dict[tuple[str, int], GroupTotals]:
-        """Return the figures at the end of each minute, by group and minute."""
-        return {key: join(parts) for key, parts in self.minutes.items()}
 
     def _digests(
         self, records: Iterable[Record], chunk: int

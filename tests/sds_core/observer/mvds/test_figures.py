@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from sds_core.observer.incidents import ChannelIncident, incident_object
 from sds_core.observer.mvds.kind import SHARD_VIEWS
 from sds_core.observer.mvds.totals import GroupTotals
 from sds_core.observer.settings import DEFAULTS
@@ -214,24 +213,24 @@ def test_incident_names_receivers_and_senders_until_they_acknowledge() -> None:
         ],
         DEADLINE_MS + 2,
     )
-    (incident,) = monitor.incidents.values()
+    (event,) = monitor.incidents.values()
+    incident = event.incident
     assert incident.key == ("unacknowledged", message_key(1).hex())
     assert SHARD_VIEWS.grouping is not None
-    assert SHARD_VIEWS.grouping.name_of(incident) == GROUP_NAME
+    assert SHARD_VIEWS.grouping.name_of(event) == GROUP_NAME
     assert incident.lacking == {"b": START_MS, "c": START_MS + 1}
     assert incident.named_by == ["a", "d"]
     assert (incident.since_ms, incident.ended_ms) == (START_MS, None)
     assert incident.found_ms == START_MS + DEADLINE_MS
-    why = incident_object(ChannelIncident(GROUP_NAME, incident, tap_hole=False))["why"]
-    assert why == (
-        "a and d sent it, and for 2 minutes b and c sent other payloads, but no "
-        "acknowledgement of it"
+    assert SHARD_VIEWS.explain(incident, DEFAULTS) == (
+        "a, d sent it, and within 120 seconds b, c sent payloads, but no "
+        "acknowledgement"
     )
     monitor.batch([sent(DEADLINE_MS + 3, "b", "a", acks=[1])], DEADLINE_MS + 3)
-    (incident,) = monitor.incidents.values()
+    incident = next(iter(monitor.incidents.values())).incident
     assert (set(incident.lacking), incident.ended_ms) == ({"c"}, None)
     monitor.batch([sent(DEADLINE_MS + 4, "c", "a", acks=[1])], DEADLINE_MS + 4)
-    (incident,) = monitor.incidents.values()
+    incident = next(iter(monitor.incidents.values())).incident
     assert incident.ended_ms == START_MS + DEADLINE_MS + 4
     group = monitor.groups()[GROUP_NAME]
     assert (group.unacknowledged, group.resolved) == (2, 2)
@@ -330,3 +329,40 @@ def test_idle_topic_needs_no_view_after_its_last_change() -> None:
     assert view.next_deadline_ms is not None
     monitor.batch([], 3_600_000)
     assert {one.next_deadline_ms for one in monitor.views.values()} == {None}
+
+
+def test_parts_of_minutes_join_to_the_figures_of_the_group() -> None:
+    """Of each view the latest minute counts: it emits those that changed."""
+    monitor = Monitor()
+    records = [sent(one, "a", "b", messages=[one]) for one in range(20)]
+    monitor.batch([*records, sent(60_000, "b", "a", acks=[3])], 1_000_000)
+    latest: dict[str, GroupTotals] = {}
+    for (_, group, view), part in sorted(monitor.minutes.items(), key=lambda m: m[0]):
+        if group == GROUP_NAME:
+            latest[view] = part
+    assert SHARD_VIEWS.grouping is not None
+    joined = SHARD_VIEWS.grouping.join(list(latest.values()))
+    now = monitor.groups()[GROUP_NAME]
+    assert (joined.messages, joined.deliveries) == (20, 1)
+    assert (joined.messages, joined.unwitnessed) == (now.messages, now.unwitnessed)
+    views = {key[2] for key in monitor.minutes if key[1] == GROUP_NAME}
+    assert len(views) > 1
+    minutes = {key[0] for key in monitor.minutes}
+    assert len(monitor.minutes) < len(minutes) * len(views), "some did not change"
+
+
+def test_changed_groups_are_those_of_the_batch() -> None:
+    """The others follow at the end of a minute, because verdicts change."""
+    monitor = Monitor()
+    other = bytes(range(8)) + bytes(24)
+    monitor.batch(
+        [sent(one, "a", "b", messages=[one]) for one in range(40)]
+        + [sent(50 + one, "a", "b", messages=[one], group=other) for one in range(40)],
+        100,
+    )
+    monitor.batch([sent(200, "b", "a", acks=[1])], 300)
+    changed = {name for v in monitor.views.values() for name in v.changed.groups}
+    assert changed == {GROUP_NAME, "unknown"}
+    monitor.batch([], 61_000)
+    changed = {name for v in monitor.views.values() for name in v.changed.groups}
+    assert changed == {GROUP_NAME, other[:8].hex(), "unknown"}

@@ -100,4 +100,4 @@ def test_cut_of_the_input_changes_nothing(
     parts.batch(records[begin:], end_ms, chunk)
     assert parts.groups() == whole.groups()
     assert parts.incidents == whole.incidents
-    assert parts.minutes_of_groups() == whole.minutes_of_groups()
+    assert parts.minutes == whole.minutes
