@@ -94,9 +94,10 @@ class Copies:
             self.evicted += 1
         return Copy.FIRST
 
-    def forget_numbers_before(self, clock_ms: int) -> None:
-        """Forget sequence numbers from before this clock, Unix ms."""
-        self._numbers.forget_before(clock_ms)
+    def forget_old(self, clock_ms: int) -> None:
+        """Forget what is old at this clock, Unix ms."""
+        self._numbers.forget_before(clock_ms - self._settings.horizon_ms)
+        self._forget_shown(clock_ms)
 
     def state(self) -> CopiesState:
         """The packed form."""

@@ -16,7 +16,12 @@ from sds_core.observer.mvds.exchanges import Exchanges
 from sds_core.observer.mvds.groups import Groups
 from sds_core.observer.mvds.ledger import Ledger
 from sds_core.observer.mvds.limits import MOST_LINKS, LeftOut
-from sds_core.observer.mvds.messages import Message, MessageTable, Pair
+from sds_core.observer.mvds.messages import (
+    NO_DEADLINE,
+    Message,
+    MessageTable,
+    Pair,
+)
 from sds_core.observer.mvds.peers import Peers
 from sds_core.observer.mvds.shard_state import ShardState
 from sds_core.observer.mvds.split import RecordType
@@ -72,8 +77,22 @@ class ShardModel:
 
     @property
     def next_deadline_ms(self) -> int | None:
-        """The next deadline, Unix ms; None if nothing is awaited."""
-        return self._deadlines[0][0] if self._deadlines else None
+        """The next deadline, Unix ms; None if nothing is awaited.
+
+        What the first deadlines in the heap were for may have happened since.
+        """
+        while self._deadlines:
+            deadline_ms, key = self._deadlines[0]
+            message = self._messages.get(key)
+            due_ms = NO_DEADLINE if message is None else message.due_ms
+            if self._due.get(key) == deadline_ms == due_ms:
+                return deadline_ms
+            heapq.heappop(self._deadlines)
+            if self._due.get(key) == deadline_ms:
+                del self._due[key]
+                if due_ms:
+                    self._await(due_ms, key)
+        return None
 
     def pass_to(self, clock_ms: int) -> None:
         """Move the clock forward; fire each deadline that it passes."""
@@ -249,7 +268,7 @@ class ShardModel:
         edge_ms = sweep_ms - settings.horizon_ms
         for key in self._messages.silent_since(edge_ms):
             self._forget(key, sweep_ms)
-        self._copies.forget_numbers_before(edge_ms)
+        self._copies.forget_old(sweep_ms)
         self._peers.forget_before(sweep_ms - settings.ack_deadline_ms, edge_ms)
 
     def _count_evicted(self) -> None:
