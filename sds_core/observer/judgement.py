@@ -146,7 +146,7 @@ def judge(
         if len(value) > MAX_VALUE_BYTES:
             raise ValueTooLarge(len(value), MAX_VALUE_BYTES)
         frame = protocol.decode(value, record.headers)
-    except UndecodableFrame as error:
+    except (UndecodableFrame, BadHeader) as error:
         return Dead(headers, error, future)
     if record.key is not None and not protocol.fits_key(record.key, frame):
         mismatch = ChannelMismatch(record.key, protocol.view_name(frame))

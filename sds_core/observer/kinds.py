@@ -267,7 +267,8 @@ class TrafficProtocol(Generic[Frame]):
             for records without it.
         decode: Returns the frame of a record, from value and headers. Raises a subclass
             of `sds_core.wire.UndecodableFrame`, which has the dead-letter reason, if
-            the record does not hold a frame.
+            the record does not hold a frame, or `record.BadHeader` if it lacks a
+            header that the protocol needs.
         fits_key: Whether a record with this key may hold this frame.
         view_name: Name of the view that a frame belongs to.
         new_digester: Makes the digester of one view, given the Kafka partition.

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 
 from sds_core.observer.dead_letter_view import DEAD_LETTERS
 from sds_core.observer.kinds import AnyProtocol, Kinds
+from sds_core.observer.mvds.kind import MVDS
 from sds_core.observer.sds.kind import SDS
 from sds_core.observer.tap_kind import TAPS
 
-PROTOCOLS: tuple[AnyProtocol, ...] = (SDS,)
+PROTOCOLS: tuple[AnyProtocol, ...] = (SDS, MVDS)
 """A new protocol is added here, and nowhere else outside its own packages."""
 
 

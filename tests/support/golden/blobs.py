@@ -23,6 +23,9 @@ from sds_core.observer.dead_letter_view import (
     DeadLetterDigest,
     DeadLetterView,
 )
+from sds_core.observer.mvds.kind import SHARD_VIEWS
+from sds_core.observer.mvds.shard_view import ShardView
+from sds_core.observer.mvds.split import PayloadPart, split
 from sds_core.observer.sds.channel_view import ChannelView
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.tap_kind import TAPS
@@ -36,6 +39,7 @@ from tests.support.frames import (
     bloom,
     running_clocks,
 )
+from tests.support.mvds.traffic import Monitor, sent
 from tests.support.written_segments import nim_segments
 
 BLOBS = Path(__file__).parents[2] / "golden" / "blobs"
@@ -44,6 +48,7 @@ KINDS: dict[str, Any] = {
     "channel": CHANNELS,
     "tap": TAPS,
     "dead_letters": DEAD_LETTERS,
+    "mvds": SHARD_VIEWS,
 }
 """Kind of view by the first part of a blob's name."""
 
@@ -56,6 +61,7 @@ def made() -> dict[str, Any]:
         "channel.nim": _nim_channel(),
         "tap.holes": _tap(),
         "dead_letters.two": _dead_letters(),
+        "mvds.busy": _mvds(),
     }
 
 
@@ -186,10 +192,36 @@ def _dead_letters() -> DeadLetterView:
     return view
 
 
+def _mvds() -> ShardView:
+    """Return a view with two groups, ids that wait for theirs, and an incident."""
+    shard = min(split(sent(0, "anna", "bob", messages=[1]).frame), key=_has_no_record)
+    monitor = Monitor()
+    numbers = range(1, 40)
+    records = [
+        sent(0, "anna", "bob", messages=numbers, observer="west", seq=1),
+        sent(1, "anna", "bob", messages=numbers, observer="east", seq=1),
+        sent(2, "anna", "carol", messages=numbers, group=bytes(32)),
+        sent(500, "bob", "anna", acks=range(2, 40), requests=range(40, 80)),
+        sent(600, "bob", "carol", offers=range(1, 120)),
+        sent(6_000, "carol", "anna"),
+        sent(7_000, "bob", "anna", observer="west", seq=2),
+    ]
+    monitor.batch(records, 130_000)
+    again = sent(131_000, "anna", "carol", messages=range(200, 240), offers=numbers)
+    monitor.batch([again], 131_500)
+    return monitor.views[shard[0]]
+
+
+def _has_no_record(part: tuple[str, PayloadPart]) -> bool:
+    return not part[1].records
+
+
 def totals_of(view: Any) -> dict[str, Any]:
     """Return the totals by name, as JSON values."""
     names = [field.name for field in msgspec.structs.fields(view.totals)]
-    return dict(zip(names, msgspec.to_builtins(view.totals), strict=True))
+    # Through MessagePack, which opens what is packed by itself.
+    packed = msgspec.msgpack.encode(view.totals)
+    return dict(zip(names, msgspec.msgpack.decode(packed), strict=True))
 
 
 def main() -> None:

@@ -1,0 +1,1 @@
+"""MVDS as the monitor observes it (docs/figures.md, 14)."""

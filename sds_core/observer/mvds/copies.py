@@ -1,0 +1,133 @@
+"""Recognises duplicates, and copies of a payload by several taps."""
+
+from __future__ import annotations
+
+import enum
+from collections import OrderedDict, deque
+
+import msgspec
+
+from sds_core.observer.fingerprint import fingerprint
+from sds_core.observer.memory import Memory, Remembered
+from sds_core.observer.mvds.digest import SeenPayload
+from sds_core.observer.mvds.limits import MOST_SHOWN
+from sds_core.observer.record import NO_SEQ
+from sds_core.observer.settings import ObserverSettings
+
+_SHOWN_MS = 10_000
+"""Time for which payloads are remembered, by the clock: copies of one payload come one
+after another in a partition."""
+
+
+class Copy(enum.Enum):
+    """How a payload relates to earlier ones."""
+
+    FIRST = enum.auto()
+    REPLICA = enum.auto()
+    DUPLICATE = enum.auto()
+
+
+class Shown(msgspec.Struct, array_like=True):
+    """A payload, and who showed it.
+
+    Attributes:
+        content, sender, receiver: Fingerprints.
+        time_ms: Event time of its first copy, Unix ms.
+        clock_ms: Clock at it.
+        taps: Taps that showed it.
+    """
+
+    content: int
+    sender: int
+    receiver: int
+    time_ms: int
+    clock_ms: int
+    taps: list[str]
+
+
+class CopiesState(msgspec.Struct, array_like=True):
+    """Packed form of `Copies`.
+
+    Attributes:
+        numbers: Fingerprints of taps with sequence numbers that were seen.
+        shown: Payloads, in order of age.
+    """
+
+    numbers: Remembered = msgspec.field(default_factory=Remembered)
+    shown: list[Shown] = []
+
+
+class Copies:
+    """Distinguishes payloads from their copies.
+
+    Attributes:
+        evicted: Number of entries that a limit pushed out.
+    """
+
+    def __init__(self, settings: ObserverSettings, state: CopiesState) -> None:
+        self._settings = settings
+        self._numbers = Memory.of(settings.remembered, state.numbers)
+        # By content and peers, in order of age; and the keys of all, in that order.
+        self._shown: OrderedDict[tuple[int, int, int], deque[Shown]] = OrderedDict()
+        self._ages: deque[Shown] = deque()
+        self.evicted = 0
+        for one in state.shown:
+            self._remember(one)
+
+    def classify(self, payload: SeenPayload, clock_ms: int) -> Copy:
+        """Classify the payload, and remember it."""
+        if self._is_duplicate(payload, clock_ms):
+            return Copy.DUPLICATE
+        self._forget_shown(clock_ms)
+        key = payload.content, payload.sender, payload.receiver
+        for shown in self._shown.get(key, ()):
+            if (
+                payload.observer not in shown.taps
+                and abs(payload.time_ms - shown.time_ms)
+                <= self._settings.replica_window_ms
+            ):
+                shown.taps.append(payload.observer)
+                return Copy.REPLICA
+        self._remember(Shown(*key, payload.time_ms, clock_ms, [payload.observer]))
+        if len(self._ages) > self._settings.remembered:
+            self._forget_oldest()
+            self.evicted += 1
+        return Copy.FIRST
+
+    def forget_old(self, clock_ms: int) -> None:
+        """Forget what is old at this clock, Unix ms."""
+        self._numbers.forget_before(clock_ms - self._settings.horizon_ms)
+        self._forget_shown(clock_ms)
+
+    def state(self) -> CopiesState:
+        """The packed form."""
+        return CopiesState(self._numbers.packed(), list(self._ages))
+
+    def _is_duplicate(self, payload: SeenPayload, clock_ms: int) -> bool:
+        """Whether the tap has sent this sequence number before; remembers it."""
+        if payload.seq == NO_SEQ or not payload.observer:
+            return False
+        number = fingerprint(f"{payload.seq} {payload.observer}")
+        if number in self._numbers:
+            return True
+        self.evicted += self._numbers.add(number, clock_ms)
+        return False
+
+    def _remember(self, shown: Shown) -> None:
+        key = shown.content, shown.sender, shown.receiver
+        # Limited, so that a tap that repeats a payload does not make each one dearer.
+        self._shown.setdefault(key, deque(maxlen=MOST_SHOWN)).append(shown)
+        self._ages.append(shown)
+
+    def _forget_shown(self, clock_ms: int) -> None:
+        while self._ages and self._ages[0].clock_ms < clock_ms - _SHOWN_MS:
+            self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        shown = self._ages.popleft()
+        key = shown.content, shown.sender, shown.receiver
+        same = self._shown[key]
+        if same[0] is shown:
+            same.popleft()
+        if not same:
+            del self._shown[key]

@@ -1,0 +1,239 @@
+"""Packs what one view gets of the payloads of a chunk into one digest.
+
+Every view hears of every payload, so that it knows which peers were there; a digest has
+a row for each payload that has records of the view's ids, and one for each peer and
+second. Ids and peers stand in it once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from sds_core.observer.fingerprint import fingerprint
+from sds_core.observer.mvds.split import PayloadPart, RecordType
+from sds_core.observer.record import Arrival
+
+HEARD_STEP_MS = 1_000
+"""When a peer was heard is known to the second (docs/figures.md, 14)."""
+
+RecordRow = tuple[int, int, int, int, int]
+"""Type, index into `ids`, bytes, times, and for a MESSAGE twice the index into `groups`
+plus whether it is ephemeral, otherwise 0."""
+
+PayloadRow = tuple[
+    int, int, int, int, int, int, int, int, int, int, list[RecordRow]
+]  # fmt: skip
+"""A payload in a digest:
+
+- offset, time_ms, clock_ms, observer, seq: see `Arrival`. The observer is an index into
+  `observers`;
+- content: see `PayloadPart`;
+- sender, receiver: indices into `peers`;
+- counted: 0 if another view counts the payload, 1 if this one does, 2 if it is empty
+  too;
+- other bytes: see `PayloadPart`;
+- records.
+"""
+
+HeardRow = tuple[int, int, int]
+"""Offset, clock in Unix ms, and index into `peers`."""
+
+
+class ShardDigest(msgspec.Struct, array_like=True):
+    """Payloads of one chunk of one partition as one view needs them.
+
+    Attributes:
+        partition: Kafka partition of the chunk.
+        rows: Payloads with records of the view's ids, or counted by it, in order.
+        heard: The first payload of each peer in each second of the clock, in order.
+        peers: Peer ids, each once.
+        ids: Message ids, each once, 32 bytes.
+        groups: Names of groups, each once.
+        observers: Tap ids.
+    """
+
+    partition: int
+    rows: list[PayloadRow]
+    heard: list[HeardRow]
+    peers: list[str]
+    ids: list[bytes]
+    groups: list[str]
+    observers: list[str]
+
+
+class ShardDigester:
+    """Builds the digest of one view for one chunk.
+
+    Args:
+        partition: Kafka partition of the chunk.
+    """
+
+    def __init__(self, partition: int) -> None:
+        self._partition = partition
+        self._rows: list[PayloadRow] = []
+        # By peer and second, so that a repeated pair is dropped.
+        self._heard: dict[tuple[int, int], HeardRow] = {}
+        self._peers: dict[str, int] = {}
+        self._ids: dict[bytes, int] = {}
+        self._groups: dict[str, int] = {}
+        self._observers: dict[str, int] = {}
+
+    def add(self, frame: PayloadPart, value: bytes, arrival: Arrival) -> None:
+        """Add the part of a payload."""
+        del value
+        peers = self._peers
+        sender = peers.setdefault(frame.sender, len(peers))
+        second = arrival.clock_ms // HEARD_STEP_MS
+        row = arrival.offset, arrival.clock_ms, sender
+        self._heard.setdefault((sender, second), row)
+        if not frame.records and not frame.is_counted:
+            return
+        ids, groups = self._ids, self._groups
+        records = []
+        for type_, message_id, _, size, times, group, is_ephemeral in frame.records:
+            about = 0
+            if type_ is RecordType.MESSAGE:
+                about = 2 * groups.setdefault(group, len(groups)) + is_ephemeral
+            index = ids.setdefault(message_id, len(ids))
+            records.append((int(type_), index, size, times, about))
+        self._rows.append(
+            (
+                arrival.offset,
+                arrival.time_ms,
+                arrival.clock_ms,
+                self._observers.setdefault(arrival.observer, len(self._observers)),
+                arrival.seq,
+                frame.content,
+                sender,
+                peers.setdefault(frame.receiver, len(peers)),
+                frame.is_counted + (frame.is_counted and frame.is_empty),
+                frame.other_bytes,
+                records,
+            )
+        )
+
+    def finish(self) -> ShardDigest:
+        """The digest of all payloads that were added."""
+        return ShardDigest(
+            self._partition,
+            self._rows,
+            list(self._heard.values()),
+            list(self._peers),
+            list(self._ids),
+            list(self._groups),
+            list(self._observers),
+        )
+
+
+class SeenPeer(NamedTuple):
+    """A peer that sent a payload.
+
+    Attributes:
+        clock_ms, partition, offset: Place of the payload in the topic.
+        peer: Fingerprint of the peer's id.
+    """
+
+    clock_ms: int
+    partition: int
+    offset: int
+    peer: int
+
+
+class SeenRecord(NamedTuple):
+    """One record of a payload; see `RecordPart`."""
+
+    type: RecordType
+    key: int
+    message_id: bytes
+    size: int
+    times: int
+    group: str
+    is_ephemeral: bool
+
+
+class SeenPayload(NamedTuple):
+    """What a view gets of one payload.
+
+    Attributes:
+        clock_ms, partition, offset: Place of the payload in the topic.
+        time_ms, observer, seq: See `Arrival`.
+        content, is_counted, is_empty, other_bytes: See `PayloadPart`.
+        sender, receiver: Fingerprints of the peers' ids.
+        sender_name, receiver_name: The ids.
+        records: Records of the view's ids.
+    """
+
+    clock_ms: int
+    partition: int
+    offset: int
+    time_ms: int
+    observer: str
+    seq: int
+    content: int
+    sender: int
+    receiver: int
+    sender_name: str
+    receiver_name: str
+    is_counted: bool
+    is_empty: bool
+    other_bytes: int
+    records: list[SeenRecord]
+
+
+def heard_in(digest: ShardDigest) -> Iterator[SeenPeer]:
+    """Yield the peers that were heard, in order of offsets."""
+    prints = [fingerprint(peer) for peer in digest.peers]
+    for offset, clock_ms, peer in digest.heard:
+        yield SeenPeer(clock_ms, digest.partition, offset, prints[peer])
+
+
+def payloads_of(digest: ShardDigest) -> Iterator[SeenPayload]:
+    """Yield the payloads of a digest in order of offsets."""
+    names, ids, groups = digest.peers, digest.ids, digest.groups
+    prints = [fingerprint(peer) for peer in names]
+    keys = [fingerprint(one) for one in ids]
+    for (
+        offset,
+        time_ms,
+        clock_ms,
+        observer,
+        seq,
+        content,
+        sender,
+        receiver,
+        counted,
+        other_bytes,
+        rows,
+    ) in digest.rows:
+        records = [
+            SeenRecord(
+                RecordType(type_),
+                keys[index],
+                ids[index],
+                size,
+                times,
+                groups[about // 2] if type_ == RecordType.MESSAGE else "",
+                bool(about % 2),
+            )
+            for type_, index, size, times, about in rows
+        ]
+        yield SeenPayload(
+            clock_ms,
+            digest.partition,
+            offset,
+            time_ms,
+            digest.observers[observer],
+            seq,
+            content,
+            prints[sender],
+            prints[receiver],
+            names[sender],
+            names[receiver],
+            counted > 0,
+            counted > 1,
+            other_bytes,
+            records,
+        )

@@ -1,0 +1,71 @@
+"""Offers until they are requested, and requests until they are answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sds_core.observer.mvds.ledger import Ledger
+from sds_core.observer.mvds.messages import NO_DEADLINE, Message, Pair
+from sds_core.observer.mvds.window import count_in
+from sds_core.observer.settings import ObserverSettings
+
+
+class Exchanges:
+    """Follows OFFER and REQUEST (docs/figures.md, 14).
+
+    Args:
+        settings: Deadlines.
+        ledger: Counts the figures.
+        await_: Called with a deadline, Unix ms, and the key of its message.
+    """
+
+    def __init__(
+        self,
+        settings: ObserverSettings,
+        ledger: Ledger,
+        await_: Callable[[int, int], None],
+    ) -> None:
+        self._settings = settings
+        self._ledger = ledger
+        self._await = await_
+
+    def offered(self, message: Message, pair: Pair, clock_ms: int) -> None:
+        """Follow the first OFFER of a sender to a receiver."""
+        if not self._offer_is_settled(message, pair):
+            pair.offer_due_ms = clock_ms + self._settings.ack_deadline_ms
+            self._await(pair.offer_due_ms, message.key)
+
+    def requested(self, message: Message, pair: Pair, clock_ms: int) -> None:
+        """Follow the first REQUEST of a sender to a receiver."""
+        if not self._request_is_settled(message, pair):
+            pair.request_due_ms = clock_ms + self._settings.ack_deadline_ms
+            self._await(pair.request_due_ms, message.key)
+
+    def passed(self, message: Message, deadline_ms: int) -> None:
+        """End what is awaited until a deadline, which has passed."""
+        for pair in message.pairs:
+            if 0 < pair.offer_due_ms <= deadline_ms:
+                pair.offer_due_ms = NO_DEADLINE
+                if not self._offer_is_settled(message, pair):
+                    self._ledger.count(message, "unrequested_offers")
+            if 0 < pair.request_due_ms <= deadline_ms:
+                due_ms, pair.request_due_ms = pair.request_due_ms, NO_DEADLINE
+                if not self._request_is_settled(message, pair):
+                    self._unanswered(message, due_ms)
+
+    def _unanswered(self, message: Message, due_ms: int) -> None:
+        self._ledger.count(message, "unanswered_requests")
+        if message.group:
+            count_in(self._ledger.groups[message.group].window.unanswered, due_ms)
+
+    def _offer_is_settled(self, message: Message, pair: Pair) -> bool:
+        """Whether the receiver of an offer requested the message, or holds it."""
+        back = message.known_pair(pair.receiver, pair.sender)
+        requested = back is not None and back.requested
+        return requested or message.peers[pair.receiver].holds
+
+    def _request_is_settled(self, message: Message, pair: Pair) -> bool:
+        """Whether a requester got the message from whom it asked, or holds it."""
+        back = message.known_pair(pair.receiver, pair.sender)
+        answered = back is not None and back.sent_ms is not None
+        return answered or message.peers[pair.sender].holds

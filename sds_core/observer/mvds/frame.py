@@ -1,0 +1,74 @@
+"""Reads a record of MVDS: the payload, and the peers that its headers name."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sds_core.mvds.payload import Payload
+from sds_core.mvds.payload import decode as decode_payload
+from sds_core.observer.fingerprint import fingerprint
+from sds_core.observer.record import BadHeader, Headers
+from sds_core.wire import MAX_ID_CHARACTERS
+
+_GREATEST_ONE_BYTE_TAG = 0x7F
+
+
+class PeerPayload(NamedTuple):
+    """One payload on its way from one peer to another.
+
+    Attributes:
+        sender, receiver: Ids of the peers.
+        payload: What was sent.
+        length: Length of the value in bytes.
+        tag_bytes: Length of the tag of each field: 3 in the numbering of the
+            specification, 1 in that of vacp2p/mvds.
+        content: Fingerprint of the value.
+    """
+
+    sender: str
+    receiver: str
+    payload: Payload
+    length: int
+    tag_bytes: int
+    content: int
+
+
+def decode(value: bytes, headers: Headers) -> PeerPayload:
+    """Read a record's payload and peers (docs/records.md).
+
+    Raises:
+        BadHeader: A header `peer` or `to` is absent, empty, no UTF-8 or too long.
+        UndecodableFrame: The value is not a payload.
+    """
+    values = dict(headers)
+    sender, receiver = _peer(values, "peer"), _peer(values, "to")
+    is_specified = value[:1] > bytes([_GREATEST_ONE_BYTE_TAG])
+    return PeerPayload(
+        sender,
+        receiver,
+        decode_payload(value),
+        len(value),
+        3 if is_specified else 1,
+        fingerprint(value),
+    )
+
+
+def pair_name(frame: PeerPayload) -> str:
+    """The two peers, in alphabetical order: the key of a record."""
+    return "|".join(sorted((frame.sender, frame.receiver)))
+
+
+def fits_key(key: bytes, frame: PeerPayload) -> bool:
+    """Whether a record with this key may hold a payload between these peers."""
+    return key == pair_name(frame).encode()
+
+
+def _peer(values: dict[str, bytes | None], name: str) -> str:
+    value = values.get(name) or b""
+    try:
+        peer = value.decode()
+    except UnicodeDecodeError:
+        raise BadHeader(name, value) from None
+    if not 0 < len(peer) <= MAX_ID_CHARACTERS:
+        raise BadHeader(name, values.get(name))
+    return peer

@@ -1,0 +1,103 @@
+"""The totals of groups while a view counts in them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from sds_core.observer.mvds.limits import MOST_GROUPS, MOST_TAPS, OTHER_GROUPS, LeftOut
+from sds_core.observer.mvds.totals import (
+    UNKNOWN_GROUP,
+    GroupTotals,
+    ShardTotals,
+    unpack_group,
+)
+from sds_core.observer.mvds.window import Rule
+
+_ENCODER = msgspec.msgpack.Encoder()
+
+
+class Groups:
+    """Totals of groups by name; those that nobody asks for stay packed.
+
+    Args:
+        totals: Totals of the view, which `pack` brings up to date.
+        rule: Settings of the verdict.
+    """
+
+    def __init__(self, totals: ShardTotals, rule: Rule) -> None:
+        self._packed = totals.groups
+        self._rule = rule
+        self._opened: dict[str, GroupTotals] = {}
+
+    def admit(self, name: str) -> str:
+        """Return the name under which a group counts; see `limits.MOST_GROUPS`."""
+        if name in self._opened or name in self._packed:
+            return name
+        if len(self._packed.keys() | self._opened.keys()) < MOST_GROUPS:
+            return name
+        self.leave_out(LeftOut.GROUP)
+        return OTHER_GROUPS
+
+    def __getitem__(self, name: str) -> GroupTotals:
+        """The totals of a group, to be changed; new ones if there are none."""
+        found = self._opened.get(name)
+        if found is None:
+            raw = self._packed.get(name)
+            found = GroupTotals() if raw is None else unpack_group(raw)
+            found.window.rule = self._rule
+            self._opened[name] = found
+        return found
+
+    def saw(self, name: str, time_ms: int, clock_ms: int, observer: str) -> None:
+        """Record a payload that shows a group.
+
+        Args:
+            name: Name of the group.
+            time_ms: Event time of the payload, Unix ms.
+            clock_ms: The clock.
+            observer: Its tap; empty if unknown.
+        """
+        totals = self[name]
+        first_ms, last_ms = totals.first_event_ms, totals.last_event_ms
+        totals.first_event_ms = time_ms if first_ms is None else min(first_ms, time_ms)
+        totals.last_event_ms = time_ms if last_ms is None else max(last_ms, time_ms)
+        if totals.window.began_ms is None:
+            totals.window.began_ms = clock_ms
+        self.saw_by(name, clock_ms, observer)
+
+    def saw_by(self, name: str, clock_ms: int, observer: str) -> None:
+        """Record that a tap shows a group."""
+        taps = self[name].window.taps
+        if observer and (observer in taps or len(taps) < MOST_TAPS):
+            taps[observer] = clock_ms
+
+    def leave_out(self, what: LeftOut) -> None:
+        """Count what a limit leaves out."""
+        left_out = self[UNKNOWN_GROUP].left_out
+        left_out[what] = left_out.get(what, 0) + 1
+
+    def names(self) -> list[str]:
+        """Names of all groups, sorted."""
+        return sorted(self._packed.keys() | self._opened.keys())
+
+    def copy_of(self, name: str) -> GroupTotals:
+        """An independent copy of the totals of a group, which there must be."""
+        found = self._opened.get(name)
+        packed = self._packed[name] if found is None else _packed(found)
+        return unpack_group(packed)
+
+    def pack(self, clock_ms: int) -> list[str]:
+        """Bring the totals of the view up to date; drop what has left the windows.
+
+        Returns the names of the groups that were asked for since the last call.
+        """
+        for name, totals in self._opened.items():
+            totals.window = totals.window.at(clock_ms)
+            self._packed[name] = _packed(totals)
+        packed = list(self._opened)
+        self._opened.clear()
+        return packed
+
+
+def _packed(totals: GroupTotals) -> msgspec.Raw:
+    return msgspec.Raw(_ENCODER.encode(totals))

@@ -1,0 +1,58 @@
+"""MVDS as the monitor observes it: its kind of view, and its protocol."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sds_core.observer.incidents import GroupIncident
+from sds_core.observer.kinds import Grouping, Kind, Outlet, TrafficProtocol
+from sds_core.observer.mvds.digest import ShardDigest, ShardDigester
+from sds_core.observer.mvds.figures import GROUP_FIGURES
+from sds_core.observer.mvds.frame import decode, fits_key, pair_name
+from sds_core.observer.mvds.group_events import (
+    GroupEvent,
+    MvdsMinute,
+    explain,
+    group_of,
+)
+from sds_core.observer.mvds.shard_state import BLOB_VERSION
+from sds_core.observer.mvds.shard_view import ShardView
+from sds_core.observer.mvds.split import split
+from sds_core.observer.mvds.totals import GroupTotals, ShardTotals, groups_of, join
+
+
+def changed_groups(view: ShardView) -> ShardTotals:
+    """Return the totals of a view with the groups that its last batch changed."""
+    return view.changed
+
+
+SHARD_VIEWS: Kind[ShardDigest, ShardTotals, GroupEvent] = Kind(
+    prefix="mvds",
+    digest=ShardDigest,
+    view=ShardView,
+    totals=ShardTotals,
+    blob_version=BLOB_VERSION,
+    label_file="mvds-labels.json",
+    outlets={GroupIncident: Outlet.INCIDENTS, MvdsMinute: Outlet.MINUTES},
+    figures=GROUP_FIGURES,
+    grouping=Grouping(
+        totals=GroupTotals,
+        split=groups_of,
+        join=join,
+        name_of=group_of,
+        changed=changed_groups,
+    ),
+    explain=explain,
+)
+"""A view for each shard of message ids; groups are published."""
+
+MVDS: TrafficProtocol[Any] = TrafficProtocol(
+    name="mvds",
+    decode=decode,
+    fits_key=fits_key,
+    view_name=pair_name,
+    new_digester=ShardDigester,
+    kind=SHARD_VIEWS,
+    split=split,
+)
+"""Minimum Viable Data Synchronisation (docs/records.md)."""

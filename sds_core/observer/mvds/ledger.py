@@ -1,0 +1,66 @@
+"""Where the figures of a message are counted: in its group, once that is known."""
+
+from __future__ import annotations
+
+from sds_core.observer.mvds.groups import Groups
+from sds_core.observer.mvds.messages import Message
+from sds_core.observer.mvds.totals import UNKNOWN_GROUP
+
+
+class Ledger:
+    """Counts what belongs to messages.
+
+    Until the group of a message is known its figures wait with it, so that none moves
+    from one group to another.
+
+    Attributes:
+        groups: Totals of the groups.
+    """
+
+    def __init__(self, groups: Groups) -> None:
+        self.groups = groups
+
+    def count(self, message: Message, field: str, number: int = 1) -> None:
+        """Add to a figure of a message.
+
+        Args:
+            message: The message.
+            field: Name of the field of `GroupTotals`.
+            number: What is added.
+        """
+        if not number:
+            return
+        if not message.group:
+            waiting = message.waiting
+            waiting[field] = waiting.get(field, 0) + number
+            return
+        totals = self.groups[message.group]
+        setattr(totals, field, getattr(totals, field) + number)
+
+    def delivered(self, message: Message, duration_ms: int) -> None:
+        """Measure a delivery."""
+        if message.group:
+            self.groups[message.group].delivery.observe(duration_ms)
+        else:
+            message.waiting_deliveries_ms.append(duration_ms)
+
+    def settle(self, message: Message, group: str) -> None:
+        """Count in a group what waits with a message; from now on it is of this group.
+
+        Args:
+            message: A message without a group.
+            group: Name of the group.
+        """
+        waiting, deliveries_ms = message.waiting, message.waiting_deliveries_ms
+        message.group, message.waiting, message.waiting_deliveries_ms = group, {}, []
+        for field, number in waiting.items():
+            self.count(message, field, number)
+        for duration_ms in deliveries_ms:
+            self.delivered(message, duration_ms)
+
+    def forget(self, message: Message, clock_ms: int) -> None:
+        """Count what waits with a message whose group will never be known."""
+        if not message.group:
+            groups = self.groups
+            groups.saw(UNKNOWN_GROUP, message.first_ms, clock_ms, "")
+            self.settle(message, UNKNOWN_GROUP)

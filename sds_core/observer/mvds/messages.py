@@ -1,0 +1,217 @@
+"""Message ids with what is known of their peers, and their packed form in the state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from sds_core.observer.columns import integers
+from sds_core.observer.mvds.limits import MOST_PAIRS, MOST_PEERS
+from sds_core.observer.table import RISING, SIGNED, UNSIGNED, PackedTable, Table
+
+NO_DEADLINE = 0
+
+
+class Peer(msgspec.Struct, array_like=True):
+    """What is known of one peer about one message. Times in Unix ms.
+
+    Attributes:
+        print: Fingerprint of the peer's id.
+        holds: Whether it sent an ACK, OFFER or MESSAGE of it.
+        acked: Whether it sent an ACK of it, to anybody.
+        sends: MESSAGEs to it before its first ACK.
+        sent_clock_ms: Clock at the first MESSAGE to it; 0 if it is not addressed.
+        sent_ms: Event time of that MESSAGE.
+        due_ms: Clock until which its ACK is in time; 0 if none is awaited.
+        missed_ms: The deadline that it missed; 0 if it missed none, or if its ACK came
+            later.
+    """
+
+    print: int
+    holds: bool = False
+    acked: bool = False
+    sends: int = 0
+    sent_clock_ms: int = 0
+    sent_ms: int = 0
+    due_ms: int = NO_DEADLINE
+    missed_ms: int = NO_DEADLINE
+
+
+class Pair(msgspec.Struct, array_like=True):
+    """What one peer sent to another about one message. Times in Unix ms.
+
+    Attributes:
+        sender, receiver: Places of the peers in `Message.peers`.
+        acked, offered, requested: Whether the sender sent such a record.
+        sent_ms: Event time of its first MESSAGE; None before it.
+        offer_due_ms, request_due_ms: Clock until which its offer is to be requested,
+            and its request answered; 0 if that is not awaited.
+    """
+
+    sender: int
+    receiver: int
+    acked: bool = False
+    offered: bool = False
+    requested: bool = False
+    sent_ms: int | None = None
+    offer_due_ms: int = NO_DEADLINE
+    request_due_ms: int = NO_DEADLINE
+
+
+class _Rest(msgspec.Struct, array_like=True):
+    """What a message has beside its columns; see `Message`."""
+
+    message_id: bytes
+    group: str
+    found_ms: int
+    peers: list[Peer]
+    pairs: list[Pair]
+    waiting: dict[str, int] = {}
+    waiting_deliveries_ms: list[int] = []
+
+
+class Message:
+    """What is known of one message id.
+
+    Attributes:
+        key: Fingerprint of the id.
+        first_ms: Event time of the first record with the id, Unix ms.
+        latest_ms: Clock at the latest record with the id.
+        message_id: The id, 32 bytes.
+        group: Name of its group; empty until a MESSAGE was seen.
+        found_ms: Clock at which its incident was found; 0 if it has none.
+        peers: Its peers.
+        waiting: What is counted of it until its group is known, by field of the totals.
+        waiting_deliveries_ms: Delivery times until then.
+    """
+
+    __slots__ = (
+        "_pairs",
+        "_places",
+        "first_ms",
+        "found_ms",
+        "group",
+        "key",
+        "latest_ms",
+        "message_id",
+        "peers",
+        "waiting",
+        "waiting_deliveries_ms",
+    )
+
+    def __init__(self, key: int, first_ms: int, latest_ms: int, rest: _Rest) -> None:
+        self.key = key
+        self.first_ms = first_ms
+        self.latest_ms = latest_ms
+        self.message_id = rest.message_id
+        self.group = rest.group
+        self.found_ms = rest.found_ms
+        self.peers = rest.peers
+        self.waiting = rest.waiting
+        self.waiting_deliveries_ms = rest.waiting_deliveries_ms
+        self._places = {peer.print: place for place, peer in enumerate(rest.peers)}
+        self._pairs = {(pair.sender, pair.receiver): pair for pair in rest.pairs}
+
+    @classmethod
+    def new(cls, key: int, message_id: bytes, time_ms: int, clock_ms: int) -> Message:
+        """A message of which nothing is known but its id."""
+        return cls(key, time_ms, clock_ms, _Rest(message_id, "", 0, [], []))
+
+    @property
+    def pairs(self) -> Iterator[Pair]:
+        """Its pairs of sender and receiver, in order of their first record."""
+        return iter(self._pairs.values())
+
+    @property
+    def links(self) -> int:
+        """Number of its peers and pairs."""
+        return len(self.peers) + len(self._pairs)
+
+    @property
+    def due_ms(self) -> int:
+        """Its earliest deadline; `NO_DEADLINE` if nothing is awaited."""
+        due = [peer.due_ms for peer in self.peers if peer.due_ms]
+        for pair in self._pairs.values():
+            if pair.offer_due_ms:
+                due.append(pair.offer_due_ms)
+            if pair.request_due_ms:
+                due.append(pair.request_due_ms)
+        return min(due, default=NO_DEADLINE)
+
+    def place(self, peer: int) -> int | None:
+        """Place of a peer, which is added; None if there are `MOST_PEERS` others."""
+        place = self._places.get(peer)
+        if place is None and len(self.peers) < MOST_PEERS:
+            place = self._places[peer] = len(self.peers)
+            self.peers.append(Peer(peer))
+        return place
+
+    def pair(self, sender: int, receiver: int) -> Pair | None:
+        """The pair at these places, which is added; None beyond `MOST_PAIRS`."""
+        pair = self._pairs.get((sender, receiver))
+        if pair is None and len(self._pairs) < MOST_PAIRS:
+            pair = self._pairs[sender, receiver] = Pair(sender, receiver)
+        return pair
+
+    def known_pair(self, sender: int, receiver: int) -> Pair | None:
+        """The pair at these places; None if the sender sent nothing."""
+        return self._pairs.get((sender, receiver))
+
+    def rest(self) -> _Rest:
+        """What it has beside its columns."""
+        return _Rest(
+            self.message_id,
+            self.group,
+            self.found_ms,
+            self.peers,
+            list(self._pairs.values()),
+            self.waiting,
+            self.waiting_deliveries_ms,
+        )
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(_Rest)
+
+_FIRST, _LATEST, _DUE, _LINKS = range(4)
+"""Columns of the table."""
+
+
+class _MessageCodec:
+    """Splits messages into the columns above, and the rest."""
+
+    packings = (RISING, SIGNED, UNSIGNED, UNSIGNED)
+
+    def split(self, message: Message) -> tuple[tuple[int, ...], bytes]:
+        """See `Codec`."""
+        columns = (message.first_ms, message.latest_ms, message.due_ms, message.links)
+        return columns, _ENCODER.encode(message.rest())
+
+    def join(self, key: int, values: Sequence[int], rest: bytes) -> Message:
+        """See `Codec`."""
+        return Message(key, values[_FIRST], values[_LATEST], _DECODER.decode(rest))
+
+
+class MessageTable(Table[Message]):
+    """Messages by the fingerprint of their ids, in order of their first records."""
+
+    def __init__(self, packed: PackedTable) -> None:
+        super().__init__(_MessageCodec(), packed)
+
+    def deadlines(self) -> list[tuple[int, int]]:
+        """Earliest deadline, Unix ms, and key of each message that awaits something."""
+        self.flush()
+        due = self.column(_DUE)
+        rows = due > NO_DEADLINE
+        return list(zip(integers(due[rows]), integers(self.keys[rows]), strict=True))
+
+    def links(self) -> int:
+        """Number of peers and pairs of all messages."""
+        self.flush()
+        return int(self.column(_LINKS).sum())
+
+    def silent_since(self, clock_ms: int) -> list[int]:
+        """Keys of messages without a record since this clock."""
+        self.flush()
+        return integers(self.keys[self.column(_LATEST) < clock_ms])

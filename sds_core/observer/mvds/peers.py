@@ -1,0 +1,80 @@
+"""When peers were heard, and what they are called."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import msgspec
+
+from sds_core.observer.mvds.digest import HEARD_STEP_MS
+from sds_core.observer.settings import ObserverSettings
+
+
+class PeersState(msgspec.Struct, array_like=True):
+    """Packed form of `Peers`.
+
+    Attributes:
+        heard: Begin of the second of the clock in which each peer was last heard, Unix
+            ms, by the fingerprint of its id, in the order in which they were heard.
+        names: Clock at which a name was last needed, Unix ms, and the name, by the
+            fingerprint of the peer's id, in order of age.
+    """
+
+    heard: dict[int, int] = {}
+    names: dict[int, tuple[int, str]] = {}
+
+
+class Peers:
+    """Peers by the fingerprint of their id.
+
+    Attributes:
+        evicted: Number of entries that a limit pushed out.
+    """
+
+    def __init__(self, settings: ObserverSettings, state: PeersState) -> None:
+        self._limit = settings.remembered
+        self._heard = OrderedDict(state.heard)
+        self._names = OrderedDict(state.names)
+        self.evicted = 0
+
+    def heard(self, peer: int, clock_ms: int) -> None:
+        """Record that a peer sent a payload.
+
+        Args:
+            peer: Fingerprint of its id.
+            clock_ms: Clock of the payload, Unix ms.
+        """
+        second_ms = clock_ms // HEARD_STEP_MS * HEARD_STEP_MS
+        self._heard[peer] = max(second_ms, self._heard.pop(peer, second_ms))
+        if len(self._heard) > self._limit:
+            self._heard.popitem(last=False)
+            self.evicted += 1
+
+    def was_heard_since(self, peer: int, time_ms: int) -> bool:
+        """Whether the latest second in which a peer was heard began then or later."""
+        second_ms = self._heard.get(peer)
+        return second_ms is not None and second_ms >= time_ms
+
+    def remember_name(self, peer: int, name: str, clock_ms: int) -> None:
+        """Remember the name of a peer, which an incident may need."""
+        self._names.pop(peer, None)
+        self._names[peer] = clock_ms, name
+        if len(self._names) > self._limit:
+            self._names.popitem(last=False)
+            self.evicted += 1
+
+    def name(self, peer: int) -> str:
+        """Id of a peer; if it is forgotten, its fingerprint in hexadecimal."""
+        known = self._names.get(peer)
+        return f"{peer % 2**64:016x}" if known is None else known[1]
+
+    def forget_before(self, heard_ms: int, named_ms: int) -> None:
+        """Forget peers last heard, and names last needed, before these clocks."""
+        for peer in [one for one, ms in self._heard.items() if ms < heard_ms]:
+            del self._heard[peer]
+        for peer in [one for one, (ms, _) in self._names.items() if ms < named_ms]:
+            del self._names[peer]
+
+    def state(self) -> PeersState:
+        """The packed form."""
+        return PeersState(dict(self._heard), dict(self._names))

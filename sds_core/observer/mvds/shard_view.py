@@ -1,0 +1,155 @@
+"""View of one shard of message ids: what a passive observer concludes of them.
+
+`ShardView.apply` is pure: it takes digests and a clock, and updates the totals. The
+totals do not depend on how the sequence of payloads is cut into batches
+(docs/figures.md, 3).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+
+from sds_core.observer import blob
+from sds_core.observer.minutes import MINUTE_MS
+from sds_core.observer.mvds import minutes
+from sds_core.observer.mvds.digest import (
+    SeenPayload,
+    SeenPeer,
+    ShardDigest,
+    heard_in,
+    payloads_of,
+)
+from sds_core.observer.mvds.group_events import GroupEvent, MvdsMinute
+from sds_core.observer.mvds.groups import Groups
+from sds_core.observer.mvds.shard_model import ShardModel
+from sds_core.observer.mvds.shard_state import BLOB_VERSION, ShardState
+from sds_core.observer.mvds.totals import ShardTotals
+from sds_core.observer.mvds.window import STEP_MS, Rule
+from sds_core.observer.settings import DEFAULTS, ObserverSettings
+
+
+class ShardView:
+    """Messages, deliveries, offers and requests of one shard of ids.
+
+    A message is forgotten when it is old; the counters of groups stay.
+
+    Attributes:
+        totals: A part of the figures of each group, since the first record.
+    """
+
+    def __init__(
+        self,
+        settings: ObserverSettings = DEFAULTS,
+        totals: ShardTotals | None = None,
+        state: ShardState | None = None,
+    ) -> None:
+        self._settings = settings
+        # Until then a figure or a verdict may change without a payload.
+        self._active_ms = (
+            settings.verdict_window_ms + settings.ack_deadline_ms + STEP_MS
+        )
+        self._begin(totals or ShardTotals(), state or ShardState())
+
+    def _begin(self, totals: ShardTotals, state: ShardState) -> None:
+        self.totals = totals
+        self._state = state
+        self._groups = Groups(totals, Rule.of(self._settings))
+        self._model = ShardModel(self._settings, self._groups, state)
+        self._changed: set[str] = set()
+
+    @classmethod
+    def from_blob(
+        cls, version: int, data: bytes, settings: ObserverSettings = DEFAULTS
+    ) -> ShardView:
+        """Restore the view that `to_blob` packed; see `View.from_blob`."""
+        with blob.opened(version, data, BLOB_VERSION, 1) as body:
+            return cls(settings, *blob.unpack(body, ShardTotals, ShardState))
+
+    def to_blob(self) -> bytes:
+        """Pack the whole view, totals first, in version `BLOB_VERSION`."""
+        return blob.pack(self.totals, self._model.pack())
+
+    def apply(self, digests: Iterable[ShardDigest], clock_ms: int) -> list[GroupEvent]:
+        """Apply the next payloads, then move the clock to the admission time.
+
+        Args:
+            digests: The payloads; digests may be in any order.
+            clock_ms: Admission time T, Unix ms.
+
+        Returns:
+            The minutes that ended, then each incident that began or changed, as it is
+            now. Each is returned once.
+        """
+        events: list[GroupEvent] = []
+        self._changed.clear()
+        for seen in _in_order(digests):
+            events += self._advance(seen.clock_ms)
+            if isinstance(seen, SeenPayload):
+                self._model.apply(seen)
+            else:
+                self._model.heard(seen)
+        events += self._advance(clock_ms)
+        self._changed.update(self._groups.pack(self._state.clock_ms))
+        self.totals.clock_ms = self._state.clock_ms
+        return [*events, *self._model.drain()]
+
+    def forget(self) -> list[GroupEvent]:
+        """Forget all ids and groups; see `View.forget`."""
+        self._begin(ShardTotals(), ShardState())
+        return []
+
+    @property
+    def changed(self) -> ShardTotals:
+        """The totals with only the groups that the last `apply` may have changed."""
+        groups = self.totals.groups
+        return ShardTotals(
+            self.totals.clock_ms, {name: groups[name] for name in self._changed}
+        )
+
+    @property
+    def is_forgotten(self) -> bool:
+        """Whether no payload was seen yet."""
+        return self._state.heard_ms is None
+
+    @property
+    def next_deadline_ms(self) -> int | None:
+        """Deadline after which `apply` is due even without payloads; None if never."""
+        end_ms = self._next_minute_end_ms()
+        deadline_ms = self._model.next_deadline_ms
+        due = [ms for ms in (deadline_ms, end_ms and end_ms - 1) if ms is not None]
+        return min(due, default=None)
+
+    def _advance(self, clock_ms: int) -> Iterator[MvdsMinute]:
+        """Move the clock forward; yield the parts of each minute that ends."""
+        clock_ms = max(clock_ms, self._state.clock_ms)
+        while (end_ms := self._next_minute_end_ms()) is not None and end_ms <= clock_ms:
+            self._model.pass_to(end_ms)
+            # Verdicts change without a payload.
+            self._changed.update(self._groups.names())
+            yield from minutes.ended(self._groups, end_ms, self._state.emitted)
+        self._model.pass_to(clock_ms)
+
+    def _next_minute_end_ms(self) -> int | None:
+        """End of the running minute, Unix ms; None if no figure changes any more.
+
+        All views hear of every payload, so the same minutes end in each of them.
+        """
+        state = self._state
+        if state.heard_ms is None:
+            return None
+        end_ms = state.clock_ms - state.clock_ms % MINUTE_MS + MINUTE_MS
+        is_active = end_ms - MINUTE_MS <= state.heard_ms + self._active_ms
+        return end_ms if is_active else None
+
+
+def _in_order(digests: Iterable[ShardDigest]) -> Iterator[SeenPeer | SeenPayload]:
+    """Yield what digests say in order of clock, partition and offset."""
+    streams: list[Iterator[SeenPeer | SeenPayload]] = []
+    for digest in digests:
+        streams += (heard_in(digest), payloads_of(digest))
+    return heapq.merge(*streams, key=_order)
+
+
+def _order(seen: SeenPeer | SeenPayload) -> tuple[int, int, int]:
+    return seen.clock_ms, seen.partition, seen.offset

@@ -1,0 +1,180 @@
+"""Divides a payload among the views by message id (docs/figures.md, 14).
+
+ACK, OFFER and REQUEST name no group, and most offers travel between peers between which
+the MESSAGE never does. A view of the ids of one shard sees all records of an id, and so
+its group, wherever they travel.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import NamedTuple
+
+from sds_core.mvds.message_id import message_id
+from sds_core.mvds.payload import Message
+from sds_core.observer.fingerprint import fingerprint
+from sds_core.observer.mvds.frame import PeerPayload, pair_name
+
+SHARDS = 8
+"""Number of views. Checkpoints hold them: never change it."""
+
+_NAMES = tuple(str(shard) for shard in range(SHARDS))
+_ID_BYTES = 32
+_GROUP_BYTES = 8
+_OFFERED_IN_GROUP_BYTES = 34
+"""Bytes of an id in a group offer, whose inner tags have one byte."""
+_PARENT_BYTES = 34
+_EPHEMERAL_BYTES = 2
+_EMPTY_GROUP = "empty"
+
+
+class RecordType(enum.IntEnum):
+    """Type of a record, in the order in which the records of a payload are read."""
+
+    ACK = 0
+    OFFER = 1
+    REQUEST = 2
+    MESSAGE = 3
+
+
+class RecordPart(NamedTuple):
+    """One record of a payload.
+
+    Attributes:
+        type: Its type.
+        message_id: The id, 32 bytes.
+        print: `fingerprint` of the id.
+        size: Its bytes on the wire, tag and length included; of all repetitions.
+        times: How often the payload has it.
+        group: Name of the group of a MESSAGE; empty for other types.
+        is_ephemeral: Whether it is a MESSAGE that is not to be acknowledged.
+    """
+
+    type: RecordType
+    message_id: bytes
+    print: int
+    size: int
+    times: int = 1
+    group: str = ""
+    is_ephemeral: bool = False
+
+
+class PayloadPart(NamedTuple):
+    """What one view gets of a payload.
+
+    Attributes:
+        sender, receiver: Ids of the peers.
+        content: Fingerprint of the payload's bytes.
+        records: Records of the view's ids.
+        is_counted: Whether this view counts the payload as such: one of them does.
+        is_empty: Whether the payload has no bytes.
+        other_bytes: Bytes of the payload that belong to no record; 0 unless
+            `is_counted`.
+    """
+
+    sender: str
+    receiver: str
+    content: int
+    records: list[RecordPart]
+    is_counted: bool
+    is_empty: bool
+    other_bytes: int
+
+
+def split(frame: PeerPayload) -> Iterator[tuple[str, PayloadPart]]:
+    """Yield the part of each view: it says at least that the sender was heard."""
+    found: list[list[RecordPart]] = [[] for _ in _NAMES]
+    other_bytes = frame.length
+    for record in _records(frame):
+        found[record.print % SHARDS].append(record)
+        other_bytes -= record.size
+    counting = fingerprint(pair_name(frame)) % SHARDS
+    for shard, name in enumerate(_NAMES):
+        is_counted = shard == counting
+        yield (
+            name,
+            PayloadPart(
+                frame.sender,
+                frame.receiver,
+                frame.content,
+                found[shard],
+                is_counted,
+                not frame.length,
+                other_bytes if is_counted else 0,
+            ),
+        )
+
+
+def group_name(group_id: bytes) -> str:
+    """Name of a group: the first 16 hexadecimal digits of its id."""
+    return group_id[:_GROUP_BYTES].hex() or _EMPTY_GROUP
+
+
+def _records(frame: PeerPayload) -> Iterator[RecordPart]:
+    """Yield each record once, in the order in which they are read.
+
+    Deployed nodes repeat records within a payload.
+    """
+    payload, tag_bytes = frame.payload, frame.tag_bytes
+    size = tag_bytes + 1 + _ID_BYTES
+    for type_, ids in (
+        (RecordType.ACK, payload.acks),
+        (RecordType.OFFER, payload.offers),
+        (RecordType.REQUEST, payload.requests),
+    ):
+        sizes = [(one, size) for one in ids]
+        if type_ is RecordType.OFFER:
+            grouped = (offer.message_ids for offer in payload.group_offers)
+            offered = chain.from_iterable(grouped)
+            sizes += [(one, _OFFERED_IN_GROUP_BYTES) for one in offered]
+        for one, (bytes_, times) in _counted(sizes).items():
+            yield RecordPart(type_, one, fingerprint(one), bytes_, times)
+    messages = [(message_id(message), message) for message in payload.messages]
+    by_id = dict(messages)
+    sizes = [(one, _message_bytes(message, tag_bytes)) for one, message in messages]
+    for one, (bytes_, times) in _counted(sizes).items():
+        message = by_id[one]
+        yield RecordPart(
+            RecordType.MESSAGE,
+            one,
+            fingerprint(one),
+            bytes_,
+            times,
+            group_name(message.group_id),
+            bool(message.metadata and message.metadata.ephemeral),
+        )
+
+
+def _counted(sizes: Iterable[tuple[bytes, int]]) -> dict[bytes, tuple[int, int]]:
+    """Return the sum of sizes and their number by id, in order of first occurrence."""
+    counted: dict[bytes, tuple[int, int]] = {}
+    for one, size in sizes:
+        bytes_, times = counted.get(one, (0, 0))
+        counted[one] = bytes_ + size, times + 1
+    return counted
+
+
+def _message_bytes(message: Message, tag_bytes: int) -> int:
+    """Bytes of a MESSAGE, without what a sender may add to the shortest form."""
+    length = 0
+    for part in (message.group_id, message.body):
+        if part:
+            length += _field_bytes(len(part), tag_bytes)
+    if message.timestamp:
+        # Protobuf writes negative numbers as if they had 64 bits.
+        length += tag_bytes + _varint_bytes(message.timestamp % 2**64)
+    if message.metadata is not None:
+        inside = _PARENT_BYTES * len(message.metadata.parents)
+        inside += _EPHEMERAL_BYTES * message.metadata.ephemeral
+        length += _field_bytes(inside, tag_bytes)
+    return _field_bytes(length, tag_bytes)
+
+
+def _field_bytes(length: int, tag_bytes: int) -> int:
+    return tag_bytes + _varint_bytes(length) + length
+
+
+def _varint_bytes(number: int) -> int:
+    return max(1, -(-number.bit_length() // 7))

@@ -1,0 +1,163 @@
+"""Totals of a group of MVDS, and of one view, which holds a part of each group.
+
+``docs/figures.md``, 14, defines each figure; the modules in ``figures/`` beside this
+file say where it is published. Fields are only ever added, at the end and with a
+default: an older blob then decodes into a newer struct.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+import msgspec
+
+from sds_core.observer.histogram import Histogram
+from sds_core.observer.mvds.window import Window, joined
+from sds_core.observer.settings import ObserverSettings
+from sds_core.observer.summing import greatest, least, sum_totals
+from sds_core.observer.verdict import Verdict
+from sds_core.observer.view_totals import Excused
+
+UNKNOWN_GROUP = "unknown"
+"""Group of what belongs to no group."""
+
+
+class GroupTotals(msgspec.Struct, array_like=True):
+    """Everything that leaves the job for one group, or the part that one view has.
+
+    Counters run from the checkpoint's first batch; gauges are as of `clock_ms`. Times
+    are event times in Unix milliseconds, or None. How each field is added up follows
+    from its type or its annotation, see `sds_core.observer.summing`.
+    """
+
+    first_event_ms: Annotated[int | None, least] = None
+    last_event_ms: Annotated[int | None, greatest] = None
+    clock_ms: Annotated[int, greatest] = 0
+
+    payloads: int = 0
+    payloads_empty: int = 0
+    replicas: int = 0
+    messages: int = 0
+    records_ack: int = 0
+    records_offer: int = 0
+    records_request: int = 0
+    records_message: int = 0
+    bytes_ack: int = 0
+    bytes_offer: int = 0
+    bytes_request: int = 0
+    bytes_message: int = 0
+    bytes_other: int = 0
+    retransmissions_ack: int = 0
+    retransmissions_offer: int = 0
+    retransmissions_request: int = 0
+    retransmissions_message: int = 0
+
+    deliveries: int = 0
+    delivery: Histogram = msgspec.field(default_factory=Histogram)
+    ack_latency: Histogram = msgspec.field(default_factory=Histogram)
+    sends_messages: int = 0
+    sends_deliveries: int = 0
+    addressed: int = 0
+    acknowledged_in_time: int = 0
+    unacknowledged: int = 0
+    unwitnessed: int = 0
+    in_flight: int = 0
+    resolved: int = 0
+
+    duplicates: int = 0
+    needless_offers: int = 0
+    unrequested_offers: int = 0
+    unanswered_requests: int = 0
+
+    remembered_evicted: int = 0
+    left_out: dict[str, int] = {}
+
+    verdict: Verdict = Verdict.WARMING_UP
+    verdict_reason: str = "warming_up"
+    verdict_since_ms: int | None = None
+    observers: list[str] = []
+    # What the verdict rests on. It belongs to the moment.
+    window: Annotated[Window, joined] = msgspec.field(default_factory=Window)
+
+    @property
+    def payloads_filled(self) -> int:
+        """Payloads that have bytes."""
+        return self.payloads - self.payloads_empty
+
+    @property
+    def offers_of_use(self) -> int:
+        """Offers that are not needless."""
+        return self.records_offer - self.needless_offers
+
+    @property
+    def messages_of_use(self) -> int:
+        """MESSAGEs that are not duplicates."""
+        return self.records_message - self.duplicates
+
+    def verdict_without(
+        self, excused: Excused, settings: ObserverSettings
+    ) -> tuple[Verdict, str]:
+        """Verdict and reason without some evidence; see `ViewTotals`."""
+        del settings
+        return self.window.judge_without(self.clock_ms, excused)
+
+
+class ShardTotals(msgspec.Struct, array_like=True):
+    """Totals of one view: a part of each group of which it has seen an id.
+
+    Attributes:
+        clock_ms: Admission time up to which the figures hold, Unix ms.
+        groups: MessagePack of the `GroupTotals` of each group by its name. Each is
+            packed by itself, so that a batch packs those that it changed.
+    """
+
+    clock_ms: int = 0
+    groups: dict[str, msgspec.Raw] = {}
+
+
+_GROUP_DECODER = msgspec.msgpack.Decoder(GroupTotals)
+
+
+def unpack_group(raw: msgspec.Raw) -> GroupTotals:
+    """Return the totals of a group as they are stored."""
+    return _GROUP_DECODER.decode(raw)
+
+
+def as_of(totals: GroupTotals, clock_ms: int) -> GroupTotals:
+    """Return totals of a group with what depends on the clock.
+
+    Args:
+        totals: The totals; they are not changed.
+        clock_ms: The clock, Unix ms.
+    """
+    window = totals.window.at(clock_ms)
+    verdict, reason = window.judge(clock_ms)
+    since_ms = None
+    if verdict is Verdict.WARMING_UP:
+        since_ms = window.began_ms
+    elif verdict is Verdict.QUIET and window.message_ms is not None:
+        since_ms = window.message_ms + window.rule.window_ms
+    return msgspec.structs.replace(
+        totals,
+        clock_ms=clock_ms,
+        verdict=verdict,
+        verdict_reason=reason,
+        verdict_since_ms=since_ms,
+        observers=sorted(window.taps),
+        window=window,
+    )
+
+
+def groups_of(totals: ShardTotals) -> Mapping[str, GroupTotals]:
+    """Return the totals of each group in those of a view, by the group's name."""
+    return {
+        name: as_of(unpack_group(raw), totals.clock_ms)
+        for name, raw in totals.groups.items()
+    }
+
+
+def join(parts: Sequence[GroupTotals]) -> GroupTotals:
+    """Return the totals of a group from its parts, at least one."""
+    added = sum_totals(GroupTotals, parts)
+    return as_of(added, added.clock_ms)
