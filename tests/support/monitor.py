@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,7 +12,7 @@ import msgspec
 from connectors.kafka.producer import TopicRecord
 from sds_core.observer.blindness import coincides_with_hole, judge_blindness
 from sds_core.observer.incidents import ChannelIncident, Incident
-from sds_core.observer.kinds import View
+from sds_core.observer.kinds import Grouping, View
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.record import RawRecord, is_future
 from sds_core.observer.report import build_report
@@ -21,6 +21,7 @@ from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.snapshot import Snapshot, Views
 from streaming.chunk import Chunk
+from streaming.group_parts import GroupParts
 from tests.support.identities import assert_identities
 
 _NEVER_MS = 1 << 62
@@ -152,6 +153,9 @@ class Monitor:
         for key, view in self._views.items():
             kind, name = _KINDS.split(key)
             totals[kind.prefix][name] = view.totals
+        for kind in _KINDS:
+            if kind.grouping is not None:
+                totals[kind.prefix] = _groups(kind.grouping, totals[kind.prefix])
         views = {kind.prefix: Views(kind, totals[kind.prefix]) for kind in _KINDS}
         return judge_blindness(Snapshot(clock_ms=self._clock_ms).with_views(views))
 
@@ -218,6 +222,12 @@ class Monitor:
                 snapshot.clock_ms,
             ):
                 self._in_hole.add(key)
+
+
+def _groups(grouping: Grouping[Any, Any], totals: Mapping[str, Any]) -> dict[str, Any]:
+    parts = GroupParts(grouping)
+    groups = {group for name, one in totals.items() for group in parts.take(name, one)}
+    return {group: parts.join(group) for group in groups}
 
 
 def _pass_on(chunk: Chunk, digests: defaultdict[str, list[bytes]]) -> None:

@@ -8,7 +8,10 @@ import lzma
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from zlib import crc32
+
+from connectors.kafka.producer import TopicRecord
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "mvds"
 
@@ -65,15 +68,47 @@ class Truth:
 
 def payloads(name: str) -> Iterator[Tapped]:
     """Yield the payloads of a recording in the order of the tap."""
+    for line in _lines(name):
+        if "heartbeat" not in line:
+            headers = line["headers"]
+            value = base64.b64decode(line["value_b64"])
+            yield Tapped(line["ts"], headers["peer"], headers["to"], value)
+
+
+def topic_records(name: str, partitions: int, begin_ms: int) -> Iterator[TopicRecord]:
+    """Yield the records of a recording as a mirror writes them (docs/records.md).
+
+    Args:
+        name: Name of the recording.
+        partitions: Partitions of the topic: each pair of peers has one, and heartbeats
+            are in the first.
+        begin_ms: Time of the first record, Unix ms.
+    """
+    shift_ms: int | None = None
+    for line in _lines(name):
+        if shift_ms is None:
+            shift_ms = begin_ms - line["ts"]
+        time_ms = line["ts"] + shift_ms
+        if "heartbeat" in line:
+            tap = {"observer": line["observer"], "seq": line["seq"]}
+            headers = _encoded(tap | {"kind": "heartbeat"})
+            yield TopicRecord(0, time_ms, None, b"", headers)
+        else:
+            key = line["key"].encode()
+            value = base64.b64decode(line["value_b64"])
+            place = crc32(key) % partitions
+            yield TopicRecord(place, time_ms, key, value, _encoded(line["headers"]))
+
+
+def _encoded(headers: dict[str, Any]) -> tuple[tuple[str, bytes], ...]:
+    return tuple((name, str(value).encode()) for name, value in headers.items())
+
+
+def _lines(name: str) -> Iterator[dict[str, Any]]:
     with lzma.open(
         VECTORS / f"{name}.frames.jsonl.xz", "rt", encoding="utf-8"
     ) as lines:
-        for line in lines:
-            record = json.loads(line)
-            if "heartbeat" not in record:
-                headers = record["headers"]
-                value = base64.b64decode(record["value_b64"])
-                yield Tapped(record["ts"], headers["peer"], headers["to"], value)
+        yield from map(json.loads, lines)
 
 
 def truth(name: str) -> Truth:
