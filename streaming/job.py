@@ -56,6 +56,7 @@ from streaming.settings import JobSettings
 from streaming.sink import Sink
 from streaming.source import FORMAT, make_source
 from streaming.state_files import check_state
+from streaming.stores import Store
 from streaming.topic_watch import TopicWatch, watched_topic
 
 _log = logging.getLogger("sds-monitor")
@@ -166,11 +167,16 @@ class Job:
     def report(self, generated_at_ms: int) -> dict[str, Any]:
         """The report as of now; see `build_report`."""
         details = incidents = None
+        others = {}
         if self.details is not None and self.settings.report_detail:
             details = self.details.latencies()
             incidents = self.find_incidents(IncidentQuery())
+            others = {
+                prefix: one.find_incidents(IncidentQuery())
+                for prefix, one in self.others.items()
+            }
         snapshot = judge_blindness(self.board.snapshot)
-        return build_report(snapshot, generated_at_ms, details, incidents)
+        return build_report(snapshot, generated_at_ms, details, incidents, others)
 
 
 @contextmanager
@@ -238,8 +244,7 @@ def running_job(
         )
         identity, findings, details, ledgers, recent, register = own[:6]
         others = {
-            prefix: replace(one, history=settings.history)
-            for prefix, one in own.others.items()
+            prefix: Stored(one, settings.history) for prefix, one in own.others.items()
         }
         if not board.snapshot.primed:
             check_executors(spark, source.kafka, settings.checkpoint)
@@ -251,7 +256,7 @@ def running_job(
         with_history = settings.history is not None
 
         def count_pending() -> int:
-            outboxes = (findings, *(one.findings for one in others.values()))
+            outboxes = (findings, *(one.findings for one in own.others.values()))
             return sum(one.count_pending() for one in outboxes)
 
         sink = Sink(
@@ -265,7 +270,7 @@ def running_job(
             recent,
             register,
             protocols,
-            others,
+            own.others,
             own.groups,
         )
         position = log.position
@@ -291,10 +296,10 @@ def running_job(
             unreviewed = find_unreviewed(views, kinds, settings.forget_ms)
             register.request((key, REVIEW) for key in unreviewed)
         recent.begin(board.snapshot.channels, board.snapshot.clock_ms)
-        for prefix, stored in others.items():
+        for prefix, store in own.others.items():
             totals = board.snapshot.others[prefix].totals
-            stored.recent.begin(totals, board.snapshot.clock_ms)
-        with _exporting(settings, findings, board, others.values()) as exporter:
+            store.recent.begin(totals, board.snapshot.clock_ms)
+        with _exporting(settings, findings, board, own.others.values()) as exporter:
             fold = Fold(
                 replace(observer, forget_ms=settings.forget_ms),
                 details is not None,
@@ -341,7 +346,7 @@ def _exporting(
     settings: JobSettings,
     findings: Findings,
     board: Board,
-    others: Iterable[Stored],
+    others: Iterable[Store],
 ) -> AbstractContextManager[HistoryExporter | None]:
     """Exports findings to the history while the block runs, if there is a history."""
     history = settings.history

@@ -21,27 +21,25 @@ from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from streaming.findings import Destination, Findings
 from streaming.recent import RecentMinutes
 from streaming.settings import HistorySettings
+from streaming.stores import Store
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What is stored of the views, or groups, of one kind.
+    """Finds incidents and minutes of the views, or groups, of one kind.
 
     Attributes:
-        findings: Recent incidents, and what the history does not have yet.
-        recent: Figures of the last hour.
-        tables: The kind's tables in the history.
+        store: What is stored beside the checkpoint.
         history: The history; None if the job has none.
     """
 
-    findings: Findings
-    recent: RecentMinutes
-    tables: KindTables = CHANNEL_TABLES
+    store: Store
     history: HistorySettings | None = None
 
     def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
         """Incidents since the checkpoint was begun; see `find_incidents`."""
-        return find_incidents(self.findings, self.history, query, self.tables)
+        findings, _, tables = self.store
+        return find_incidents(findings, self.history, query, tables)
 
     def find_minutes(
         self,
@@ -52,25 +50,25 @@ class Stored:
     ) -> list[Row]:
         """Minutes of a view or group; see `find_minutes`."""
         return find_minutes(
-            self.findings,
-            self.recent,
+            self.store.findings,
+            self.store.recent,
             self.history,
             channel,
             since_ms,
             until_ms,
             fields,
-            self.tables,
+            self.store.tables,
         )
 
     def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
         """Figures at a moment; see `RecentMinutes.at`."""
-        return self.recent.at(at_ms)
+        return self.store.recent.at(at_ms)
 
     def find_steps(
         self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
     ) -> Mapping[str, Sequence[Recorded]]:
         """Figures step by step; see `RecentMinutes.steps`."""
-        return self.recent.steps(channels, since_ms, until_ms, step_ms)
+        return self.store.recent.steps(channels, since_ms, until_ms, step_ms)
 
 
 def find_incidents(

@@ -22,8 +22,8 @@ from streaming.details import DetailStore
 from streaming.findings import Findings
 from streaming.group_minutes import GroupMinutes
 from streaming.labels import LabelLedger, open_ledgers
-from streaming.lookup import Stored
 from streaming.recent import RecentMinutes
+from streaming.stores import Store
 from streaming.view_register import ViewRegister
 
 
@@ -47,7 +47,7 @@ class OwnFiles(NamedTuple):
     ledgers: dict[str, LabelLedger]
     recent: RecentMinutes
     register: ViewRegister
-    others: dict[str, Stored]
+    others: dict[str, Store]
     groups: GroupMinutes | None
 
 
@@ -78,7 +78,7 @@ def open_own_files(
         *(kind.label_file for kind in kinds if kind.label_file),
     ]
     others = {
-        kind.prefix: _stored(directory, kind, first_sequence, known, files)
+        kind.prefix: _store(directory, kind, first_sequence, known, files)
         for kind in kinds
         if kind.has_findings and kind.prefix != CHANNELS.prefix
     }
@@ -101,13 +101,13 @@ def open_own_files(
     )
 
 
-def _stored(
+def _store(
     directory: Path,
     kind: AnyKind,
     first_sequence: int,
     known: Collection[str],
     files: list[str],
-) -> Stored:
+) -> Store:
     """Open the files of a kind other than channels, and add their names to `files`."""
     incidents = file_of(kind.prefix, INCIDENTS)
     minutes = file_of(kind.prefix, MINUTES)
@@ -115,4 +115,4 @@ def _stored(
     path = directory / incidents
     findings = Findings(path, first_sequence, incidents in known, kind)
     recent = RecentMinutes(directory / minutes, minutes in known, figures_of(kind))
-    return Stored(findings, recent, tables_of(kind))
+    return Store(findings, recent, tables_of(kind))

@@ -26,8 +26,8 @@ from streaming.failure import hand_over
 from streaming.findings import Findings
 from streaming.group_minutes import GroupMinutes
 from streaming.labels import LabelLedger
-from streaming.lookup import Stored
 from streaming.recent import RecentMinutes
+from streaming.stores import Store
 from streaming.view_register import ForgottenView, ViewRegister
 
 _HOLES_KNOWN_AFTER_MS = 60_000
@@ -69,14 +69,14 @@ class Sink:
         recent: RecentMinutes,
         register: ViewRegister,
         protocols: Iterable[AnyProtocol] = PROTOCOLS,
-        others: Mapping[str, Stored] = MappingProxyType({}),
+        others: Mapping[str, Store] = MappingProxyType({}),
         groups: GroupMinutes | None = None,
     ) -> None:
         self._board = board
         self._groups = groups
         self._ledgers = ledgers
         self._dead_letters = dead_letters
-        self._stored = {CHANNELS.prefix: Stored(findings, recent), **others}
+        self._stores = {CHANNELS.prefix: Store(findings, recent), **others}
         self._with_minutes = with_minutes
         self._details = details
         self._register = register
@@ -100,7 +100,7 @@ class Sink:
         1. Undecodable records are copied to the dead-letter topic.
         2. Incidents are stored, and queued for the history.
         3. Minutes are stored for the page, and queued for the history.
-        4. Definite acknowledgements are stored.
+        4. Definite acknowledgements are store.
         5. What forgotten views had counted is added to the remainder.
         6. Totals go to the board, which page, API and metrics read.
         7. Incidents that coincide with a tap hole are marked. This compares them with
@@ -131,16 +131,16 @@ class Sink:
                 totals[row.key] = bytes(row.totals)
             self._sort(row.key, bytes(row.events), leaving, ended)
         self._write_dead_letters(leaving)  # 1
-        for prefix, stored in self._stored.items():
-            stored.findings.record_incidents(leaving[prefix][Outlet.INCIDENTS])  # 2
+        for prefix, store in self._stores.items():
+            store.findings.record_incidents(leaving[prefix][Outlet.INCIDENTS])  # 2
             minutes = self._minutes(prefix, leaving[prefix][Outlet.MINUTES], batch_id)
-            stored.recent.record(minutes)  # 3
+            store.recent.record(minutes)  # 3
             if self._with_minutes:
-                stored.findings.record_minutes(minutes)
+                store.findings.record_minutes(minutes)
         forgotten = [self._kinds.split(key) for key, _ in ended]
         for kind, name in forgotten:
-            if kind.prefix in self._stored:
-                self._stored[kind.prefix].recent.forget(name)
+            if kind.prefix in self._stores:
+                self._stores[kind.prefix].recent.forget(name)
         if self._details is not None:
             self._details.forget([name for _, name in forgotten])
             for by_outlet in leaving.values():
@@ -263,7 +263,7 @@ class Sink:
             )
 
         since_ms = self._clock_ms - _HOLES_KNOWN_AFTER_MS
-        for prefix, stored in self._stored.items():
+        for prefix, store in self._stores.items():
             views = snapshot.views[prefix].totals
-            stored.findings.mark_incidents(partial(coincides, views), since_ms)
+            store.findings.mark_incidents(partial(coincides, views), since_ms)
         self._clock_ms = clock_ms

@@ -110,19 +110,24 @@ def find_incidents(
     return [channel_incident(row, tables.label) for row in rows]
 
 
-def channels(directory: Path) -> list[str]:
+def channels(directory: Path, tables: KindTables = CHANNEL_TABLES) -> list[str]:
     """Return the channels of which the history has a row, sorted.
+
+    Args:
+        directory: Directory of the history.
+        tables: Tables of another kind, whose views are meant then.
 
     Raises:
         NoHistory: The directory holds no history.
         DamagedHistory: A file cannot be read.
     """
     found: set[str] = set()
-    for table in TABLES:
-        sql = f"SELECT DISTINCT channel FROM {table.name}"  # noqa: S608 - our own name
-        only = replace(table, schema=pa.schema([table.schema.field("channel")]))
+    label = tables.label
+    for table in (tables.incidents, tables.minutes):
+        sql = _sql("SELECT DISTINCT {label} FROM {table}", table, tables)
+        only = replace(table, schema=pa.schema([table.schema.field(label)]))
         rows = _query(directory, only, lambda listed: listed, sql, {})
-        found.update(row["channel"] for row in rows)
+        found.update(row[label] for row in rows)
     return sorted(found)
 
 

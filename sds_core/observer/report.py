@@ -7,9 +7,11 @@ in milliseconds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from sds_core.observer.incidents import ChannelIncident, incident_object
+from sds_core.observer.kinds import AnyKind
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.settings_table import changed
 from sds_core.observer.snapshot import Snapshot, Views
@@ -25,6 +27,7 @@ def build_report(
     generated_at_ms: int,
     details: Mapping[str, Latencies] | None = None,
     incidents: Iterable[ChannelIncident] | None = None,
+    others: Mapping[str, Iterable[ChannelIncident]] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """The whole report.
 
@@ -33,7 +36,8 @@ def build_report(
         generated_at_ms: Wall time, Unix ms; the only value taken from the wall clock.
         details: With ``--report-detail``, every definite acknowledgement by channel;
             percentiles of their latency are then exact.
-        incidents: With ``--report-detail``, every incident.
+        incidents: With ``--report-detail``, every incident of a channel.
+        others: With ``--report-detail``, those of other kinds of view, by prefix.
     """
     table = CHANNEL_FIGURES
     totals = snapshot.all_channels.sum
@@ -66,12 +70,23 @@ def build_report(
         report["views"] = {
             prefix: _section(views) for prefix, views in snapshot.others.items()
         }
+        for prefix, found in others.items():
+            listed = _listed(snapshot, snapshot.others[prefix].kind, found)
+            report["views"][prefix]["incidents"] = listed
     if incidents is not None:
-        report["incidents"] = [
-            incident_object(one, snapshot.observer)
-            for one in sorted(incidents, key=_by_age)
-        ]
+        kind = snapshot.all_channels.kind
+        report["incidents"] = _listed(snapshot, kind, incidents)
     return report
+
+
+def _listed(
+    snapshot: Snapshot, kind: AnyKind, incidents: Iterable[ChannelIncident]
+) -> list[dict[str, Any]]:
+    """Return the incidents of one kind of view, the oldest first."""
+    return [
+        incident_object(one, snapshot.observer, kind.explain)
+        for one in sorted(incidents, key=_by_age)
+    ]
 
 
 def _section(views: Views[Any]) -> dict[str, Any]:

@@ -21,17 +21,20 @@ _NEAREST_FIRST = (
 
 
 class IncidentSource(NamedTuple):
-    """Source of incidents; at most one attribute is set.
+    """Source of incidents; at most one of the first three attributes is set.
 
     Attributes:
         report: File with a report.
         api: URL of a monitor.
         history: Directory of a history.
+        views: Prefix of the kind of view whose incidents are meant; None for channels
+            of SDS.
     """
 
     report: Path | None = None
     api: str | None = None
     history: Path | None = None
+    views: str | None = None
 
 
 class IncidentFilter(NamedTuple):
@@ -50,7 +53,7 @@ class IncidentFilter(NamedTuple):
 
 
 def _source(
-    report: Path | None, api: str | None, history: Path | None
+    report: Path | None, api: str | None, history: Path | None, views: str | None
 ) -> IncidentSource:
     """Return the source that is given nearest: by option, environment or file.
 
@@ -69,8 +72,8 @@ def _source(
             message = "give one of --report, --api and --history"
             raise click.UsageError(message)
         if given:
-            return IncidentSource(**given)
-    return IncidentSource()
+            return IncidentSource(**given, views=views)
+    return IncidentSource(views=views)
 
 
 def _filter(
@@ -97,6 +100,12 @@ source_options = option_group(
             type=click.Path(path_type=Path),
             metavar="DIR",
             help="Read incidents from the directory of a history.",
+        ),
+        setting(
+            "--views",
+            metavar="PREFIX",
+            help="Incidents of another protocol, named as in the address of its page: "
+            "--channel is then the name of one of its views.",
         ),
     ),
     _source,

@@ -14,6 +14,7 @@ from connectors.prometheus.collector import SnapshotCollector
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
+from streaming.lookup import Stored
 from tests.streaming.test_joined_groups import BEGIN_MS, clock_of, season
 from tests.support.toy.pipeline import Pipeline
 
@@ -33,7 +34,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
         lambda _: [],
         lambda *_: [],
         Path(),
-        others=lambda: {"league": pipeline.stored},
+        others=lambda: {"league": Stored(pipeline.store)},
     )
     app = create_app(sources, registry)
     with (

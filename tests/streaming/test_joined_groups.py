@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from click.testing import CliRunner
 
 from connectors.history.query import channel_minutes, find_incidents
 from sds_core.observer.blindness import judge_blindness
 from sds_core.observer.incidents import IncidentQuery
+from sds_core.observer.minutes import GroupMinute
+from sds_core.observer.protocols import kinds_of
 from sds_core.observer.record import RawRecord
 from sds_core.observer.report import build_report
 from sds_core.observer.sds.remains import remains_of
 from sds_core.observer.verdict import Verdict
+from streaming.cli.incidents import command
+from streaming.damage import DamagedCheckpoint
 from streaming.findings import Destination
+from streaming.group_minutes import GroupMinutes
 from streaming.history import HistoryExporter, Outbox
 from streaming.settings import HistorySettings
 from tests.support.frames import START_MS
-from tests.support.toy.league import LEAGUES, SHARDS, Match, split, view_of
+from tests.support.toy.league import (
+    LEAGUE,
+    LEAGUES,
+    SHARDS,
+    LeagueMinute,
+    LeagueTotals,
+    Match,
+    split,
+    view_of,
+)
 from tests.support.toy.pipeline import Pipeline
 
 MINUTE_MS = 60_000
@@ -74,9 +92,9 @@ def outcome(pipeline: Pipeline) -> Any:
     minutes = {
         (one.channel, one.minute_ms): one.totals
         for name in totals
-        for one in pipeline.stored.findings.pending_minutes(Destination.PARQUET, name)
+        for one in pipeline.store.findings.pending_minutes(Destination.PARQUET, name)
     }
-    incidents = pipeline.stored.findings.find_incidents(EVERYTHING)
+    incidents = pipeline.store.findings.find_incidents(EVERYTHING)
     return dict(totals), minutes, incidents
 
 
@@ -123,6 +141,48 @@ def test_any_cut_and_any_repeated_batch_give_the_same(
         pipeline.batch(batch, clock_of(batch))
     run(pipeline, [])
     assert outcome(pipeline) == whole(tmp_path / "whole")
+
+
+def test_query_that_is_started_again_publishes_the_same(tmp_path: Path) -> None:
+    """The process goes on with a board that has a batch that was not committed."""
+    pipeline = Pipeline(tmp_path / "again")
+    pipeline.batch(season()[:15], clock_of(season()[:15]))
+    late = season()[15:]
+    pipeline.fail(late, clock_of(late))
+    pipeline.batch(late, clock_of(late))
+    run(pipeline, [])
+    assert outcome(pipeline) == whole(tmp_path / "whole")
+
+
+def test_part_that_comes_late_counts_in_the_newest_minute(tmp_path: Path) -> None:
+    """Minutes of a group never fall, although one view was slower than another."""
+    kinds = kinds_of([LEAGUE])
+    minutes = GroupMinutes(tmp_path / "groups.sqlite", kinds)
+    minutes.begin(None)
+
+    def part(minute_ms: int, matches: int) -> LeagueMinute:
+        return LeagueMinute(minute_ms, LeagueTotals(matches=matches), "north")
+
+    first = [part(0, 1), part(MINUTE_MS, 2)]
+    assert _matches(minutes.join(0, LEAGUES, {"0": first})) == [(0, 1), (MINUTE_MS, 2)]
+    late = {"1": [part(0, 5)]}
+    assert _matches(minutes.join(1, LEAGUES, late)) == [(MINUTE_MS, 7)]
+
+
+def _matches(found: Mapping[str, Iterable[GroupMinute[Any]]]) -> list[tuple[int, int]]:
+    """Minute and matches of each minute of the league."""
+    return [(one.minute_ms, one.totals.matches) for one in found["north"]]
+
+
+def test_damaged_parts_are_reported_with_a_remedy(tmp_path: Path) -> None:
+    """As other files of the checkpoint are."""
+    path = tmp_path / "groups.sqlite"
+    GroupMinutes(path, kinds_of([LEAGUE])).begin(None)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        row = ("league", "north", "0", 0, 0, b"no part")
+        connection.execute("INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?)", row)
+    with pytest.raises(DamagedCheckpoint, match=r"groups\.sqlite.*minutes of a group"):
+        GroupMinutes(path, kinds_of([LEAGUE])).begin(0)
 
 
 def test_minutes_of_a_group_grow_although_one_part_rests(tmp_path: Path) -> None:
@@ -175,22 +235,22 @@ def test_history_has_tables_of_the_groups(tmp_path: Path) -> None:
     pipeline = Pipeline(tmp_path)
     run(pipeline, [season()])
     _, minutes, incidents = outcome(pipeline)
-    stored = pipeline.stored
+    store = pipeline.store
     directory = tmp_path / "history"
-    none = Pipeline(tmp_path / "other").stored.findings
+    none = Pipeline(tmp_path / "other").store.findings
     with HistoryExporter(
         HistorySettings(directory, has_topics=False),
         none,
         None,
         lambda: BEGIN_MS,
-        others=[Outbox(stored.findings, None, stored.tables)],
+        others=[Outbox(store.findings, None, store.tables)],
     ):
         pass
-    rows = channel_minutes(directory, "north", 0, 1 << 50, tables=stored.tables)
+    rows = channel_minutes(directory, "north", 0, 1 << 50, tables=store.tables)
     assert [(row["league"], row["matches"]) for row in rows] == [
         (name, one.matches) for (name, _), one in minutes.items() if name == "north"
     ]
-    found = find_incidents(directory, EVERYTHING, stored.tables)
+    found = find_incidents(directory, EVERYTHING, store.tables)
     assert found == incidents
     assert {one.name for one in directory.iterdir() if one.is_dir()} == {
         "league_incidents",
@@ -205,7 +265,7 @@ def test_incident_of_a_group_is_marked_if_its_taps_had_a_hole(tmp_path: Path) ->
     pipeline.batch(first, clock_of(first))
     late = [record(1, 120, "north", "m2", 0)]
     pipeline.batch(late, clock_of(late))
-    (found,) = pipeline.stored.findings.find_incidents(EVERYTHING)
+    (found,) = pipeline.store.findings.find_incidents(EVERYTHING)
     assert (found.channel, found.incident.message_id) == ("north", "m2")
     assert found.tap_hole
 
@@ -241,3 +301,23 @@ def test_every_view_gets_a_part_of_each_frame() -> None:
     parts = dict(split(Match("north", "m1", 3)))
     assert len(parts) == SHARDS
     assert [one for one in parts.values() if one] == [Match("north", "m1", 3)]
+
+
+def test_command_lists_incidents_of_groups_from_a_report(tmp_path: Path) -> None:
+    """With their own explanation, and only those of one group if it is named."""
+    pipeline = Pipeline(tmp_path)
+    run(pipeline, [season()])
+    incidents = pipeline.store.findings.find_incidents(EVERYTHING)
+    report = build_report(
+        pipeline.board.snapshot, 0, {}, (), {LEAGUES.prefix: incidents}
+    )
+    path = tmp_path / "report.json"
+    path.write_bytes(msgspec.json.encode(report))
+    given = ["--report", str(path), "--json", "--views"]
+    result = CliRunner().invoke(command, [*given, "league", "--channel", "north"])
+    listed = [msgspec.json.decode(line) for line in result.output.splitlines()]
+    assert {one["channel"] for one in listed} == {"north"}
+    assert all(one["why"].endswith("brought no points") for one in listed)
+    result = CliRunner().invoke(command, [*given, "cup"])
+    assert result.exit_code == 2
+    assert "has no views 'cup'" in result.output

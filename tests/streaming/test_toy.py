@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,21 @@ import httpx
 import pytest
 from pyspark.sql import SparkSession
 
+from connectors.history.query import channel_minutes, find_incidents
+from connectors.history.schema import tables_of
+from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.producer import TopicRecord, write
 from connectors.kafka.settings import KafkaSettings
+from sds_core.observer.incidents import IncidentQuery
 from sds_core.observer.protocols import PROTOCOLS
 from sds_core.wire import encode
 from streaming.cli.serving import status_server
 from streaming.job import running_job
+from streaming.settings import HistorySettings
 from tests.support.frames import START_MS, FrameFactory
 from tests.support.identities import assert_identities
 from tests.support.streaming.jobs import job_settings, wait_until
+from tests.support.toy.league import LEAGUE, LEAGUES
 from tests.support.toy.protocol import QUIET_MS, TOY
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -32,6 +39,7 @@ MOVES = (
     ("hall", b"yard/ada/6"),  # The key is another room: a dead letter.
     ("hall", b"no move"),
 )
+MATCHES = (b"north/m1/3", b"north/m2/4", b"south/m3/5", b"north/m4/0", b"south/m1/2")
 
 
 def records() -> list[TopicRecord]:
@@ -51,6 +59,17 @@ def records() -> list[TopicRecord]:
             (TAP, _seq(len(values) + n), ("protocol", b"toy")),
         )
         for n, (room, value) in enumerate(MOVES)
+    ]
+    before = len(found)
+    found += [
+        TopicRecord(
+            0,
+            START_MS + 16_000 + 1_000 * n,
+            value.partition(b"/")[0],
+            value,
+            (TAP, _seq(before + n), ("protocol", b"league")),
+        )
+        for n, value in enumerate(MATCHES)
     ]
     last_seq = len(found) - 1
     for n in range(1, 9):
@@ -78,6 +97,9 @@ class Seen:
         report: The report.
         metrics: The text of ``/metrics``.
         home, page: The first page, and the one of rooms.
+        incidents: Incidents of leagues.
+        history: Directory of the history.
+        kafka: The topic of the records.
         restarted: The report of a second job on the same checkpoint, before its first
             batch.
     """
@@ -86,6 +108,9 @@ class Seen:
     metrics: str
     home: str
     page: str
+    incidents: list[dict[str, Any]]
+    history: Path
+    kafka: KafkaSettings
     restarted: dict[str, Any]
 
 
@@ -99,20 +124,36 @@ def seen(
     kafka = module_topic()
     write(records(), kafka)
     checkpoint: Path = tmp_path_factory.mktemp("toy") / "checkpoint"
-    settings = job_settings(kafka, checkpoint, until_caught_up=False)
-    protocols = (*PROTOCOLS, TOY)
+    history = HistorySettings(
+        checkpoint.parent / "history",
+        incidents_topic=f"{kafka.topic}.incidents",
+        minutes_topic=f"{kafka.topic}.minutes",
+    )
+    settings = job_settings(kafka, checkpoint, until_caught_up=False, history=history)
+    protocols = (*PROTOCOLS, TOY, LEAGUE)
     last_ms = records()[-1].timestamp_ms
     with running_job(spark, settings, protocols=protocols) as job:
         wait_until(job, lambda: job.board.snapshot.clock_ms == last_ms, 240)
         with status_server(job, "127.0.0.1", 0, lambda: last_ms) as url:
-            texts = [
+            metrics, home, page = (
                 httpx.get(f"{url}{path}").raise_for_status().text
                 for path in ("/metrics", "/", "/views/toy?sort=points")
-            ]
+            )
+            address = f"{url}/api/v1/views/league/incidents"
+            incidents = httpx.get(address).raise_for_status().json()["incidents"]
         report = job.report(0)
         assert_identities(report)
     with running_job(spark, settings, protocols=protocols) as job:
-        yield Seen(report, *texts, restarted=job.report(0))
+        yield Seen(
+            report,
+            metrics,
+            home,
+            page,
+            incidents=incidents,
+            history=history.directory,
+            kafka=kafka,
+            restarted=job.report(0),
+        )
 
 
 def test_sds_is_observed_as_ever(seen: Seen) -> None:
@@ -156,6 +197,29 @@ def test_rooms_have_a_page(seen: Seen) -> None:
 def test_rooms_are_in_the_checkpoint(seen: Seen) -> None:
     """A restart shows what was counted before it."""
     assert seen.restarted["views"] == seen.report["views"]
+
+
+def test_parts_of_leagues_are_joined(seen: Seen) -> None:
+    """Report, metrics and incidents have leagues, and never a view of their parts."""
+    leagues = seen.report["views"]["league"]
+    assert leagues["totals"] == {"matches": 5, "points": 14}
+    matches = {name: one["matches"] for name, one in leagues["views"].items()}
+    assert matches == {"north": 3, "south": 2}
+    assert 'league_points_total{league="south"} 7.0' in seen.metrics.splitlines()
+    assert [one["message_id"] for one in seen.incidents] == ["m4"]
+
+
+def test_history_of_leagues_has_tables_and_topics_of_its_own(seen: Seen) -> None:
+    """Named like those of channels."""
+    tables = tables_of(LEAGUES)
+    (minute,) = channel_minutes(seen.history, "north", 0, 1 << 50, tables=tables)
+    assert (minute["league"], minute["matches"]) == ("north", 3)
+    (found,) = find_incidents(seen.history, IncidentQuery(), tables)
+    assert (found.channel, found.incident.message_id) == ("north", "m4")
+    for name in ("incidents", "minutes"):
+        topic = replace(seen.kafka, topic=f"{seen.kafka.topic}.{name}.leagues")
+        with closing(TopicOffsets(topic)) as offsets:
+            assert offsets.partitions()
 
 
 def test_toy_falls_quiet_by_itself() -> None:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from urllib.parse import quote
 
 import click
 import httpx
@@ -19,6 +20,9 @@ from sds_core.text import did_you_mean, printable, shown
 from streaming.cli import UNREACHABLE
 from streaming.cli.incident_options import DEFAULT_API, IncidentFilter, IncidentSource
 from streaming.cli.log import logger
+
+if TYPE_CHECKING:
+    from connectors.history.schema import KindTables
 
 _TIMEOUT_S = 30.0
 _EARLIEST_MS = int(datetime(1, 1, 1, tzinfo=UTC).timestamp()) * 1000
@@ -82,10 +86,16 @@ class _Span(msgspec.Struct):
     last_event: int | None = None
 
 
+class _Section(msgspec.Struct):
+    views: dict[str, msgspec.Raw]
+    incidents: list[Incident] | None = None
+
+
 class _Report(msgspec.Struct):
     incidents: list[Incident] | None = None
     window: _Span = msgspec.field(default_factory=_Span)
     channels: dict[str, msgspec.Raw] = msgspec.field(default_factory=dict)
+    views: dict[str, _Section] = msgspec.field(default_factory=dict)
 
 
 class _Channel(msgspec.Struct):
@@ -132,26 +142,55 @@ def _check_channel(source: IncidentSource, channel: str) -> None:
     if _selected(source, every).incidents:
         return
     if source.report is not None:
-        known = _channels_of_report(source.report)
+        known = _channels_of_report(source.report, source.views)
     elif source.history is not None:
-        known = _channels_of_history(source.history)
-    else:
+        known = _channels_of_history(source.history, source.views)
+    elif source.views is None:
         known = _channels_of_monitor(source.api or DEFAULT_API, channel)
+    else:
+        # The monitor has refused an unknown kind; a view without incidents is no error.
+        known = [channel]
     if channel not in known:
         message = f"no such channel: {shown(channel)}{did_you_mean(channel, known)}"
         raise click.UsageError(message)
 
 
-def _channels_of_report(path: Path) -> list[str]:
+def _channels_of_report(path: Path, views: str | None) -> list[str]:
     report = _read_report(path)
+    if views is not None:
+        return [*_section(report, path, views).views]
     return [*report.channels, *(one.channel for one in report.incidents or ())]
 
 
-def _channels_of_history(directory: Path) -> list[str]:
+def _section(report: _Report, path: Path, views: str) -> _Section:
+    """Return the section of a protocol other than SDS."""
+    section = report.views.get(views)
+    if section is None:
+        message = f"--views: {path} has no views {shown(views)}"
+        raise click.UsageError(message)
+    return section
+
+
+def _channels_of_history(directory: Path, views: str | None) -> list[str]:
     from connectors.history.query import channels
 
     with _history_errors(directory):
-        return channels(directory)
+        return channels(directory, _tables(views))
+
+
+def _tables(views: str | None) -> KindTables:
+    """Return the tables of the history for a kind of view."""
+    from connectors.history.schema import CHANNEL_TABLES, tables_of
+    from sds_core.observer.kinds import UnknownKind
+    from sds_core.observer.protocols import PROTOCOLS, kinds_of
+
+    if views is None:
+        return CHANNEL_TABLES
+    try:
+        return tables_of(kinds_of(PROTOCOLS).of(views))
+    except (UnknownKind, ValueError) as error:
+        message = f"--views: there are no views {shown(views)}"
+        raise click.UsageError(message) from error
 
 
 def _channels_of_monitor(url: str, channel: str) -> list[str]:
@@ -175,7 +214,7 @@ def _channels_of_monitor(url: str, channel: str) -> list[str]:
 def _selected(source: IncidentSource, wanted: IncidentFilter) -> ReadIncidents:
     channel, since_ms, standing = wanted
     if source.report is not None:
-        found, clock_ms = _incidents_of_report(source.report)
+        found, clock_ms = _incidents_of_report(source.report, source.views)
         selected = [
             one
             for one in found
@@ -186,10 +225,13 @@ def _selected(source: IncidentSource, wanted: IncidentFilter) -> ReadIncidents:
         return ReadIncidents(selected, clock_ms)
     if source.history is not None:
         query = IncidentQuery(channel, since_ms=since_ms, standing=standing)
-        return ReadIncidents(_read_history(source.history, query), _now_ms())
-    parameters = {"channel": channel, "since": since_ms, "standing": standing or None}
+        return ReadIncidents(
+            _read_history(source.history, query, source.views), _now_ms()
+        )
+    name = "channel" if source.views is None else "id"
+    parameters = {name: channel, "since": since_ms, "standing": standing or None}
     url = DEFAULT_API if source.api is None else source.api
-    page = _query_monitor(url, parameters)
+    page = _query_monitor(url, parameters, source.views)
     return ReadIncidents(page.incidents, page.clock or _now_ms())
 
 
@@ -197,9 +239,11 @@ def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _incidents_of_report(path: Path) -> ReadIncidents:
+def _incidents_of_report(path: Path, views: str | None) -> ReadIncidents:
     report = _read_report(path)
     found = report.incidents
+    if views is not None:
+        found = _section(report, path, views).incidents
     if found is None:
         message = f"--report: {path} was written without --report-detail"
         raise click.UsageError(message)
@@ -220,13 +264,19 @@ def _read_report(path: Path) -> _Report:
         raise click.UsageError(message) from error
 
 
-def _read_history(directory: Path, query: IncidentQuery) -> list[Incident]:
+def _read_history(
+    directory: Path, query: IncidentQuery, views: str | None
+) -> list[Incident]:
     # Imports DuckDB, which takes half a second and the other sources do not need.
     from connectors.history.query import find_incidents
 
+    tables = _tables(views)
     with _history_errors(directory):
-        found = find_incidents(directory, query)
-    return [msgspec.convert(incident_object(one), Incident) for one in found]
+        found = find_incidents(directory, query, tables)
+    return [
+        msgspec.convert(incident_object(one, why=tables.kind.explain), Incident)
+        for one in found
+    ]
 
 
 @contextmanager
@@ -242,11 +292,12 @@ def _history_errors(directory: Path) -> Iterator[None]:
         raise click.UsageError(message) from error
 
 
-def _query_monitor(url: str, parameters: dict[str, Any]) -> _Answer:
+def _query_monitor(url: str, parameters: dict[str, Any], views: str | None) -> _Answer:
     """Query a running monitor; a parameter of None is left out."""
+    path = "incidents" if views is None else f"views/{quote(views, '')}/incidents"
     try:
         answer = httpx.get(
-            f"{url.rstrip('/')}/api/v1/incidents",
+            f"{url.rstrip('/')}/api/v1/{path}",
             params={k: v for k, v in parameters.items() if v is not None},
             timeout=_TIMEOUT_S,
         )

@@ -22,9 +22,9 @@ from streaming.fold import Fold
 from streaming.group_minutes import GroupMinutes
 from streaming.keys import CLOCK_KEY
 from streaming.labels import open_ledgers
-from streaming.lookup import Stored
 from streaming.recent import RecentMinutes
 from streaming.sink import Sink
+from streaming.stores import Store
 from streaming.view_register import ViewRegister
 from tests.support.toy.league import FIGURES, LEAGUE, LEAGUES
 
@@ -90,11 +90,16 @@ class Pipeline:
         self._committed: int | None = None
         self.start()
 
-    def start(self) -> None:
-        """Start the next process: it knows only what lies on the disk."""
+    def start(self, board: Board | None = None) -> None:
+        """Start the next query.
+
+        Args:
+            board: That of the query before; None for the first one of a process, which
+                knows only what lies on the disk.
+        """
         kinds = kinds_of(self._protocols)
-        self.board = Board(self._protocols)
-        self.stored = Stored(
+        self.board = Board(self._protocols) if board is None else board
+        self.store = Store(
             Findings(self._directory / "league-incidents.sqlite", 1, kind=LEAGUES),
             RecentMinutes(self._directory / "league-minutes.sqlite", table=FIGURES),
             tables_of(LEAGUES),
@@ -112,7 +117,7 @@ class Pipeline:
             RecentMinutes(self._directory / "minutes.sqlite"),
             register,
             self._protocols,
-            {LEAGUES.prefix: self.stored},
+            {LEAGUES.prefix: self.store},
             groups,
         )
         self._fold = Fold(protocols=self._protocols)
@@ -121,7 +126,8 @@ class Pipeline:
             for key, state in self._states.items()
             if state.stored is not None
         }
-        self._sink.publish(totals)
+        if not self.board.snapshot.primed:
+            self._sink.publish(totals)
 
     def batch(self, records: Iterable[RawRecord], clock_ms: int) -> None:
         """Run a batch and commit it."""
@@ -133,6 +139,11 @@ class Pipeline:
         """Run a batch, and end the process before it is committed."""
         self._run(records, clock_ms)
         self.start()
+
+    def fail(self, records: Iterable[RawRecord], clock_ms: int) -> None:
+        """Run a batch; end the query, but not the process, before it is committed."""
+        self._run(records, clock_ms)
+        self.start(self.board)
 
     @property
     def _next(self) -> int:
