@@ -32,8 +32,16 @@ _DATE: Final = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d\d:\d\d$\n?", 
 
 _ITEM: Final = re.compile(r"^( *)(?:[*-]|\d+\.|[a-z]\.) +")
 _NUMBERED: Final = re.compile(r"^ *(\d+)\. ")
-_INLINE_ITEM: Final = re.compile(r"(?<=\s)(?=(?:[*-]|\d+\.) (?:\*\*|`)|\* [A-Za-z])")
-"""An item in a text without line breaks: a dash of a sentence has no mark after it."""
+_INLINE_ITEM: Final = re.compile(
+    r"(?<=\s)(?=(?:[*-]|\d+\.) (?:\*\*|`)|\* [A-Za-z])|(?<=\. )(?=(?:-|\d+\.) [A-Z])"
+)
+"""An item in a text without line breaks.
+
+A dash of a sentence has no mark after it, and no full stop before it.
+"""
+
+_LONG_LINE: Final = 400
+"""A line of so many characters is part of a text that lost its line breaks."""
 
 
 class Counted(NamedTuple):
@@ -93,9 +101,12 @@ def _descriptions(code: re.Match[str]) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    if "\n" not in text.strip():
-        text = _INLINE_ITEM.sub("\n", text)
-    return [line.rstrip() for line in text.splitlines() if line.strip()]
+    lost_all = "\n" not in text.strip()
+    split = (
+        _INLINE_ITEM.sub("\n", line) if lost_all or len(line) > _LONG_LINE else line
+        for line in text.splitlines()
+    )
+    return [line.rstrip() for line in "\n".join(split).splitlines() if line.strip()]
 
 
 def _unbound_items(lines: list[str]) -> Iterator[str]:

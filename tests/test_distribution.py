@@ -29,8 +29,10 @@ INCLUDED = (
 PROGRAM = """
 import asyncio, importlib.util, pathlib, random, sys, tempfile
 from connectors.event_loop.driver import ChannelDriver, unix_ms
+from connectors.storage.mvds import SqliteNodeStorage
 from connectors.storage.sqlite import ParticipantStore
 from sds_core.message_channel import Profile
+from sds_core.mvds.node import Node
 
 options = dict(now_ms=unix_ms(), random=random.Random(), profile=Profile.spec())
 path = pathlib.Path(tempfile.mkdtemp()) / "participants.sqlite"
@@ -47,6 +49,9 @@ with ParticipantStore(path) as store:
     message_id = asyncio.run(send(store))
 with ParticipantStore(path) as store:
     assert store.open("tea", "alice", **options).log == (message_id,)
+with SqliteNodeStorage(path.with_name("node.sqlite")) as storage:
+    storage.store(Node(b"alice").snapshot())
+    assert storage.load() is not None
 for name in ("pyspark", "kafka", "confluent_kafka", "starlette"):
     assert importlib.util.find_spec(name) is None, name
 print("from", sys.modules["sds_core"].__file__)

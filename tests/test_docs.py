@@ -310,11 +310,12 @@ def test_scenario_example_is_valid() -> None:
 
 
 @pytest.mark.parametrize(("number", "lines"), [(0, 15), (1, 25)])
+@pytest.mark.parametrize("name", ["participant.md", "mvds.md"])
 def test_participant_example_prints_what_the_page_says(
-    number: int, lines: int, tmp_path: Path
+    name: str, number: int, lines: int, tmp_path: Path
 ) -> None:
     """Each has few lines of code; the second one stores its state."""
-    page = ROOT / "docs/participant.md"
+    page = ROOT / "docs" / name
     example = blocks(page, "python")[number]
     output = blocks(page, "text")[number]
     assert len([line for line in example.splitlines() if line.strip()]) <= lines

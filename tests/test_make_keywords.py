@@ -27,6 +27,8 @@ LISTED += " MAY, and OPTIONAL say what binds."
         ("Rest - as a dash, 2 - 1 = 1 and 2 * 3.\nNext line.\n", {}, 0),
         ("Tea MUST: * be hot * be brown. It is: 1. **Leaf** - dry 2. **Cup**", None, 2),
         ("Kinds: - **Green**: 10 - 20 s - `black`: longer", {}, 2),
+        (" - A cup. - When full, a pot - Or two. 2. A jug.", {}, 3),
+        ("x" * 400 + ". - A cup. - A pot.\nPicture - Of both.\n", {}, 2),
     ],
     ids=[
         "negated",
@@ -43,6 +45,8 @@ LISTED += " MAY, and OPTIONAL say what binds."
         "no items",
         "without line breaks",
         "dashes without line breaks",
+        "sentences without line breaks",
+        "long line among others",
     ],
 )
 def test_keywords_and_unbound_items_are_counted(

@@ -20,6 +20,7 @@ from docs.make_rules import (
     Section,
 )
 from sds_core.message_channel import Profile
+from sds_core.mvds.options import Options
 
 DOCUMENTS = make_rules.documents()
 SECTIONS = [section for document in DOCUMENTS for section in document.sections]
@@ -117,12 +118,14 @@ def test_markers_name_rules_that_exist() -> None:
 
 def test_options_named_in_notes_exist() -> None:
     """Notes send readers to options by name."""
-    named = {
-        option
-        for rule in RULES
-        for option in re.findall(r"`Profile\.(\w+)", f"{rule.text} {rule.note}")
-    }
-    assert sorted(option for option in named if not hasattr(Profile, option)) == []
+    for prefix, options in (("Profile", Profile), ("Options", Options)):
+        named = {
+            option
+            for rule in RULES
+            for option in re.findall(rf"`{prefix}\.(\w+)", f"{rule.text} {rule.note}")
+        }
+        assert named
+        assert sorted(option for option in named if not hasattr(options, option)) == []
 
 
 def test_table_of_rules_is_up_to_date() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sds_core.mvds.changes import StoredMessage
 from sds_core.mvds.options import Options
+from sds_core.mvds.parents import parents_of
 from sds_core.mvds.payload import Message
 
 
@@ -77,15 +78,10 @@ class MessageStore:
         if stored.message is None:
             self._dropped[message_id] = None
         else:
-            message = stored.message
-            parents = message.metadata.parents if message.metadata else ()
-            size_bytes = len(message.body) + sum(map(len, parents))
+            parents = parents_of(stored.message)
+            size_bytes = len(stored.message.body) + sum(map(len, parents))
             self._pool(stored).add(message_id, size_bytes)
         self._mark(message_id)
-        while len(self._known) > self._options.max_known_ids:
-            oldest = next(iter(self._dropped))
-            del self._dropped[oldest], self._known[oldest]
-            self._mark(oldest)
 
     def set_delivered(self, message_id: bytes) -> None:
         """Note that the application has a message."""
@@ -109,6 +105,14 @@ class MessageStore:
         self._known[message_id] = replace(stored, message=None)
         self._dropped[message_id] = None
         self._mark(message_id)
+
+    def forget_surplus_ids(self) -> None:
+        """Forget the oldest ids beyond the limit; no message may be surplus."""
+        while len(self._known) > self._options.max_known_ids:
+            # There is one: the limit is at least that of the messages in both pools.
+            oldest = next(iter(self._dropped))
+            del self._dropped[oldest], self._known[oldest]
+            self._mark(oldest)
 
     def _pool(self, stored: StoredMessage) -> _Pool:
         return self._own if stored.sender is None else self._others

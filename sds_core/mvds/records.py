@@ -10,7 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
+
+_FEW_ENTRIES = 1_000
+"""Entries of a schedule that are not worth cleaning up."""
 
 
 class RecordType(StrEnum):
@@ -47,15 +50,16 @@ class RecordTable:
         mark: Called with peer and message id of each record that changes.
     """
 
-    __slots__ = ("_by_message", "_due", "_mark", "_number", "_requests")
+    __slots__ = ("_by_message", "_count", "_due", "_mark", "_number", "_requests")
 
     def __init__(self, mark: Callable[[bytes, bytes], None]) -> None:
         self._mark = mark
         self._by_message: dict[bytes, dict[bytes, Record]] = {}
         self._requests: Counter[bytes] = Counter()
+        self._count = 0
         # Each record has an entry here with its send epoch; entries of removed and
-        # replaced records are dropped when their epoch comes. The number keeps equal
-        # epochs in order.
+        # replaced records are dropped when their epoch comes, or when most entries are
+        # such. The number keeps equal epochs in order.
         self._due: list[tuple[int, int, Record]] = []
         self._number = 0
 
@@ -82,8 +86,8 @@ class RecordTable:
         self._by_message.setdefault(record.message_id, {})[record.peer] = record
         if record.type is RecordType.REQUEST:
             self._requests[record.peer] += 1
-        self._number += 1
-        heappush(self._due, (record.send_epoch, self._number, record))
+        self._count += 1
+        self.put_back(record)
         self._mark(record.peer, record.message_id)
 
     def remove(self, peer: bytes, message_id: bytes) -> None:
@@ -92,6 +96,7 @@ class RecordTable:
         record = records.pop(peer, None)
         if record is None:
             return
+        self._count -= 1
         if not records:
             del self._by_message[message_id]
         if record.type is RecordType.REQUEST:
@@ -108,7 +113,7 @@ class RecordTable:
         due: dict[bytes, list[Record]] = {}
         while self._due and self._due[0][0] <= epoch:
             _, _, record = heappop(self._due)
-            if self.get(record.peer, record.message_id) is record:
+            if self._is_current(record):
                 due.setdefault(record.peer, []).append(record)
         return due
 
@@ -116,3 +121,10 @@ class RecordTable:
         """Have a due record returned by the next `take_due` again."""
         self._number += 1
         heappush(self._due, (record.send_epoch, self._number, record))
+        # A peer could otherwise have records made and removed until memory is full.
+        if len(self._due) > _FEW_ENTRIES + 2 * self._count:
+            self._due = [entry for entry in self._due if self._is_current(entry[2])]
+            heapify(self._due)
+
+    def _is_current(self, record: Record) -> bool:
+        return self.get(record.peer, record.message_id) is record

@@ -41,13 +41,14 @@ class NodeState:
         events.append(GaveUp(record.message_id, record.peer, record.type))
 
     def drop_surplus(self, events: list[Event]) -> None:
-        """Drop messages beyond the limits, with their records."""
+        """Drop messages and ids beyond the limits, with their records."""
         while (oldest := self.store.surplus()) is not None:
             self.resolver.before_drop(oldest, events)
             for record in self.records.of_message(oldest):
                 self.give_up(record, events)
             self.store.drop(oldest)
             events.append(Forgotten(oldest))
+        self.store.forget_surplus_ids()
 
     def snapshot(self) -> Changes:
         """Return everything that is stored."""

@@ -32,6 +32,7 @@ VECTORS = [
 """Ids that the function of the deployed Go nodes gives; none are published."""
 
 
+@pytest.mark.rule("mvds-payload-id")
 @pytest.mark.parametrize(("message", "expected"), VECTORS)
 def test_id_is_that_of_deployed_nodes(message: Message, expected: str) -> None:
     """SHA-256 with the timestamp in 8 bytes, little-endian, also a negative one."""

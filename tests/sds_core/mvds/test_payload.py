@@ -58,6 +58,7 @@ def test_what_is_written_is_read(payload: Payload) -> None:
     assert decode(encode(payload)) == payload
 
 
+@pytest.mark.rule("mvds-payload-schema")
 def test_field_numbers_are_those_of_the_specification() -> None:
     """Tags 5001 to 5004 and 6001 to 6003, written out."""
     ack, offer, request = bytes(32), b"\x01" * 32, b"\x02" * 32

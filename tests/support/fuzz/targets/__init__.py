@@ -6,6 +6,7 @@ from tests.support.fuzz.target import Target
 from tests.support.fuzz.targets import (
     files,
     http,
+    mvds,
     records,
     reliable_channel,
     rest,
@@ -16,7 +17,17 @@ from tests.support.fuzz.targets import (
 
 TARGETS: dict[str, Target] = {
     target.name: target
-    for module in (wire, reliable_channel, records, rest, files, settings, states, http)
+    for module in (
+        wire,
+        mvds,
+        reliable_channel,
+        records,
+        rest,
+        files,
+        settings,
+        states,
+        http,
+    )
     for target in module.TARGETS
 }
 """By name."""

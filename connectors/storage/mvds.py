@@ -1,0 +1,244 @@
+"""A node of MVDS in an SQLite file."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import msgspec
+
+from connectors.storage.database import Format, open_database
+from connectors.storage.errors import StorageError, StorageUnreadable
+from sds_core.mvds.changes import Changes, StoredMessage
+from sds_core.mvds.payload import Message, Metadata
+from sds_core.mvds.records import Record, RecordType
+
+# A record has one row for each peer and message, of any type: an OFFER's row becomes
+# that of its MESSAGE. `position` keeps the order in which messages became known.
+_FORMAT: Final = Format(
+    b"MVDS",
+    1,
+    """
+CREATE TABLE node (
+    only_one INTEGER PRIMARY KEY CHECK (only_one = 0),
+    epoch INTEGER NOT NULL
+);
+CREATE TABLE peer_group (group_id BLOB PRIMARY KEY);
+CREATE TABLE peer (
+    position INTEGER PRIMARY KEY AUTOINCREMENT,
+    group_id BLOB NOT NULL REFERENCES peer_group (group_id),
+    peer BLOB NOT NULL,
+    UNIQUE (group_id, peer)
+);
+CREATE TABLE record (
+    peer BLOB NOT NULL,
+    message_id BLOB NOT NULL,
+    type TEXT NOT NULL,
+    send_count INTEGER NOT NULL,
+    send_epoch INTEGER NOT NULL,
+    PRIMARY KEY (peer, message_id)
+);
+CREATE TABLE message (
+    position INTEGER PRIMARY KEY AUTOINCREMENT,
+    message_id BLOB NOT NULL UNIQUE,
+    group_id BLOB NOT NULL,
+    sender BLOB,
+    is_delivered INTEGER NOT NULL,
+    timestamp INTEGER,
+    body BLOB,
+    metadata BLOB
+);
+""",
+)
+
+
+class _StoredMetadata(msgspec.Struct, array_like=True):
+    """Metadata as MessagePack. New fields go to the end and have a default."""
+
+    parents: tuple[bytes, ...]
+    ephemeral: bool
+
+
+class SqliteNodeStorage:
+    """Storage of one node; a context manager that closes it.
+
+    Args:
+        path: The file; it is made if it is missing. One process may have it open.
+        survives_power_loss: Wait for the disk at each change. Without, a power failure
+            may take the last changes, but the end of the process takes none.
+
+    Raises:
+        StorageInUse: Another process has the file open.
+        StorageUnreadable: It is another file, or damaged.
+        StorageError: It cannot be opened.
+    """
+
+    def __init__(self, path: Path, *, survives_power_loss: bool = True) -> None:
+        self.path = path
+        try:
+            self._database = open_database(
+                path, _FORMAT, survives_power_loss=survives_power_loss
+            )
+        except sqlite3.Error as error:
+            raise StorageError(path, str(error)) from error
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the file."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the file, and let other processes use it."""
+        self._database.close()
+
+    def load(self) -> Changes | None:
+        """Return the whole state; None if nothing was stored.
+
+        Raises:
+            StorageUnreadable: A value in the file is damaged.
+        """
+        try:
+            return self._load()
+        except (sqlite3.DatabaseError, ValueError) as error:
+            raise StorageUnreadable(self.path, str(error)) from error
+
+    def store(self, changes: Changes) -> None:
+        """Add changes to what is stored; all of them or none.
+
+        Raises:
+            StorageError: They cannot be written.
+        """
+        with self._writing() as database:
+            database.execute(
+                "INSERT OR REPLACE INTO node VALUES (0, ?)", (changes.epoch,)
+            )
+            for group_id, peers in changes.groups.items():
+                database.execute("DELETE FROM peer WHERE group_id = ?", (group_id,))
+                if peers is None:
+                    database.execute(
+                        "DELETE FROM peer_group WHERE group_id = ?", (group_id,)
+                    )
+                    continue
+                database.execute(
+                    "INSERT OR IGNORE INTO peer_group VALUES (?)", (group_id,)
+                )
+                database.executemany(
+                    "INSERT INTO peer (group_id, peer) VALUES (?, ?)",
+                    [(group_id, peer) for peer in peers],
+                )
+            database.executemany(
+                "DELETE FROM record WHERE peer = ? AND message_id = ?",
+                [key for key, record in changes.records.items() if record is None],
+            )
+            database.executemany(
+                "INSERT OR REPLACE INTO record VALUES (?, ?, ?, ?, ?)",
+                _record_rows(changes.records.values()),
+            )
+            database.executemany(
+                "DELETE FROM message WHERE message_id = ?",
+                [(one,) for one, found in changes.messages.items() if found is None],
+            )
+            database.executemany(
+                "INSERT INTO message (message_id, group_id, sender, is_delivered,"
+                " timestamp, body, metadata) VALUES (?, ?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT (message_id) DO UPDATE SET"
+                " is_delivered = excluded.is_delivered,"
+                " timestamp = excluded.timestamp, body = excluded.body,"
+                " metadata = excluded.metadata",
+                _message_rows(changes),
+            )
+
+    def _load(self) -> Changes | None:
+        node = self._database.execute("SELECT epoch FROM node").fetchone()
+        if node is None:
+            return None
+        groups: dict[bytes, tuple[bytes, ...]] = {
+            group_id: ()
+            for (group_id,) in self._database.execute("SELECT group_id FROM peer_group")
+        }
+        for group_id, peer in self._database.execute(
+            "SELECT group_id, peer FROM peer ORDER BY position"
+        ):
+            groups[group_id] += (peer,)
+        records = {
+            (peer, one): Record(peer, one, RecordType(kind), count, epoch)
+            for peer, one, kind, count, epoch in self._database.execute(
+                "SELECT peer, message_id, type, send_count, send_epoch FROM record"
+                " ORDER BY send_epoch, rowid"
+            )
+        }
+        messages = {
+            row[0]: _stored_message(*row[1:])
+            for row in self._database.execute(
+                "SELECT message_id, group_id, sender, is_delivered, timestamp, body,"
+                " metadata FROM message ORDER BY position"
+            )
+        }
+        return Changes(node[0], groups, records, messages)
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with self._database:
+                yield self._database
+        except sqlite3.Error as error:
+            raise StorageError(self.path, str(error)) from error
+
+
+def _record_rows(records: Iterable[Record | None]) -> list[tuple[Any, ...]]:
+    return [
+        (one.peer, one.message_id, one.type, one.send_count, one.send_epoch)
+        for one in records
+        if one is not None
+    ]
+
+
+def _message_rows(changes: Changes) -> Iterator[tuple[Any, ...]]:
+    for message_id, stored in changes.messages.items():
+        if stored is None:
+            continue
+        message = stored.message
+        metadata = None
+        if message is not None and message.metadata is not None:
+            metadata = msgspec.msgpack.encode(
+                _StoredMetadata(message.metadata.parents, message.metadata.ephemeral)
+            )
+        yield (
+            message_id,
+            stored.group_id,
+            stored.sender,
+            stored.is_delivered,
+            message and message.timestamp,
+            message and message.body,
+            metadata,
+        )
+
+
+def _stored_message(
+    group_id: bytes,
+    sender: bytes | None,
+    is_delivered: int,
+    timestamp: int | None,
+    body: bytes | None,
+    metadata: bytes | None,
+) -> StoredMessage:
+    message = None
+    if timestamp is not None and body is not None:
+        found = None
+        if metadata is not None:
+            stored = msgspec.msgpack.decode(metadata, type=_StoredMetadata)
+            found = Metadata(stored.parents, stored.ephemeral)
+        message = Message(group_id, timestamp, body, found)
+    return StoredMessage(group_id, message, sender, bool(is_delivered))
