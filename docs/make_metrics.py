@@ -12,6 +12,7 @@ from sds_core.mirror.metrics import MIRROR_METRICS, NODE_METRICS
 from sds_core.observer.channel_table import ChannelSettings
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.histogram import BUCKETS_MS
+from sds_core.observer.mvds.figures import GROUP_FIGURES
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.snapshot_metrics import SETTINGS_METRICS, SNAPSHOT_METRICS
@@ -61,6 +62,12 @@ SECTIONS = (
         "Channels beyond the label budget are summed as channel `other`, "
         "which has no verdict.",
         CHANNEL_FIGURES,
+    ),
+    Section.of(
+        "Groups of MVDS",
+        "Groups beyond the label budget are summed as channel `other`, "
+        "which has no verdict.",
+        GROUP_FIGURES,
     ),
     Section(
         "Settings of channels",

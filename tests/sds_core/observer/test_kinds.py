@@ -17,10 +17,15 @@ CLOCK_MS = 10_000_000
 
 
 def test_persisted_names_never_change() -> None:
-    """Keys of the state and files beside the checkpoint are those of release 0.1."""
+    """Checkpoints hold keys of the state and files with these names."""
     kinds = {kind.prefix: kind.label_file for kind in kinds_of(PROTOCOLS)}
-    assert kinds == {"sds": "labels.json", "tap": "taps.json", "dead": ""}
-    assert set(by_name(PROTOCOLS)) == {"sds"}
+    assert kinds == {
+        "sds": "labels.json",
+        "mvds": "mvds-labels.json",
+        "tap": "taps.json",
+        "dead": "",
+    }
+    assert set(by_name(PROTOCOLS)) == {"sds", "mvds"}
 
 
 def test_key_names_kind_and_view() -> None:
