@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
+from sds_core.simulation import scenario as scenarios
 from sds_core.simulation.links import Delays, Flags, Indices, Links
-from sds_core.simulation.scenario import Partition, Scenario
 from sds_core.simulation.streams import Streams
 
 
 class Network:
-    """Carries transmissions between participants, identified by index."""
+    """Carries transmissions between participants, identified by index.
 
-    def __init__(self, scenario: Scenario, streams: Streams) -> None:
-        count = scenario.participants
-        self._links = Links(scenario.network, count, count, streams, "network")
+    Args:
+        settings: Settings of the links, and of partitions.
+        participants: Number of participants.
+        streams: Random streams of the simulation.
+    """
+
+    def __init__(
+        self, settings: scenarios.Network, participants: int, streams: Streams
+    ) -> None:
+        self._links = Links(settings, participants, participants, streams, "network")
         self._partitions = [
-            _Cut(partition, count, streams, str(number))
-            for number, partition in enumerate(scenario.network.partitions)
+            _Cut(partition, participants, streams, str(number))
+            for number, partition in enumerate(settings.partitions)
         ]
 
     def carry(
@@ -40,7 +47,7 @@ class Network:
 
 class _Cut:
     def __init__(
-        self, partition: Partition, participants: int, streams: Streams, name: str
+        self, partition: scenarios.Partition, participants: int, streams: Streams, name: str
     ) -> None:
         self.span = partition
         drawn = streams.vector("partition", name).permutation(participants)

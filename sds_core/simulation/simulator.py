@@ -23,6 +23,7 @@ from sds_core.simulation.log import (
     Entry,
     Happening,
     Presence,
+    Sighting,
     Transmission,
 )
 from sds_core.simulation.network import Network
@@ -62,7 +63,7 @@ class _Simulation:
         self._agenda = Agenda()
         self._news: list[Entry] = []
         self._log = self._news.append
-        self._network = Network(scenario, streams)
+        self._network = Network(scenario.network, scenario.participants, streams)
         self._transmissions = 0
         absences = scenario.churn.absences
         fetch_after_s = None if absences is None else absences.fetch_after_s
@@ -72,7 +73,7 @@ class _Simulation:
         self._lost_tails: dict[str, LostTail] = {}
         count = scenario.participants
         self._taps = [
-            Tap(tap, count, start_ms, streams, self._agenda, self._log)
+            Tap(tap, count, start_ms, streams, self._agenda, self._sighted, self._log)
             for tap in scenario.taps
         ]
         self._names = [f"participant-{index + 1:03}" for index in range(count)]
@@ -103,6 +104,9 @@ class _Simulation:
             if news:
                 yield from news
                 news.clear()
+
+    def _sighted(self, at_ms: int, tap: str, seq: int, sent: Transmission) -> None:
+        self._log(Sighting(at_ms, tap, seq, sent))
 
     # -- the cast
 

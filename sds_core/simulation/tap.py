@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -11,14 +12,25 @@ from sds_core.simulation import scenario as scenarios
 from sds_core.simulation.agenda import Agenda
 from sds_core.simulation.clock import Clock
 from sds_core.simulation.links import Links, delay_draws
-from sds_core.simulation.log import Entry, Heartbeat, Sighting, Transmission
+from sds_core.simulation.log import Heartbeat
 from sds_core.simulation.streams import Draws, Streams
 
 # A tap is the only receiver at the end of its links.
 _HERE = np.zeros(1, np.intp)
 
 
-class Tap:
+class Sent(Protocol):
+    """What a tap may record."""
+
+    @property
+    def at_ms(self) -> int:
+        """Time of sending, Unix ms."""
+
+
+SentT = TypeVar("SentT", bound=Sent)
+
+
+class Tap(Generic[SentT]):
     """One observer.
 
     Args:
@@ -27,7 +39,9 @@ class Tap:
         start_ms: Start of the simulation, Unix ms.
         streams: Random streams of the simulation.
         agenda: Plans the tap's actions.
-        log: Receives the tap's sightings and heartbeats.
+        sighted: Receives each record: its event time by the tap's clock, the tap's
+            name and number, and what was recorded.
+        beat: Receives the tap's heartbeats.
     """
 
     def __init__(
@@ -37,7 +51,8 @@ class Tap:
         start_ms: int,
         streams: Streams,
         agenda: Agenda,
-        log: Callable[[Entry], None],
+        sighted: Callable[[int, str, int, SentT], None],
+        beat: Callable[[Heartbeat], None],
     ) -> None:
         self._settings = settings
         self._start_ms = start_ms
@@ -52,12 +67,13 @@ class Tap:
         )
         self._kept = Draws(streams.vector(name, "records").random)
         self._agenda = agenda
-        self._log = log
+        self._sighted = sighted
+        self._emit_beat = beat
         self._seq = 0
         self._heartbeats = 0
         agenda.add(start_ms + round(settings.start_s * 1_000), self._beat)
 
-    def listen(self, sender: int, transmission: Transmission) -> None:
+    def listen(self, sender: int, transmission: SentT) -> None:
         """Send a transmission over the tap's link."""
         elapsed_ms = transmission.at_ms - self._start_ms
         arrives, delays_ms = self._links.carry(sender, _HERE, elapsed_ms)
@@ -70,19 +86,19 @@ class Tap:
             if replicated:
                 self._agenda.add(first_ms + further_ms, record)
 
-    def _record(self, transmission: Transmission, now_ms: int) -> None:
+    def _record(self, transmission: SentT, now_ms: int) -> None:
         if not self._is_up(now_ms) or _any_holds(self._settings.deaf, self._at(now_ms)):
             return
         self._seq += 1
         if self._kept.take(1)[0] >= self._settings.record_loss:
             name = self._settings.name
             at_ms = self._clock.reading(now_ms)
-            self._log(Sighting(at_ms, name, self._seq, transmission))
+            self._sighted(at_ms, name, self._seq, transmission)
 
     def _beat(self, now_ms: int) -> None:
         if self._is_up(now_ms):
             at_ms = self._clock.reading(now_ms)
-            self._log(Heartbeat(at_ms, self._settings.name, self._seq))
+            self._emit_beat(Heartbeat(at_ms, self._settings.name, self._seq))
         self._heartbeats += 1
         settings = self._settings
         next_s = settings.start_s + self._heartbeats * settings.heartbeat_interval_s

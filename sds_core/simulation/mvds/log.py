@@ -1,0 +1,74 @@
+"""The log of a simulation of MVDS: everything that happens, as values.
+
+Times are Unix ms of the simulation's own clock, unless an attribute says otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sds_core.mvds.payload import Payload
+from sds_core.simulation.log import Heartbeat
+
+
+class Made(NamedTuple):
+    """A node made a message."""
+
+    at_ms: int
+    node: str
+    message_id: bytes
+    group_id: bytes
+
+
+class Sending(NamedTuple):
+    """A node sent a payload to a peer.
+
+    Attributes:
+        number: Identity: sendings of a simulation are counted from 0.
+        at_ms: Time of sending.
+        sender, receiver: Ids of the nodes, hexadecimal.
+        payload: The payload.
+        value: Its bytes.
+    """
+
+    number: int
+    at_ms: int
+    sender: str
+    receiver: str
+    payload: Payload
+    value: bytes
+
+
+class Reached(NamedTuple):
+    """A message reached a node that did not know it."""
+
+    at_ms: int
+    node: str
+    message_id: bytes
+
+
+class AckArrived(NamedTuple):
+    """An acknowledgement by a node reached a peer that was waiting for it."""
+
+    at_ms: int
+    node: str
+    message_id: bytes
+
+
+class PayloadSighting(NamedTuple):
+    """A tap recorded a payload; a second record of the same sending is a replica.
+
+    Attributes:
+        at_ms: Event time of the record, by the tap's clock.
+        tap: Observer id.
+        seq: Number given by the tap.
+        sending: What it recorded.
+    """
+
+    at_ms: int
+    tap: str
+    seq: int
+    sending: Sending
+
+
+MvdsEntry = Made | Sending | Reached | AckArrived | PayloadSighting | Heartbeat

@@ -1,0 +1,103 @@
+"""A scenario of MVDS: all settings of a simulation except its seed and its start.
+
+Units are those of `sds_core.simulation.scenario`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from sds_core.mvds.options import Mode
+from sds_core.reading import Table, TableError, read
+from sds_core.simulation.scenario import (
+    Count,
+    Name,
+    Network,
+    Payload,
+    PositiveSeconds,
+    Seconds,
+    Tap,
+)
+
+
+class MvdsScenario(Table, frozen=True, kw_only=True):
+    """Settings of a simulation of MVDS.
+
+    Attributes:
+        protocol: Always `mvds`; files without it are of SDS.
+        name: Name of the scenario.
+        description: Purpose of the scenario, in one sentence.
+        duration_s: Time in which new messages are made.
+        settle_s: Time after that in which nodes still send and acknowledge.
+        nodes: Number of nodes; all are in every group.
+        senders: Number of nodes that make messages, the first ones.
+        groups: Number of groups.
+        interval_s: Mean of the exponentially distributed time between two messages of
+            a sender in a group.
+        payload_bytes: Length of a message's body.
+        mode: Whether messages of ours are sent at once or offered first.
+        backoff: `document`: waits of 2, 4, ... 128, 2, ... epochs; `linear`: two epochs
+            more each time, as in the upstream simulation; `deployed`: that of
+            status-go.
+        epoch_ms: Length of an epoch. Each node begins its epochs at a time of its own.
+        forward: Whether received messages are offered to the other nodes.
+        network: Links between nodes, and times in which nodes are cut off.
+        taps: The observers.
+    """
+
+    protocol: Literal["mvds"]
+    name: Name
+    description: str
+    duration_s: PositiveSeconds
+    settle_s: Seconds = 0.0
+    nodes: Annotated[int, Meta(ge=2, le=200)]
+    senders: Count = 1
+    groups: Annotated[int, Meta(ge=1, le=100)] = 1
+    interval_s: PositiveSeconds
+    payload_bytes: Payload = 100
+    mode: Mode = Mode.INTERACTIVE
+    backoff: Literal["document", "linear", "deployed"] = "document"
+    epoch_ms: Annotated[int, Meta(ge=100, le=3_600_000)] = 1_000
+    forward: bool = True
+    network: Network = Network()
+    taps: tuple[Tap, ...] = (Tap(name="tap"),)
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any]) -> MvdsScenario:
+        """Read a scenario.
+
+        Raises:
+            TableError: The mapping is not a scenario; the error has place, value and
+                allowed values.
+        """
+        scenario = read(mapping, cls)
+        most = scenario.nodes
+        # Each node has a millisecond of the epoch to itself.
+        limits = [
+            ("senders", scenario.senders, most),
+            ("nodes", scenario.nodes, scenario.epoch_ms),
+        ]
+        limits += [
+            (f"network.partitions[{place}].participants", cut.participants, most - 1)
+            for place, cut in enumerate(scenario.network.partitions)
+        ]
+        for path, count, limit in limits:
+            if count > limit:
+                raise TableError(path, f"is {count}: allowed is up to {limit}")
+        names = [tap.name for tap in scenario.taps]
+        if len(set(names)) < len(names):
+            raise TableError("taps", "has a name twice: allowed is each name once")
+        return scenario
+
+    @property
+    def duration_ms(self) -> int:
+        """Time in which new messages are made, ms."""
+        return round(self.duration_s * 1_000)
+
+    @property
+    def total_ms(self) -> int:
+        """Length of the whole simulation, ms."""
+        return round((self.duration_s + self.settle_s) * 1_000)
