@@ -15,8 +15,8 @@ from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
 from streaming.lookup import Stored
-from tests.streaming.test_joined_groups import BEGIN_MS, clock_of, season
 from tests.support.toy.pipeline import Pipeline
+from tests.support.toy.season import BEGIN_MS, clock_of, season
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,6 @@ from streaming.findings import Destination
 from streaming.group_minutes import GroupMinutes
 from streaming.history import HistoryExporter, Outbox
 from streaming.settings import HistorySettings
-from tests.support.frames import START_MS
 from tests.support.toy.league import (
     LEAGUE,
     LEAGUES,
@@ -41,39 +40,14 @@ from tests.support.toy.league import (
     view_of,
 )
 from tests.support.toy.pipeline import Pipeline
+from tests.support.toy.season import BEGIN_MS, MINUTE_MS, clock_of, record, season
 
-MINUTE_MS = 60_000
-BEGIN_MS = START_MS // MINUTE_MS * MINUTE_MS
 EVERYTHING = IncidentQuery()
-
-
-def record(offset: int, at_s: int, league: str, match: str, points: int) -> RawRecord:
-    """A match, some seconds after the begin."""
-    value = f"{league}/{match}/{points}".encode()
-    headers = [("protocol", b"league"), ("observer", b"tap")]
-    return RawRecord(
-        0, offset, BEGIN_MS + 1_000 * at_s, league.encode(), value, headers
-    )
-
-
-def season(count: int = 40, step_s: int = 7) -> list[RawRecord]:
-    """Matches of two leagues; every fifth has no points, and gets some later."""
-    found = []
-    for n in range(count):
-        league = "north" if n % 3 else "south"
-        points = 0 if n % 5 == 0 else n
-        found.append(record(n, n * step_s, league, f"m{n % 11}", points))
-    return found
 
 
 def leagues(pipeline: Pipeline) -> Mapping[str, Any]:
     """The totals on the board, by name of the league."""
     return pipeline.board.snapshot.others["league"].totals
-
-
-def clock_of(records: Iterable[RawRecord]) -> int:
-    """The newest time of some records."""
-    return max(one.timestamp_ms for one in records)
 
 
 def run(pipeline: Pipeline, batches: Iterable[list[RawRecord]]) -> None:
