@@ -221,7 +221,8 @@ def totals_of(view: Any) -> dict[str, Any]:
     names = [field.name for field in msgspec.structs.fields(view.totals)]
     # Through MessagePack, which opens what is packed by itself.
     packed = msgspec.msgpack.encode(view.totals)
-    return dict(zip(names, msgspec.msgpack.decode(packed), strict=True))
+    values = msgspec.to_builtins(msgspec.msgpack.decode(packed))
+    return dict(zip(names, values, strict=True))
 
 
 def main() -> None:
