@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterator
 
 from connectors.kafka.producer import TopicRecord
+from connectors.simulator.heartbeat import heartbeat_records
 from sds_core.simulation.log import Heartbeat, Sighting
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.simulator import simulate
@@ -31,8 +32,7 @@ def simulated_records(
         if isinstance(entry, Sighting):
             yield _frame_record(entry, partitions)
         elif isinstance(entry, Heartbeat):
-            for partition in range(partitions):
-                yield _heartbeat_record(entry, partition)
+            yield from heartbeat_records(entry, partitions)
         truth.add(entry)
 
 
@@ -54,21 +54,5 @@ def _frame_record(sighting: Sighting, partitions: int) -> TopicRecord:
         sighting.at_ms,
         key,
         sent.value,
-        tuple((name, value.encode()) for name, value in headers.items()),
-    )
-
-
-def _heartbeat_record(heartbeat: Heartbeat, partition: int) -> TopicRecord:
-    headers = {
-        "observer": heartbeat.tap,
-        "seq": str(heartbeat.seq),
-        "source": "simulator",
-        "kind": "heartbeat",
-    }
-    return TopicRecord(
-        partition,
-        heartbeat.at_ms,
-        None,
-        b"",
         tuple((name, value.encode()) for name, value in headers.items()),
     )

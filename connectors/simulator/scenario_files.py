@@ -10,8 +10,10 @@ from connectors.simulator.scenario_names import (
     scenario_names,
     shipped_scenarios,
 )
+from connectors.simulator.simulations import AnyScenario
 from connectors.toml_file import UnreadableToml, read_toml
 from sds_core.reading import TableError
+from sds_core.simulation.mvds.scenario import MvdsScenario
 from sds_core.simulation.scenario import Scenario
 from sds_core.text import did_you_mean, shown
 
@@ -46,7 +48,7 @@ class UnreadableScenario(ValueError):
         self.problem = problem
 
 
-def load_scenario(name: str) -> Scenario:
+def load_scenario(name: str) -> AnyScenario:
     """Read a scenario.
 
     Args:
@@ -65,8 +67,12 @@ def load_scenario(name: str) -> Scenario:
     raise UnknownScenario(name)
 
 
-def _read(file: Traversable, name: str) -> Scenario:
+def _read(file: Traversable, name: str) -> AnyScenario:
     try:
-        return Scenario.from_mapping(read_toml(file))
+        mapping = read_toml(file)
+        # A scenario without the key is of SDS.
+        if "protocol" in mapping:
+            return MvdsScenario.from_mapping(mapping)
+        return Scenario.from_mapping(mapping)
     except (UnreadableToml, TableError) as error:
         raise UnreadableScenario(name, str(error)) from error

@@ -12,7 +12,7 @@ class Comparison:
     """One figure of the truth beside what the monitor found.
 
     Attributes:
-        channel: Channel id; empty for the totals.
+        channel: Channel id, or name of a group; empty for the totals.
         figure: Name in the report, nested names joined by dots.
         truth: Value counted from what happened.
         found: Value in the report.
@@ -33,6 +33,21 @@ def compare(
     truth: Mapping[str, Any], report: Mapping[str, Any]
 ) -> Iterator[Comparison]:
     """Return every figure of a truth with the report's value, totals first."""
+    if "channels" in truth:
+        yield from _compared_channels(truth, report)
+    for prefix, views in truth.get("views", {}).items():
+        found = report.get("views", {}).get(prefix, {})
+        yield from _compared("", views["totals"], found.get("totals", {}))
+        groups = found.get("views", {})
+        for group in groups.keys() - views["views"].keys():
+            yield Comparison(group, "group", "is none", "is one")
+        for group, figures in views["views"].items():
+            yield from _compared(group, figures, groups.get(group, {}))
+
+
+def _compared_channels(
+    truth: Mapping[str, Any], report: Mapping[str, Any]
+) -> Iterator[Comparison]:
     latencies = [
         pair for one in truth["channels"].values() for pair in one["ack_latencies"]
     ]

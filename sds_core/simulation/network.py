@@ -47,7 +47,11 @@ class Network:
 
 class _Cut:
     def __init__(
-        self, partition: scenarios.Partition, participants: int, streams: Streams, name: str
+        self,
+        partition: scenarios.Partition,
+        participants: int,
+        streams: Streams,
+        name: str,
     ) -> None:
         self.span = partition
         drawn = streams.vector("partition", name).permutation(participants)

@@ -118,9 +118,7 @@ class _Simulation:
             make = partial(self._make, place, group_id, random)
             self._agenda.add(at_ms, make)
 
-    def _make(
-        self, place: int, group_id: bytes, random: Random, now_ms: int
-    ) -> None:
+    def _make(self, place: int, group_id: bytes, random: Random, now_ms: int) -> None:
         node = self._nodes[place]
         body = random.randbytes(self._scenario.payload_bytes)
         made = node.append(group_id, body, now_ms // 1_000)

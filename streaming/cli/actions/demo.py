@@ -25,12 +25,11 @@ from connectors.kafka.producer import (
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording, load_truth, restamped
-from connectors.simulator.records import simulated_records
+from connectors.simulator.simulations import simulation_of
 from connectors.web.server import PortInUse
 from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.snapshot import Snapshot
 from sds_core.simulation.comparison import compare
-from sds_core.simulation.truth import Truth
 from sds_core.text import counted, number
 from streaming.cli import FINDING
 from streaming.cli.actions.report import as_click_error, write_report
@@ -87,14 +86,14 @@ def simulated_traffic(name: str, seed: int) -> Traffic:
         click.UsageError: The scenario does not exist, or has no records.
     """
     scenario = read_scenario(name)
-    truth = Truth(scenario.name, seed)
     start_ms = start_of(scenario, 0.0, wall_ms())
-    records = list(simulated_records(scenario, seed, start_ms, _PARTITIONS, truth))
+    simulation = simulation_of(scenario, seed, start_ms, _PARTITIONS)
+    records = list(simulation.records)
     if not records:
         message = f"scenario {scenario.name} gives no records to play"
         raise click.UsageError(message)
     title = f"Simulated scenario {scenario.name}, seed {seed}"
-    return Traffic(title, records, truth.document())
+    return Traffic(title, records, simulation.truth.document())
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,11 @@ from connectors.simulator.scenario_files import (
     UnreadableScenario,
     load_scenario,
 )
-from sds_core.simulation.scenario import LONGEST_S, Scenario
+from connectors.simulator.simulations import AnyScenario
+from sds_core.simulation.scenario import LONGEST_S
 
 
-def read_scenario(name: str, duration_s: float | None = None) -> Scenario:
+def read_scenario(name: str, duration_s: float | None = None) -> AnyScenario:
     """Read a scenario.
 
     Args:
@@ -36,7 +37,7 @@ def read_scenario(name: str, duration_s: float | None = None) -> Scenario:
     return replace(scenario, duration_s=duration_s)
 
 
-def start_of(scenario: Scenario, speed: float, now_ms: int) -> int:
+def start_of(scenario: AnyScenario, speed: float, now_ms: int) -> int:
     """Return when simulated traffic must start, Unix ms, to end when its writing does.
 
     Slower than real time it starts now: no record may lie in the future. The result is

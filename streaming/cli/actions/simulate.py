@@ -11,9 +11,7 @@ import click
 from connectors.kafka.producer import Acknowledgements, write
 from connectors.kafka.settings import InvalidTopic, KafkaSettings, KafkaUnreachable
 from connectors.kafka.topics import ensure_frames_topic
-from connectors.simulator.records import simulated_records
-from sds_core.simulation.scenario import Scenario
-from sds_core.simulation.truth import Truth
+from connectors.simulator.simulations import AnyScenario, simulation_of
 from streaming.cli.actions.scenario import start_of
 from streaming.cli.log import logger
 from streaming.cli.output import wall_ms, with_progress, write_json
@@ -23,7 +21,7 @@ from streaming.cli.signals import end_requested
 def simulate(
     kafka: KafkaSettings,
     partitions: int,
-    scenario: Scenario,
+    scenario: AnyScenario,
     seed: int,
     speed: float,
     truth_file: Path | None,
@@ -49,9 +47,8 @@ def simulate(
         partitions = ensure_frames_topic(kafka, partitions)
     except InvalidTopic as error:
         raise click.UsageError(str(error)) from error
-    truth = Truth(scenario.name, seed)
     start_ms = start_of(scenario, speed, wall_ms())
-    records = simulated_records(scenario, seed, start_ms, partitions, truth)
+    records, truth = simulation_of(scenario, seed, start_ms, partitions)
     length_s = scenario.total_ms / 1000
     takes = f"{length_s / speed:,.0f} s" if speed else "a while"
     click.echo(

@@ -21,7 +21,8 @@ def network(mapping: dict[str, Any], *directions: str) -> Network:
         {"from_s": 10, "until_s": 20, "participants": 2, "direction": direction}
         for direction in directions
     ]
-    return Network(Scenario.from_mapping(mapping), Streams(3))
+    scenario = Scenario.from_mapping(mapping)
+    return Network(scenario.network, scenario.participants, Streams(3))
 
 
 def reached(network: Network, elapsed_ms: int) -> list[list[bool]]:

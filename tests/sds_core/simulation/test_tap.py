@@ -27,7 +27,11 @@ def watched(
     scenario = Scenario.from_mapping(mapping)
     agenda = Agenda()
     log: list[Entry] = []
-    tap = Tap(scenario.taps[0], 4, START_MS, Streams(5), agenda, log.append)
+
+    def sighted(at_ms: int, tap: str, seq: int, seen: Transmission) -> None:
+        log.append(Sighting(at_ms, tap, seq, seen))
+
+    tap = Tap(scenario.taps[0], 4, START_MS, Streams(5), agenda, sighted, log.append)
     for number, elapsed_ms in enumerate(range(0, until_s * 1_000, every_ms)):
         at_ms = START_MS + elapsed_ms
         agenda.add(at_ms, partial(listen, tap, number))
