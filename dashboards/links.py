@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 FLEET, CHANNEL, REPAIR = "sds-fleet", "sds-channel", "sds-repair"
 CAPACITY, MONITOR = "sds-capacity", "sds-monitor"
+GROUPS = "mvds-groups"
 """Uids of the dashboards."""
 
 

@@ -147,6 +147,20 @@ HISTORY_STUCK_FOR = timedelta(minutes=20)
 
 LABELS_FOR = timedelta(minutes=15)
 
+UNACKNOWLEDGED_WINDOW = timedelta(hours=1)
+UNACKNOWLEDGED_SHARE = DEFAULTS.unacknowledged_percent / 100
+MOSTLY_UNACKNOWLEDGED_SHARE = 0.5
+LEAST_UNACKNOWLEDGED = 10
+"""Shares and least number of unacknowledged pairs of message and receiver of MVDS.
+
+From the first share on a group is failing; most pairs fail if a receiver or a
+connection is broken, not if the network loses: senders repeat until the deadline.
+"""
+
+UNANSWERED_WINDOW = timedelta(hours=1)
+UNANSWERED_REQUESTS = 10
+"""Requests of MVDS without a MESSAGE: nodes repeat a request, so few fail by chance."""
+
 BUDGET_NEARLY_SPENT = 0.9
 """Share of a participant's rate-limit budget: from it on, the API of Reliable Channel
 says that the limit approaches. `ObserverSettings.epoch_messages` is the budget."""

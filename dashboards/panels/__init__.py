@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from dashboards.links import CAPACITY, CHANNEL, FLEET, MONITOR, REPAIR, Links
+from dashboards.links import CAPACITY, CHANNEL, FLEET, GROUPS, MONITOR, REPAIR, Links
 from dashboards.panels.capacity import capacity
 from dashboards.panels.channel import channel
 from dashboards.panels.fleet import fleet
+from dashboards.panels.groups import groups
 from dashboards.panels.monitor import monitor
 from dashboards.panels.repair import repair
 
@@ -23,5 +24,6 @@ def dashboards(links: Links) -> dict[str, Dashboard]:
         CHANNEL: channel(links),
         REPAIR: repair(links),
         CAPACITY: capacity(links),
+        GROUPS: groups(links),
         MONITOR: monitor(links),
     }

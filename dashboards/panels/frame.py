@@ -98,9 +98,23 @@ def one_channel() -> dashboard.QueryVariable:
 
 def some_channels() -> dashboard.QueryVariable:
     """Return variable `channel`, with some or all channels selected; by default all."""
+    return _some(one_channel())
+
+
+def some_groups() -> dashboard.QueryVariable:
+    """Return variable `channel`, with some or all groups of MVDS; by default all."""
+    return _some(
+        _query_variable(
+            "channel",
+            "Group",
+            f"label_values({select('mvds_messages_total', JOB)}, channel)",
+        )
+    )
+
+
+def _some(variable: dashboard.QueryVariable) -> dashboard.QueryVariable:
     return (
-        one_channel()
-        .multi(True)
+        variable.multi(True)
         .include_all(True)
         .all_value(".+")
         .current(models.VariableOption(selected=True, text=["All"], value=["$__all"]))
@@ -122,6 +136,12 @@ def channel_page(channel: str) -> Link:
     """Return a link to a channel's status page, given as for `channel_link`."""
     url = status_page(f"/channel?id=${{{channel}:percentencode}}")
     return Link("Messages and incidents of the channel", url)
+
+
+def group_page(group: str) -> Link:
+    """Return a link to a group's status page, given as for `channel_link`."""
+    url = status_page(f"/views/mvds/one?id=${{{group}:percentencode}}")
+    return Link("Figures and incidents of the group", url)
 
 
 def _data_source() -> dashboard.DatasourceVariable:

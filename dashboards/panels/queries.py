@@ -153,10 +153,10 @@ def lost_deliveries(scope: str, *by: str) -> str:
     return _less_retracted(lost, retracted, *by)
 
 
-def trouble(scope: str) -> str:
-    """Return each channel's verdict as a number, by `TROUBLE`."""
+def trouble(scope: str, metric: str = "sds_channel_verdict") -> str:
+    """Return the verdict of each channel or group as a number, by `TROUBLE`."""
     terms = " or ".join(
-        f"{rank} * {select('sds_channel_verdict', scope, verdict=verdict.value)}"
+        f"{rank} * {select(metric, scope, verdict=verdict.value)}"
         for verdict, rank in TROUBLE.items()
     )
     return greatest(terms, "channel")

@@ -8,6 +8,7 @@ from dashboards.links import Links
 from dashboards.rules.alert import Alert, Severity, Subject
 from dashboards.rules.budget_alerts import budget_alerts
 from dashboards.rules.channel_alerts import channel_alerts
+from dashboards.rules.group_alerts import group_alerts
 from dashboards.rules.inhibitions import INHIBITIONS, Inhibition, inhibit_rules
 from dashboards.rules.mirror_alerts import mirror_alerts
 from dashboards.rules.monitor_alerts import monitor_alerts
@@ -32,6 +33,7 @@ def alerts(pace: Pace = LIFE) -> list[Alert]:
     return [
         *budget_alerts(),
         *channel_alerts(pace),
+        *group_alerts(pace),
         *tap_alerts(pace),
         *monitor_alerts(pace),
         *mirror_alerts(pace),

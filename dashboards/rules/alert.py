@@ -23,9 +23,14 @@ class Subject(enum.Enum):
     """Subject of an alert; its value is a heading."""
 
     CHANNEL = "Channels"
+    GROUP = "Groups of MVDS"
     TAP = "Taps"
     MONITOR = "The monitor"
     MIRROR = "Mirrors"
+
+
+_PATHS = {Subject.CHANNEL: "channel", Subject.GROUP: "views/mvds/one"}
+"""Paths of the status page, of subjects with the label ``channel``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,7 @@ class Alert:
         summary: One sentence without figures.
         description: Template with figures and their units.
         holds: Time for which the expression must have a result; real time.
-        subject: Subject; alerts on a channel have the label ``channel``.
+        subject: Subject; alerts on a channel or group have the label ``channel``.
         dashboard: Uid of the dashboard to open.
         labels: Further labels.
     """
@@ -78,12 +83,13 @@ class Alert:
             return {"dashboard_url": dashboard}
         # A monitor that never ran has no label `job`.
         dashboard += "{{ with $labels.job }}?var-job={{ . | urlquery }}{{ end }}"
-        if self.subject is not Subject.CHANNEL:
+        path = _PATHS.get(self.subject)
+        if path is None:
             return {"dashboard_url": dashboard}
         channel = _escaped("channel")
         # `other` stands for the channels beyond the label budget and has no page.
         page = (
-            f'{{{{ if ne $labels.channel "other" }}}}channel?id={channel}{{{{ end }}}}'
+            f'{{{{ if ne $labels.channel "other" }}}}{path}?id={channel}{{{{ end }}}}'
         )
         return {
             "dashboard_url": f"{dashboard}&var-channel={channel}",

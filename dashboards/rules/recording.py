@@ -19,6 +19,9 @@ BLIND = "channel:sds_channel_blind:max"
 """1 while a channel is blind, else 0; `other` is 1 if any channel that is not muted
 is."""
 
+GROUP_BLIND = "channel:mvds_group_blind:max"
+"""1 while a group of MVDS is blind, else 0; `other` is 1 if any group is."""
+
 NET_LOSSES = "channel:sds_dependency_losses:net"
 """Messages lost to everybody, minus those that arrived later."""
 
@@ -64,6 +67,7 @@ def recording_file(pace: Pace) -> dict[str, Any]:
     rules = [
         _rule(ALL_LABELLED, _all_labelled()),
         _rule(BLIND, _blind()),
+        _rule(GROUP_BLIND, _group_blind()),
         _rule(NET_LOSSES, _net_losses()),
     ]
     rules += _slices(DELIVERY, *_deliveries(pace(SLICE)), pace)
@@ -96,6 +100,12 @@ def _blind() -> str:
     one = latest('sds_channel_verdict{verdict="blind"}', "verdict")
     # Channels beyond the label budget export no verdict.
     other = f'label_replace({blind_channels()} > bool 0, "channel", "other", "", "")'
+    return f"{one}\nor\n{other}"
+
+
+def _group_blind() -> str:
+    one = latest('mvds_group_verdict{verdict="blind"}', "verdict")
+    other = f'label_replace(max without (channel) ({one}), "channel", "other", "", "")'
     return f"{one}\nor\n{other}"
 
 

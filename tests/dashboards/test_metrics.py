@@ -15,8 +15,10 @@ from prometheus_client.registry import Collector
 from connectors.prometheus.collector import MirrorCollector, SnapshotCollector
 from sds_core.metrics import Metric, MetricKind
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
+from sds_core.observer.mvds.kind import MVDS
+from sds_core.observer.mvds.totals import GroupTotals
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.snapshot import Snapshot, Views
 from sds_core.observer.tap_view import TapTotals
 from tests.support.metrics import ALL_METRICS
 
@@ -41,6 +43,7 @@ def exported() -> set[str]:
         labels=("a",),
         taps={"tap": TapTotals()},
         tap_labels=("tap",),
+        others={"mvds": Views(MVDS.kind, {"g": GroupTotals()}, ("g",))},
     )
     figures = MirrorFigures(nodes={"node": NodeFigures()})
     collectors: list[Collector] = [
@@ -88,7 +91,7 @@ def expressions() -> Iterator[str]:
 def used() -> set[str]:
     """The names in them that are not those of recording rules."""
     # A recorded name has colons in it.
-    names = re.compile(r"(?<![\w:])sds_\w+(?![\w:])")
+    names = re.compile(r"(?<![\w:])(?:sds|mvds)_\w+(?![\w:])")
     return {name for text in expressions() for name in names.findall(text)}
 
 

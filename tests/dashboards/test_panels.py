@@ -119,7 +119,7 @@ def test_dashboard_has_the_variables_that_it_uses(uid: str) -> None:
 def test_links_lead_to_pages_that_exist(uid: str) -> None:
     """Dashboards by uid or tag, pages of the monitor by its URL."""
     assert variables(uid)["monitor_url"]["current"]["value"] == MONITOR_URL
-    pages = {"/", "/channel", "/incidents", "/taps", "/monitor", "/runbooks"}
+    pages = {"/", "/channel", "/incidents", "/taps", "/monitor", "/runbooks", "/views"}
     tags = set()
     for link in JSON[uid]["links"]:
         tags |= set(link["tags"])
@@ -153,7 +153,9 @@ def test_every_expression_is_valid_promql(tmp_path: Path) -> None:
 def test_every_metric_is_on_a_dashboard() -> None:
     """Queries of variables count as well."""
     text = json.dumps(JSON)
-    names = {name.removesuffix("_bucket") for name in re.findall(r"\bsds_\w+", text)}
+    names = {
+        name.removesuffix("_bucket") for name in re.findall(r"\b(?:sds|mvds)_\w+", text)
+    }
     scraped = [m.name + "_info" * (m.kind is MetricKind.INFO) for m in ALL_METRICS]
     assert [name for name in scraped if name not in names] == []
 

@@ -113,5 +113,7 @@ def test_alerts_on_channels_use_names_and_muting() -> None:
         is_on_channel = alert.subject is Subject.CHANNEL
         assert ("sds_channel_info" in alert.expression) == is_on_channel
         assert ("{{ $labels.name }}" in alert.description) == is_on_channel
+        if alert.subject is Subject.GROUP:
+            assert "{{ $labels.channel }}" in alert.description
         if is_on_channel:
             assert "sds_channel_muted_until_timestamp_seconds" in alert.expression

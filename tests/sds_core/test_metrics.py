@@ -16,6 +16,8 @@ from sds_core.observer.channel_table import ChannelSettings
 from sds_core.observer.clock import ClockFigures
 from sds_core.observer.freshness import Freshness
 from sds_core.observer.histogram import Histogram
+from sds_core.observer.mvds.figures import GROUP_FIGURES
+from sds_core.observer.mvds.totals import GroupTotals
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Snapshot
@@ -35,6 +37,8 @@ def source_of(metric: Metric[Any]) -> Any:
     totals.bloom_worst = BloomGauge(75_000, 150_000, 10, one_percent_ms=2_500)
     if metric in CHANNEL_FIGURES.metrics:
         return totals
+    if metric in GROUP_FIGURES.metrics:
+        return GroupTotals(verdict_since_ms=1_500)
     if metric in SETTINGS_METRICS:
         return ChannelSettings(name="Chat", mute_until_ms=1_500)
     if metric in TAP_FIGURES.metrics:
@@ -68,7 +72,7 @@ def test_every_name_occurs_once() -> None:
 @pytest.mark.parametrize("metric", ALL_METRICS, ids=lambda m: m.name)
 def test_name_and_help_follow_the_conventions(metric: Metric[Any]) -> None:
     """Suffix by type, base units, one sentence of help, no ids as labels."""
-    assert re.fullmatch(r"sds_[a-z_]+[a-z]", metric.name)
+    assert re.fullmatch(r"(?:sds|mvds)_[a-z_]+[a-z]", metric.name)
     assert metric.name.endswith("_total") == (metric.kind is MetricKind.COUNTER)
     assert "_ms" not in metric.name
     if metric.kind is MetricKind.HISTOGRAM:
@@ -77,7 +81,7 @@ def test_name_and_help_follow_the_conventions(metric: Metric[Any]) -> None:
     allowed = {
         "kind", "dialect", "cause", "evidence", "outcome", "redundant", "verdict",
         "reason", "version", "source", "part", "direction", "step", "conformant",
-        "name", "objective", "epoch",
+        "name", "objective", "epoch", "type", "empty",
     }  # fmt: skip
     assert set(metric.labels) <= allowed
 

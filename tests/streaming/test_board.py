@@ -100,7 +100,7 @@ def test_a_tap_of_which_nothing_is_known_is_dropped() -> None:
 def test_views_of_another_protocol_have_a_place_of_their_own() -> None:
     """From the start, so that pages know them; channels are left alone."""
     board = Board([*PROTOCOLS, TOY])
-    assert set(board.snapshot.others) == {"toy"}
+    assert set(board.snapshot.others) == {"mvds", "toy"}
     hall = packed(RoomTotals(moves=3))
     board.set_totals({ROOMS.key("hall"): hall}, {"toy": ("hall",)})
     rooms = board.snapshot.others["toy"]

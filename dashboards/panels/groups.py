@@ -1,0 +1,359 @@
+"""Dashboard *MVDS groups*: do receivers acknowledge, how fast, at what cost?"""
+
+from __future__ import annotations
+
+from grafana_foundation_sdk.models import dashboard as models
+
+from dashboards.links import GROUPS, Links
+from dashboards.panels import colours, queries
+from dashboards.panels.base import Link, Panel, Query, Text
+from dashboards.panels.charts import figure, heat, lines, states
+from dashboards.panels.frame import (
+    Frame,
+    Section,
+    assemble,
+    group_page,
+    some_groups,
+)
+from dashboards.panels.queries import CHANNELS, JOB, RANGE, select
+from dashboards.panels.series import now, per_second, per_step, quantiles
+from dashboards.panels.tables import Column, rows
+from dashboards.thresholds import UNACKNOWLEDGED_SHARE
+from sds_core.observer.settings import DEFAULTS
+
+_DEADLINE_S = DEFAULTS.ack_deadline_ms / 1000
+
+_FRAME = Frame(
+    GROUPS,
+    "MVDS / Groups",
+    "Do the receivers of MVDS messages acknowledge them, how fast, and at what cost?",
+    variables=(some_groups(),),
+    pages=(Link("Incidents of groups", "/incidents"),),
+)
+
+
+def groups(links: Links) -> models.Dashboard:
+    """Return the dashboard."""
+    return assemble(
+        _FRAME,
+        links,
+        [
+            Section("", _figures()),
+            Section("Verdicts", _verdicts()),
+            Section("Acknowledgement", _acknowledgement()),
+            Section("Exchange", _exchange()),
+            Section("Cost", _cost()),
+            Section("By group", [_table()]),
+            Section("Memory of the monitor", _memory()),
+        ],
+    )
+
+
+def _figures() -> list[Panel]:
+    return [
+        figure(
+            Text(
+                "Messages",
+                "Distinct messages in the chosen range, of the chosen groups.",
+            ),
+            Query(queries.counted(select("mvds_messages_total", CHANNELS))),
+        ),
+        figure(
+            Text(
+                "Unacknowledged",
+                "Share of the pairs of message and receiver that ended in the chosen "
+                "range without an acknowledgement, of those whose receiver was heard; "
+                "late acknowledgements are subtracted. Red from the limit of the "
+                "alert on.",
+                "percentunit",
+            ),
+            Query(_unacknowledged(RANGE)),
+            steps=colours.up_to(UNACKNOWLEDGED_SHARE),
+            absent="nothing ended",
+        ),
+        figure(
+            Text(
+                "Acknowledged within",
+                "Time from the first MESSAGE to the acknowledgement back to its "
+                "sender within which 95 % arrived, in the chosen range.",
+                "s",
+            ),
+            Query(
+                "histogram_quantile(0.95, "
+                f"{_increase('mvds_ack_latency_seconds_bucket', 'le')})"
+            ),
+            absent="no traffic",
+        ),
+        figure(
+            Text(
+                "Sendings a delivery",
+                "Mean number of MESSAGEs to a receiver until its acknowledgement, in "
+                "the chosen range. 1 without losses.",
+                "none",
+            ),
+            Query(
+                queries.share(
+                    _increase("mvds_sends_until_delivery_total"),
+                    _increase("mvds_sent_deliveries_total"),
+                )
+            ),
+            absent="no traffic",
+        ),
+        figure(
+            Text(
+                "Offers a delivery",
+                "OFFERs per receiver that acknowledged a message, in the chosen "
+                "range. Nodes that offer a message on to everybody they know send "
+                "many.",
+                "none",
+            ),
+            Query(
+                queries.share(
+                    _increase("mvds_records_total", type="offer"),
+                    _increase("mvds_deliveries_total"),
+                )
+            ),
+            absent="no traffic",
+        ),
+        figure(
+            Text(
+                "Empty payloads",
+                "Share of payloads with zero bytes, in the chosen range and over all "
+                "groups. Deployed nodes send them; they cost bandwidth and say "
+                "nothing.",
+                "percentunit",
+            ),
+            Query(
+                queries.share(
+                    queries.increase(
+                        select("mvds_payloads_total", JOB, empty="true"), window=RANGE
+                    ),
+                    queries.increase(select("mvds_payloads_total", JOB), window=RANGE),
+                )
+            ),
+            absent="no traffic",
+        ),
+    ]
+
+
+def _verdicts() -> list[Panel]:
+    return [
+        states(
+            Text(
+                "Verdict",
+                "Verdict of each chosen group. Failing: more than "
+                f"{UNACKNOWLEDGED_SHARE:.0%} of what ended in ten minutes is "
+                "unacknowledged. Group `unknown` has what belongs to no group.",
+            ),
+            Query(queries.trouble(CHANNELS, "mvds_group_verdict"), "{{channel}}"),
+            colours.verdict_mappings(),
+        ),
+    ]
+
+
+def _acknowledgement() -> list[Panel]:
+    return [
+        lines(
+            Text(
+                "Acknowledgement latency",
+                "From the first MESSAGE to a receiver until its acknowledgement is "
+                "back at the sender. The dashed line is the deadline.",
+                "s",
+            ),
+            *quantiles("mvds_ack_latency_seconds", CHANNELS),
+            limits=colours.line_at(_DEADLINE_S),
+        ),
+        heat(
+            Text(
+                "Delivery time",
+                "From the first record with a message's id, an offer for example, to "
+                "a receiver's first acknowledgement: how many took how long.",
+                "s",
+            ),
+            queries.bucket_counts("mvds_delivery_seconds", CHANNELS),
+        ),
+        lines(
+            Text(
+                "Outcome of addressed pairs",
+                "Pairs of a message and a receiver per step. Unwitnessed: the "
+                "receiver was not heard, or holds the message; no fault.",
+            ),
+            per_step("mvds_acknowledged_in_time_total", CHANNELS, "in time"),
+            per_step("mvds_unacknowledged_total", CHANNELS, "unacknowledged"),
+            per_step("mvds_unacknowledged_resolved_total", CHANNELS, "resolved late"),
+            per_step("mvds_unwitnessed_total", CHANNELS, "unwitnessed"),
+            bars=True,
+        ),
+        lines(
+            Text(
+                "Addressed and in flight",
+                "Pairs of a message and a receiver: addressed per step, and those "
+                "whose deadline has not passed. In flight that grows while the "
+                "traffic does not: receivers are away.",
+            ),
+            per_step("mvds_addressed_total", CHANNELS, "addressed"),
+            now("mvds_in_flight", CHANNELS, "in flight in {{channel}}", "channel"),
+        ),
+    ]
+
+
+def _exchange() -> list[Panel]:
+    return [
+        lines(
+            Text(
+                "Records by type",
+                "ACK, OFFER, REQUEST and MESSAGE records per second. In interactive "
+                "mode offers come first; in batch mode there are messages and "
+                "acknowledgements alone.",
+                "ops",
+            ),
+            per_second("mvds_records_total", CHANNELS, "{{type}}", "type"),
+            stacked=True,
+        ),
+        lines(
+            Text(
+                "Retransmissions by type",
+                "Records per second that repeat an earlier one between the same two "
+                "peers. Each lost payload costs some; many without losses mean a "
+                "back-off that is too short.",
+                "ops",
+            ),
+            per_second("mvds_retransmissions_total", CHANNELS, "{{type}}", "type"),
+            stacked=True,
+        ),
+        lines(
+            Text(
+                "Broken exchanges",
+                "Requests per step that brought no MESSAGE by the deadline: the "
+                "holder does not answer, or its answers are lost. Offers that were "
+                "not requested: the receiver does not want the message, or did not "
+                "get the offer.",
+            ),
+            per_step(
+                "mvds_unanswered_requests_total", CHANNELS, "requests without answer"
+            ),
+            per_step(
+                "mvds_unrequested_offers_total", CHANNELS, "offers without request"
+            ),
+            bars=True,
+        ),
+        lines(
+            Text(
+                "Messages and deliveries",
+                "Distinct messages per second, and receivers per second that "
+                "acknowledged one.",
+                "ops",
+            ),
+            per_second("mvds_messages_total", CHANNELS, "messages"),
+            per_second("mvds_deliveries_total", CHANNELS, "deliveries"),
+        ),
+    ]
+
+
+def _cost() -> list[Panel]:
+    return [
+        lines(
+            Text(
+                "Needless records",
+                "Per second: MESSAGEs to receivers that had acknowledged them, and "
+                "OFFERs to peers that were known to hold the message.",
+                "ops",
+            ),
+            per_second("mvds_duplicates_total", CHANNELS, "duplicate messages"),
+            per_second("mvds_needless_offers_total", CHANNELS, "needless offers"),
+            width=8,
+        ),
+        lines(
+            Text(
+                "Bytes by type",
+                "Bytes per second of records by type; `other` is the rest of the "
+                "payloads and is in the group unknown.",
+                "Bps",
+            ),
+            per_second("mvds_bytes_total", CHANNELS, "{{type}}", "type"),
+            stacked=True,
+            width=8,
+        ),
+        lines(
+            Text(
+                "Payloads",
+                "Payloads per second over all groups, empty ones among them, and "
+                "copies of payloads by another tap.",
+                "pps",
+            ),
+            per_second("mvds_payloads_total", JOB, "empty: {{empty}}", "empty"),
+            per_second("mvds_replicas_total", JOB, "copies"),
+            width=8,
+        ),
+    ]
+
+
+def _table() -> Panel:
+    return rows(
+        Text(
+            "Groups by unacknowledged messages",
+            "In the chosen range, the group with the most unacknowledged pairs of "
+            "message and receiver first. The group leads to its status page.",
+        ),
+        "channel",
+        Column(
+            "Unacknowledged",
+            _counted("mvds_unacknowledged_total"),
+            steps=colours.ANY_IS_SUSPECT,
+        ),
+        Column("Acknowledged late", _counted("mvds_unacknowledged_resolved_total")),
+        Column("Messages", _counted("mvds_messages_total")),
+        Column("Deliveries", _counted("mvds_deliveries_total")),
+        Column(
+            "Verdict since",
+            "1000 * "
+            + queries.greatest(
+                select("mvds_verdict_since_timestamp_seconds", CHANNELS), "channel"
+            ),
+            unit="dateTimeFromNow",
+        ),
+        headers={"channel": "Group"},
+        links={"channel": group_page("__data.fields.channel")},
+    )
+
+
+def _memory() -> list[Panel]:
+    return [
+        lines(
+            Text(
+                "Left out by limits",
+                "Records and messages per step that limits of the monitor leave out, "
+                "by reason: peers or pairs of one id, groups. Large groups or hostile "
+                "traffic reach them.",
+            ),
+            per_step("mvds_left_out_total", JOB, "{{reason}}", "reason"),
+            bars=True,
+        ),
+        lines(
+            Text(
+                "Pushed out of memory",
+                "Ids and payloads per step that the monitor forgot before their time. "
+                "Figures may be too low from then on.",
+            ),
+            per_step("mvds_remembered_evicted_total", JOB, "entries"),
+            bars=True,
+        ),
+    ]
+
+
+def _unacknowledged(window: str) -> str:
+    missing = _increase("mvds_unacknowledged_total", window=window)
+    resolved = _increase("mvds_unacknowledged_resolved_total", window=window)
+    in_time = _increase("mvds_acknowledged_in_time_total", window=window)
+    # At least 0: a late acknowledgement may belong to a pair that ended before.
+    return queries.share(
+        f"clamp_min({missing} - {resolved}, 0)", f"{missing} + {in_time}"
+    )
+
+
+def _increase(metric: str, *by: str, window: str = RANGE, **labels: str) -> str:
+    return queries.increase(select(metric, CHANNELS, **labels), *by, window=window)
+
+
+def _counted(metric: str) -> str:
+    return queries.counted(select(metric, CHANNELS), "channel")

@@ -1,0 +1,104 @@
+"""Alerts on groups of MVDS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from dashboards import thresholds as at
+from dashboards.links import GROUPS
+from dashboards.rules.alert import Alert, Severity, Subject
+from dashboards.rules.pace import LIFE, Pace
+from dashboards.rules.promql import growth, summed
+from dashboards.rules.recording import GROUP_BLIND
+
+
+def group_alerts(pace: Pace) -> Iterator[Alert]:
+    """Yield the alerts; if taps can cause a problem, blind groups are left out."""
+    for severity, share in (
+        (Severity.WARNING, at.UNACKNOWLEDGED_SHARE),
+        (Severity.CRITICAL, at.MOSTLY_UNACKNOWLEDGED_SHARE),
+    ):
+        yield _alert(
+            "MvdsMessagesUnacknowledged",
+            severity,
+            _seeing(_unacknowledged(share, pace), at.UNACKNOWLEDGED_WINDOW, pace),
+            "Receivers that were heard do not acknowledge messages.",
+            "Group {{ $labels.channel }}: {{ $value | humanizePercentage }} of the "
+            "messages to receivers that were heard had no acknowledgement by the "
+            f"deadline in the last {LIFE(at.UNACKNOWLEDGED_WINDOW)}.",
+        )
+    unanswered = growth("mvds_unanswered_requests_total", at.UNANSWERED_WINDOW, pace)
+    yield _alert(
+        "MvdsRequestsUnanswered",
+        Severity.WARNING,
+        _seeing(
+            f"{unanswered} >= {at.UNANSWERED_REQUESTS}", at.UNANSWERED_WINDOW, pace
+        ),
+        "Peers request offered messages and do not get them.",
+        'Group {{ $labels.channel }}: {{ printf "%.0f" $value }} request(s) brought '
+        f"no message by the deadline in the last {LIFE(at.UNANSWERED_WINDOW)}.",
+    )
+    for severity, holds in (
+        (Severity.WARNING, at.BLIND_FOR),
+        (Severity.CRITICAL, at.BLIND_STILL),
+    ):
+        yield Alert(
+            "MvdsTapBlind",
+            severity,
+            # `other` repeats what the groups with a label of their own have.
+            f'sum without (channel) ({GROUP_BLIND}{{channel!="other"}}) > 0',
+            "The taps miss traffic of some groups, so the monitor cannot judge these.",
+            '{{ printf "%.0f" $value }} group(s) are blind: their taps were silent, '
+            "lost records, or nothing arrives at all.",
+            holds,
+            subject=Subject.TAP,
+            dashboard=GROUPS,
+        )
+    yield _alert(
+        "MvdsMemoryEvicted",
+        Severity.WARNING,
+        growth("mvds_remembered_evicted_total", at.EVICTION_WINDOW, pace) + " > 0",
+        "The monitor forgot messages of MVDS too early.",
+        'Group {{ $labels.channel }}: {{ printf "%.0f" $value }} entries pushed out '
+        f"of memory in the last {LIFE(at.EVICTION_WINDOW)}; figures of MVDS may be "
+        "too low.",
+    )
+
+
+def _alert(
+    name: str,
+    severity: Severity,
+    expression: str,
+    summary: str,
+    description: str,
+) -> Alert:
+    return Alert(
+        name,
+        severity,
+        expression,
+        summary,
+        description,
+        subject=Subject.GROUP,
+        dashboard=GROUPS,
+    )
+
+
+def _unacknowledged(share: float, pace: Pace) -> str:
+    """Return the share of unacknowledged pairs, if share and number are large."""
+    window = pace(at.UNACKNOWLEDGED_WINDOW)
+
+    def ended(metric: str) -> str:
+        return summed(f"increase(mvds_{metric}_total[{window}])")
+
+    # A late acknowledgement may belong to a pair that ended before the window.
+    failed = f"({ended('unacknowledged')} - {ended('unacknowledged_resolved')})"
+    judged = f"({ended('unacknowledged')} + {ended('acknowledged_in_time')})"
+    return (
+        f"{failed}\n/ {judged}\n> {share:g}\nand {failed} >= {at.LEAST_UNACKNOWLEDGED}"
+    )
+
+
+def _seeing(expression: str, window: timedelta, pace: Pace) -> str:
+    """Drop groups that were blind within a window."""
+    return f"({expression})\nunless max_over_time({GROUP_BLIND}[{pace(window)}]) > 0"
