@@ -16,6 +16,7 @@ from rich.table import Table
 
 from docs.accuracy_tables import CALM, SECTIONS, wrong_share
 from tests.support.accuracy.figures import Figures, total
+from tests.support.accuracy.mvds import MVDS_NAMES, MvdsResult, mvds_result_of
 from tests.support.accuracy.suite import (
     NAMES,
     QUIET_WITHOUT_LOSS,
@@ -45,7 +46,7 @@ _HEAD = """\
 How often is the monitor right?
 
 Made by `{command}`; do not edit it by hand.
-The tables compare the monitor's reports with the simulator's truth, for every [scenario](simulator.md#scenarios) with the seeds 1 to {seeds}: {plays} simulations.
+The tables compare the monitor's reports with the simulator's truth, for every [scenario](simulator.md#scenarios) of SDS with the seeds 1 to {seeds}: {plays} simulations.
 `flood` is left out, because it ends before the first deadline; `{quiet_without_loss}` is `quiet` with a network that loses nothing.
 The monitor reads record by record, and its verdicts count at each.
 With sds-monitor {version} and numpy {numpy}, the same command writes the same page to the byte.
@@ -70,11 +71,13 @@ class Results(NamedTuple):
         seeds: Number of simulations of each scenario.
         by_name: Sums over the seeds by scenario.
         caught_up: Results after an outage, by the way of reading, one for each seed.
+        mvds: Results of MVDS by scenario, one for each seed.
     """
 
     seeds: int
     by_name: Mapping[str, Figures]
     caught_up: Mapping[str, Sequence[CatchUp]]
+    mvds: Mapping[str, Sequence[MvdsResult]]
 
 
 class Grid(NamedTuple):
@@ -109,6 +112,7 @@ def grids(results: Results) -> Iterator[Grid]:
             ),
         )
     yield _catching_up(results)
+    yield _mvds(results)
 
 
 def _goals(results: Results) -> Grid:
@@ -119,6 +123,7 @@ def _goals(results: Results) -> Grid:
     false = sum(one.losses.wrong + one.undelivered.wrong for one in calm)
     caught_up = [*itertools.chain.from_iterable(results.caught_up.values())]
     false += sum(one.lost for one in caught_up)
+    payloads = [*itertools.chain.from_iterable(results.mvds.values())]
     alarms_ms = {
         name: sum(
             ms
@@ -180,6 +185,12 @@ def _goals(results: Results) -> Grid:
             all(one.alike for one in caught_up),
             f"{sum(one.alike for one in caught_up)} of {len(caught_up)} alike",
         ),
+        (
+            "every figure of MVDS equals the truth",
+            not any(one.differing for one in payloads),
+            f"{sum(len(one.differing) for one in payloads):,} differ in "
+            f"{len(payloads):,} simulations",
+        ),
     ]
     return Grid(
         "Goals",
@@ -220,6 +231,47 @@ def _catching_up(results: Results) -> Grid:
     )
 
 
+def _mvds(results: Results) -> Grid:
+    def cells(found: Sequence[MvdsResult]) -> tuple[str, ...]:
+        counts = [
+            sum(getattr(one, name) for one in found)
+            for name in MvdsResult._fields
+            if name != "differing"
+        ]
+        counts.append(sum(len(one.differing) for one in found))
+        return tuple(f"{count:,}" for count in counts)
+
+    return Grid(
+        "MVDS",
+        "The three scenarios of MVDS, with the same seeds; the monitor reads batches "
+        "of 1,000 records.",
+        (
+            "scenario",
+            "messages",
+            "reached",
+            "deliveries",
+            "addressed",
+            "in time",
+            "unacknowledged",
+            "differing",
+        ),
+        [(name, *cells(found)) for name, found in results.mvds.items()],
+        (
+            ("messages", "made by nodes"),
+            ("reached", "pairs of a message and a node that really received it"),
+            (
+                "deliveries",
+                "pairs that the monitor reports; fewer than reached if every "
+                "acknowledgement was lost on its way to the tap or not sent yet",
+            ),
+            ("addressed", "pairs of a message and a receiver to which it was sent"),
+            ("in time", "of these, acknowledged by the deadline"),
+            ("unacknowledged", "of these, without an acknowledgement although heard"),
+            ("differing", "figures of the reports that are not the truth's"),
+        ),
+    )
+
+
 def page(results: Results) -> str:
     """Return the whole page."""
     everything = total(results.by_name.values())
@@ -253,18 +305,22 @@ def run(seeds: int) -> Results:
     outages = [
         (size, seed) for size in cuts.values() for seed in range(1, _CATCH_UP_SEEDS + 1)
     ]
+    of_mvds = [(name, seed) for name in MVDS_NAMES for seed in range(1, seeds + 1)]
     by_name = dict.fromkeys(NAMES, Figures())
     with ProcessPoolExecutor() as pool:
         played = pool.map(_figures, plays)
+        payloads = pool.map(_mvds_result, of_mvds)
         caught_up = pool.map(_caught_up, outages)
         progress = track(played, total=len(plays), console=Console(stderr=True))
         for (name, _), figures in zip(plays, progress, strict=True):
             by_name[name] += figures
         found = iter(list(caught_up))
+        results = iter(list(payloads))
     return Results(
         seeds,
         by_name,
         {how: list(itertools.islice(found, _CATCH_UP_SEEDS)) for how in cuts},
+        {name: list(itertools.islice(results, seeds)) for name in MVDS_NAMES},
     )
 
 
@@ -280,6 +336,10 @@ def show(grid: Grid, console: Console) -> None:
 
 def _figures(play: tuple[str, int]) -> Figures:
     return result_of(*play).figures
+
+
+def _mvds_result(play: tuple[str, int]) -> MvdsResult:
+    return mvds_result_of(*play)
 
 
 def _caught_up(outage: tuple[int | None, int]) -> CatchUp:

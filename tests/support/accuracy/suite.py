@@ -24,7 +24,11 @@ QUIET_WITHOUT_LOSS = "quiet without loss"
 
 NAMES = [
     # It ends after 90 s, before the first deadline has passed.
-    *(name for name in scenario_names() if name != "flood"),
+    *(
+        name
+        for name in scenario_names()
+        if name != "flood" and isinstance(load_scenario(name), Scenario)
+    ),
     QUIET_WITHOUT_LOSS,
 ]
 
@@ -67,8 +71,8 @@ class CatchUp(NamedTuple):
 def scenario_of(name: str) -> Scenario:
     """Return one of `NAMES`."""
     if name != QUIET_WITHOUT_LOSS:
-        return load_scenario(name)
-    quiet = load_scenario("quiet")
+        return _of_sds(name)
+    quiet = _of_sds("quiet")
     return replace(quiet, name=name, network=replace(quiet.network, loss=0.0))
 
 
@@ -91,7 +95,7 @@ def catch_up(seed: int, size: int | None) -> CatchUp:
         seed: Of the simulation.
         size: Records of a batch of that hour; None for all in one.
     """
-    clean = load_scenario("clean")
+    clean = _of_sds("clean")
     (channel,) = clean.channels
     scenario = replace(
         clean,
@@ -120,6 +124,12 @@ def catch_up(seed: int, size: int | None) -> CatchUp:
         incidents=len(stopped.incidents),
         verdicts=frozenset(verdicts),
     )
+
+
+def _of_sds(name: str) -> Scenario:
+    scenario = load_scenario(name)
+    assert isinstance(scenario, Scenario)
+    return scenario
 
 
 def _read(monitor: Monitor, cut: Iterable[Batch]) -> set[str]:
