@@ -18,6 +18,8 @@ from connectors.simulator.scenario_files import (
 from connectors.simulator.scenario_names import scenario_names
 from sds_core.message_channel.events import Cause
 from sds_core.simulation.log import Entry, Happening, Heartbeat, Sighting, Transmission
+from sds_core.simulation.mvds.scenario import MvdsScenario
+from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.simulator import simulate
 from sds_core.wire import Dialect
 
@@ -29,7 +31,15 @@ NAMES = [
     "mixed-dialects", "partition", "phones", "quiet", "repair-storm", "tap-blind",
     "unrepaired",
 ]  # fmt: skip
+OF_MVDS = ["mvds-batch", "mvds-interactive", "mvds-offline-90"]
 OF_MODERATE_SIZE = [name for name in NAMES if name != "flood"]
+
+
+def scenario_of(name: str) -> Scenario:
+    """A shipped scenario of SDS."""
+    scenario = load_scenario(name)
+    assert isinstance(scenario, Scenario)
+    return scenario
 
 
 def counts(name: str, until_s: float) -> Counter[str]:
@@ -40,7 +50,7 @@ def counts(name: str, until_s: float) -> Counter[str]:
 @functools.cache
 def counts_by_phase(name: str) -> tuple[Counter[str], Counter[str]]:
     """Of one simulation, the counts while its traffic lasts and those of all of it."""
-    scenario = load_scenario(name)
+    scenario = scenario_of(name)
     log = simulated(name, scenario.duration_s + scenario.settle_s)
     end_ms = START_MS + scenario.duration_s * 1_000
     entries = list(log)
@@ -52,7 +62,7 @@ def counts_by_phase(name: str) -> tuple[Counter[str], Counter[str]]:
 def simulated(name: str, until_s: float) -> Iterator[Entry]:
     """What happens in a scenario up to a time."""
     end_ms = START_MS + until_s * 1_000
-    log = simulate(load_scenario(name), 7, START_MS)
+    log = simulate(scenario_of(name), 7, START_MS)
     return takewhile(lambda entry: entry.at_ms < end_ms, log)
 
 
@@ -71,11 +81,21 @@ def add_counts(counted: Counter[str], entries: Iterable[Entry]) -> Counter[str]:
 
 def test_shipped_scenarios_have_the_names_of_their_files() -> None:
     """Each has a description."""
-    assert scenario_names() == NAMES
-    for name in NAMES:
+    assert scenario_names() == sorted([*NAMES, *OF_MVDS])
+    for name in scenario_names():
         scenario = load_scenario(name)
         assert scenario.name == name
         assert scenario.description
+
+
+def test_scenarios_of_mvds_are_read_as_such() -> None:
+    """By the key `protocol`; the others are of SDS."""
+    read = {name for name in scenario_names() if _is_mvds(name)}
+    assert read == set(OF_MVDS)
+
+
+def _is_mvds(name: str) -> bool:
+    return isinstance(load_scenario(name), MvdsScenario)
 
 
 @pytest.mark.parametrize("name", OF_MODERATE_SIZE)
