@@ -95,6 +95,10 @@ accuracy: install ## Monitor beside the truth of all scenarios: docs/accuracy.md
 ablation: install ## What each kind of repair brings: docs/reliable-channel.md (3 min)
 	$(PYTHON) -m docs.make_ablation
 
+.PHONY: mvds-delivery
+mvds-delivery: install ## What a delivery by MVDS takes at each loss: docs/mvds.md (2 min)
+	$(PYTHON) -m docs.make_mvds_delivery
+
 .PHONY: bench
 bench: install ## The job beside other ways to read a topic: docs/performance.md (30 min)
 	$(PYTHON) -m benchmarks $(BENCH_OPTIONS)
