@@ -116,8 +116,10 @@ def summarise(snapshot: Snapshot) -> Summary:
         first = Piece(text[0].upper() + text[1:], href)
         return Summary(Level.TROUBLE, [first, *rest, Piece(muted)])
     if snapshot.warming_up:
-        if snapshot.channels:
-            return _too_early("every channel is warming up")
+        some = [views for views in snapshot.views.values() if views.totals]
+        if some:
+            names = " and ".join(views.figures.names.one for views in some)
+            return _too_early(f"every {names} is warming up")
         return _too_early("no channel has been seen yet")
     if snapshot.all_ended:
         return Summary.plain(Level.FINE, "Nothing to watch: all channels have ended")

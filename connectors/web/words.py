@@ -72,6 +72,7 @@ _REASONS = {
     "recovering": "recovering missing messages",
     "repair_expired": "repair requests unanswered",
     "bloom_saturated": "bloom filter too full",
+    "unanswered": "requests brought no message",
     "quiet": "no messages lately",
     "ok": "nothing amiss",
 }

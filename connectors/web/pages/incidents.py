@@ -90,6 +90,11 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
             participant=participant,
             kinds=KINDS,
             found=found,
+            others=[
+                views.figures.names.many
+                for views in snapshot.others.values()
+                if views.totals
+            ],
             is_first=place is None,
             first=_address(chosen),
             next=_address(chosen | {"after": found.next}) if found.next else "",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sds_core.observer.incidents import GroupIncident
+from sds_core.observer.incidents import GroupIncident, IncidentKind
 from sds_core.observer.kinds import Grouping, Kind, Outlet, TrafficProtocol
 from sds_core.observer.mvds.digest import ShardDigest, ShardDigester
 from sds_core.observer.mvds.figures import GROUP_FIGURES
@@ -43,6 +43,7 @@ SHARD_VIEWS: Kind[ShardDigest, ShardTotals, GroupEvent] = Kind(
         changed=changed_groups,
     ),
     explain=explain,
+    runbooks={IncidentKind.UNACKNOWLEDGED: "MvdsMessagesUnacknowledged"},
 )
 """A view for each shard of message ids; groups are published."""
 
