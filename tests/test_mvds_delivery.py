@@ -20,7 +20,7 @@ from docs.make_mvds_delivery import (
 
 @pytest.mark.parametrize(
     ("mode", "records", "most_epochs"),
-    # A message and its ACK, or all four types; each type waits for a tick of its sender.
+    # A message and its ACK, or all four types; each waits for a tick of its sender.
     [("batch", 2, 1.3), ("interactive", 4, 3.9)],
 )
 def test_delivery_without_loss_takes_the_least(

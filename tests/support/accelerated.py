@@ -14,10 +14,8 @@ from pyspark.sql import SparkSession
 from connectors.kafka.producer import TopicRecord, opening_of, partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
-from connectors.simulator.records import simulated_records
+from connectors.simulator.simulations import AnyScenario, simulation_of
 from sds_core.observer.channel_table import ChannelTable
-from sds_core.simulation.scenario import Scenario
-from sds_core.simulation.truth import Truth
 from streaming.cli.serving import PendingJob
 from streaming.job import Job, running_job
 from streaming.settings import JobSettings, SourceSettings
@@ -29,7 +27,7 @@ _FOLLOW_S = 0.3
 
 
 def simulated(
-    scenarios: Sequence[Scenario], seed: int, end_ms: int
+    scenarios: Sequence[AnyScenario], seed: int, end_ms: int
 ) -> list[TopicRecord]:
     """Traffic of several scenarios at once, in order of time.
 
@@ -44,9 +42,7 @@ def simulated(
     records = [
         record
         for scenario in scenarios
-        for record in simulated_records(
-            scenario, seed, start_ms, _PARTITIONS, Truth(scenario.name, seed)
-        )
+        for record in simulation_of(scenario, seed, start_ms, _PARTITIONS).records
     ]
     return sorted(records, key=lambda record: record.timestamp_ms)
 

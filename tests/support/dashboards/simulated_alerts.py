@@ -25,12 +25,11 @@ from prometheus_client import CollectorRegistry
 
 from connectors.kafka.producer import TopicRecord
 from connectors.prometheus.collector import SnapshotCollector
-from connectors.simulator.records import simulated_records
 from connectors.simulator.scenario_files import load_scenario
+from connectors.simulator.simulations import simulation_of
 from dashboards.rules import alerts
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.snapshot import JobFigures, Snapshot
-from sds_core.simulation.truth import Truth
 from tests.support.monitor import Monitor
 
 RULES = Path(__file__).parents[3] / "dashboards/generated/prometheus"
@@ -81,9 +80,7 @@ def simulated_alerts(
     """
     monitor = Monitor()
     chosen = load_scenario(scenario)
-    records = list(
-        simulated_records(chosen, seed, START_MS, _PARTITIONS, Truth(scenario, seed))
-    )
+    records = list(simulation_of(chosen, seed, START_MS, _PARTITIONS).records)
     series: defaultdict[str, dict[int, float]] = defaultdict(dict)
     batches = Histogram()
     for scrape, (batch, clock_ms) in enumerate(_batches(records)):
@@ -117,6 +114,10 @@ def _running(snapshot: Snapshot, batches: Histogram) -> Snapshot:
         primed=True,
         labels=tuple(sorted(snapshot.channels)),
         tap_labels=tuple(sorted(snapshot.taps)),
+        others={
+            prefix: replace(views, labels=tuple(sorted(views.totals)))
+            for prefix, views in snapshot.others.items()
+        },
         job=JobFigures(
             running=True, event_time_lag_seconds=0.0, batch_duration=batches
         ),

@@ -16,10 +16,10 @@ from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
 from connectors.kafka.settings import KafkaSettings
+from connectors.simulator.simulations import AnyScenario
 from dashboards.links import Links
 from dashboards.rules import rule_files
 from sds_core.observer.channel_table import ChannelTable
-from sds_core.simulation.scenario import Scenario
 from streaming.cli.serving import status_server
 from tests.support.accelerated import Play, simulated
 from tests.support.alertmanager import running_alertmanager
@@ -95,7 +95,7 @@ def observed(
     spark: SparkSession,
     bootstrap: str,
     directory: Path,
-    scenarios: Sequence[Scenario],
+    scenarios: Sequence[AnyScenario],
     table: ChannelTable,
 ) -> Iterator[Observed]:
     """Run scenarios to their end; the programs answer until the block ends.
@@ -141,7 +141,7 @@ def observed(
         yield Observed(prometheus, webhook, begun_s, _wall_s())
 
 
-def as_long_as(other: Scenario, scenario: Scenario) -> Scenario:
+def as_long_as(other: AnyScenario, scenario: AnyScenario) -> AnyScenario:
     """Return a scenario that settles until another one ends, with its own tap names."""
     return replace(
         scenario,
