@@ -261,8 +261,9 @@ def _mvds(results: Results) -> Grid:
             ("reached", "pairs of a message and a node that really received it"),
             (
                 "deliveries",
-                "pairs that the monitor reports; fewer than reached if every "
-                "acknowledgement was lost on its way to the tap or not sent yet",
+                "pairs of a message and a node that acknowledged it to anybody, as the "
+                "monitor reports them; fewer than reached while nodes are away, and "
+                "more where makers acknowledge offers of their own messages",
             ),
             ("addressed", "pairs of a message and a receiver to which it was sent"),
             ("in time", "of these, acknowledged by the deadline"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from connectors.history.parquet import FILE_LIMIT, QUIET_MS
@@ -11,11 +11,15 @@ from connectors.history.schema import (
     INCIDENTS,
     HistoryTable,
     description,
+    figures_of,
+    tables_of,
 )
 from connectors.history.topics import RETENTION_MS
 from connectors.kafka.settings import INCIDENTS_TOPIC, MINUTES_TOPIC
 from sds_core.observer.histogram import BUCKETS_MS
-from sds_core.observer.sds.figures import CHANNEL_FIGURES
+from sds_core.observer.kinds import AnyKind
+from sds_core.observer.mvds.kind import MVDS
+from sds_core.observer.sds.kind import SDS
 
 PAGE = Path(__file__).with_name("history.md")
 
@@ -171,6 +175,7 @@ Topics created by the monitor are compacted (the newest row of each key stays) a
 Fields without a type are int64.
 If a [metric](metrics.md#channels) is named, it defines the field; the end of a name selects a part of it, such as an outcome.
 Fields are only ever added; in rows written before, they are null.
+Of groups of MVDS there are `group_incidents`, with the fields of `incidents`, and `group_minutes`; `channel` is the group, and their topics are `sds.incidents.groups` and `sds.channel-minutes.groups`.
 """  # noqa: E501 - one sentence per line
 
 _TABLES = (
@@ -184,17 +189,6 @@ _TABLES = (
 
 _PARTS = ("count", "sum", "buckets")
 """Endings of the names of a histogram's fields."""
-
-_METRIC_OF = {
-    name: series.family.name
-    for figure in CHANNEL_FIGURES.figures
-    for path in figure.report or (figure.field,)
-    for name in (path.replace(".", "_"),)
-    for series in figure.series
-    if all(name.endswith(f"_{label}") for label in series.labels)
-}
-"""Metric of each figure; the figure's name ends with the value of the metric's
-label."""
 
 _HISTOGRAMS = """
 Each histogram has three fields, its name and an ending: `_count`, the number of durations; `_sum`, their sum in milliseconds; `_buckets` (list<int64>), the number in each bucket, not cumulative, with the inclusive upper bounds {bounds} ms and a last, open bucket.
@@ -216,7 +210,13 @@ def page() -> str:
         file_limit=FILE_LIMIT,
         quiet_minutes=QUIET_MS // 60_000,
     )
-    parts = [f"### {table.name}\n\n{fields(table)}" for table, _, _ in _TABLES]
+    tables = [(table, SDS.kind) for table, _, _ in _TABLES]
+    # Incidents of groups have the fields of those of channels.
+    tables.append((tables_of(MVDS.kind).minutes, MVDS.kind))
+    parts = [
+        f"### {table.name}\n\n{fields(table, _metrics_of(kind))}"
+        for table, kind in tables
+    ]
     return "\n".join([head, *parts])
 
 
@@ -224,17 +224,41 @@ def _names(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def fields(table: HistoryTable) -> str:
-    """Return the rows for a table's fields; the fields of one metric share a row."""
+def _metrics_of(kind: AnyKind) -> dict[str, str]:
+    """Return the metric of each figure of a kind of view.
+
+    The figure's name ends with the value of the metric's label.
+    """
+    return {
+        name: series.family.name
+        for figure in figures_of(kind).figures
+        for path in figure.report or (figure.field,)
+        for name in (path.replace(".", "_"),)
+        for series in figure.series
+        if all(name.endswith(f"_{label}") for label in series.labels)
+    }
+
+
+def fields(table: HistoryTable, metrics: Mapping[str, str]) -> str:
+    """Return the rows for a table's fields; the fields of one metric share a row.
+
+    Args:
+        table: The table.
+        metrics: Metric of each figure that has one, by the figure's name.
+    """
+
+    def described(name: str, meaning: str) -> str:
+        return f"`{metrics[name]}`" if name in metrics else meaning
+
     plain: dict[tuple[str, str], list[str]] = {}
     histograms: dict[str, list[str]] = {}
     for field in table.schema:
         stem, _, part = field.name.rpartition("_")
         if f"{stem}_buckets" not in table.schema.names or part not in _PARTS:
-            meaning = _metric_or(field.name, description(field))
+            meaning = described(field.name, description(field))
             plain.setdefault((meaning, str(field.type)), []).append(field.name)
         elif part == _PARTS[0]:
-            meaning = _metric_or(stem, description(field))
+            meaning = described(stem, description(field))
             histograms.setdefault(meaning, []).append(stem)
     rows = [
         f"| {_names(names)}{_kind(kind)} | {meaning} |"
@@ -249,12 +273,6 @@ def fields(table: HistoryTable) -> str:
             rows="\n".join(rows), bounds=", ".join(map(str, BUCKETS_MS))
         )
     return text
-
-
-def _metric_or(name: str, meaning: str) -> str:
-    """Return the metric of a figure; its meaning if no metric exports it."""
-    metric = _METRIC_OF.get(name)
-    return f"`{metric}`" if metric else meaning
 
 
 def _kind(type_: str) -> str:
