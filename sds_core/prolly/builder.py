@@ -1,0 +1,108 @@
+"""Builds a tree from left to right, from leaves and whole subtrees of an older tree.
+
+Building, inserting, deleting and cutting are this one walk, which is why the result
+depends on the messages alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sds_core.prolly.hashing import TAIL_HASH, leaf_hash, top_level
+from sds_core.prolly.item import TAIL_KEY
+from sds_core.prolly.node import EMPTY, Bucket, Leaf, LeafBucket, Node
+
+
+class Builder:
+    """Receives leaves and subtrees in order of their keys.
+
+    Args:
+        limit: From `boundary_limit`.
+    """
+
+    __slots__ = ("_hashes", "_keys", "_levels", "_limit")
+
+    def __init__(self, limit: bytes) -> None:
+        self._limit = limit
+        # Leaves since the last boundary.
+        self._keys: list[bytes] = []
+        self._hashes: list[bytes] = []
+        # At place i the nodes of level i + 1 since the last boundary of that level.
+        self._levels: list[list[Node]] = []
+
+    def add_leaf(self, key: bytes, node_hash: bytes) -> None:
+        """Add a message; `node_hash` is that of its leaf."""
+        self._keys.append(key)
+        self._hashes.append(node_hash)
+        if node_hash < self._limit:
+            self._end_leaf_bucket(top_level(node_hash, self._limit))
+
+    def add_sorted(self, keys: Sequence[bytes]) -> None:
+        """Add messages by their packed keys, which are in order and all different."""
+        hashes = [leaf_hash(key) for key in keys]
+        limit = self._limit
+        begin = 0
+        for place in [i for i, one in enumerate(hashes) if one < limit]:
+            end = place + 1
+            self._keys += keys[begin:end]
+            self._hashes += hashes[begin:end]
+            self._end_leaf_bucket(top_level(hashes[place], limit))
+            begin = end
+        self._keys += keys[begin:]
+        self._hashes += hashes[begin:]
+
+    def can_take(self, node: Node) -> bool:
+        """Whether a whole subtree may come next: a bucket of its level begins there."""
+        return not self._keys and not any(self._levels[: node.level - 1])
+
+    def take(self, node: Node) -> None:
+        """Add a subtree above level 0, for which `can_take` is true."""
+        if node.key == TAIL_KEY:
+            top = node.level
+        else:
+            top = top_level(leaf_hash(node.key), self._limit)
+        self._add_node(node, top)
+
+    def finish(self) -> Node:
+        """Return the root. The builder must not be used after it.
+
+        The tail must not have been added, but by a subtree that ends with it.
+        """
+        root = self._tail()
+        while len(root.children) == 1:
+            root = root.children[0]
+        # A bucket makes new leaves at each access.
+        return EMPTY if isinstance(root, Leaf) else root
+
+    def _tail(self) -> Node:
+        last = next((level[-1] for level in self._levels if level), None)
+        if last is None or last.key != TAIL_KEY:
+            self._keys.append(TAIL_KEY)
+            self._hashes.append(TAIL_HASH)
+            self._end_leaf_bucket(1)
+        place = next(i for i, level in enumerate(self._levels) if level)
+        while len(self._levels[place]) > 1 or any(self._levels[place + 1 :]):
+            bucket = Bucket(self._levels[place])
+            self._levels[place] = []
+            self._add_node(bucket, bucket.level)
+            place += 1
+        return self._levels[place][0]
+
+    def _end_leaf_bucket(self, top: int) -> None:
+        bucket = LeafBucket(b"".join(self._keys), b"".join(self._hashes))
+        self._keys = []
+        self._hashes = []
+        self._add_node(bucket, top)
+
+    def _add_node(self, node: Node, top: int) -> None:
+        """Add a node, and the buckets that it ends up to level `top`."""
+        levels = self._levels
+        while True:
+            while len(levels) < node.level:
+                levels.append([])
+            level = levels[node.level - 1]
+            level.append(node)
+            if node.level >= top:
+                return
+            levels[node.level - 1] = []
+            node = Bucket(level)

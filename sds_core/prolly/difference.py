@@ -1,0 +1,73 @@
+"""Which messages only one of two trees has.
+
+Level by level from the root, nodes that both trees have are dropped, and the others
+replaced by their children. A node that both have has the same messages below it in
+both, and so no node below it is missed: equal Merkle hashes stand for equal subtrees.
+The time follows the difference, not the trees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sds_core.prolly.item import TAIL_KEY, Item, unpack
+from sds_core.prolly.node import Node
+from sds_core.prolly.tree import ProllyTree
+
+
+class OtherFanOut(ValueError):
+    """Trees of different fan-outs cannot be compared; the text has both."""
+
+    def __init__(self, ours: int, theirs: int) -> None:
+        super().__init__(
+            f"a tree of fan-out {ours} cannot be compared with one of {theirs}"
+        )
+
+
+class Difference(NamedTuple):
+    """Messages that one of two trees lacks, each in order of time and hash.
+
+    Attributes:
+        only_first: Only the first tree has them.
+        only_second: Only the second has them.
+    """
+
+    only_first: Sequence[Item]
+    only_second: Sequence[Item]
+
+
+def difference(first: ProllyTree, second: ProllyTree) -> Difference:
+    """Return the exact difference of two trees.
+
+    Raises:
+        OtherFanOut: Their fan-outs differ.
+    """
+    if first.fan_out != second.fan_out:
+        raise OtherFanOut(first.fan_out, second.fan_out)
+    height = max(first.root.level, second.root.level)
+    ours, theirs = unequal([first.raised(height)], [second.raised(height)])
+    for _ in range(height):
+        ours, theirs = unequal(children_of(ours), children_of(theirs))
+    return Difference(_items(ours), _items(theirs))
+
+
+def unequal(
+    ours: Sequence[Node], theirs: Sequence[Node]
+) -> tuple[Sequence[Node], Sequence[Node]]:
+    """Return the nodes of each side that the other does not have."""
+    our_hashes = {node.merkle for node in ours}
+    their_hashes = {node.merkle for node in theirs}
+    return (
+        [node for node in ours if node.merkle not in their_hashes],
+        [node for node in theirs if node.merkle not in our_hashes],
+    )
+
+
+def children_of(nodes: Sequence[Node]) -> Sequence[Node]:
+    """Return the children of nodes, from left to right."""
+    return [child for node in nodes for child in node.children]
+
+
+def _items(leaves: Sequence[Node]) -> Sequence[Item]:
+    return [unpack(leaf.key) for leaf in leaves if leaf.key != TAIL_KEY]

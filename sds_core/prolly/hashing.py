@@ -1,0 +1,68 @@
+"""Hashes of nodes, and which nodes are boundaries.
+
+A node's hash depends on its key and level alone, so two trees of the same messages have
+the same shape, whatever the order of insertion. A leaf's hash is the SHA-256 of its
+packed key, the tail's that of nothing; each higher level hashes the hash below. A node
+is a *boundary* if the first four bytes of its hash, as a number, are below
+2**32 / fan-out: it ends a bucket, and is a node of the next level too. The tail ends
+the last bucket of each level.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Final
+
+DEFAULT_FAN_OUT: Final = 16
+"""Mean number of nodes in a bucket; docs/sync.md has the comparison."""
+
+MAX_FAN_OUT: Final = 65_536
+"""Greatest fan-out; larger buckets would not be a tree."""
+
+MAX_LEVEL: Final = 64
+"""No key is a boundary above this level, or a chain of hashes would have no limit."""
+
+TAIL_HASH: Final = sha256().digest()
+"""Node hash of the tail of the lowest level."""
+
+
+class BadFanOut(ValueError):
+    """The fan-out is out of range; the text has the value."""
+
+
+def boundary_limit(fan_out: int) -> bytes:
+    """Return the least node hash that is no boundary, 32 bytes.
+
+    Raises:
+        BadFanOut: It is not in [2, `MAX_FAN_OUT`].
+    """
+    if not 2 <= fan_out <= MAX_FAN_OUT:
+        message = f"a fan-out is in [2, {MAX_FAN_OUT}], not {fan_out}"
+        raise BadFanOut(message)
+    return (2**32 // fan_out).to_bytes(4, "big") + bytes(28)
+
+
+def leaf_hash(key: bytes) -> bytes:
+    """Return the node hash of a message's leaf; `key` is its packed key."""
+    return sha256(key).digest()
+
+
+def hash_at(leaf: bytes, level: int) -> bytes:
+    """Return the node hash at a level, from that of the leaf."""
+    for _ in range(level):
+        leaf = sha256(leaf).digest()
+    return leaf
+
+
+def top_level(leaf: bytes, limit: bytes) -> int:
+    """Return the highest level that has a node of this key, at most `MAX_LEVEL`.
+
+    Args:
+        leaf: Node hash of its leaf.
+        limit: From `boundary_limit`.
+    """
+    level = 0
+    while leaf < limit and level < MAX_LEVEL:
+        leaf = sha256(leaf).digest()
+        level += 1
+    return level

@@ -1,0 +1,71 @@
+"""The key of a message in a tree: sender's time, then message hash."""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final, NamedTuple
+
+HASH_BYTES: Final = 32
+"""Length of a deterministic message hash (14/WAKU2-MESSAGE)."""
+
+KEY_BYTES: Final = 8 + HASH_BYTES
+"""Length of a packed key."""
+
+TAIL_TIMESTAMP_NS: Final = 2**63 - 1
+"""Time that stands for the tail of a level; no message may have it."""
+
+TAIL_KEY: Final = b"\xff" * KEY_BYTES
+"""Packed key of the tail: greater than that of any message."""
+
+_TIMESTAMP: Final = Struct(">Q")
+
+
+class BadItem(ValueError):
+    """The message cannot be in a tree; the text has the value."""
+
+
+class Item(NamedTuple):
+    """A message as a tree has it; items are ordered as their packed keys are.
+
+    Attributes:
+        timestamp_ns: Sender's time, Unix ns, in [1, `TAIL_TIMESTAMP_NS`). Messages
+            without a time are in no tree: 0 means that a reference is absent.
+        message_hash: Deterministic message hash, 32 bytes. It decides the order of
+            messages with the same time.
+    """
+
+    timestamp_ns: int
+    message_hash: bytes
+
+
+def pack(item: Item) -> bytes:
+    """Return the key of an item: the time as 8 bytes big-endian, then the hash.
+
+    Raises:
+        BadItem: The time is out of range, or the hash has another length.
+    """
+    if not 0 < item.timestamp_ns < TAIL_TIMESTAMP_NS:
+        message = f"a tree has no message of the time {item.timestamp_ns} ns"
+        raise BadItem(message)
+    if len(item.message_hash) != HASH_BYTES:
+        message = (
+            f"a message hash has {HASH_BYTES} bytes, not {len(item.message_hash)}"
+        )
+        raise BadItem(message)
+    return _TIMESTAMP.pack(item.timestamp_ns) + item.message_hash
+
+
+def unpack(key: bytes) -> Item:
+    """Return the item of a packed key that is not the tail's."""
+    return Item(_TIMESTAMP.unpack_from(key)[0], key[8:])
+
+
+def first_key_at(timestamp_ns: int) -> bytes:
+    """Return the least key that a message of this time or a later one may have.
+
+    Args:
+        timestamp_ns: Unix ns; times out of range become the nearest in range.
+    """
+    return _TIMESTAMP.pack(min(max(timestamp_ns, 0), TAIL_TIMESTAMP_NS)) + bytes(
+        HASH_BYTES
+    )

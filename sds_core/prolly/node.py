@@ -1,0 +1,130 @@
+"""Nodes of a tree. They never change, so that a snapshot costs nothing.
+
+A node above the lowest level is a *bucket*: it stands for all nodes of the level below
+from behind its left neighbour up to the node with its own key, which ends the bucket.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from typing import Final, TypeAlias
+
+from sds_core.prolly.hashing import TAIL_HASH
+from sds_core.prolly.item import HASH_BYTES, KEY_BYTES, TAIL_KEY
+
+
+class Leaf:
+    """A node of level 0: one message, or the tail.
+
+    Attributes:
+        key: Packed key, or `TAIL_KEY`.
+        merkle: Its node hash.
+    """
+
+    __slots__ = ("key", "merkle")
+
+    level: Final = 0
+
+    def __init__(self, key: bytes, merkle: bytes) -> None:
+        self.key = key
+        self.merkle = merkle
+
+    @property
+    def size(self) -> int:
+        """Number of messages below it: 1, and 0 for the tail."""
+        return int(self.key != TAIL_KEY)
+
+    @property
+    def children(self) -> Sequence[Node]:
+        """Nothing is below a leaf."""
+        return ()
+
+
+class LeafBucket:
+    """A node of level 1, with its leaves in two byte strings.
+
+    A tree has a million leaves and more; as objects they would need ten times the
+    memory.
+
+    Attributes:
+        keys: Packed keys of its leaves, one after another.
+        hashes: Node hashes of its leaves, likewise.
+        key: Its own key, which is the last of `keys`.
+        merkle: SHA-256 of `hashes`.
+        size: Number of messages; the tail is none.
+    """
+
+    __slots__ = ("hashes", "key", "keys", "merkle", "size")
+
+    level: Final = 1
+
+    def __init__(self, keys: bytes, hashes: bytes) -> None:
+        self.keys = keys
+        self.hashes = hashes
+        self.key = keys[-KEY_BYTES:]
+        self.merkle = sha256(hashes).digest()
+        self.size = len(keys) // KEY_BYTES - (self.key == TAIL_KEY)
+
+    @property
+    def children(self) -> Sequence[Node]:
+        """Its leaves, from left to right."""
+        return [Leaf(key, merkle) for key, merkle in self.leaves()]
+
+    def leaves(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield key and node hash of each leaf."""
+        keys, hashes = self.keys, self.hashes
+        for place in range(len(keys) // KEY_BYTES):
+            key, merkle = place * KEY_BYTES, place * HASH_BYTES
+            yield keys[key : key + KEY_BYTES], hashes[merkle : merkle + HASH_BYTES]
+
+
+class Bucket:
+    """A node above level 1.
+
+    Attributes:
+        level: Its level.
+        children: The nodes of its bucket, from left to right; the last has its key.
+        key: Its own key.
+        merkle: SHA-256 of the Merkle hashes of its children.
+        size: Number of messages below it.
+    """
+
+    __slots__ = ("children", "key", "level", "merkle", "size")
+
+    def __init__(self, children: Sequence[Node]) -> None:
+        last = children[-1]
+        self.level = last.level + 1
+        self.children = tuple(children)
+        self.key = last.key
+        self.merkle = sha256(b"".join(one.merkle for one in children)).digest()
+        self.size = sum(one.size for one in children)
+
+
+Node: TypeAlias = Leaf | LeafBucket | Bucket
+
+EMPTY: Final = Leaf(TAIL_KEY, TAIL_HASH)
+"""Root of a tree without messages."""
+
+
+def child_at(node: Node, key: bytes) -> Node:
+    """Return the leftmost child whose key is not below `key`.
+
+    Args:
+        node: A node above level 0.
+        key: A packed key, at most that of `node`.
+    """
+    children = node.children
+    return children[bisect_left(children, key, key=lambda one: one.key)]
+
+
+def keys_below(node: Node) -> Iterator[bytes]:
+    """Yield the packed keys of all messages below a node, in order."""
+    if isinstance(node, Bucket):
+        for child in node.children:
+            yield from keys_below(child)
+        return
+    keys = node.key if isinstance(node, Leaf) else node.keys
+    for place in range(0, node.size * KEY_BYTES, KEY_BYTES):
+        yield keys[place : place + KEY_BYTES]

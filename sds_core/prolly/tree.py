@@ -1,0 +1,288 @@
+"""A Prolly tree of Waku messages (75/WAKU2-SYNC, Theory and Implementation).
+
+Sources of the design: the document, and Gustafson's okra (promotion by the node's own
+hash, so that no change cascades to the right). As in the document's proof of concept,
+the tail ("fake root") is the rightmost node of every level, and the root is the tail of
+the highest level.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple, Self
+
+from sds_core.prolly.builder import Builder
+from sds_core.prolly.hashing import DEFAULT_FAN_OUT, boundary_limit, leaf_hash
+from sds_core.prolly.item import (
+    TAIL_KEY,
+    Item,
+    first_key_at,
+    pack,
+    unpack,
+)
+from sds_core.prolly.node import (
+    EMPTY,
+    Bucket,
+    LeafBucket,
+    Node,
+    child_at,
+    keys_below,
+)
+
+
+class ProllyTree:
+    """A set of messages; it never changes, and methods return new trees.
+
+    A new tree shares all unchanged nodes with the old one: a synchronisation goes on
+    with its tree while messages arrive.
+
+    Args:
+        items: Messages, in any order; an item that occurs twice is in the tree once.
+        fan_out: Mean number of nodes in a bucket, in [2, 65,536]. Trees with different
+            fan-outs have different hashes.
+
+    Raises:
+        BadItem: A message cannot be in a tree.
+        BadFanOut: The fan-out is out of range.
+
+    Attributes:
+        root: Tail of the highest level.
+        fan_out: As above.
+    """
+
+    __slots__ = ("_limit", "fan_out", "root")
+
+    root: Node
+    fan_out: int
+
+    def __init__(
+        self, items: Iterable[Item] = (), fan_out: int = DEFAULT_FAN_OUT
+    ) -> None:
+        self.fan_out = fan_out
+        self._limit = boundary_limit(fan_out)
+        builder = Builder(self._limit)
+        builder.add_sorted(sorted({pack(item) for item in items}))
+        self.root = builder.finish()
+
+    def __len__(self) -> int:
+        """Return the number of messages."""
+        return self.root.size
+
+    def __iter__(self) -> Iterator[Item]:
+        """Iterate over the messages in order of time and hash."""
+        return map(unpack, keys_below(self.root))
+
+    def __contains__(self, item: object) -> bool:
+        """Whether a message is in the tree."""
+        return isinstance(item, Item) and self.node(0, pack(item)) is not None
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the messages, and the fan-out, are the same."""
+        if not isinstance(other, ProllyTree):
+            return NotImplemented
+        return (self.fan_out, self.root.level, self.root.merkle) == (
+            other.fan_out,
+            other.root.level,
+            other.root.merkle,
+        )
+
+    def __hash__(self) -> int:
+        """Return a hash of the root's hash."""
+        return hash(self.root.merkle)
+
+    def changed(
+        self, insert: Collection[Item] = (), delete: Collection[Item] = ()
+    ) -> Self:
+        """Return the tree with some messages more, and some less.
+
+        Costs as many hashes as the change has buckets, on each level. Messages that are
+        inserted although they are there, or deleted although they are not, change
+        nothing; a message in both is deleted.
+
+        Raises:
+            BadItem: A message cannot be in a tree.
+        """
+        changes = {pack(item): True for item in insert}
+        changes |= {pack(item): False for item in delete}
+        if not changes:
+            return self
+        walk = _Walk(
+            Builder(self._limit),
+            [_Change(key, is_there) for key, is_there in sorted(changes.items())],
+        )
+        walk.over(self.root)
+        return self._with_root(walk.builder.finish())
+
+    def between(self, start_ns: int, end_ns: int) -> Self:
+        """Return the tree of the messages with a time in [start_ns, end_ns), Unix ns.
+
+        It equals a tree that was built of these messages; only the buckets at both
+        ends are made anew.
+        """
+        builder = Builder(self._limit)
+        first, end = first_key_at(start_ns), first_key_at(end_ns)
+        _take_between(builder, self.root, b"", first, end)
+        return self._with_root(builder.finish())
+
+    def node(self, level: int, key: bytes) -> Node | None:
+        """Return the node of a level with this packed key; None if there is none.
+
+        Args:
+            level: 0 for leaves.
+            key: Packed key of a message, or `TAIL_KEY`.
+        """
+        found = self._at_or_after(level, key)
+        return found if found is not None and found.key == key else None
+
+    def first_node_at(self, level: int, timestamp_ns: int) -> Node | None:
+        """Return the leftmost node of a level with this time; None if there is none.
+
+        Args:
+            level: 0 for leaves.
+            timestamp_ns: Unix ns.
+        """
+        found = self._at_or_after(level, first_key_at(timestamp_ns))
+        if found is None or found.key[:8] != first_key_at(timestamp_ns)[:8]:
+            return None
+        return found
+
+    def parent(self, node: Node) -> Node | None:
+        """Return the node whose bucket holds a node; None for the root."""
+        return self._at_or_after(node.level + 1, node.key)
+
+    def left_of(self, node: Node) -> Node | None:
+        """Return the left neighbour of a node on its level; None for the first."""
+        found = None
+        here = self.root
+        while here.level > node.level:
+            children = here.children
+            place = bisect_left(children, node.key, key=lambda one: one.key)
+            if place:
+                found = children[place - 1]
+            here = children[place]
+        # The neighbour is the last node of its level below `found`.
+        while found is not None and found.level > node.level:
+            found = found.children[-1]
+        return found
+
+    def right_of(self, node: Node) -> Node | None:
+        """Return the right neighbour of a node on its level; None for the tail."""
+        if node.key == TAIL_KEY:
+            return None
+        return self._at_or_after(node.level, _next_key(node.key))
+
+    def raised(self, level: int) -> Node:
+        """Return the root as a tree of at least this height would have it.
+
+        Levels above the real root have nothing but their tail.
+        """
+        root = self.root
+        if root.level == 0 and level:
+            root = LeafBucket(TAIL_KEY, root.merkle)
+        while root.level < level:
+            root = Bucket([root])
+        return root
+
+    def last(self) -> Item | None:
+        """Return the message with the greatest key; None for an empty tree."""
+        tail = self.left_of(EMPTY)
+        return None if tail is None else unpack(tail.key)
+
+    def _at_or_after(self, level: int, key: bytes) -> Node | None:
+        here = self.root
+        if not 0 <= level <= here.level:
+            return None
+        while here.level > level:
+            here = child_at(here, key)
+        return here
+
+    def _with_root(self, root: Node) -> Self:
+        made = object.__new__(type(self))
+        made.fan_out = self.fan_out
+        made._limit = self._limit
+        made.root = root
+        return made
+
+
+class _Change(NamedTuple):
+    key: bytes
+    is_there: bool
+
+
+class _Walk:
+    """Copies a tree into a builder, with changes.
+
+    Args:
+        builder: Receives the tree.
+        changes: The changes, in order of their keys.
+    """
+
+    __slots__ = ("_changes", "_place", "builder")
+
+    def __init__(self, builder: Builder, changes: list[_Change]) -> None:
+        self.builder = builder
+        self._changes = changes
+        self._place = 0
+
+    def over(self, node: Node) -> None:
+        """Copy a node, with the changes up to its key."""
+        changes = self._changes
+        is_changed = (
+            self._place < len(changes) and changes[self._place].key <= node.key
+        )
+        if not is_changed and node.level and self.builder.can_take(node):
+            self.builder.take(node)
+        elif isinstance(node, LeafBucket):
+            for key, node_hash in node.leaves():
+                self._leaf(key, node_hash)
+        elif isinstance(node, Bucket):
+            for child in node.children:
+                self.over(child)
+        else:
+            self._leaf(node.key, node.merkle)
+
+    def _leaf(self, key: bytes, node_hash: bytes) -> None:
+        changes = self._changes
+        is_there = True
+        while self._place < len(changes) and changes[self._place].key <= key:
+            change = changes[self._place]
+            self._place += 1
+            if change.key == key:
+                is_there = change.is_there
+            elif change.is_there:
+                self.builder.add_leaf(change.key, leaf_hash(change.key))
+        # The builder adds the tail itself.
+        if is_there and key != TAIL_KEY:
+            self.builder.add_leaf(key, node_hash)
+
+
+def _take_between(
+    builder: Builder, node: Node, before: bytes, first: bytes, end: bytes
+) -> None:
+    """Copy the messages of a subtree with a key in [first, end).
+
+    Args:
+        builder: Receives them.
+        node: Root of the subtree.
+        before: Key of the left neighbour; all keys of the subtree are greater.
+        first: Least key.
+        end: Least key that is too great.
+    """
+    if node.key < first or before >= end:
+        return
+    if before >= first and node.key < end and builder.can_take(node) and node.level:
+        builder.take(node)
+    elif isinstance(node, LeafBucket):
+        for key, node_hash in node.leaves():
+            if first <= key < end:
+                builder.add_leaf(key, node_hash)
+    else:
+        for child in node.children:
+            _take_between(builder, child, before, first, end)
+            before = child.key
+
+
+def _next_key(key: bytes) -> bytes:
+    """Return the least key that is greater."""
+    return (int.from_bytes(key, "big") + 1).to_bytes(len(key), "big")
