@@ -14,10 +14,10 @@ KEY_BYTES: Final = 8 + HASH_BYTES
 TAIL_TIMESTAMP_NS: Final = 2**63 - 1
 """Time that stands for the tail of a level; no message may have it."""
 
-TAIL_KEY: Final = b"\xff" * KEY_BYTES
-"""Packed key of the tail: greater than that of any message."""
-
 _TIMESTAMP: Final = Struct(">Q")
+
+TAIL_KEY: Final = _TIMESTAMP.pack(TAIL_TIMESTAMP_NS) + b"\xff" * HASH_BYTES
+"""Packed key of the tail: greater than that of any message."""
 
 
 class BadItem(ValueError):
@@ -56,7 +56,7 @@ def pack(item: Item) -> bytes:
 
 
 def unpack(key: bytes) -> Item:
-    """Return the item of a packed key that is not the tail's."""
+    """Return the item of a packed key; the tail's has `TAIL_TIMESTAMP_NS`."""
     return Item(_TIMESTAMP.unpack_from(key)[0], key[8:])
 
 

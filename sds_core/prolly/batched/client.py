@@ -1,0 +1,195 @@
+"""The client of the batched synchronisation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from google.protobuf.message import Message
+
+from sds_core.prolly.batched.lists import (
+    FINGERPRINT_BYTES,
+    SALT_BYTES,
+    Allowance,
+    below,
+    compare,
+    fingerprints,
+    marked,
+    read_items,
+    tail_children,
+)
+from sds_core.prolly.difference import children_of
+from sds_core.prolly.errors import BadFrame, UnexpectedMessage, WrongHash
+from sds_core.prolly.frames import Frame, frame_of, message_in
+from sds_core.prolly.hashing import MAX_LEVEL
+from sds_core.prolly.item import TAIL_TIMESTAMP_NS, Item, unpack
+from sds_core.prolly.limits import DEFAULT_LIMITS, Limits
+from sds_core.prolly.node import Node
+from sds_core.prolly.outcome import Outcome
+from sds_core.prolly.proto import batched_sync_pb2 as pb
+from sds_core.prolly.tree import ProllyTree
+
+
+class BatchedClient:
+    """Finds what two trees do not have in common.
+
+    Args:
+        tree: The messages of this side.
+        random_bytes: Returns so many random bytes, for salts.
+        start_ns, end_ns: Compares the messages of these times only, Unix ns, from
+            inclusive to exclusive.
+        limits: What is accepted of the server.
+    """
+
+    def __init__(
+        self,
+        tree: ProllyTree,
+        random_bytes: Callable[[int], bytes],
+        start_ns: int = 1,
+        end_ns: int = TAIL_TIMESTAMP_NS,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        self._random_bytes = random_bytes
+        self._start_ns = start_ns
+        self._end_ns = end_ns
+        self._limits = limits
+        self._own = self._tree = tree.between(start_ns, end_ns)
+        """What this side has, and the same with what the server has sent."""
+        self._outcome: Outcome | None = None
+        self._begin(b"")
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """The result; None until the synchronisation ends."""
+        return self._outcome
+
+    def start(self) -> Sequence[Frame]:
+        """Return the message that opens a connection, the first or a later one.
+
+        Messages that came on an earlier one do not come again.
+        """
+        self._tree = self._tree.changed(insert=self._received)
+        self._begin(self._random_bytes(SALT_BYTES))
+        root = self._tree.root
+        request = pb.Open(
+            salt=self._salt,
+            fan_out=self._tree.fan_out,
+            start_ns=self._start_ns,
+            end_ns=self._end_ns,
+            root=root.merkle,
+            height=root.level,
+            tail_children=[
+                fingerprints(self._salt, children) for children in tail_children(root)
+            ],
+        )
+        return [frame_of(request)]
+
+    def receive(self, frame: Frame) -> Sequence[Frame]:
+        """Take an answer of the server; returns the next messages.
+
+        Raises:
+            SyncError: The server does not follow the protocol, or refuses.
+        """
+        return [frame_of(one) for one in self._answer(message_in(frame))]
+
+    def _begin(self, salt: bytes) -> None:
+        self._salt = salt
+        self._allowance = Allowance(self._limits)
+        self._root: pb.Root | None = None
+        self._list: Sequence[Node] | None = None
+        """Nodes whose fingerprints were sent last; None before the server's first
+        answer, which names a level of tails."""
+        self._only_here: Sequence[Node] = ()
+        """Nodes that the server does not have."""
+        self._awaits_items = False
+        self._received: list[Item] = []
+
+    def _answer(self, message: Message) -> Iterable[Message]:
+        match message:
+            case pb.Step() if self._salt and not self._awaits_items and message.level:
+                return self._stepped(message)
+            case pb.Items() if self._salt and self._outcome is None:
+                return self._took(message)
+        text = f"{type(message).__name__} is not expected here"
+        raise UnexpectedMessage(text)
+
+    def _stepped(self, step: pb.Step) -> Iterable[Message]:
+        self._allowance.use(len(step.fingerprints) // FINGERPRINT_BYTES)
+        ours = children_of(self._differing(step))
+        compared = compare(self._salt, ours, step.fingerprints)
+        level = step.level - 1
+        if compared.theirs and compared.ours and level:
+            self._list = children_of(compared.ours)
+            return [
+                pb.Step(
+                    level=level,
+                    differing=compared.theirs,
+                    fingerprints=fingerprints(self._salt, self._list),
+                )
+            ]
+        self._only_here = compared.ours
+        self._awaits_items = True
+        if compared.theirs:
+            return [pb.Want(wanted=compared.theirs)]
+        self._finish()
+        return ()
+
+    def _took(self, message: pb.Items) -> Iterable[Message]:
+        if not self._awaits_items:
+            self._only_here = self._differing(message)
+            self._awaits_items = True
+        items = read_items(message, self._start_ns, self._end_ns)
+        self._allowance.use(len(items))
+        self._received += items
+        if not message.has_more:
+            self._finish()
+        elif not items:
+            text = "a message without items that announces more of them"
+            raise BadFrame(text)
+        return ()
+
+    def _differing(self, message: pb.Step | pb.Items) -> Sequence[Node]:
+        """Return the nodes of this side that the server says it does not have.
+
+        The first answer has the server's root.
+        """
+        if self._list is None:
+            if not message.HasField("root") or message.level > MAX_LEVEL + 1:
+                text = f"an answer about level {message.level}, or without a root"
+                raise BadFrame(text)
+            self._root = message.root
+            self._list = self._below_tail(message.level)
+        nodes = marked(message.differing, self._list)
+        if any(node.level != message.level for node in nodes):
+            text = f"an answer about level {message.level}, which is another one"
+            raise BadFrame(text)
+        return nodes
+
+    def _below_tail(self, level: int) -> Sequence[Node]:
+        root = self._tree.root
+        if level >= root.level:
+            return [self._tree.raised(level)]
+        return tail_children(root)[root.level - level - 1]
+
+    def _finish(self) -> None:
+        received = set(self._received)
+        # The server may send common messages instead of comparing them.
+        lacking = [
+            item
+            for item in map(unpack, below(self._only_here))
+            if item not in received
+        ]
+        theirs = self._tree.changed(insert=self._received, delete=lacking)
+        root = self._root
+        if root is None or (root.height, root.root) != (
+            theirs.root.level,
+            theirs.root.merkle,
+        ):
+            text = "the server's messages do not have the hash of its root"
+            raise WrongHash(text)
+        only_there = {item for item in received if item not in self._own}
+        if self._tree is not self._own:
+            earlier = {item for item in self._tree if item not in self._own}
+            only_there |= earlier - set(lacking)
+        self._outcome = Outcome(
+            [item for item in lacking if item in self._own], sorted(only_there)
+        )

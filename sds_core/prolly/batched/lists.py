@@ -1,0 +1,152 @@
+"""Lists of nodes as messages have them: fingerprints and bitmaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from typing import Final, NamedTuple, TypeVar
+
+from sds_core.prolly.errors import BadFrame, BadNode, LimitExceeded
+from sds_core.prolly.item import HASH_BYTES, Item
+from sds_core.prolly.limits import Limits
+from sds_core.prolly.node import Node, keys_below
+from sds_core.prolly.proto import batched_sync_pb2 as pb
+
+FINGERPRINT_BYTES: Final = 6
+"""Two nodes of a list have the same fingerprint once in 2**48 pairs, and the salt is new
+in each session. The root's whole hash finds it out."""
+
+SALT_BYTES: Final = 16
+
+_T = TypeVar("_T")
+
+
+class Compared(NamedTuple):
+    """A list of nodes of this side, compared with one of the other.
+
+    Attributes:
+        ours: Nodes that the other side does not have.
+        theirs: Bitmap of the other side's list: nodes that this side does not have.
+    """
+
+    ours: Sequence[Node]
+    theirs: bytes
+
+
+def fingerprint(salt: bytes, merkle: bytes) -> bytes:
+    """Return the fingerprint of a node from its Merkle hash."""
+    return sha256(salt + merkle).digest()[:FINGERPRINT_BYTES]
+
+
+def fingerprints(salt: bytes, nodes: Iterable[Node]) -> bytes:
+    """Return the joined fingerprints of nodes."""
+    return b"".join(fingerprint(salt, node.merkle) for node in nodes)
+
+
+def compare(salt: bytes, nodes: Sequence[Node], theirs: bytes) -> Compared:
+    """Compare nodes of this side with joined fingerprints of the other's.
+
+    Raises:
+        BadFrame: The fingerprints have an odd length.
+    """
+    if len(theirs) % FINGERPRINT_BYTES:
+        text = f"{len(theirs)} bytes are no fingerprints"
+        raise BadFrame(text)
+    starts = range(0, len(theirs), FINGERPRINT_BYTES)
+    their_list = [theirs[at : at + FINGERPRINT_BYTES] for at in starts]
+    our_list = [fingerprint(salt, node.merkle) for node in nodes]
+    their_set, our_set = set(their_list), set(our_list)
+    return Compared(
+        [
+            node
+            for node, one in zip(nodes, our_list, strict=True)
+            if one not in their_set
+        ],
+        bitmap([one not in our_set for one in their_list]),
+    )
+
+
+def bitmap(marks: Sequence[bool]) -> bytes:
+    """Return the marks as bits, without zeros at the end."""
+    number = int("".join("01"[mark] for mark in reversed(marks)) or "0", 2)
+    return number.to_bytes((number.bit_length() + 7) // 8, "little")
+
+
+def marked(marks: bytes, things: Sequence[_T]) -> list[_T]:
+    """Return what a bitmap marks.
+
+    Raises:
+        BadFrame: It marks more than there is.
+    """
+    bits = bin(int.from_bytes(marks, "little"))[:1:-1].rstrip("0")
+    if len(bits) > len(things):
+        text = f"a bitmap marks number {len(bits)} of {len(things)} nodes"
+        raise BadFrame(text)
+    return [thing for bit, thing in zip(bits, things, strict=False) if bit == "1"]
+
+
+def below(nodes: Iterable[Node]) -> Iterable[bytes]:
+    """Return the packed keys of all messages below nodes."""
+    return (key for node in nodes for key in keys_below(node))
+
+
+def tail_children(root: Node) -> list[Sequence[Node]]:
+    """Return the children of the tail of each level, from the root downwards."""
+    lists = []
+    while root.level:
+        lists.append(root.children)
+        root = root.children[-1]
+    return lists
+
+
+def read_items(message: pb.Items, start_ns: int, end_ns: int) -> list[Item]:
+    """Return the items of a message.
+
+    Args:
+        message: From the server.
+        start_ns, end_ns: Times that were asked for, from inclusive to exclusive.
+
+    Raises:
+        BadFrame: Times and hashes are not of the same number.
+        BadNode: Items are out of order or range.
+    """
+    hashes = message.message_hashes
+    if len(hashes) != HASH_BYTES * len(message.time_differences):
+        text = f"{len(message.time_differences)} times, {len(hashes)} bytes of hashes"
+        raise BadFrame(text)
+    items: list[Item] = []
+    time_ns = 0
+    for place, difference_ns in enumerate(message.time_differences):
+        time_ns += difference_ns
+        at = place * HASH_BYTES
+        items.append(Item(time_ns, hashes[at : at + HASH_BYTES]))
+    for before, item in zip(items, items[1:], strict=False):
+        if item <= before:
+            text = f"messages out of order: {item.message_hash.hex()}"
+            raise BadNode(text)
+    if items and not (start_ns <= items[0].timestamp_ns <= time_ns < end_ns):
+        text = f"messages from {items[0].timestamp_ns} to {time_ns} ns are out of range"
+        raise BadNode(text)
+    return items
+
+
+class Allowance:
+    """Counts what a peer has sent.
+
+    Args:
+        limits: Has the greatest number of nodes.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._left = self._limit = limits.nodes
+
+    def use(self, number: int) -> None:
+        """Count nodes or messages.
+
+        Raises:
+            LimitExceeded: There were too many by now.
+        """
+        self._left -= number
+        if self._left < 0:
+            text = f"more than {self._limit} nodes and messages were sent"
+            raise LimitExceeded(text)

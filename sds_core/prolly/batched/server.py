@@ -1,0 +1,192 @@
+"""The server of the batched synchronisation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+from itertools import islice
+from typing import Final
+
+from google.protobuf.message import Message
+
+from sds_core.prolly.batched.lists import (
+    FINGERPRINT_BYTES,
+    SALT_BYTES,
+    Allowance,
+    Compared,
+    below,
+    compare,
+    fingerprint,
+    fingerprints,
+    marked,
+)
+from sds_core.prolly.difference import children_of
+from sds_core.prolly.errors import BadFrame, UnexpectedMessage
+from sds_core.prolly.frames import Frame, frame_of, message_in
+from sds_core.prolly.hashing import MAX_LEVEL
+from sds_core.prolly.item import HASH_BYTES, unpack
+from sds_core.prolly.limits import DEFAULT_LIMITS, Limits
+from sds_core.prolly.node import Node
+from sds_core.prolly.proto import batched_sync_pb2 as pb
+from sds_core.prolly.tree import ProllyTree
+
+ITEMS_PER_MESSAGE: Final = 20_000
+"""Some 800 kB."""
+
+
+class BatchedServer:
+    """Answers one client.
+
+    Args:
+        tree: The messages of this side. It does not change during the connection.
+        limits: What is accepted and sent.
+    """
+
+    def __init__(self, tree: ProllyTree, limits: Limits = DEFAULT_LIMITS) -> None:
+        self._tree = tree
+        self._limits = limits
+        self._allowance = Allowance(limits)
+        self._salt = b""
+        self._root: pb.Root | None = None
+        """Goes with the first answer."""
+        self._list: Sequence[Node] = ()
+        """Nodes whose fingerprints were sent last."""
+
+    def receive(self, frame: Frame) -> Iterable[Frame]:
+        """Return the answer to a message; long ones are made while they are sent.
+
+        Raises:
+            SyncError: The client does not follow the protocol.
+        """
+        return map(frame_of, self._answer(message_in(frame)))
+
+    def _answer(self, message: Message) -> Iterable[Message]:
+        match message:
+            case pb.Open():
+                return self._opened(message)
+            case pb.Step() if self._salt and message.level > 0:
+                self._allowance.use(len(message.fingerprints) // FINGERPRINT_BYTES)
+                ours = children_of(marked(message.differing, self._list))
+                compared = compare(self._salt, ours, message.fingerprints)
+                return self._step(message.level - 1, compared)
+            case pb.Want() if self._salt:
+                return self._items(marked(message.wanted, self._list))
+        text = f"{type(message).__name__} is not expected here"
+        raise UnexpectedMessage(text)
+
+    def _opened(self, request: pb.Open) -> Iterable[Message]:
+        if request.fan_out != self._tree.fan_out:
+            reason = (
+                f"this side's trees have the fan-out {self._tree.fan_out}, not "
+                f"{request.fan_out}"
+            )
+            return [pb.Refusal(reason=reason)]
+        _check_open(request)
+        self._salt = request.salt
+        self._allowance = Allowance(self._limits)
+        tree = self._tree.between(request.start_ns, request.end_ns)
+        own = tree.root
+        self._root = pb.Root(root=own.merkle, height=own.level)
+        tails = _Tails(request)
+        level = max(request.height, own.level)
+        ours: Sequence[Node] = [tree.raised(level)]
+        theirs = tails.of(level)
+        while True:
+            self._allowance.use(len(theirs) // FINGERPRINT_BYTES)
+            compared = compare(self._salt, ours, theirs)
+            last = len(theirs) // FINGERPRINT_BYTES - 1
+            if not level or compared.theirs != (1 << last).to_bytes(
+                last // 8 + 1, "little"
+            ):
+                return self._step(level, compared)
+            # Only the client's tail differs, and its children are known.
+            level -= 1
+            ours = children_of(compared.ours)
+            theirs = tails.of(level)
+
+    def _step(self, level: int, compared: Compared) -> Iterable[Message]:
+        """Answer a comparison of the nodes of a level."""
+        ours, theirs = compared
+        if level and ours and theirs:
+            self._list = children_of(ours)
+            if len(self._list) * FINGERPRINT_BYTES < self._limits.frame_bytes // 2:
+                return [
+                    pb.Step(
+                        level=level,
+                        differing=theirs,
+                        fingerprints=fingerprints(self._salt, self._list),
+                        root=self._take_root(),
+                    )
+                ]
+        # Nothing is left to compare, or it is too much for a frame.
+        return self._items(ours, level, theirs)
+
+    def _items(
+        self, nodes: Sequence[Node], level: int = 0, differing: bytes = b""
+    ) -> Iterator[Message]:
+        keys = iter(below(nodes))
+        part = list(islice(keys, ITEMS_PER_MESSAGE))
+        while True:
+            following = list(islice(keys, ITEMS_PER_MESSAGE))
+            message = _items_of(part)
+            message.level = level
+            message.differing = differing
+            message.has_more = bool(following)
+            if (root := self._take_root()) is not None:
+                message.root.CopyFrom(root)
+            yield message
+            if not following:
+                return
+            part, differing = following, b""
+
+    def _take_root(self) -> pb.Root | None:
+        root, self._root = self._root, None
+        return root
+
+
+class _Tails:
+    """The children of the client's tails.
+
+    Args:
+        request: Has them down from the client's root.
+    """
+
+    def __init__(self, request: pb.Open) -> None:
+        self._request = request
+
+    def of(self, level: int) -> bytes:
+        """Return fingerprints of the nodes of a level that are below the tail above it.
+
+        At and above the client's root this is the tail alone.
+        """
+        request = self._request
+        above = level - request.height
+        if above < 0:
+            return request.tail_children[-above - 1]
+        merkle = request.root
+        for _ in range(above):
+            merkle = sha256(merkle).digest()
+        return fingerprint(request.salt, merkle)
+
+
+def _check_open(request: pb.Open) -> None:
+    if len(request.salt) != SALT_BYTES or len(request.root) != HASH_BYTES:
+        text = f"a salt has {SALT_BYTES} bytes and a root {HASH_BYTES}"
+        raise BadFrame(text)
+    if request.height > MAX_LEVEL + 1 or request.height != len(request.tail_children):
+        text = f"{len(request.tail_children)} levels of a tree of {request.height}"
+        raise BadFrame(text)
+    if not all(request.tail_children):
+        text = "a tail has at least one child"
+        raise BadFrame(text)
+
+
+def _items_of(keys: Iterable[bytes]) -> pb.Items:
+    differences = []
+    hashes = []
+    before_ns = 0
+    for time_ns, message_hash in map(unpack, keys):
+        differences.append(time_ns - before_ns)
+        hashes.append(message_hash)
+        before_ns = time_ns
+    return pb.Items(time_differences=differences, message_hashes=b"".join(hashes))

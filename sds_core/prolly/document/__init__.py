@@ -1,0 +1,1 @@
+"""The synchronisation of 75/WAKU2-SYNC: its messages, its client and its server."""

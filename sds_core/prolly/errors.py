@@ -1,0 +1,42 @@
+"""Errors of a synchronisation.
+
+    SyncError
+    ├── BadFrame            the bytes are no frame, or no message of their kind
+    ├── UnexpectedMessage   a message that was not asked for
+    ├── BadNode             a node that the tree of an honest peer cannot have
+    ├── WrongHash           what the peer sent does not have the hash that it named
+    ├── LimitExceeded       more than the limits allow
+    └── PeerRefused         the peer says why it does not answer
+
+The state before the synchronisation is unchanged by all of them.
+"""
+
+from __future__ import annotations
+
+
+class SyncError(Exception):
+    """The synchronisation cannot go on with this peer."""
+
+
+class BadFrame(SyncError):
+    """Bytes that cannot be read."""
+
+
+class UnexpectedMessage(SyncError):
+    """A message of the wrong kind, or at the wrong time."""
+
+
+class BadNode(SyncError):
+    """A node that is not in its place, or whose own hash is wrong."""
+
+
+class WrongHash(SyncError):
+    """Merkle hashes contradict what is below them."""
+
+
+class LimitExceeded(SyncError):
+    """The peer sends or asks for more than is accepted."""
+
+
+class PeerRefused(SyncError):
+    """The peer does not answer."""

@@ -1,0 +1,138 @@
+"""Frames on a byte stream: 4 bytes length, big-endian, 1 byte kind, and the message.
+
+The document leaves framing to the transport; a protocol of libp2p would have streams.
+"""
+
+from __future__ import annotations
+
+import enum
+from struct import Struct
+from typing import Final, NamedTuple, TypeVar
+
+from google.protobuf.message import DecodeError, Message
+
+from sds_core.prolly.errors import BadFrame, LimitExceeded, PeerRefused
+from sds_core.prolly.proto import batched_sync_pb2 as batched
+from sds_core.prolly.proto import waku2_sync_pb2 as document
+
+_HEAD: Final = Struct(">IB")
+
+
+class Kind(enum.IntEnum):
+    """What message a frame holds: 1 to 6 of the document, from 16 on ours."""
+
+    EXCHANGE_ROOT_REQUEST = 1
+    EXCHANGE_ROOT_RESPONSE = 2
+    GET_INTERMEDIATE_NODE_REQUEST = 3
+    GET_INTERMEDIATE_NODE_RESPONSE = 4
+    GET_NON_BOUNDARY_NODES_REQUEST = 5
+    GET_NON_BOUNDARY_NODES_RESPONSE = 6
+    OPEN = 16
+    STEP = 17
+    WANT = 18
+    ITEMS = 19
+    RECORDS_REQUEST = 20
+    RECORDS_RESPONSE = 21
+    REFUSAL = 22
+
+
+_TYPES: Final[dict[Kind, type[Message]]] = {
+    Kind.EXCHANGE_ROOT_REQUEST: document.ExchangeRootRequest,
+    Kind.EXCHANGE_ROOT_RESPONSE: document.ExchangeRootResponse,
+    Kind.GET_INTERMEDIATE_NODE_REQUEST: document.GetIntermediateNodeRequest,
+    Kind.GET_INTERMEDIATE_NODE_RESPONSE: document.GetIntermediateNodeResponse,
+    Kind.GET_NON_BOUNDARY_NODES_REQUEST: document.GetNonBoundaryNodesRequest,
+    Kind.GET_NON_BOUNDARY_NODES_RESPONSE: document.GetNonBoundaryNodesResponse,
+    Kind.OPEN: batched.Open,
+    Kind.STEP: batched.Step,
+    Kind.WANT: batched.Want,
+    Kind.ITEMS: batched.Items,
+    Kind.RECORDS_REQUEST: batched.RecordsRequest,
+    Kind.RECORDS_RESPONSE: batched.RecordsResponse,
+    Kind.REFUSAL: batched.Refusal,
+}
+_KINDS: Final = {kind: number for number, kind in _TYPES.items()}
+
+_Message = TypeVar("_Message", bound=Message)
+
+
+class Frame(NamedTuple):
+    """One frame of a stream.
+
+    Attributes:
+        kind: Which message it holds.
+        body: The message, as protobuf.
+    """
+
+    kind: Kind
+    body: bytes
+
+    def __bytes__(self) -> bytes:
+        """Return the frame as it is on the stream."""
+        return _HEAD.pack(len(self.body), self.kind) + self.body
+
+
+def frame_of(message: Message) -> Frame:
+    """Return the frame that holds a message."""
+    return Frame(_KINDS[type(message)], message.SerializeToString())
+
+
+def message_in(frame: Frame) -> Message:
+    """Return the message in a frame.
+
+    Raises:
+        BadFrame: The body is not a message of this kind.
+        PeerRefused: It is a refusal.
+    """
+    message = _TYPES[frame.kind]()
+    try:
+        message.ParseFromString(frame.body)
+    except DecodeError as error:
+        text = f"{len(frame.body)} bytes are no {frame.kind.name}"
+        raise BadFrame(text) from error
+    if isinstance(message, batched.Refusal):
+        raise PeerRefused(message.reason[:200])
+    return message
+
+
+class FrameReader:
+    """Divides a stream into frames.
+
+    Args:
+        max_bytes: Length of the longest message that is accepted.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._buffer = bytearray()
+
+    @property
+    def is_between_frames(self) -> bool:
+        """Whether the stream may end here."""
+        return not self._buffer
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """Take the next bytes; returns the frames that are complete by now.
+
+        Raises:
+            LimitExceeded: A frame is too long. It is refused by its head.
+            BadFrame: A frame is of no known kind.
+        """
+        self._buffer += data
+        frames = []
+        while len(self._buffer) >= _HEAD.size:
+            length, number = _HEAD.unpack_from(self._buffer)
+            if length > self._max_bytes:
+                text = f"a frame of {length} bytes; at most {self._max_bytes} are read"
+                raise LimitExceeded(text)
+            try:
+                kind = Kind(number)
+            except ValueError:
+                text = f"a frame of the unknown kind {number}"
+                raise BadFrame(text) from None
+            end = _HEAD.size + length
+            if len(self._buffer) < end:
+                break
+            frames.append(Frame(kind, bytes(self._buffer[_HEAD.size : end])))
+            del self._buffer[:end]
+        return frames

@@ -1,0 +1,23 @@
+"""How much a peer can make the other side hold."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Limits(NamedTuple):
+    """Limits of one synchronisation.
+
+    Attributes:
+        frame_bytes: Longest frame that is read or sent. Requests and answers are
+            divided so that they stay below it.
+        nodes: Nodes and messages that are accepted from a peer in all. A node needs
+            about 500 bytes, so the default allows some 500 MB; a synchronisation of
+            400,000 messages against an empty tree needs it.
+    """
+
+    frame_bytes: int = 16 * 1024 * 1024
+    nodes: int = 1_000_000
+
+
+DEFAULT_LIMITS = Limits()
