@@ -112,7 +112,7 @@ class ProllyTree:
             [_Change(key, is_there) for key, is_there in sorted(changes.items())],
         )
         walk.over(self.root)
-        return self._with_root(walk.builder.finish())
+        return self.with_root(walk.builder.finish())
 
     def between(self, start_ns: int, end_ns: int) -> Self:
         """Return the tree of the messages with a time in [start_ns, end_ns), Unix ns.
@@ -123,7 +123,7 @@ class ProllyTree:
         builder = Builder(self._limit)
         first, end = first_key_at(start_ns), first_key_at(end_ns)
         _take_between(builder, self.root, b"", first, end)
-        return self._with_root(builder.finish())
+        return self.with_root(builder.finish())
 
     def node(self, level: int, key: bytes) -> Node | None:
         """Return the node of a level with this packed key; None if there is none.
@@ -197,7 +197,8 @@ class ProllyTree:
             here = child_at(here, key)
         return here
 
-    def _with_root(self, root: Node) -> Self:
+    def with_root(self, root: Node) -> Self:
+        """Return a tree of the same fan-out; `root` is that of a valid one."""
         made = object.__new__(type(self))
         made.fan_out = self.fan_out
         made._limit = self._limit

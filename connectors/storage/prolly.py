@@ -1,0 +1,193 @@
+"""A Prolly tree in an SQLite file, with a value for each message.
+
+The file has the buckets of the lowest level; a change rewrites those that it touches.
+The levels above follow from these, and are built when the file is opened.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from connectors.storage.database import Format, open_database
+from connectors.storage.errors import StorageError, StorageUnreadable
+from sds_core.prolly.item import Item, first_key_at, pack
+from sds_core.prolly.stored import StoredBucket, changed_buckets, tree_of
+from sds_core.prolly.tree import ProllyTree
+
+_FORMAT: Final = Format(
+    b"PROL",
+    1,
+    """
+CREATE TABLE tree (
+    only_one INTEGER PRIMARY KEY CHECK (only_one = 0),
+    fan_out INTEGER NOT NULL
+);
+CREATE TABLE bucket (
+    key BLOB PRIMARY KEY,
+    merkle BLOB NOT NULL,
+    leaves BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE value (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE note (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+""",
+)
+
+
+class OtherFanOutStored(StorageUnreadable):
+    """The file has a tree of another fan-out."""
+
+    def __init__(self, path: Path, stored: int, wanted: int) -> None:
+        super().__init__(path, f"its tree has the fan-out {stored}, not {wanted}")
+
+
+class SqliteTree:
+    """A tree on disk; a context manager that closes it.
+
+    Args:
+        path: The file; it is made if it is missing. One process may have it open.
+        fan_out: Fan-out of the tree.
+        survives_power_loss: Wait for the disk at each change. Without, a power failure
+            may take the last changes, but the end of the process takes none.
+
+    Raises:
+        StorageInUse: Another process has the file open.
+        StorageUnreadable: It is another file, damaged, or of another fan-out.
+        StorageError: It cannot be opened.
+
+    Attributes:
+        tree: The tree as it is on disk.
+    """
+
+    def __init__(
+        self, path: Path, fan_out: int, *, survives_power_loss: bool = False
+    ) -> None:
+        self.path = path
+        try:
+            self._database = open_database(
+                path, _FORMAT, survives_power_loss=survives_power_loss
+            )
+        except sqlite3.Error as error:
+            raise StorageError(path, str(error)) from error
+        try:
+            self.tree = self._load(fan_out)
+        except BaseException:
+            self._database.close()
+            raise
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the file."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the file, and let other processes use it."""
+        self._database.close()
+
+    def store(
+        self,
+        tree: ProllyTree,
+        values: Mapping[Item, bytes] | None = None,
+        notes: Mapping[str, bytes] | None = None,
+    ) -> None:
+        """Replace the tree on disk by one that was made of it; all or nothing.
+
+        Args:
+            tree: The new tree.
+            values: Value of each new message, if it has one.
+            notes: Named values that change with the tree.
+
+        Raises:
+            StorageError: It cannot be written.
+        """
+        changes = changed_buckets(self.tree, tree)
+        with self._writing() as database:
+            database.executemany(
+                "DELETE FROM bucket WHERE key = ?", [(key,) for key in changes.removed]
+            )
+            database.executemany(
+                "INSERT OR REPLACE INTO bucket VALUES (?, ?, ?)", changes.added
+            )
+            database.executemany(
+                "INSERT OR REPLACE INTO value VALUES (?, ?)",
+                [(pack(item), value) for item, value in (values or {}).items()],
+            )
+            database.executemany(
+                "INSERT OR REPLACE INTO note VALUES (?, ?)", list((notes or {}).items())
+            )
+        self.tree = tree
+
+    def prune(self, start_ns: int) -> None:
+        """Remove messages, and their values, from before a time, Unix ns.
+
+        Raises:
+            StorageError: It cannot be written.
+        """
+        first = next(iter(self.tree), None)
+        if first is None or first.timestamp_ns >= start_ns:
+            return
+        last = self.tree.last()
+        assert last is not None  # noqa: S101 - it has a first one
+        self.store(self.tree.between(start_ns, last.timestamp_ns + 1))
+        with self._writing() as database:
+            database.execute(
+                "DELETE FROM value WHERE key < ?", (first_key_at(start_ns),)
+            )
+
+    def values(self, items: Sequence[Item]) -> dict[Item, bytes]:
+        """Return the values of messages; those that have one."""
+        found = {}
+        for item in items:
+            row = self._database.execute(
+                "SELECT value FROM value WHERE key = ?", (pack(item),)
+            ).fetchone()
+            if row is not None:
+                found[item] = row[0]
+        return found
+
+    def all_values(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield packed key and value of every message that has one."""
+        yield from self._database.execute("SELECT key, value FROM value")
+
+    def note(self, name: str) -> bytes | None:
+        """Return a named value; None if it was never stored."""
+        row = self._database.execute(
+            "SELECT value FROM note WHERE name = ?", (name,)
+        ).fetchone()
+        return None if row is None else bytes(row[0])
+
+    def _load(self, fan_out: int) -> ProllyTree:
+        try:
+            with self._database:
+                self._database.execute(
+                    "INSERT OR IGNORE INTO tree VALUES (0, ?)", (fan_out,)
+                )
+            (stored,) = self._database.execute("SELECT fan_out FROM tree").fetchone()
+            if stored != fan_out:
+                raise OtherFanOutStored(self.path, stored, fan_out)
+            rows = self._database.execute("SELECT * FROM bucket ORDER BY key")
+            return tree_of((StoredBucket(*row) for row in rows), fan_out)
+        except StorageError:
+            raise
+        except (sqlite3.DatabaseError, ValueError) as error:
+            raise StorageUnreadable(self.path, str(error)) from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with self._database:
+                yield self._database
+        except sqlite3.Error as error:
+            raise StorageError(self.path, str(error)) from error

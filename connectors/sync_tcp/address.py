@@ -1,0 +1,48 @@
+"""Where a peer listens."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class BadAddress(ValueError):
+    """A text is no HOST:PORT; the message has it."""
+
+
+class Address(NamedTuple):
+    """Host and TCP port.
+
+    Attributes:
+        host: Name or address; an IPv6 address without brackets.
+        port: In [0, 65,535]; 0 only for a server, which takes any free one.
+    """
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """Return HOST:PORT."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+def parse_address(text: str) -> Address:
+    """Return the address in ``HOST:PORT`` or ``[IPV6]:PORT``.
+
+    Raises:
+        BadAddress: It is something else.
+    """
+    host, colon, port = text.rpartition(":")
+    is_bracketed = host.startswith("[") and host.endswith("]")
+    if is_bracketed:
+        host = host[1:-1]
+    if (
+        not colon
+        or not host
+        or (":" in host and not is_bracketed)
+        or not (port.isascii() and port.isdecimal())
+        or not 0 < int(port) < 65_536
+    ):
+        message = f"{text!r} is no HOST:PORT"
+        raise BadAddress(message)
+    return Address(host, int(port))

@@ -1,0 +1,174 @@
+"""Asks a peer, over as many connections as it takes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import NamedTuple, TypeVar
+
+from tenacity import (
+    AsyncRetrying,
+    retry_if_exception_type,
+    stop_after_attempt,
+    wait_exponential_jitter,
+)
+
+from connectors.sync_tcp.address import Address
+from connectors.sync_tcp.errors import PeerUnreachable
+from connectors.sync_tcp.stream import DEFAULT_TIMEOUTS, FrameStream, Timeouts
+from sds_core.prolly.errors import BadFrame, UnexpectedMessage
+from sds_core.prolly.frames import Frame, frame_of, message_in
+from sds_core.prolly.limits import DEFAULT_LIMITS, Limits
+from sds_core.prolly.outcome import Client, Outcome
+from sds_core.prolly.proto import batched_sync_pb2 as pb
+
+ATTEMPTS = 5
+"""Connections that are tried in all; what was learned on a broken one is kept."""
+
+RECORDS_PER_REQUEST = 500
+
+_Result = TypeVar("_Result")
+
+
+class Synchronised(NamedTuple):
+    """The result of a synchronisation, and what it took.
+
+    Attributes:
+        outcome: How both sides differ.
+        rounds: Times that this side waited for an answer.
+        sent_bytes, received_bytes: On all connections.
+    """
+
+    outcome: Outcome
+    rounds: int
+    sent_bytes: int
+    received_bytes: int
+
+
+class Peer:
+    """A server of synchronisations.
+
+    Args:
+        address: Where it listens.
+        limits: What is accepted of it.
+        timeouts: How long to wait for it.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        limits: Limits = DEFAULT_LIMITS,
+        timeouts: Timeouts = DEFAULT_TIMEOUTS,
+    ) -> None:
+        self._address = address
+        self._limits = limits
+        self._timeouts = timeouts
+
+    async def synchronise(self, client: Client) -> Synchronised:
+        """Run a client until its outcome is known.
+
+        Raises:
+            PeerUnreachable: No connection lasted long enough.
+            SyncError: The peer does not follow the protocol, or refuses.
+        """
+        rounds = sent = received = 0
+
+        async def attempt() -> Outcome:
+            nonlocal rounds, sent, received
+            async with self._connected() as stream:
+                try:
+                    frames: Sequence[Frame] = client.start()
+                    while client.outcome is None:
+                        if frames:
+                            await stream.write(frames)
+                            rounds += 1
+                        frames = client.receive(await _answer(stream))
+                finally:
+                    sent += stream.sent_bytes
+                    received += stream.received_bytes
+            return client.outcome
+
+        outcome = await self._persist(attempt)
+        return Synchronised(outcome, rounds, sent, received)
+
+    async def records(self, message_hashes: Sequence[bytes]) -> list[pb.Record]:
+        """Return the whole records of messages; those that the peer still has.
+
+        Raises:
+            PeerUnreachable: No connection lasted long enough.
+            SyncError: The peer does not follow the protocol, or refuses.
+        """
+        found: dict[bytes, pb.Record] = {}
+        # A record that the peer does not have any more is asked for once.
+        wanted = list(dict.fromkeys(message_hashes))
+
+        async def attempt() -> None:
+            async with self._connected() as stream:
+                while wanted:
+                    part = wanted[:RECORDS_PER_REQUEST]
+                    request = pb.RecordsRequest(message_hashes=part)
+                    await stream.write([frame_of(request)])
+                    # Long answers come in parts, and the last one is empty.
+                    while records := await _records(stream):
+                        for record in records:
+                            if record.message_hash not in part:
+                                text = "a record that was not asked for"
+                                raise UnexpectedMessage(text)
+                            found[record.message_hash] = record
+                    del wanted[: len(part)]
+
+        await self._persist(attempt)
+        return [found[one] for one in dict.fromkeys(message_hashes) if one in found]
+
+    async def _persist(self, attempt: Callable[[], Awaitable[_Result]]) -> _Result:
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type((OSError, TimeoutError, _Ended)),
+            stop=stop_after_attempt(ATTEMPTS),
+            wait=wait_exponential_jitter(initial=0.2, max=5.0, jitter=0.2),
+            reraise=True,
+        )
+        try:
+            return await retrying(attempt)
+        except (OSError, TimeoutError, _Ended) as error:
+            detail = str(error) or type(error).__name__
+            raise PeerUnreachable(self._address, detail) from error
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[FrameStream]:
+        times = self._timeouts
+        async with asyncio.timeout(times.session_s):
+            async with asyncio.timeout(times.connect_s):
+                reader, writer = await asyncio.open_connection(*self._address)
+            stream = FrameStream(
+                reader, writer, self._limits.frame_bytes, times.step_s
+            )
+            try:
+                yield stream
+            finally:
+                await stream.close()
+
+
+class _Ended(Exception):
+    """The peer ended the connection."""
+
+
+async def _answer(stream: FrameStream) -> Frame:
+    try:
+        frame = await stream.read()
+    except BadFrame as error:
+        if "ended within" in str(error):
+            raise _Ended(str(error)) from error
+        raise
+    if frame is None:
+        text = "the connection ended"
+        raise _Ended(text)
+    return frame
+
+
+async def _records(stream: FrameStream) -> Sequence[pb.Record]:
+    message = message_in(await _answer(stream))
+    if not isinstance(message, pb.RecordsResponse):
+        text = f"{type(message).__name__} instead of records"
+        raise UnexpectedMessage(text)
+    return message.records

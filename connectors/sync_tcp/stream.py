@@ -1,0 +1,100 @@
+"""One connection: frames with limits of size and time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import NamedTuple
+
+from sds_core.prolly.errors import BadFrame
+from sds_core.prolly.frames import Frame, FrameReader
+
+_READ_BYTES = 64 * 1024
+
+
+class Timeouts(NamedTuple):
+    """Times, in seconds.
+
+    Attributes:
+        connect_s: For the connection.
+        step_s: In which the other side must send or take a part.
+        session_s: For all that one connection does.
+    """
+
+    connect_s: float = 10.0
+    step_s: float = 30.0
+    session_s: float = 600.0
+
+
+DEFAULT_TIMEOUTS = Timeouts()
+
+
+class FrameStream:
+    """Reads and writes the frames of one connection; counts bytes.
+
+    Args:
+        reader, writer: The connection.
+        frame_bytes: Longest frame that is read.
+        step_s: Time for each part, seconds.
+
+    Attributes:
+        sent_bytes, received_bytes: What went over the connection.
+    """
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        frame_bytes: int,
+        step_s: float,
+    ) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._frames = FrameReader(frame_bytes)
+        self._read: deque[Frame] = deque()
+        self._step_s = step_s
+        self.sent_bytes = 0
+        self.received_bytes = 0
+
+    async def read(self) -> Frame | None:
+        """Return the next frame; None at an orderly end of the connection.
+
+        Raises:
+            SyncError: The bytes are no frames, or end within one.
+            TimeoutError: No part of it came in time.
+            OSError: The connection broke.
+        """
+        while not self._read:
+            async with asyncio.timeout(self._step_s):
+                data = await self._reader.read(_READ_BYTES)
+            if not data:
+                if self._frames.is_between_frames:
+                    return None
+                text = "the connection ended within a frame"
+                raise BadFrame(text)
+            self.received_bytes += len(data)
+            self._read.extend(self._frames.feed(data))
+        return self._read.popleft()
+
+    async def write(self, frames: Iterable[Frame]) -> None:
+        """Send frames; a long answer is made as fast as it is taken.
+
+        Raises:
+            TimeoutError: The other side took no part of it in time.
+            OSError: The connection broke.
+        """
+        for frame in frames:
+            data = bytes(frame)
+            self._writer.write(data)
+            self.sent_bytes += len(data)
+            async with asyncio.timeout(self._step_s):
+                await self._writer.drain()
+
+    async def close(self) -> None:
+        """Close the connection."""
+        self._writer.close()
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(self._step_s):
+                await self._writer.wait_closed()

@@ -1,0 +1,100 @@
+"""What a node store has to hold: the buckets of the lowest level.
+
+All other nodes follow from them without hashing a message again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from sds_core.prolly.builder import Builder
+from sds_core.prolly.difference import children_of, unequal
+from sds_core.prolly.hashing import TAIL_HASH, boundary_limit, leaf_hash
+from sds_core.prolly.item import KEY_BYTES, TAIL_KEY
+from sds_core.prolly.node import LeafBucket, Node
+from sds_core.prolly.tree import ProllyTree
+
+
+class DamagedBucket(ValueError):
+    """A stored bucket is not what was stored; the text has its key."""
+
+    def __init__(self, key: bytes) -> None:
+        super().__init__(f"the bucket of {key.hex()} is damaged")
+
+
+class StoredBucket(NamedTuple):
+    """A bucket of leaves.
+
+    Attributes:
+        key: Packed key of its last leaf.
+        merkle: Its Merkle hash.
+        leaves: Packed keys of its leaves.
+    """
+
+    key: bytes
+    merkle: bytes
+    leaves: bytes
+
+
+class BucketChanges(NamedTuple):
+    """How the buckets of two trees differ.
+
+    Attributes:
+        removed: Keys of buckets that only the first tree has.
+        added: Buckets of the second that the first lacks, or has otherwise.
+    """
+
+    removed: Sequence[bytes]
+    added: Sequence[StoredBucket]
+
+
+def changed_buckets(before: ProllyTree, after: ProllyTree) -> BucketChanges:
+    """Return what a store of the first tree needs to hold the second."""
+    height = max(1, before.root.level, after.root.level)
+    old: Sequence[Node] = [before.raised(height)]
+    new: Sequence[Node] = [after.raised(height)]
+    while True:
+        old, new = unequal(old, new)
+        height -= 1
+        if not height:
+            break
+        old, new = children_of(old), children_of(new)
+    added = [
+        StoredBucket(one.key, one.merkle, one.keys)
+        for one in new
+        if isinstance(one, LeafBucket)
+    ]
+    kept = {one.key for one in added}
+    return BucketChanges([one.key for one in old if one.key not in kept], added)
+
+
+def tree_of(buckets: Iterable[StoredBucket], fan_out: int) -> ProllyTree:
+    """Return the tree of stored buckets, in order of their keys.
+
+    Raises:
+        DamagedBucket: A bucket does not have its hash, or is not one of such a tree.
+        BadFanOut: The fan-out is out of range.
+    """
+    tree = ProllyTree(fan_out=fan_out)
+    limit = boundary_limit(fan_out)
+    builder = Builder(limit)
+    last = b""
+    for stored in buckets:
+        starts = range(0, len(stored.leaves), KEY_BYTES)
+        keys = [stored.leaves[at : at + KEY_BYTES] for at in starts]
+        hashes = [TAIL_HASH if key == TAIL_KEY else leaf_hash(key) for key in keys]
+        bucket = LeafBucket(stored.leaves, b"".join(hashes))
+        if (
+            not keys
+            or [last, *keys] != sorted({last, *keys})
+            or (bucket.key, bucket.merkle) != (stored.key, stored.merkle)
+            or any(one < limit for one in hashes[:-1])
+            or not (hashes[-1] < limit or keys[-1] == TAIL_KEY)
+        ):
+            raise DamagedBucket(stored.key)
+        builder.take(bucket)
+        last = bucket.key
+    if last not in (b"", TAIL_KEY):
+        raise DamagedBucket(last)
+    return tree.with_root(builder.finish())
