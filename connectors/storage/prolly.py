@@ -33,6 +33,7 @@ CREATE TABLE bucket (
     leaves BLOB NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE value (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE INDEX value_by_hash ON value (substr(key, 9));
 CREATE TABLE note (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 """,
 )
@@ -146,20 +147,16 @@ class SqliteTree:
                 "DELETE FROM value WHERE key < ?", (first_key_at(start_ns),)
             )
 
-    def values(self, items: Sequence[Item]) -> dict[Item, bytes]:
-        """Return the values of messages; those that have one."""
+    def values(self, message_hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Return message hash -> value; those that have one."""
         found = {}
-        for item in items:
+        for message_hash in message_hashes:
             row = self._database.execute(
-                "SELECT value FROM value WHERE key = ?", (pack(item),)
+                "SELECT value FROM value WHERE substr(key, 9) = ?", (message_hash,)
             ).fetchone()
             if row is not None:
-                found[item] = row[0]
+                found[message_hash] = bytes(row[0])
         return found
-
-    def all_values(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield packed key and value of every message that has one."""
-        yield from self._database.execute("SELECT key, value FROM value")
 
     def note(self, name: str) -> bytes | None:
         """Return a named value; None if it was never stored."""

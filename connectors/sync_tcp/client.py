@@ -140,9 +140,7 @@ class Peer:
         async with asyncio.timeout(times.session_s):
             async with asyncio.timeout(times.connect_s):
                 reader, writer = await asyncio.open_connection(*self._address)
-            stream = FrameStream(
-                reader, writer, self._limits.frame_bytes, times.step_s
-            )
+            stream = FrameStream(reader, writer, self._limits.frame_bytes, times.step_s)
             try:
                 yield stream
             finally:

@@ -48,9 +48,7 @@ def pack(item: Item) -> bytes:
         message = f"a tree has no message of the time {item.timestamp_ns} ns"
         raise BadItem(message)
     if len(item.message_hash) != HASH_BYTES:
-        message = (
-            f"a message hash has {HASH_BYTES} bytes, not {len(item.message_hash)}"
-        )
+        message = f"a message hash has {HASH_BYTES} bytes, not {len(item.message_hash)}"
         raise BadItem(message)
     return _TIMESTAMP.pack(item.timestamp_ns) + item.message_hash
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from sds_core.prolly.frames import Frame
@@ -46,7 +46,7 @@ class Client(Protocol):
 class Server(Protocol):
     """The side that answers, for one connection."""
 
-    def receive(self, frame: Frame) -> Sequence[Frame]:
+    def receive(self, frame: Frame) -> Iterable[Frame]:
         """Take a frame of the client; returns the answer.
 
         Raises:

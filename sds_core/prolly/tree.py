@@ -229,9 +229,7 @@ class _Walk:
     def over(self, node: Node) -> None:
         """Copy a node, with the changes up to its key."""
         changes = self._changes
-        is_changed = (
-            self._place < len(changes) and changes[self._place].key <= node.key
-        )
+        is_changed = self._place < len(changes) and changes[self._place].key <= node.key
         if not is_changed and node.level and self.builder.can_take(node):
             self.builder.take(node)
         elif isinstance(node, LeafBucket):

@@ -174,9 +174,7 @@ class BatchedClient:
         received = set(self._received)
         # The server may send common messages instead of comparing them.
         lacking = [
-            item
-            for item in map(unpack, below(self._only_here))
-            if item not in received
+            item for item in map(unpack, below(self._only_here)) if item not in received
         ]
         theirs = self._tree.changed(insert=self._received, delete=lacking)
         root = self._root

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
+from itertools import pairwise
 from typing import Final, NamedTuple, TypeVar
 
 from sds_core.prolly.errors import BadFrame, BadNode, LimitExceeded
@@ -13,8 +14,8 @@ from sds_core.prolly.node import Node, keys_below
 from sds_core.prolly.proto import batched_sync_pb2 as pb
 
 FINGERPRINT_BYTES: Final = 6
-"""Two nodes of a list have the same fingerprint once in 2**48 pairs, and the salt is new
-in each session. The root's whole hash finds it out."""
+"""Two nodes have the same fingerprint once in 2**48 pairs, and the salt is new in each
+session. The root's whole hash finds it out."""
 
 SALT_BYTES: Final = 16
 
@@ -104,7 +105,8 @@ def read_items(message: pb.Items, start_ns: int, end_ns: int) -> list[Item]:
 
     Args:
         message: From the server.
-        start_ns, end_ns: Times that were asked for, from inclusive to exclusive.
+        start_ns: Least time that was asked for, Unix ns.
+        end_ns: Least time behind those that were asked for.
 
     Raises:
         BadFrame: Times and hashes are not of the same number.
@@ -120,7 +122,7 @@ def read_items(message: pb.Items, start_ns: int, end_ns: int) -> list[Item]:
         time_ns += difference_ns
         at = place * HASH_BYTES
         items.append(Item(time_ns, hashes[at : at + HASH_BYTES]))
-    for before, item in zip(items, items[1:], strict=False):
+    for before, item in pairwise(items):
         if item <= before:
             text = f"messages out of order: {item.message_hash.hex()}"
             raise BadNode(text)

@@ -66,7 +66,7 @@ class DocumentServer:
         # 4a and 4b: the same height as the client's, or the greatest there is.
         level = min(max(root.level, 0), own.level)
         tail = self._tree.node(level, TAIL_KEY)
-        assert tail is not None  # every level has a tail
+        assert tail is not None  # noqa: S101 - every level has a tail
         return pb.ExchangeRootResponse(root=written(tail, self._tree))
 
     def _node(self, time_ns: int, level: int) -> pb.GetIntermediateNodeResponse:
