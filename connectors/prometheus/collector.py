@@ -22,6 +22,7 @@ from prometheus_client.core import (
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
+from sds_core.audit.figures import AUDIT_METRICS, AuditFigures
 from sds_core.metrics import Metric, MetricKind, Value
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
 from sds_core.mirror.metrics import MIRROR_METRICS, NODE_METRICS
@@ -107,6 +108,21 @@ class MirrorCollector(Collector):
         ]
         yield from _families(NODE_METRICS, ("node",), nodes)
         yield from _families(MIRROR_METRICS, (), [((), figures)])
+
+
+class AuditCollector(Collector):
+    """Exports the figures of an audit through a registry.
+
+    Args:
+        figures: The figures, which the audit keeps changing.
+    """
+
+    def __init__(self, figures: AuditFigures) -> None:
+        self._figures = figures
+
+    def collect(self) -> Iterator[Family]:
+        """Yield all families of the audit."""
+        yield from _families(AUDIT_METRICS, (), [((), self._figures)])
 
 
 def _view_families(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 MAX_CONTENT_TOPICS = 10
 """Content topics in one query: with more, the store refuses every page but the
@@ -15,6 +16,8 @@ head."""
 
 MAX_PAGE_SIZE = 100
 """Upper limit of the store, also if a query requests more."""
+
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +64,9 @@ def _check_number(what: str, number: int, most: int) -> None:
     if number > most:
         message = f"a store gives at most {most} {what}, not {number}: ask in parts"
         raise ValueError(message)
+
+
+def in_parts(items: Sequence[_Item], most: int) -> Iterator[Sequence[_Item]]:
+    """Yield the items in parts of at most `most`."""
+    for first in range(0, len(items), most):
+        yield items[first : first + most]

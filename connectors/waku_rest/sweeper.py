@@ -11,16 +11,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
 
 from connectors.waku_rest.answers import StorePage
 from connectors.waku_rest.client import NodeClient
-from connectors.waku_rest.errors import BadAnswer, NodeBusy, NodeError, NodeUnreachable
+from connectors.waku_rest.cursors import follow
+from connectors.waku_rest.errors import NodeBusy, NodeError, NodeUnreachable
 from connectors.waku_rest.intake import Intake
 from connectors.waku_rest.pacing import Ending, persist
 from connectors.waku_rest.settings import Listen, MirrorSettings
 from connectors.waku_rest.spool import Spool, Swept
-from connectors.waku_rest.store_query import MAX_CONTENT_TOPICS, MAX_HASHES, StoreQuery
+from connectors.waku_rest.store_query import (
+    MAX_CONTENT_TOPICS,
+    MAX_HASHES,
+    StoreQuery,
+    in_parts,
+)
 from connectors.waku_rest.trouble import Trouble
 from sds_core.mirror.coverage import Coverage
 from sds_core.mirror.figures import NodeFigures, Source
@@ -45,8 +50,6 @@ are not lost."""
 _AHEAD_MS = 60_000
 """How far a sender's time may lie after the receipt of the message. Stores accept live
 messages that are up to 20 s ahead of the store's clock."""
-
-_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,32 +179,25 @@ class Sweeper:
     def _queries(self, start_ms: int, end_ms: int) -> Iterator[StoreQuery]:
         for pubsub_topic, topics in self._settings.topics.items():
             # Without content topics, one query selects all of them.
-            for some in _parts(topics, MAX_CONTENT_TOPICS) if topics else [()]:
+            for some in in_parts(topics, MAX_CONTENT_TOPICS) if topics else [()]:
                 yield StoreQuery(
                     pubsub_topic, some, max(1, start_ms * _NS), end_ms * _NS
                 )
 
     async def _follow(self, query: StoreQuery) -> None:
         """Read all pages of a query, or until the mirror ends."""
-        cursor: bytes | None = None
-        cursors: set[bytes] = set()
-        while not self._ending.is_set():
-            cursor = await persist(
+
+        async def read_page(cursor: bytes | None) -> bytes | None:
+            return await persist(
                 partial(self._read_page, query, cursor),
                 (NodeBusy, NodeUnreachable),
                 self._ending,
                 self._failed,
                 _LONGEST_S,
             )
-            if cursor is None:
-                self._trouble.ends(f"node {self._node.url}: its store answers again")
-                return
-            if cursor in cursors:
-                # To follow these cursors would never end.
-                raise BadAnswer(
-                    self._node.url, "a reading of the store", "its cursors repeat"
-                )
-            cursors.add(cursor)
+
+        if await follow(read_page, self._node.url, self._ending.is_set):
+            self._trouble.ends(f"node {self._node.url}: its store answers again")
 
     async def _read_page(self, query: StoreQuery, cursor: bytes | None) -> bytes | None:
         """Read a page; returns the cursor to the next."""
@@ -211,7 +207,7 @@ class Sweeper:
         hashes = [stored.hash for stored in page.messages]
         known = await self._intake.use(self._spool.known, hashes)
         unknown = [one for one in hashes if one not in known]
-        for some in _parts(unknown, MAX_HASHES):
+        for some in in_parts(unknown, MAX_HASHES):
             await self._fetch(query.pubsub_topic, some)
         return page.cursor
 
@@ -237,8 +233,3 @@ class Sweeper:
         # Otherwise the listener decides whether the node is up.
         if self._is_alone:
             self._figures.is_up = False
-
-
-def _parts(items: Sequence[_Item], most: int) -> Iterator[Sequence[_Item]]:
-    for first in range(0, len(items), most):
-        yield items[first : first + most]

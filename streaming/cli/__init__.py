@@ -34,6 +34,7 @@ _COMMANDS = {
     "broker": "Run the embedded Kafka broker.",
     "mirror": "Copy traffic of Waku nodes into Kafka.",
     "import": "Write a file of records to Kafka.",
+    "audit": "Compare a mirror with a Waku store or with another mirror.",
     "run": "Run the monitor.",
     "replay": "Report on a past window, apart from the live job.",
     "incidents": "List the messages behind the figures, and why.",

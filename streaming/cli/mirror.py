@@ -46,7 +46,7 @@ def _refuse_from_file(
     expose_value=False,
     callback=_refuse_from_file,
 )
-@node_options
+@node_options()
 @setting(
     "--state",
     required=True,

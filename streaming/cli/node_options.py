@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -89,12 +90,18 @@ def _mirroring(
     )
 
 
-node_options = option_group(
-    "nodes",
-    (
+def node_options(
+    *, required: bool = True
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add the options of Waku nodes; the command gets ``nodes``, a `NodeOptions`.
+
+    Args:
+        required: Whether the command needs at least one node.
+    """
+    options = (
         setting(
             "--rest",
-            required=True,
+            required=required,
             multiple=True,
             metavar="URL",
             help="REST API of a Waku node; may be repeated, so that less is missed.",
@@ -114,10 +121,9 @@ node_options = option_group(
             "--rest-authorization",
             help="Header Authorization for the REST API of the nodes.",
         ),
-    ),
-    _nodes,
-)
-"""Adds the options; the command gets ``nodes``, a `NodeOptions`."""
+    )
+    return option_group("nodes", options, _nodes)
+
 
 traffic_options = option_group(
     "traffic",

@@ -1,0 +1,107 @@
+"""Lists what the store of a node has between two times, and fetches messages of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
+
+from tenacity import (
+    AsyncRetrying,
+    retry_if_exception_type,
+    stop_after_attempt,
+    wait_random_exponential,
+)
+
+from connectors.waku_rest.client import NodeClient
+from connectors.waku_rest.connection import NodeSettings, open_client
+from connectors.waku_rest.cursors import follow
+from connectors.waku_rest.errors import NodeBusy, NodeUnreachable
+from connectors.waku_rest.store_query import (
+    MAX_CONTENT_TOPICS,
+    MAX_HASHES,
+    StoreQuery,
+    in_parts,
+)
+from sds_core.waku import WakuMessage
+
+_ATTEMPTS = 5
+
+_Result = TypeVar("_Result")
+
+
+class StoreListing:
+    """Reads one node's store.
+
+    Args:
+        node: The node.
+        topics: Pubsub topic -> its content topics, none for all.
+    """
+
+    def __init__(self, node: NodeSettings, topics: Mapping[str, Sequence[str]]) -> None:
+        self._settings = node
+        self._topics = topics
+
+    async def hashes(self, start_ns: int, end_ns: int) -> dict[bytes, str]:
+        """Return message hash -> pubsub topic of all messages of some times.
+
+        Args:
+            start_ns: Least sender's time, Unix ns, at least 1.
+            end_ns: Greatest sender's time, inclusive.
+
+        Raises:
+            NodeError: The node cannot be reached, refuses, or answers with nonsense.
+        """
+        found: dict[bytes, str] = {}
+        async with open_client(self._settings) as http:
+            node = NodeClient(self._settings.url, http)
+            for pubsub_topic, topics in self._topics.items():
+                for some in in_parts(topics, MAX_CONTENT_TOPICS) if topics else [()]:
+                    query = StoreQuery(pubsub_topic, some, start_ns, end_ns)
+                    await follow(partial(_read, node, query, found), node.url)
+        return found
+
+    async def messages(
+        self, hashes: Mapping[bytes, str]
+    ) -> dict[bytes, tuple[str, WakuMessage]]:
+        """Return message hash -> pubsub topic and message; those that the store has.
+
+        Args:
+            hashes: Message hash -> pubsub topic, for nodes that do not say it.
+
+        Raises:
+            NodeError: The node cannot be reached, refuses, or answers with nonsense.
+        """
+        found = {}
+        async with open_client(self._settings) as http:
+            node = NodeClient(self._settings.url, http)
+            for some in in_parts(list(hashes), MAX_HASHES):
+                query = StoreQuery(hashes=some)
+                page = await _persist(partial(node.store_messages, query))
+                for stored in page.messages:
+                    topic = stored.pubsub_topic or hashes.get(stored.hash)
+                    if stored.message is None or topic is None:
+                        continue
+                    message_hash = stored.message.hash_on(topic)
+                    if message_hash in hashes:
+                        found[message_hash] = (topic, stored.message)
+        return found
+
+
+async def _read(
+    node: NodeClient, query: StoreQuery, found: dict[bytes, str], cursor: bytes | None
+) -> bytes | None:
+    page = await _persist(partial(node.store_hashes, query, cursor))
+    for stored in page.messages:
+        found[stored.hash] = stored.pubsub_topic or query.pubsub_topic or ""
+    return page.cursor
+
+
+async def _persist(attempt: Callable[[], Awaitable[_Result]]) -> _Result:
+    retrying = AsyncRetrying(
+        retry=retry_if_exception_type((NodeBusy, NodeUnreachable)),
+        stop=stop_after_attempt(_ATTEMPTS),
+        wait=wait_random_exponential(multiplier=0.5, max=10.0),
+        reraise=True,
+    )
+    return await retrying(attempt)

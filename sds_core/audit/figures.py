@@ -1,0 +1,112 @@
+"""Figures of an audit that is repeated, and their metrics (``sds_audit_*``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sds_core.audit.result import AuditResult
+from sds_core.metrics import Metric, MetricKind, in_seconds, one_sample
+
+_NS_PER_S = 1_000_000_000
+
+
+@dataclass(slots=True)
+class AuditFigures:
+    """What audits have found since the process started.
+
+    Attributes:
+        result: Result of the newest audit that ended; None before one did.
+        result_ms: When it ended, Unix ms.
+        error: Why the newest audit failed; empty if it did not.
+        runs: Audits by how they ended: complete, incomplete, failed.
+        remirrored: Messages that were written to the mirror.
+    """
+
+    result: AuditResult | None = None
+    result_ms: int | None = None
+    error: str = ""
+    runs: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(("complete", "incomplete", "failed"), 0)
+    )
+    remirrored: int = 0
+
+    def ended(self, result: AuditResult, now_ms: int) -> None:
+        """Take the result of an audit; `now_ms` is Unix ms."""
+        self.result = result
+        self.result_ms = now_ms
+        self.error = ""
+        self.runs["complete" if result.is_complete else "incomplete"] += 1
+        self.remirrored += result.remirrored
+
+    def failed(self, error: str) -> None:
+        """Count an audit that did not end; `error` is one line."""
+        self.error = error
+        self.runs["failed"] += 1
+
+
+def _sides(figures: AuditFigures) -> Sequence[tuple[tuple[str], int]]:
+    result = figures.result
+    if result is None:
+        return ()
+    return ((("here",), result.here), (("there",), result.there))
+
+
+def _missing(figures: AuditFigures) -> Sequence[tuple[tuple[str], int]]:
+    result = figures.result
+    if result is None:
+        return ()
+    return (
+        (("here",), len(result.missing_here) - result.remirrored),
+        (("there",), len(result.missing_there)),
+    )
+
+
+AUDIT_METRICS: tuple[Metric[AuditFigures], ...] = (
+    Metric(
+        "sds_audit_missing_messages",
+        MetricKind.GAUGE,
+        "Messages that one side lacked at the end of the newest audit.",
+        ("side",),
+        _missing,
+    ),
+    Metric(
+        "sds_audit_messages",
+        MetricKind.GAUGE,
+        "Messages of each side that the newest audit compared.",
+        ("side",),
+        _sides,
+    ),
+    one_sample(
+        "sds_audit_unidentified_records",
+        MetricKind.GAUGE,
+        "Records of the mirror without hash or time of their message, newest audit.",
+        lambda a: None if a.result is None else a.result.unidentified,
+    ),
+    one_sample(
+        "sds_audit_last_success_timestamp_seconds",
+        MetricKind.GAUGE,
+        "When the newest audit that did not fail ended.",
+        lambda a: in_seconds(a.result_ms),
+    ),
+    one_sample(
+        "sds_audit_compared_until_timestamp_seconds",
+        MetricKind.GAUGE,
+        "Sender's time up to which the newest audit compared.",
+        lambda a: None if a.result is None else a.result.end_ns / _NS_PER_S,
+    ),
+    Metric(
+        "sds_audit_runs_total",
+        MetricKind.COUNTER,
+        "Audits, by how they ended.",
+        ("result",),
+        lambda a: [((name,), count) for name, count in a.runs.items()],
+    ),
+    one_sample(
+        "sds_audit_remirrored_total",
+        MetricKind.COUNTER,
+        "Messages that audits wrote to the mirror.",
+        lambda a: a.remirrored,
+    ),
+)
+"""Metrics of `sds-monitor audit --every`, at its own `/metrics`."""

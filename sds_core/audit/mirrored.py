@@ -1,0 +1,73 @@
+"""Waku messages in the records of a mirror (docs/records.md)."""
+
+from __future__ import annotations
+
+from binascii import unhexlify
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from sds_core.observer.record import RawRecord
+from sds_core.prolly.item import BadItem, Item, pack
+
+_MOST_DIGITS = 19
+
+
+class MirroredMessage(NamedTuple):
+    """A message that a record holds.
+
+    Attributes:
+        item: Sender's time and message hash.
+        partition, offset: Place of the record in Kafka.
+        pubsub_topic: Pubsub topic; empty if the record has none.
+        content_topic: Content topic; empty if the record has none.
+        is_ephemeral: Whether store nodes should not have it.
+        channel: Key of the record; empty if it has none.
+    """
+
+    item: Item
+    partition: int
+    offset: int
+    pubsub_topic: str
+    content_topic: str
+    is_ephemeral: bool
+    channel: str
+
+
+class Unidentified(ValueError):
+    """A record without the hash or the time of its message, or with invalid ones."""
+
+
+def mirrored_message(record: RawRecord) -> MirroredMessage | None:
+    """Return the message of a record; None for a heartbeat.
+
+    Raises:
+        Unidentified: The record does not say which message it holds.
+    """
+    # Of repeated names the last counts.
+    headers = dict(record.headers)
+    if headers.get("kind") == b"heartbeat":
+        return None
+    message_hash = headers.get("waku-hash") or b""
+    time = headers.get("waku-timestamp") or b""
+    try:
+        if not (message_hash.startswith(b"0x") and time.isdigit()):
+            raise Unidentified
+        if len(time) > _MOST_DIGITS:
+            raise Unidentified
+        item = Item(int(time), unhexlify(message_hash[2:]))
+        pack(item)
+    except (ValueError, BadItem) as error:
+        raise Unidentified from error
+    return MirroredMessage(
+        item,
+        record.partition,
+        record.offset,
+        _text(headers, "pubsub-topic"),
+        _text(headers, "content-topic"),
+        headers.get("ephemeral") == b"true",
+        (record.key or b"").decode(errors="replace"),
+    )
+
+
+def _text(headers: Mapping[str, bytes | None], name: str) -> str:
+    return (headers.get(name) or b"").decode(errors="replace")

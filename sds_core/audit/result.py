@@ -1,0 +1,99 @@
+"""What an audit found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from sds_core.audit.mirrored import MirroredMessage
+from sds_core.text import counted
+
+_NS_PER_MS = 1_000_000
+
+
+class AuditedMessage(NamedTuple):
+    """A message that one side does not have.
+
+    Attributes:
+        timestamp_ns: Sender's time, Unix ns.
+        message_hash: Deterministic message hash, 32 bytes.
+        pubsub_topic: Pubsub topic; empty if unknown.
+        content_topic: Content topic; empty if unknown.
+        channel: Channel id; empty if unknown.
+    """
+
+    timestamp_ns: int
+    message_hash: bytes
+    pubsub_topic: str = ""
+    content_topic: str = ""
+    channel: str = ""
+
+
+class AuditResult(NamedTuple):
+    """The comparison of a mirror with another side.
+
+    Attributes:
+        other: The other side, as the operator named it.
+        start_ns, end_ns: Sender's times that were compared, Unix ns, from inclusive to
+            exclusive.
+        here: Messages of these times in the mirror.
+        there: Messages of these times at the other side.
+        missing_here: Messages that only the other side has, in order of time.
+        missing_there: Messages that only the mirror has, likewise.
+        unidentified: Records of the mirror that do not say which message they hold.
+        remirrored: Messages of `missing_here` that were written to the mirror since.
+    """
+
+    other: str
+    start_ns: int
+    end_ns: int
+    here: int
+    there: int
+    missing_here: Sequence[AuditedMessage]
+    missing_there: Sequence[AuditedMessage]
+    unidentified: int = 0
+    remirrored: int = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the mirror now has all messages that the other side has."""
+        return self.remirrored == len(self.missing_here)
+
+    @property
+    def newest_missing_ms(self) -> Mapping[str, int]:
+        """Channel -> time of its newest message that the mirror lacks, Unix ms.
+
+        The channel is empty for messages of unknown channels. Messages that were
+        written to the mirror since do not count.
+        """
+        if self.is_complete:
+            return {}
+        newest: dict[str, int] = {}
+        for one in self.missing_here:
+            time_ms = one.timestamp_ns // _NS_PER_MS
+            newest[one.channel] = max(newest.get(one.channel, 0), time_ms)
+        return newest
+
+    def __str__(self) -> str:
+        """Return the result in one line."""
+        if not (self.missing_here or self.missing_there):
+            return f"complete: {counted(self.here, 'message')} here and there"
+        parts = [
+            f"{len(self.missing_here):,} missing here",
+            f"{len(self.missing_there):,} missing there",
+        ]
+        if self.remirrored:
+            parts.append(f"{self.remirrored:,} mirrored again")
+        numbers = f"{self.here:,} messages here, {self.there:,} there"
+        return f"{', '.join(parts)} ({numbers})"
+
+
+def audited(message: MirroredMessage) -> AuditedMessage:
+    """Return what an audit says of a message of a mirror."""
+    return AuditedMessage(
+        message.item.timestamp_ns,
+        message.item.message_hash,
+        message.pubsub_topic,
+        message.content_topic,
+        message.channel,
+    )

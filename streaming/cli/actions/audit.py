@@ -1,0 +1,261 @@
+"""Compares a mirror with another side, once or again and again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+
+import click
+
+from connectors.kafka.mirrored import read_mirrored
+from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.producer import TopicRecord, partition_of, write
+from connectors.kafka.settings import (
+    KafkaSettings,
+    KafkaUnreachable,
+    RecordsLost,
+    TopicMissing,
+)
+from connectors.sync_tcp.address import Address
+from connectors.sync_tcp.client import Peer
+from connectors.sync_tcp.errors import PeerUnreachable
+from connectors.waku_rest.connection import BadSettings, NodeSettings
+from connectors.waku_rest.errors import BadAnswer, NodeError, NodeRefused
+from connectors.waku_rest.store_query import in_parts
+from connectors.web.audit_app import create_audit_app
+from connectors.web.server import AddressUnusable, PortInUse, WebServer
+from sds_core.audit.figures import AuditFigures
+from sds_core.audit.result import AuditedMessage, AuditResult
+from sds_core.prolly.errors import SyncError
+from sds_core.text import counted, iso_time, printable
+from sds_core.waku import BadContentTopic
+from streaming.cli import FINDING, UNREACHABLE
+from streaming.cli.actions.audit_sides import Copied, PeerSide, Side, StoreSide
+from streaming.cli.actions.mirror import topics_to_mirror
+from streaming.cli.audit_options import AuditSpan
+from streaming.cli.log import logger
+from streaming.cli.node_options import NodeOptions, TrafficOptions
+from streaming.cli.output import wall_ms
+from streaming.cli.serving_options import Address as WebAddress
+from streaming.cli.signals import end_requested
+
+_NS = 1_000_000
+"""Nanoseconds in a millisecond."""
+
+_AHEAD_MS = 60_000
+"""How far a sender's time may lie after the receipt of the message: the topic is read
+from so long before the begin of the audit."""
+
+_REPEATABLE = (
+    KafkaUnreachable,
+    NodeError,
+    PeerUnreachable,
+    RecordsLost,
+    SyncError,
+    TopicMissing,
+)
+"""Errors after which a repeated audit goes on."""
+
+
+class _Unreachable(click.ClickException):
+    exit_code = UNREACHABLE
+
+
+def store_side(nodes: NodeOptions, traffic: TrafficOptions) -> Side:
+    """Return the stores of some nodes as the other side.
+
+    Raises:
+        click.UsageError: Nodes or topics are invalid.
+    """
+    try:
+        settings = [
+            NodeSettings(url, nodes.timeout_s, nodes.authorization or "", nodes.ca_file)
+            for url in dict.fromkeys(url.rstrip("/") for url in nodes.urls)
+        ]
+        topics = topics_to_mirror(traffic)
+    except (BadContentTopic, BadSettings) as error:
+        raise click.UsageError(str(error)) from error
+    if any("," in topic for topic in traffic.content_topics):
+        message = "a store cannot be asked for a content topic with a comma"
+        raise click.UsageError(message)
+    return StoreSide(settings, topics)
+
+
+def peer_side(address: Address, traffic: TrafficOptions) -> Side:
+    """Return another mirror as the other side.
+
+    Raises:
+        click.UsageError: There are topics, by which trees are not divided.
+    """
+    if traffic.pubsub_topics or traffic.content_topics:
+        message = (
+            "--peer compares all messages of both mirrors: leave out --pubsub-topic "
+            "and --content-topic"
+        )
+        raise click.UsageError(message)
+    return PeerSide(Peer(address), str(address))
+
+
+class Audit:
+    """Compares a mirror with another side.
+
+    Args:
+        kafka: Cluster and topic of the mirror.
+        side: The other side.
+        span: Which messages are compared.
+        fix: Whether to write what the mirror lacks to its topic.
+    """
+
+    def __init__(
+        self, kafka: KafkaSettings, side: Side, span: AuditSpan, fix: bool
+    ) -> None:
+        self._kafka = kafka
+        self._side = side
+        self._span = span
+        self._fix = fix
+
+    def once(self, as_json: bool) -> None:
+        """Audit, and print the result.
+
+        Raises:
+            click.ClickException: The audit did not end.
+            click.exceptions.Exit: The mirror lacks messages.
+        """
+        try:
+            result = asyncio.run(self._run())
+        except (BadAnswer, NodeRefused, SyncError) as error:
+            raise click.ClickException(str(error)) from error
+        except (NodeError, PeerUnreachable) as error:
+            raise _Unreachable(str(error)) from error
+        if as_json:
+            click.echo(json.dumps(_document(result), sort_keys=True))
+        else:
+            for line in _lines(result):
+                click.echo(line)
+        if not result.is_complete:
+            raise click.exceptions.Exit(FINDING)
+
+    def repeat(self, every_s: float, address: WebAddress) -> None:
+        """Audit until a signal, and serve what was found.
+
+        Args:
+            every_s: Seconds between two audits.
+            address: Address of the metrics.
+
+        Raises:
+            click.UsageError: The address cannot be used.
+        """
+        figures = AuditFigures()
+        try:
+            with (
+                WebServer(create_audit_app(figures), *address) as server,
+                end_requested() as ending,
+            ):
+                click.echo(f"metrics {server.url}/metrics")
+                while not ending.is_set():
+                    self._repeat_once(figures)
+                    ending.wait(every_s)
+        except (AddressUnusable, PortInUse) as error:
+            raise click.UsageError(str(error)) from error
+
+    def _repeat_once(self, figures: AuditFigures) -> None:
+        try:
+            result = asyncio.run(self._run())
+        except _REPEATABLE as error:
+            figures.failed(str(error))
+            logger.error("the audit failed: %s", error)
+            return
+        figures.ended(result, wall_ms())
+        report = logger.info if result.is_complete else logger.warning
+        report("%s", result)
+
+    async def _run(self) -> AuditResult:
+        start_ns, end_ns = self._span.bounds_ns(wall_ms())
+        since_ms = max(0, start_ns // _NS - _AHEAD_MS)
+        mirror = await asyncio.to_thread(read_mirrored, self._kafka, since_ms)
+        found = await self._side.compare(mirror, start_ns, end_ns)
+        missing_here: list[AuditedMessage] = []
+        skipped = remirrored = 0
+        for hashes in in_parts(found.missing_here, self._side.part):
+            copied = await self._side.copy(hashes)
+            skipped += len(hashes) - len(copied)
+            missing_here += [one.message for one in copied]
+            if self._fix:
+                remirrored += await asyncio.to_thread(self._write, copied)
+        return AuditResult(
+            self._side.name,
+            start_ns,
+            end_ns,
+            found.here,
+            found.there - skipped,
+            sorted(missing_here),
+            found.missing_there,
+            mirror.unidentified,
+            remirrored,
+        )
+
+    def _write(self, copied: Sequence[Copied]) -> int:
+        """Write messages to the mirror's topic; returns how many.
+
+        They have the time of now, as every record has that of its receipt.
+        """
+        with closing(TopicOffsets(self._kafka)) as offsets:
+            partitions = len(offsets.partitions())
+        records = [
+            TopicRecord(
+                partition_of(one.key or one.message.message_hash, partitions),
+                wall_ms(),
+                one.key,
+                one.value,
+                one.headers,
+            )
+            for one in copied
+            if one.value is not None
+        ]
+        return write(records, self._kafka)
+
+
+def _lines(result: AuditResult) -> Iterator[str]:
+    for side, messages in (
+        ("missing here", result.missing_here),
+        ("missing there", result.missing_there),
+    ):
+        for one in messages:
+            facts = [
+                side,
+                iso_time(one.timestamp_ns // _NS) if one.timestamp_ns else "-",
+                f"0x{one.message_hash.hex()}",
+                printable(one.content_topic) or "-",
+                printable(one.channel) or "-",
+            ]
+            yield "  ".join(facts)
+    if result.unidentified:
+        records = counted(result.unidentified, "record")
+        yield f"{records} of the mirror without hash or time: not compared"
+    yield f"{result.other}: {result}"
+
+
+def _document(result: AuditResult) -> dict[str, object]:
+    return {
+        "other": result.other,
+        "from_ns": result.start_ns,
+        "to_ns": result.end_ns,
+        "is_complete": result.is_complete,
+        "messages": {"here": result.here, "there": result.there},
+        "missing_here": [_message(one) for one in result.missing_here],
+        "missing_there": [_message(one) for one in result.missing_there],
+        "remirrored": result.remirrored,
+        "unidentified_records": result.unidentified,
+    }
+
+
+def _message(one: AuditedMessage) -> dict[str, object]:
+    return {
+        "timestamp_ns": one.timestamp_ns,
+        "waku_hash": f"0x{one.message_hash.hex()}",
+        "pubsub_topic": one.pubsub_topic,
+        "content_topic": one.content_topic,
+        "channel": one.channel,
+    }

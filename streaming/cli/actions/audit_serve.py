@@ -1,0 +1,214 @@
+"""Follows a mirror's topic, and lets other mirrors compare themselves with it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import struct
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import click
+
+from connectors.kafka.mirrored import Mirrored, read_between, read_places
+from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.settings import (
+    KafkaSettings,
+    KafkaUnreachable,
+    RecordsLost,
+    TopicReplaced,
+)
+from connectors.storage.errors import StorageError
+from connectors.storage.prolly import SqliteTree
+from connectors.sync_tcp.address import Address
+from connectors.sync_tcp.errors import ListenFailed
+from connectors.sync_tcp.server import SyncServer
+from sds_core.audit.mirrored import Unidentified, mirrored_message
+from sds_core.prolly.hashing import DEFAULT_FAN_OUT
+from sds_core.prolly.proto import batched_sync_pb2 as pb
+from sds_core.prolly.tree import ProllyTree
+from sds_core.text import counted
+from streaming.cli.log import logger
+from streaming.cli.output import wall_ms
+from streaming.cli.signals import end_requested, ending_signals
+
+_REFRESH_S = 2.0
+"""Time between two looks for new records, seconds."""
+
+_READ_AT_ONCE = 50_000
+"""Records of a partition that are read before the progress is stored."""
+
+_DAY_MS = 86_400_000
+_NS = 1_000_000
+"""Nanoseconds in a millisecond."""
+
+_PLACE = struct.Struct(">iq")
+_POSITION = "position"
+
+
+class MirrorIndex:
+    """Which messages a topic has, and where; on disk.
+
+    All methods are called in one thread.
+
+    Args:
+        kafka: Cluster and topic.
+        path: File of the tree.
+        keep_days: Days of messages to keep, by sender's time.
+
+    Raises:
+        StorageError: The file cannot be used.
+    """
+
+    def __init__(self, kafka: KafkaSettings, path: Path, keep_days: float) -> None:
+        self._kafka = kafka
+        self._keep_ms = round(keep_days * _DAY_MS)
+        self._stored = SqliteTree(path, DEFAULT_FAN_OUT)
+
+    @property
+    def tree(self) -> ProllyTree:
+        """The messages as of the last call of `refresh`."""
+        return self._stored.tree
+
+    def refresh(self) -> bool:
+        """Read what is new in the topic; returns whether there is more to read.
+
+        Raises:
+            KafkaUnreachable: No broker answered.
+            TopicReplaced: The topic is not the one that was read before.
+            StorageError: The file cannot be written.
+        """
+        with closing(TopicOffsets(self._kafka)) as offsets:
+            topic = offsets.describe()
+            ends = offsets.latest(topic.partitions)
+            earliest = offsets.earliest(topic.partitions)
+        known = json.loads(self._stored.note(_POSITION) or b"{}")
+        if known and known["topic"] != topic.id:
+            raise TopicReplaced(self._kafka.topic, known["topic"], topic.id or "")
+        position = {int(p): offset for p, offset in known.get("offsets", {}).items()}
+        # What retention has removed cannot be compared any more.
+        starts = {p: max(position.get(p, 0), earliest[p]) for p in topic.partitions}
+        until = {p: min(ends[p], starts[p] + _READ_AT_ONCE) for p in starts}
+        since_ns = (wall_ms() - self._keep_ms) * _NS
+        if any(until[p] > position.get(p, 0) for p in until):
+            found = read_between(self._kafka, starts, until)
+            self._add(found, since_ns, {"topic": topic.id, "offsets": until})
+        self._stored.prune(since_ns)
+        return any(ends[p] > until[p] for p in until)
+
+    def records(self, message_hashes: Sequence[bytes]) -> list[pb.Record]:
+        """Return the records of messages; those that the topic still has."""
+        values = self._stored.values(message_hashes)
+        places = [_PLACE.unpack(value) for value in values.values()]
+        found = {}
+        for record in read_places(self._kafka, places):
+            try:
+                message = mirrored_message(record)
+            except Unidentified:
+                continue
+            if message is None:
+                continue
+            headers = [
+                pb.Header(name=name, value=value or b"")
+                for name, value in record.headers
+            ]
+            found[message.item.message_hash] = pb.Record(
+                message_hash=message.item.message_hash,
+                key=record.key,
+                value=record.value or b"",
+                headers=headers,
+            )
+        return [found[one] for one in message_hashes if one in found]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stored.close()
+
+    def _add(self, found: Mirrored, since_ns: int, position: dict[str, object]) -> None:
+        fresh = {
+            one.item: _PLACE.pack(one.partition, one.offset)
+            for one in found.messages.values()
+            if one.item.timestamp_ns >= since_ns
+        }
+        self._stored.store(
+            self.tree.changed(insert=fresh),
+            fresh,
+            {_POSITION: json.dumps(position).encode()},
+        )
+
+
+def serve(
+    kafka: KafkaSettings, state: Path, address: Address, keep_days: float
+) -> None:
+    """Serve until a signal.
+
+    Args:
+        kafka: Cluster and topic.
+        state: Directory of the tree; made if it is missing.
+        address: Where other mirrors connect.
+        keep_days: Days of messages to keep.
+
+    Raises:
+        click.ClickException: It cannot start, or its state fails.
+    """
+    try:
+        state.mkdir(parents=True, exist_ok=True)
+        with end_requested() as early:
+            asyncio.run(_serve(kafka, state, address, keep_days, early.is_set()))
+    except (ListenFailed, StorageError, TopicReplaced) as error:
+        raise click.UsageError(str(error)) from error
+    except OSError as error:
+        if isinstance(error, KafkaUnreachable):
+            raise
+        message = f"{state} cannot be used: {error.strerror or error}"
+        raise click.UsageError(message) from error
+
+
+async def _serve(
+    kafka: KafkaSettings,
+    state: Path,
+    address: Address,
+    keep_days: float,
+    is_ended: bool,
+) -> None:
+    loop = asyncio.get_running_loop()
+    ending = asyncio.Event()
+    for number in ending_signals():
+        loop.add_signal_handler(number, ending.set)
+    # SQLite allows a connection in one thread only.
+    with ThreadPoolExecutor(1) as thread:
+        index = await loop.run_in_executor(
+            thread, MirrorIndex, kafka, state / "tree.sqlite", keep_days
+        )
+
+        def records(hashes: Sequence[bytes]) -> Iterable[pb.Record]:
+            return thread.submit(index.records, hashes).result()
+
+        server = SyncServer(lambda: index.tree, records)
+        try:
+            has_more = True
+            while has_more and not is_ended and not ending.is_set():
+                has_more = await loop.run_in_executor(thread, index.refresh)
+            async with server.listening(address) as listening:
+                messages = counted(len(index.tree), "message")
+                click.echo(f"{messages} of {kafka.topic} served at {listening}")
+                while not (is_ended or ending.is_set()):
+                    await _refreshed(loop, thread, index)
+                    try:
+                        await asyncio.wait_for(ending.wait(), _REFRESH_S)
+                    except TimeoutError:
+                        continue
+        finally:
+            await loop.run_in_executor(thread, index.close)
+
+
+async def _refreshed(
+    loop: asyncio.AbstractEventLoop, thread: ThreadPoolExecutor, index: MirrorIndex
+) -> None:
+    """Read what is new; while Kafka is away, what is known is served."""
+    try:
+        await loop.run_in_executor(thread, index.refresh)
+    except (KafkaUnreachable, RecordsLost) as error:
+        logger.warning("%s", error)

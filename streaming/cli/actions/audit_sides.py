@@ -1,0 +1,222 @@
+"""The other side of an audit: stores of Waku nodes, or another mirror."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from connectors.kafka.mirrored import Mirrored
+from connectors.sync_tcp.client import Peer
+from connectors.waku_rest.connection import NodeSettings
+from connectors.waku_rest.intake import incoming_of
+from connectors.waku_rest.store_listing import StoreListing
+from sds_core.audit.mirrored import Unidentified, mirrored_message
+from sds_core.audit.result import AuditedMessage, audited
+from sds_core.audit.selection import Topics, is_selected
+from sds_core.mirror.figures import Source
+from sds_core.mirror.selection import Selection, channel_of
+from sds_core.observer.record import RawRecord
+from sds_core.prolly.batched.client import BatchedClient
+from sds_core.prolly.item import Item
+from sds_core.prolly.proto import batched_sync_pb2 as pb
+from sds_core.prolly.tree import ProllyTree
+from sds_core.waku import WakuMessage
+
+_OF_ONE_TAP = frozenset({"observer", "seq", "source"})
+"""Headers that belong to the tap that wrote a record, not to the message."""
+
+
+class Differences(NamedTuple):
+    """How a mirror and the other side differ.
+
+    Attributes:
+        here: Messages that were compared in the mirror.
+        there: Messages that were compared at the other side.
+        missing_here: Hashes of messages that only the other side has.
+        missing_there: Messages that only the mirror has, in order of time.
+    """
+
+    here: int
+    there: int
+    missing_here: Sequence[bytes]
+    missing_there: Sequence[AuditedMessage]
+
+
+class Copied(NamedTuple):
+    """A message that the other side has.
+
+    Attributes:
+        message: What the audit says of it.
+        key, value, headers: Its record in the mirror; `value` is None if the other side
+            does not give the message.
+    """
+
+    message: AuditedMessage
+    key: bytes | None = None
+    value: bytes | None = None
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+class Side(Protocol):
+    """The other side.
+
+    Attributes:
+        name: As the operator named it.
+        part: Messages that `copy` takes at once.
+    """
+
+    name: str
+    part: int
+
+    async def compare(
+        self, mirror: Mirrored, start_ns: int, end_ns: int
+    ) -> Differences:
+        """Compare messages with a sender's time in [start_ns, end_ns), Unix ns."""
+
+    async def copy(self, hashes: Sequence[bytes]) -> Sequence[Copied]:
+        """Return messages that the mirror lacks, without those that it would skip."""
+
+
+class StoreSide:
+    """Stores of Waku nodes; what any of them has counts.
+
+    Args:
+        nodes: The nodes.
+        topics: Pubsub topic -> its content topics, none for all.
+    """
+
+    part = 500
+
+    def __init__(self, nodes: Sequence[NodeSettings], topics: Topics) -> None:
+        self.name = ", ".join(node.url for node in nodes)
+        self._listings = [StoreListing(node, topics) for node in nodes]
+        self._topics = topics
+        self._pubsub_topic_of: dict[bytes, str] = {}
+
+    async def compare(
+        self, mirror: Mirrored, start_ns: int, end_ns: int
+    ) -> Differences:
+        """Compare with a listing of hashes.
+
+        Raises:
+            NodeError: A node cannot be reached, refuses, or answers with nonsense.
+        """
+        there: dict[bytes, str] = {}
+        for listing in self._listings:
+            there |= await listing.hashes(start_ns, end_ns - 1)
+        self._pubsub_topic_of = there
+        here = sorted(
+            one
+            for one in mirror.messages.values()
+            if start_ns <= one.item.timestamp_ns < end_ns
+            and is_selected(one, self._topics)
+        )
+        missing_there = [
+            audited(one)
+            for one in here
+            # Stores never have ephemeral messages.
+            if one.item.message_hash not in there and not one.is_ephemeral
+        ]
+        missing_here = [one for one in there if one not in mirror.messages]
+        return Differences(len(here), len(there), missing_here, missing_there)
+
+    async def copy(self, hashes: Sequence[bytes]) -> Sequence[Copied]:
+        """Fetch messages, and leave out those that a mirror skips.
+
+        Raises:
+            NodeError: A node cannot be reached, refuses, or answers with nonsense.
+        """
+        left = {one: self._pubsub_topic_of[one] for one in hashes}
+        copied: list[Copied] = []
+        for listing in self._listings:
+            for message_hash, found in (await listing.messages(left)).items():
+                del left[message_hash]
+                copied += self._copied(*found)
+        # A store that lists a message and does not give it: the mirror lacks it.
+        copied += [Copied(AuditedMessage(0, one, topic)) for one, topic in left.items()]
+        return copied
+
+    def _copied(self, pubsub_topic: str, message: WakuMessage) -> list[Copied]:
+        channel = channel_of(message.payload)
+        content_topics = frozenset(self._topics.get(pubsub_topic, ()))
+        if Selection(content_topics).skipped(message, channel) is not None:
+            return []
+        record = incoming_of(pubsub_topic, message, channel, Source.STORE)
+        said = AuditedMessage(
+            message.timestamp_ns,
+            record.hash,
+            pubsub_topic,
+            message.content_topic,
+            channel or "",
+        )
+        return [Copied(said, record.key, record.value, record.headers)]
+
+
+class PeerSide:
+    """Another mirror.
+
+    Args:
+        peer: Its server.
+        name: As the operator named it.
+    """
+
+    part = 500
+
+    def __init__(self, peer: Peer, name: str) -> None:
+        self.name = name
+        self._peer = peer
+        self._items: Mapping[bytes, Item] = {}
+
+    async def compare(
+        self, mirror: Mirrored, start_ns: int, end_ns: int
+    ) -> Differences:
+        """Compare by the hashes of trees.
+
+        Raises:
+            PeerUnreachable: No connection lasted long enough.
+            SyncError: The peer does not follow the protocol, or refuses.
+        """
+        tree = ProllyTree(
+            one.item
+            for one in mirror.messages.values()
+            if start_ns <= one.item.timestamp_ns < end_ns
+        )
+        client = BatchedClient(tree, os.urandom, start_ns, end_ns)
+        outcome = (await self._peer.synchronise(client)).outcome
+        self._items = {one.message_hash: one for one in outcome.only_there}
+        missing_there = [
+            audited(mirror.messages[one.message_hash]) for one in outcome.only_here
+        ]
+        there = len(tree) - len(missing_there) + len(outcome.only_there)
+        return Differences(len(tree), there, list(self._items), missing_there)
+
+    async def copy(self, hashes: Sequence[bytes]) -> Sequence[Copied]:
+        """Fetch records.
+
+        Raises:
+            PeerUnreachable: No connection lasted long enough.
+            SyncError: The peer does not follow the protocol, or refuses.
+        """
+        copied = {
+            one.message_hash: _copied(one) for one in await self._peer.records(hashes)
+        }
+        return [
+            copied.get(one)
+            or Copied(AuditedMessage(self._items[one].timestamp_ns, one))
+            for one in hashes
+        ]
+
+
+def _copied(record: pb.Record) -> Copied | None:
+    """Return a record of a peer; None if it does not hold the message that it names."""
+    headers = tuple((header.name, header.value) for header in record.headers)
+    key = record.key if record.HasField("key") else None
+    try:
+        message = mirrored_message(RawRecord(0, 0, 0, key, record.value, headers))
+    except Unidentified:
+        return None
+    if message is None or message.item.message_hash != record.message_hash:
+        return None
+    kept = tuple(one for one in headers if one[0] not in _OF_ONE_TAP)
+    return Copied(audited(message), key, record.value, (("source", b"replay"), *kept))
