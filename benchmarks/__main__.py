@@ -4,7 +4,8 @@
 
 A full run takes about half an hour on two idle cores, and as long again the first time,
 when the data is made; with --quick about ten minutes. It writes docs/performance.json
-and makes the page anew; a run with --only prints its figures and leaves both alone.
+and makes the page anew; a run with --only prints its figures and leaves both alone,
+unless --add puts them there, for a row that failed.
 The rows that are done so far are in `last-run.json` in the cache.
 """
 
@@ -15,6 +16,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -25,7 +27,7 @@ from benchmarks.context import Context, Row
 from benchmarks.data import cache_dir
 from benchmarks.goals import print_goals
 from benchmarks.guard import guard
-from benchmarks.results import new_run, write_run
+from benchmarks.results import Run, new_run, read_run, write_run
 from benchmarks.rows.age import age
 from benchmarks.rows.catch_up import catch_up
 from benchmarks.rows.channel import growth, open_and_close
@@ -64,8 +66,15 @@ def _rows(is_quick: bool) -> dict[str, Row]:
     metavar="ROW",
     help=f"Only this row; may be repeated. Rows: {', '.join(_rows(True))}.",
 )
+@click.option(
+    "--add",
+    is_flag=True,
+    help="With --only: put the rows into the page's run, of this version and machine.",
+)
 @click.option("--fail-fast", is_flag=True, help="End at the first row that fails.")
-def main(quick: bool, wanted: tuple[str, ...], fail_fast: bool) -> None:
+def main(
+    quick: bool, wanted: tuple[str, ...], add: bool, fail_fast: bool
+) -> None:
     """Run the rows, print their figures, and write the page."""
     rows = _rows(quick)
     if unknown := set(wanted) - rows.keys():
@@ -98,12 +107,36 @@ def main(quick: bool, wanted: tuple[str, ...], fail_fast: bool) -> None:
                 click.echo(f"  failed: {run.problems[row]}", err=True)
             run.minutes = round((time.monotonic() - begun_s) / 60, 1)
             write_run(run, unfinished)
-    if not wanted:
+    if add:
+        run = _added(run, [row for row in wanted if row not in run.problems])
+    if add or not wanted:
         write_run(run)
         make_page()
     print_goals(run)
     if run.problems:
         raise SystemExit(1)
+
+
+def _added(rows: Run, names: Sequence[str]) -> Run:
+    """Return the page's run with the rows of another one in place of its own.
+
+    Args:
+        rows: The other run.
+        names: Its rows that did not fail.
+    """
+    run = read_run()
+    ours, others = (run.version, run.machine), (rows.version, rows.machine)
+    if ours != others:
+        message = f"the page's run is of {ours}, not of {others}: make it anew"
+        raise click.UsageError(message)
+    measured = {measure.row for measure in rows.measures}
+    run.measures = [one for one in run.measures if one.row not in measured]
+    run.measures += rows.measures
+    run.data |= rows.data
+    run.apart = sorted({*run.apart, *names})
+    for name in names:
+        run.problems.pop(name, None)
+    return run
 
 
 if __name__ == "__main__":

@@ -294,7 +294,11 @@ class Monitor:
 @contextmanager
 def monitor(kafka: KafkaSettings, *flags: str) -> Iterator[Monitor]:
     """Run ``sds-monitor run`` on a topic with a new checkpoint."""
-    with tempfile.TemporaryDirectory(prefix="sds-monitor-bench-") as name:
+    with tempfile.TemporaryDirectory(
+        # A process of Spark may write for a moment after the command's end.
+        prefix="sds-monitor-bench-",
+        ignore_cleanup_errors=True,
+    ) as name:
         directory = Path(name)
         started_s = time.monotonic()
         with started(kafka, directory, *flags) as process:

@@ -57,6 +57,7 @@ class Run(msgspec.Struct):
         data: Frames and mean bytes of the data sets, in words, by name.
         measures: What was measured.
         problems: Rows that failed, with the reason.
+        apart: Rows that were measured in a run of their own.
     """
 
     version: str
@@ -69,6 +70,7 @@ class Run(msgspec.Struct):
     data: dict[str, str] = {}
     measures: list[Measure] = []
     problems: dict[str, str] = {}
+    apart: list[str] = []
 
     def add(self, row: str, what: str, unit: str, value: float, note: str = "") -> None:
         """Add a value to its measure."""

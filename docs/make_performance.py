@@ -61,6 +61,8 @@ def _about(run: Run) -> str:
             "**These figures are from the short form: less data, one repetition. "
             "They show that the run works, not how fast the job is.**",
         )
+    if run.apart:
+        lines.append(f"Measured in a run of their own: {', '.join(run.apart)}.")
     if run.load > 0.5:
         lines.append("**Other programs ran on the machine.**")
     return "\n".join(lines) + "\n"
